@@ -26,8 +26,8 @@ GUEST_KINDS = ("guest", "short_answer", "goes_on")
 """What guests of the front desk say (`guests.py`); `goes_on`: "yes, but ..." with the voice's own pause."""
 PAUSE_MS = (300, 700)
 HESITATION_MS, HESITATION_SPREAD, HESITATION_MOST_MS = 450, 0.6, 3000
-"""Median, and standard deviation of the natural logarithm: silent pauses in speech are spread log-normally (Campione and
-Veronis, Speech Prosody 2002). One in eleven is longer than a second."""
+"""Median, and standard deviation of the natural logarithm: silent pauses in speech are spread log-normally (Campione
+and Veronis, Speech Prosody 2002). One in eleven is longer than a second."""
 FADE_MS = 5
 
 
@@ -99,7 +99,7 @@ def speech(utterance: Utterance, seed: int) -> Speech:
 def pause_ms(kind: str, rng: np.random.Generator) -> int:
     """How long a caller pauses inside an utterance of this kind."""
     if kind == HESITATION:
-        return min(HESITATION_MOST_MS, round(rng.lognormal(np.log(HESITATION_MS), HESITATION_SPREAD)))
+        return min(HESITATION_MOST_MS, round(float(rng.lognormal(np.log(HESITATION_MS), HESITATION_SPREAD))))
     return int(rng.integers(*PAUSE_MS, endpoint=True))
 
 

@@ -117,9 +117,8 @@ async def test_what_is_judged_more_slowly_counts_when_it_is() -> None:
     utterance = Stream(FIRST_PASS).utterance
     utterance.voice = Slow()
     utterance.guess(GUESS)
-    began, known = clock(), []
-    async for evidence in utterance.settle(reads):
-        known.append((round(clock() - began, 2), evidence.voice, evidence.reading))
+    began = clock()
+    known = [(round(clock() - began, 2), each.voice, each.reading) async for each in utterance.settle(reads)]
     assert known == [(0.13, None, None), (0.3, 0.2, None), (0.45, 0.2, 0.9)]
 
 

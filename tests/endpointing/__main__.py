@@ -1,83 +1,113 @@
-"""`python -m tests.endpointing collect SET FILE [--telephone] [--rooms N]`"""
+"""How long turns wait, by hand: `make bench-endpointing`, or `python -m tests.endpointing`.
+
+Plays the probes' clips, each in three rooms, to the ear and the embedded recogniser, and once more as a telephone
+brings them; then shows what the rule of waiting makes of all silences, beside the rule before it. `--set development`:
+the sentences that the rule was fitted to (needs flite). Takes half an hour on two cores; `--kept FOLDER` keeps what was
+heard, and goes on where it stopped.
+"""
 
 import argparse
 import asyncio
-import sys
-import time
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
 
+from latency_probes.clips import HESITATION
+from latency_probes.stats import percentile, upper_bound
 from tests.endpointing import recordings
-from tests.endpointing.heard import Gap, Listener, by_telephone
+from tests.endpointing.heard import Heard, Listener, by_telephone
+from tests.endpointing.judged import Judged, Wait, by_degrees, by_three_waits, judge
 from tests.endpointing.recordings import Recording
 from voicepipe import config as configs
-from voicepipe.engines.fair import owned_by
-from voicepipe.errors import EngineBusy
+from voicepipe.config.agent_store import open_agents
+from voicepipe.engines.base import Engines
+from voicepipe.running import engines_for
+from voicepipe.turn.endpoint import EndpointConfig, Endpointer
+
+ROOMS = 3
+"""Each of the probes' clips is heard in its own and in two more."""
+PATIENT_S = 600
+"""A recogniser that shares its processor with others does not hang."""
 
 
-class Row(msgspec.Struct):
-    id: str
-    text: str
-    complete: bool
-    noise: str
-    end_ms: float
-    gaps: list[Gap]
-    kind: str = ""
+def main() -> None:
+    cli = argparse.ArgumentParser(prog="python -m tests.endpointing")
+    cli.add_argument("--set", dest="part", choices=("probes", "development", "held_out"), default="probes")
+    cli.add_argument("--kept", type=Path, help="folder for what is heard")
+    options = cli.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        kept = options.kept or Path(folder)
+        kept.mkdir(parents=True, exist_ok=True)
+        made = list(recordings.development(options.part) if options.part != "probes" else recordings.probes(ROOMS))
+        files = kept / f"{options.part}.jsonl", kept / f"{options.part}-telephone.jsonl"
+        asyncio.run(hear(made, *files))
+        full, narrow = ([rows[each.id] for each in made] for rows in map(kept_rows, files))
+    rooms = {
+        "quiet": [row for row in full if row.noise == "quiet"],
+        "noise": [row for row in full if row.noise != "quiet"],
+        "all": full,
+        "by telephone": narrow,
+    }
+    Console().print(table(rooms))
 
 
-async def collect(source: Iterator[Recording], file: Path, narrow: bool) -> None:
-    from voicepipe.config.agent_store import open_agents
-    from voicepipe.running import engines_for
-    done = {msgspec.json.decode(line, type=Row).id for line in file.read_text().splitlines()} if file.exists() else set()
+def kept_rows(file: Path) -> dict[str, Heard]:
+    """What was heard, by the recording's name."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return {row.id: row for row in (msgspec.json.decode(line, type=Heard) for line in lines)}
+
+
+async def hear(made: Sequence[Recording], full: Path, narrow: Path) -> None:
+    """Adds what has not been heard yet to both files, a line for each recording."""
     config = configs.load(Path("configs/cpu.toml"))
-    config = msgspec.structs.replace(config, sphinx=msgspec.structs.replace(config.sphinx, stall_s=600, threads=2))
-    agents = open_agents(config)
-    async with engines_for(config, agents) as engines:
-        with file.open("a") as out:
-            queue: asyncio.Queue[Recording | None] = asyncio.Queue(2)
-            n = 0
-            began = time.time()
-            async def work(number: int) -> None:
-                nonlocal n
-                while recording := await queue.get():
-                    pcm = by_telephone(recording.pcm) if narrow else recording.pcm
-                    with owned_by(f"c{number}"):
-                        while True:
-                            try:
-                                gaps = await Listener(engines, narrow=narrow).hear(pcm)
-                                break
-                            except EngineBusy:
-                                await asyncio.sleep(1)
-                    row = Row(recording.id, recording.text, recording.complete, recording.noise, recording.end_ms, gaps)
-                    out.write(msgspec.json.encode(row).decode() + "\n")
-                    out.flush()
-                    n += 1
-                    if n % 20 == 0:
-                        print(n, f"{(time.time() - began) / n:.2f} s each", flush=True)
-            async with asyncio.TaskGroup() as group:
-                for number in range(2):
-                    group.create_task(work(number))
-                for recording in source:
-                    if recording.id not in done:
-                        await queue.put(recording)
-                await queue.put(None)
-                await queue.put(None)
+    config = msgspec.structs.replace(config, sphinx=msgspec.structs.replace(config.sphinx, stall_s=PATIENT_S))
+    async with engines_for(config, open_agents(config)) as engines:
+        for file, by_phone in ((full, False), (narrow, True)):
+            rows = kept_rows(file)
+            with file.open("a") as out:  # noqa: ASYNC230: nothing else runs here
+                for recording in track([each for each in made if each.id not in rows], f"hearing {file.stem}"):
+                    print(msgspec.json.encode(await one(engines, recording, by_phone)).decode(), file=out, flush=True)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("what")
-    parser.add_argument("set")
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--telephone", action="store_true")
-    parser.add_argument("--rooms", type=int, default=1)
-    args = parser.parse_args()
-    source = recordings.development(args.set) if args.set != "probes" else recordings.probes(rooms=args.rooms)
-    asyncio.run(collect(source, args.file, args.telephone))
-    return 0
+async def one(engines: Engines, recording: Recording, by_phone: bool) -> Heard:
+    """What is heard of it."""
+    pcm = by_telephone(recording.pcm) if by_phone else recording.pcm
+    gaps = await Listener(engines, narrow=by_phone).hear(pcm)
+    return Heard(recording.id, recording.text, recording.kind, recording.noise, recording.end_ms, gaps)
+
+
+def table(rooms: dict[str, list[Heard]]) -> Table:
+    """Rules of waiting, side by side in each room."""
+    config = EndpointConfig()
+    rules: dict[str, Wait] = {
+        "three waits": by_three_waits(Endpointer(config)),
+        "by degrees": by_degrees(Endpointer(config)),
+        "eagerness low": by_degrees(Endpointer(config, "low")),
+        "eagerness high": by_degrees(Endpointer(config, "high")),
+    }
+    columns = ("", "rule", "finished: p50, p75, p95 (ms)", "cut in", "cut in at pauses of 300 to 700 ms", "at people's")
+    made = Table(*columns, "unfinished (ms)", box=None, header_style="dim")
+    for room, rows in rooms.items():
+        for name, wait in rules.items():
+            short, long = judge(rows, wait, "pause_inside"), judge(rows, wait, HESITATION)
+            waits = ", ".join(f"{percentile(short.finished_ms, percent) or 0:.0f}" for percent in (50, 75, 95))
+            ends = f"{min(short.unfinished_ms):.0f} to {max(short.unfinished_ms):.0f}" if short.unfinished_ms else "-"
+            begun = f"{short.interrupted} of {len(short.finished_ms) + short.interrupted}"
+            made.add_row(room, name, waits, begun, rate(short), rate(long), ends)
+            room = ""
+    return made
+
+
+def rate(judged: Judged) -> str:
+    """With its one-sided 95 % upper bound."""
+    share, bound = judged.cut_ins / max(1, judged.pauses), upper_bound(judged.cut_ins, judged.pauses) or 0.0
+    return f"{judged.cut_ins} of {judged.pauses}: {100 * share:.1f} % (≤ {100 * bound:.1f} %)"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

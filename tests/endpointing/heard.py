@@ -1,22 +1,23 @@
 """Hears a recording as a call does: each silence in it, and what is known there of the words and the voice."""
 
 import asyncio
-from contextlib import aclosing
 from collections.abc import Coroutine
+from contextlib import aclosing
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from voicepipe.audio import BLOCK, RATE, Block, Pcm, ms_to_samples, samples_to_ms
+from voicepipe.audio import BLOCK, RATE, Block, Pcm, samples_to_ms
 from voicepipe.audio.g711 import decode, encode
 from voicepipe.audio.resample import Resampler
 from voicepipe.call.ear import Ear
 from voicepipe.call.utterance import Utterance, Waits
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Engines, Hypothesis
+from voicepipe.engines.windows import Told
 from voicepipe.turn.endpoint import Evidence
-from voicepipe.turn.facts import Fact, Silence, VoiceGoesOn, VoiceStarted
+from voicepipe.turn.facts import Fact, Silence, VoiceStarted
 from voicepipe.turn.known import TurnConfig
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.vad import VadConfig
@@ -42,6 +43,20 @@ class Gap(msgspec.Struct):
         return Evidence(self.text, self.end_logprob, self.pitch)
 
 
+class Heard(msgspec.Struct):
+    """What was heard of one recording."""
+
+    id: str
+    text: str
+    """What it says."""
+    kind: str
+    """As the probes call it: "finished"; "pause_inside", up to the pause; "unfinished"."""
+    noise: str
+    end_ms: float
+    """Where its voice ends, really."""
+    gaps: list[Gap]
+
+
 def by_telephone(pcm: Pcm) -> Pcm:
     """What G.711 leaves of int16[n] at 16 kHz."""
     down, up = Resampler(RATE, RATE // 2), Resampler(RATE // 2, RATE)
@@ -57,9 +72,12 @@ class Listener:
         self._engines = engines
         self._narrow = narrow
         self._facts: list[Fact] = []
-        ask = engines.windows.ask
         stream = engines.vad.stream()
-        self._ear = Ear(lambda window, told: ask(stream, window, told), VadConfig(), lambda: None, self._told)
+
+        def ask(window: Pcm, told: Told) -> None:
+            told(engines.vad.probabilities([(stream, window)])[0])
+
+        self._ear = Ear(ask, VadConfig(), lambda: None, self._told)
         self._tasks: set[asyncio.Future[None]] = set()
 
     def _told(self, block: Block, fact: Fact | Exception | None) -> None:
@@ -76,8 +94,6 @@ class Listener:
             block = Block(pcm[at : at + BLOCK], at, at / RATE, narrow=self._narrow)
             self._facts.clear()
             self._ear.hear(block)
-            while self._ear.now < at + BLOCK:
-                await asyncio.sleep(0)
             if utterance:
                 utterance.hear(block.pcm)
             for fact in self._facts:
@@ -86,8 +102,6 @@ class Listener:
                         utterance = utterance or self._utterance()
                     case Silence() if utterance:
                         await self._silent(fact, utterance, gaps)
-                    case VoiceGoesOn():
-                        pass
         if utterance:
             utterance.cancel()
         return gaps
@@ -132,7 +146,3 @@ class Listener:
 async def _nobody(words: str) -> float | None:
     """No language model is asked whether the turn ends."""
     return None
-
-
-def silence(ms: float) -> Pcm:
-    return np.zeros(ms_to_samples(ms), np.int16)

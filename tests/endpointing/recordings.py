@@ -1,4 +1,4 @@
-"""What is played to the ear: the development sentences, spoken by flite and kept apart from the probes' clips, and these.
+"""What is played to the ear: the development sentences, spoken by flite, or the probes' clips, which are none of them.
 
 A recording ends in a silence longer than any wait. What it says is complete, or ends where a caller pauses and goes on.
 """
@@ -27,8 +27,8 @@ class Recording:
     id: str
     text: str
     """What is said."""
-    complete: bool
-    """Else the caller goes on after it, or never does."""
+    kind: str
+    """See `heard.Heard`."""
     noise: str
     pcm: Pcm
     """int16[n] at 16 kHz."""
@@ -51,23 +51,24 @@ def development(part: str = "development") -> Iterator[Recording]:
             for before in begun:
                 if text.startswith(f"{before} "):
                     cut = generate.boundary(_at(pcm), phones, len(generate.phones_of(before, voice)))
-                    yield _recording(f"{part}-{next(number)}-{voice}", before, False, "", pcm, cut * WIRE_RATE // RATE)
-            yield _recording(f"{part}-{next(number)}-{voice}", text, True, "", pcm, 0)
+                    at = cut * WIRE_RATE // RATE
+                    yield _recording(f"{part}-{next(number)}-{voice}", before, "pause_inside", "", pcm, at)
+            yield _recording(f"{part}-{next(number)}-{voice}", text, "finished", "", pcm, 0)
         begun = []
 
 
-def probes(kinds: tuple[str, ...] = ("finished", "pause_inside", "unfinished"), rooms: int = 1) -> Iterator[Recording]:
+def probes(rooms: int) -> Iterator[Recording]:
     """The probes' clips up to their pause, in their own room or in so many."""
-    for utterance in clips.load(kinds):
+    for utterance in clips.load(("finished", "pause_inside", "unfinished")):
         clip = clips.decode(clips.FOLDER / utterance.file)
         cut = ms_to_samples(utterance.cut_ms, WIRE_RATE)
         own = [utterance.noise, *(noise for noise in ("quiet", *NOISES) if noise != utterance.noise)]
         for noise in own[:rooms]:
             text = utterance.before or utterance.text
-            yield _recording(f"{utterance.id}-{noise}", text, utterance.kind == "finished", noise, clip, cut)
+            yield _recording(f"{utterance.id}-{noise}", text, utterance.kind, noise, clip, cut)
 
 
-def _recording(name: str, text: str, complete: bool, noise: str, clip: Pcm, cut: int) -> Recording:
+def _recording(name: str, text: str, kind: str, noise: str, clip: Pcm, cut: int) -> Recording:
     noise = noise or str(sound.rng_for(0, name).choice(("quiet",) * len(NOISES) + NOISES))
     if cut:
         clip = clips.with_pause(clip, cut, 0).pcm[:cut]
@@ -79,7 +80,7 @@ def _recording(name: str, text: str, complete: bool, noise: str, clip: Pcm, cut:
     mixed = sound.mixed(loud, bed, int(rng.integers(bed.size)))
     down = Resampler(WIRE_RATE, RATE)
     pcm = np.concatenate([down(mixed), down.flush()])
-    return Recording(name, text, complete, noise, pcm, samples_to_ms(lead.size + end, WIRE_RATE))
+    return Recording(name, text, kind, noise, pcm, samples_to_ms(lead.size + end, WIRE_RATE))
 
 
 def _at_wire_rate(pcm: Pcm) -> Pcm:

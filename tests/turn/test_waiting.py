@@ -52,7 +52,8 @@ def test_how_long_the_silence_has_lasted_already_changes_nothing(odds: float, la
     now = complete / (complete + still)
 
     def cost(ms: float) -> float:
-        return now * (ms / 1000) ** 1.5 + (1 - now) * PAUSES.longer(ms) / PAUSES.longer(140 + lasted)
+        delay: float = (ms / 1000) ** 1.5
+        return now * delay + (1 - now) * PAUSES.longer(ms) / PAUSES.longer(140 + lasted)
 
     assert cost(least) <= min(cost(ms) for ms in range(140 + lasted, 1301, STEP_MS)) + 1e-9
 

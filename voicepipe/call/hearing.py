@@ -245,8 +245,9 @@ class Hearing:
     async def _evidence(self, utterance: Utterance) -> AsyncGenerator[tuple[Evidence, bool], None]:
         """What is known of the words, whenever that is more; and whether the recogniser failed."""
         try:
-            async with aclosing(utterance.settle(lambda words: turn_ends(self._studio, self._settings, words))) as known:
-                async for heard in known:
+            settling = utterance.settle(lambda words: turn_ends(self._studio, self._settings, words))
+            async with aclosing(settling):
+                async for heard in settling:
                     yield heard, False
         except EngineError as error:
             utterance.end = self._ear.last_voiced

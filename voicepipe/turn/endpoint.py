@@ -2,8 +2,8 @@
 
 Evidence is weighed in log-odds that the turn is complete: what grammar says of the words (`completeness.py`), how
 likely the recogniser's language model finds a sentence's end after them, whether the voice fell (`pitch.py`), and,
-where there is one, what a turn model that heard the voice says, and what the language model that answers says. How long to
-wait follows by degrees (`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is
+where there is one, what a turn model that heard the voice says, and what the language model that answers says. How long
+to wait follows by degrees (`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is
 answered at once, and what may be either waits for a moment. Words that answer what the agent has asked (`answers.py`)
 are complete, however little they are.
 """

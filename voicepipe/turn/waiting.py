@@ -1,9 +1,9 @@
 """How long to wait for more, by how likely it is that the caller has finished. Pure.
 
-A caller who is silent has finished, or hesitates. Of those who hesitate, fewer and fewer are still silent after t ms, so
-that the silence itself is evidence, and grows by itself. What it is weighed against is a price: to speak while somebody
-goes on is an interruption, and to make somebody wait who has finished is a delay. The wait that costs least on average
-is the one that is taken.
+A caller who is silent has finished, or hesitates. Of those who hesitate, fewer and fewer are still silent after t ms,
+so that the silence itself is evidence, and grows by itself. What it is weighed against is a price: to speak while
+somebody goes on is an interruption, and to make somebody wait who has finished is a delay. The wait that costs least
+on average is the one that is taken.
 
 Evidence that comes during the wait changes how likely the end is, and nothing else: that the silence has lasted until
 then is known from the start, whichever wait is weighed.
@@ -61,7 +61,7 @@ def _least(waits: Waits, near: int) -> float:
     every = [*(waits.shortest_ms + STEP_MS * step for step in range(count)), waits.longest_ms]
 
     def cost(ms: float) -> float:
-        delay = (ms / waits.cut_in_ms) ** GROWTH
+        delay: float = (ms / waits.cut_in_ms) ** GROWTH
         return complete * delay + (1 - complete) * waits.pauses.longer(ms)
 
     return min(every, key=cost)
