@@ -30,7 +30,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   prometheus:prometheus:what_a_Prometheus_reads \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
-.PHONY: help demo test test-system test-clients test-engines lint types bench bench-attacks bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
+.PHONY: help demo test test-system test-clients test-engines lint types bench bench-attacks bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -92,6 +92,10 @@ chaos: venv system  ## PoPs, directories and NATS servers of a fleet fail under 
 
 chaos-pop: venv  ## Engines, the disk, the clock and the network fail in the middle of turns (ARGS: which)
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+# What is heard is kept (ARGS="--kept FOLDER"), so that another rule is tried within seconds.
+bench-endpointing: venv  ## How long turns wait, and whom they interrupt, by the old rule and the new (half an hour)
+	@$(BIN)/python -m tests.endpointing $(ARGS)
 
 bench-observe: venv  ## What metrics, records and traces cost a PoP, beside one without: 22 minutes (ARGS="--minutes N")
 	@$(BIN)/python -m tests.observe.upkeep $(ARGS)

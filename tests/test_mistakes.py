@@ -231,7 +231,7 @@ MACHINES = [
     in_config("a voice that no engine has", '[espeak]\nvoice = "en-uss"\n',
               "espeak.voice is 'en-uss', and espeak-ng has none of that name: choose another, such as en-us", status=0),
     in_config("times that contradict each other", "[endpoint]\nsure_ms = 1400\n",
-              "endpoint.sure_ms: cannot be 1400, more than endpoint.longest_ms, which is 1300"),
+              "endpoint.sure_ms: cannot be 1400, more than endpoint.longest_ms, which is 1350"),
     in_config("a key that is not set", TENANT.format("a", "VOICEPIPE_TEST_UNSET"),
               "tenants[0].key_env: the environment variable VOICEPIPE_TEST_UNSET is not set here", status=0),
     in_config("a key that is empty", TENANT.format("a", "VOICEPIPE_TEST_EMPTY"),

@@ -38,9 +38,9 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """The same of a lone yes or no: "but ..." may follow, behind a pause of its own. Never less than `answer_ms`. Also
     of "wait a moment", behind which "please" may follow, and to which nobody waits for an answer, and of one word after
     a question that wants a yes or a no: it may be a misheard one."""
-    longest_ms: Ms = 1300
+    longest_ms: Ms = 1350
     """The longest wait: few hesitate for longer inside a phrase, and who will not go on is answered."""
-    cut_in_ms: Wait = 1000
+    cut_in_ms: Wait = 900
     """To interrupt a caller who goes on is as bad as to let one wait for so much longer who has finished."""
     hesitation_ms: Wait = 450
     """Half of the hesitations inside a phrase last longer."""
