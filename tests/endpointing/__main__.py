@@ -46,12 +46,14 @@ def main() -> None:
         made = list(recordings.development(options.part) if options.part != "probes" else recordings.probes(ROOMS))
         files = kept / f"{options.part}.jsonl", kept / f"{options.part}-telephone.jsonl"
         asyncio.run(hear(made, *files))
-        full, narrow = ([rows[each.id] for each in made] for rows in map(kept_rows, files))
+        full, narrow = map(kept_rows, files)
+    own = {each.id for each in made if each.own}
     rooms = {
-        "quiet": [row for row in full if row.noise == "quiet"],
-        "noise": [row for row in full if row.noise != "quiet"],
-        "all": full,
-        "by telephone": narrow,
+        "quiet": [row for row in full.values() if row.noise == "quiet"],
+        "noise": [row for row in full.values() if row.noise != "quiet"],
+        "all": [*full.values()],
+        "own room": [row for row in full.values() if row.id in own],
+        "own room, by telephone": [*narrow.values()],
     }
     Console().print(table(rooms))
 
@@ -69,8 +71,9 @@ async def hear(made: Sequence[Recording], full: Path, narrow: Path) -> None:
     async with engines_for(config, open_agents(config)) as engines:
         for file, by_phone in ((full, False), (narrow, True)):
             rows = kept_rows(file)
-            with file.open("a") as out:  # noqa: ASYNC230: nothing else runs here
-                for recording in track([each for each in made if each.id not in rows], f"hearing {file.stem}"):
+            missing = [each for each in made if each.id not in rows and (each.own or not by_phone)]
+            with file.open("a") as out:
+                for recording in track(missing, f"hearing {file.stem}"):
                     print(msgspec.json.encode(await one(engines, recording, by_phone)).decode(), file=out, flush=True)
 
 
@@ -91,22 +94,22 @@ def table(rooms: dict[str, list[Heard]]) -> Table:
         "eagerness high": by_degrees(Endpointer(config, "high")),
     }
     columns = ("", "rule", "finished: p50, p75, p95 (ms)", "cut in", "cut in at pauses of 300 to 700 ms", "at people's")
-    made = Table(*columns, "unfinished (ms)", box=None, header_style="dim")
+    made = Table(*columns, "unfinished, answered in 0.8 to 1.5 s", box=None, header_style="dim")
     for room, rows in rooms.items():
         for name, wait in rules.items():
             short, long = judge(rows, wait, "pause_inside"), judge(rows, wait, HESITATION)
             waits = ", ".join(f"{percentile(short.finished_ms, percent) or 0:.0f}" for percent in (50, 75, 95))
-            ends = f"{min(short.unfinished_ms):.0f} to {max(short.unfinished_ms):.0f}" if short.unfinished_ms else "-"
             begun = f"{short.interrupted} of {len(short.finished_ms) + short.interrupted}"
-            made.add_row(room, name, waits, begun, rate(short), rate(long), ends)
+            in_time = sum(800 <= ms <= 1500 for ms in short.unfinished_ms)
+            made.add_row(room, name, waits, begun, rate(short), rate(long), f"{in_time} of {len(short.unfinished_ms)}")
             room = ""
     return made
 
 
 def rate(judged: Judged) -> str:
-    """With its one-sided 95 % upper bound."""
-    share, bound = judged.cut_ins / max(1, judged.pauses), upper_bound(judged.cut_ins, judged.pauses) or 0.0
-    return f"{judged.cut_ins} of {judged.pauses}: {100 * share:.1f} % (≤ {100 * bound:.1f} %)"
+    """With its one-sided 95 % upper bound, as if each pause had been drawn once."""
+    bound = upper_bound(round(judged.cut_ins), judged.pauses) or 0.0
+    return f"{100 * judged.cut_ins / max(1, judged.pauses):.1f} % of {judged.pauses} (≤ {100 * bound:.1f} %)"
 
 
 if __name__ == "__main__":

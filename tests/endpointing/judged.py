@@ -2,7 +2,7 @@
 interrupted who go on. Every rule is judged on the same silences, and on the same pauses."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from latency_probes import clips
 from latency_probes.sound import rng_for
@@ -11,6 +11,8 @@ from voicepipe.turn.endpoint import SURE, UNFINISHED, Endpointer, Evidence
 
 NEAR_MS = 120
 """A silence that begins so near to the end of what was said is the one behind it: the ear may be early."""
+DRAWN = 200
+"""Lengths of a pause that are tried on each."""
 Wait = Callable[[Evidence], float]
 """The silence, in ms, that ends a turn of which so much is known."""
 
@@ -29,41 +31,40 @@ def by_degrees(endpointer: Endpointer) -> Wait:
     return lambda evidence: endpointer.judge(evidence).required_ms
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Judged:
     """Of one rule."""
 
-    finished_ms: list[float]
+    finished_ms: list[float] = field(default_factory=list)
     """What each caller waits who has finished, and was not interrupted before."""
-    interrupted: int
+    interrupted: int = 0
     """So many of them were, at a silence inside a word or a phrase that was spoken in one breath."""
-    cut_ins: int
-    pauses: int
-    """Callers who paused and went on; so many of them were interrupted."""
-    unfinished_ms: list[float]
+    pauses: int = 0
+    """Callers who paused and went on."""
+    cut_ins: float = 0.0
+    """So many of them were interrupted, on average over the lengths that their pauses may have."""
+    unfinished_ms: list[float] = field(default_factory=list)
     """What callers wait who stop in the middle and say no more."""
 
 
-def judge(rows: Sequence[Heard], wait: Wait, pauses: str, seed: int = 1) -> Judged:
-    """`pauses`: the kind of the probes' clips whose pauses are taken; each is drawn by the recording's name."""
-    finished: list[float] = []
-    unfinished: list[float] = []
-    interrupted = cut_ins = paused = 0
+def judge(rows: Sequence[Heard], wait: Wait, pauses: str) -> Judged:
+    """`pauses`: the kind of the probes' clips whose pauses are taken."""
+    drawn = [clips.pause_ms(pauses, rng_for(seed, pauses)) for seed in range(DRAWN)]
+    judged = Judged()
     for row in rows:
         early = any(_ends(gap, wait) <= gap.ms for gap in row.gaps if gap.last_ms < row.end_ms - NEAR_MS)
         behind = [gap for gap in row.gaps if gap.last_ms >= row.end_ms - NEAR_MS]
         ends_ms = behind[-1].last_ms - row.end_ms + _ends(behind[-1], wait) if behind else float("inf")
         if row.kind == "pause_inside":
-            paused += 1
-            pause_ms = clips.pause_ms(pauses, rng_for(seed, row.id))
-            cut_ins += early or ends_ms < pause_ms
+            judged.pauses += 1
+            judged.cut_ins += 1.0 if early else sum(ends_ms < pause_ms for pause_ms in drawn) / DRAWN
         elif row.kind == "unfinished":
-            unfinished.append(ends_ms)
+            judged.unfinished_ms.append(ends_ms)
         elif early:
-            interrupted += 1
+            judged.interrupted += 1
         else:
-            finished.append(ends_ms)
-    return Judged(finished, interrupted, cut_ins, paused, unfinished)
+            judged.finished_ms.append(ends_ms)
+    return judged
 
 
 def _ends(gap: Gap, wait: Wait) -> float:

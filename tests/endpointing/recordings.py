@@ -29,6 +29,8 @@ class Recording:
     """What is said."""
     kind: str
     """See `heard.Heard`."""
+    own: bool
+    """It is heard in the room that the probes' plan gives it."""
     noise: str
     pcm: Pcm
     """int16[n] at 16 kHz."""
@@ -65,10 +67,11 @@ def probes(rooms: int) -> Iterator[Recording]:
         own = [utterance.noise, *(noise for noise in ("quiet", *NOISES) if noise != utterance.noise)]
         for noise in own[:rooms]:
             text = utterance.before or utterance.text
-            yield _recording(f"{utterance.id}-{noise}", text, utterance.kind, noise, clip, cut)
+            is_own = noise == utterance.noise
+            yield _recording(f"{utterance.id}-{noise}", text, utterance.kind, noise, clip, cut, own=is_own)
 
 
-def _recording(name: str, text: str, kind: str, noise: str, clip: Pcm, cut: int) -> Recording:
+def _recording(name: str, text: str, kind: str, noise: str, clip: Pcm, cut: int, own: bool = True) -> Recording:
     noise = noise or str(sound.rng_for(0, name).choice(("quiet",) * len(NOISES) + NOISES))
     if cut:
         clip = clips.with_pause(clip, cut, 0).pcm[:cut]
@@ -80,7 +83,7 @@ def _recording(name: str, text: str, kind: str, noise: str, clip: Pcm, cut: int)
     mixed = sound.mixed(loud, bed, int(rng.integers(bed.size)))
     down = Resampler(WIRE_RATE, RATE)
     pcm = np.concatenate([down(mixed), down.flush()])
-    return Recording(name, text, kind, noise, pcm, samples_to_ms(lead.size + end, WIRE_RATE))
+    return Recording(name, text, kind, own, noise, pcm, samples_to_ms(lead.size + end, WIRE_RATE))
 
 
 def _at_wire_rate(pcm: Pcm) -> Pcm:

@@ -40,7 +40,7 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     a question that wants a yes or a no: it may be a misheard one."""
     longest_ms: Ms = 1350
     """The longest wait: few hesitate for longer inside a phrase, and who will not go on is answered."""
-    cut_in_ms: Wait = 900
+    cut_in_ms: Wait = 1100
     """To interrupt a caller who goes on is as bad as to let one wait for so much longer who has finished."""
     hesitation_ms: Wait = 450
     """Half of the hesitations inside a phrase last longer."""
