@@ -90,6 +90,8 @@ class Delays(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     first_token_ms: float = 5
     token_ms: float = 2
     tts_ms: float = 5
+    voice_complete_ms: float = 0
+    """What a turn model takes."""
     llm_stalls_after: int | None = None
     llm_fails: int = 0
     tts_stalls_at: str | None = None
@@ -330,7 +332,11 @@ async def play(
     llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after, delays.llm_fails)
     asr = TellingAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
     tts = ScriptedTts(first_ms=delays.tts_ms, rate=RATE, stalls_at=delays.tts_stalls_at)
-    turn = None if scenario.voice_complete is None else ScriptedTurnModel(scenario.voice_complete)
+    turn = (
+        None
+        if scenario.voice_complete is None
+        else ScriptedTurnModel(scenario.voice_complete, delays.voice_complete_ms)
+    )
     reader = None if scenario.turn_ends is None else ScriptedReader(scenario.turn_ends)
     engines = Engines(ScriptedVad(), asr, llm, tts, turn, reader)
     agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)

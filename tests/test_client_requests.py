@@ -223,11 +223,11 @@ async def test_while_the_words_are_settled_whether_they_end_is_asked_with_the_se
         asked.append(prompt.messages[0].text)
         return 0.9
 
-    async def settle(utterance: Utterance, reads: Reads) -> Evidence:
+    async def settle(utterance: Utterance, reads: Reads) -> AsyncGenerator[Evidence, None]:
         for _ in range(2):
             await reads("hello there")
             controls[0].configure(msgspec.structs.replace(controls[0].settings, instructions="Be short."))
-        return Evidence("hello there")
+        yield Evidence("hello there")
 
     monkeypatch.setattr(ScriptedReader, "ends", ends)
     monkeypatch.setattr(Utterance, "settle", settle)

@@ -134,10 +134,11 @@ def paced(text: str, word_ms: float = WORD_MS) -> Timeline:
 
 
 class ScriptedTurnModel:
-    """Says the same of every utterance; below 0 it fails."""
+    """Says the same of every utterance, `after_ms`; below 0 it fails."""
 
-    def __init__(self, probability: float) -> None:
+    def __init__(self, probability: float, after_ms: float = 0.0) -> None:
         self._probability = probability
+        self._after_ms = after_ms
 
     async def start(self) -> None:
         pass
@@ -152,6 +153,7 @@ class ScriptedTurnModel:
         pass
 
     async def complete(self) -> float:
+        await asyncio.sleep(self._after_ms / 1000)
         if self._probability < 0:
             raise EngineError("the scripted turn model fails")
         return self._probability
