@@ -20,6 +20,7 @@ from voicepipe.config.engine_config import (
     EnginesConfig,
     EspeakConfig,
     KokoroConfig,
+    NeuttsConfig,
     OpenAiConfig,
     ScriptedConfig,
     SphinxConfig,
@@ -61,6 +62,8 @@ MODELS = (
     ("vllm", "model"),
     ("kokoro", "model"),
     ("kokoro", "voices"),
+    ("neutts", "model"),
+    ("neutts", "codec"),
     ("coqui", "model"),
     ("coqui", "python"),
 )
@@ -203,6 +206,7 @@ class Config(Section, frozen=True):
     openai: OpenAiConfig = OpenAiConfig()
     espeak: EspeakConfig = EspeakConfig()
     kokoro: KokoroConfig = KokoroConfig()
+    neutts: NeuttsConfig = NeuttsConfig()
     coqui: CoquiConfig = CoquiConfig()
     scripted: ScriptedConfig = ScriptedConfig()
     delays: DelaysConfig = DelaysConfig()
@@ -295,6 +299,11 @@ def check_together(config: Config) -> None:
         raise ConfigError(
             "telephony.public_url: Telnyx is told where to stream calls to; say how it reaches this server"
         )
+    if config.engines.tts == "neutts" and not config.neutts.voices:
+        raise ConfigError(
+            "neutts.voices: NeuTTS speaks as whoever is heard in a recording; add a table [neutts.voices.NAME] with "
+            "file, text and consent"
+        )
     if config.endpoint.ask_llm and config.engines.llm != "vllm":
         raise ConfigError(f"endpoint.ask_llm: {config.engines.llm} cannot tell; set engines.llm to vllm")
     if config.bus.servers and not (config.fleet.keys and config.fleet.url):
@@ -358,6 +367,8 @@ def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
     toml_file.convert(tables, shape, file)
     locate(tables, PATHS, file)
     place_made(tables, MADE, file)
+    for voice in tables.get("neutts", {}).get("voices", {}).values():
+        place_made({"voice": voice}, (("voice", "file"),), file)
     for table, key in MODELS:
         if name := tables.get(table, {}).get(key):
             path = file.resolve().parent / Path(name).expanduser()
