@@ -147,14 +147,14 @@ class NeuttsVoice(VllmProcess):
 
     def _request(self, written: list[int], most: int, ends: int) -> tuple[Any, Any]:
         from vllm import SamplingParams
-        from vllm.inputs import TokensPrompt
+        from vllm.inputs import tokens_input
         from vllm.sampling_params import RequestOutputKind
 
         params = SamplingParams(
             temperature=self._config.temperature, top_k=TOP_K, max_tokens=most, min_tokens=min(most, prompt.LEAST),
             stop_token_ids=[ends], detokenize=False, stream_interval=EVERY, output_kind=RequestOutputKind.DELTA,
         )  # fmt: skip
-        return TokensPrompt(prompt_token_ids=written), params
+        return tokens_input(written), params
 
     async def _decoded(self, codes: list[int], use: Callable[[Any], Speech], first: bool) -> Speech:
         try:
