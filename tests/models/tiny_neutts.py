@@ -48,7 +48,8 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
     torch.manual_seed(0)
     config = Qwen2Config(
         vocab_size=VOCABULARY, hidden_size=128, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=4096, tie_word_embeddings=False, eos_token_id=tokenizer.eos_token_id,
+        num_key_value_heads=2, max_position_embeddings=4096, tie_word_embeddings=False,
+        eos_token_id=tokenizer.eos_token_id,
     )  # fmt: skip
     model = Qwen2ForCausalLM(config)
     codes = tokenizer.convert_tokens_to_ids([f"<|speech_{code}|>" for code in range(CODES)])

@@ -99,7 +99,7 @@ class Speaker:
 
 
 class Conversion:
-    """From `source` to `target` Hz, of a phrase's pieces in order: one that goes on in the next is not cut off there."""
+    """From `source` to `target` Hz, of a phrase's pieces in order: what goes on in the next one is not cut off."""
 
     def __init__(self, source: int, target: int) -> None:
         self._source, self._target = source, target

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from voicepipe.config import Config
 
-PACKAGES = {"whisper": "faster_whisper", "vllm": "vllm", "kokoro": "kokoro_onnx"}
+PACKAGES = {"whisper": "faster_whisper", "vllm": "vllm", "kokoro": "kokoro_onnx", "neutts": "vllm"}
 """What an engine imports. coqui-tts is in an environment of its own."""
 INSTALLS = {"kokoro_onnx": "'voicepipe[kokoro]'", "faster_whisper": "faster-whisper", "vllm": "vllm==0.32.0"}
 OWN_ENVIRONMENT = (

@@ -24,7 +24,9 @@ class Codec:
             import torch
             from transformers import NeuCodecModel
         except ImportError as error:
-            raise EngineMissing(f"neutts needs torch and transformers 5.17 or newer, as vLLM brings ({error})") from None
+            raise EngineMissing(
+                f"neutts needs torch and transformers 5.17 or newer, as vLLM brings ({error})"
+            ) from None
         self._torch = torch
         self._device = device
         try:
@@ -41,12 +43,10 @@ class Codec:
     def encode(self, pcm: Pcm) -> list[int]:
         """int16[n] at 16 kHz -> codes of 20 ms."""
         torch = self._torch
-        sound = pcm.astype(np.float32) / 32768
-        padded = np.pad(sound, (0, self._encoder_hop - sound.size % self._encoder_hop))  # at least one, as in training
+        padded = np.zeros((pcm.size // self._encoder_hop + 1) * self._encoder_hop, np.float32)  # more, as in training
+        padded[: pcm.size] = pcm / 32768
         with torch.inference_mode():
-            made = self._model.encode(
-                torch.from_numpy(padded)[None, None], torch.from_numpy(_features(padded))[None]
-            )
+            made = self._model.encode(torch.from_numpy(padded)[None, None], torch.from_numpy(_features(padded))[None])
         codes: list[int] = made.audio_codes[0, 0].tolist()
         return codes
 
@@ -83,4 +83,4 @@ def _features(sound: Sound) -> Sound:
     ).T  # fmt: skip
     even = (bands - bands.mean(0)) / np.sqrt(bands.var(0, ddof=1) + 1e-7)
     whole = even[: len(even) // STACKED * STACKED]
-    return whole.reshape(-1, STACKED * MEL_BINS).astype(np.float32)
+    return np.asarray(whole.reshape(-1, STACKED * MEL_BINS), np.float32)

@@ -19,7 +19,9 @@ class NeuTts:
     rate = RATE
 
     def __init__(self, config: NeuttsConfig) -> None:
-        self._life: Life[NeuttsVoice] = Life("speech synthesis", partial(load, config, _ready), IN_PROCESS, start_s=None)
+        self._life: Life[NeuttsVoice] = Life(
+            "speech synthesis", partial(load, config, _ready), IN_PROCESS, start_s=None
+        )
         self._languages: Mapping[str, str] = {}
 
     @property

@@ -90,6 +90,13 @@ class NeuttsVoice(VllmProcess):
     def hung(self) -> bool:
         return self._decoding.worker.overdue() or self._reading.overdue()
 
+    @property
+    def parts(self) -> Parts:
+        """Raises EngineDead."""
+        if self._parts is None:
+            raise EngineDead(ENDED)
+        return self._parts
+
     async def small(self) -> None:
         async with aclosing(self.speak(HELLO, "", 1.0, first=True)) as said:
             async for _ in said:
@@ -103,14 +110,15 @@ class NeuttsVoice(VllmProcess):
 
     async def speak(self, text: str, voice: str, speed: float, *, first: bool) -> AsyncGenerator[Speech, None]:
         """Speech as it is made. Raises EngineDead, EngineBusy, EngineError. Closing it aborts what is made."""
-        if (parts := self._parts) is None:
-            raise EngineDead(ENDED)
+        parts = self.parts
         default = self._config.voice or next(iter(parts.voices))
         its = parts.voices.get(voice, parts.voices[default])
         spoken = pieces(text, PIECE_LETTERS)
         for number, piece in enumerate(spoken, 1):
             with self.explained():
-                async with aclosing(self._said(parts, piece, its, speed, first=first, more=number < len(spoken))) as said:
+                async with aclosing(
+                    self._said(parts, piece, its, speed, first=first, more=number < len(spoken))
+                ) as said:
                     async for speech in said:
                         if speech.pcm.size:
                             yield speech
@@ -136,7 +144,9 @@ class NeuttsVoice(VllmProcess):
             async for output in outputs:
                 codes += parts.writer.codes(output.outputs[0].token_ids)
                 for window in windows.due(len(codes), ended=output.finished):
-                    speech = await self._decoded(codes[window.begin : window.end], partial(_used, saying, window), first)
+                    speech = await self._decoded(
+                        codes[window.begin : window.end], partial(_used, saying, window), first
+                    )
                     first = first and not speech.pcm.size
                     yield speech
                 if saying.over:
@@ -233,6 +243,8 @@ def _parts(config: NeuttsConfig) -> Parts:
     for name, recorded in config.voices.items():
         phonemes = phonemizer.phonemes(recorded.text, recorded.language)
         recording = prompt.recording(recorded.text, phonemes, codes[name])
-        sound = np.concatenate([codec.decode([codes[name][at : at + MOST]])[0] for at in range(0, len(codes[name]), MOST)])
+        sound = np.concatenate(
+            [codec.decode([codes[name][at : at + MOST]])[0] for at in range(0, len(codes[name]), MOST)]
+        )
         voices[name] = Voice(recording, recorded.language, gain(sound))
     return Parts(codec, phonemizer, writer, voices)

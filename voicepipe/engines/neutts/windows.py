@@ -24,14 +24,14 @@ than this changes no more than the window's other codes do."""
 FADE = 1
 """Codes over which one window's sound fades into the next one's."""
 WIDTH = 160
-"""Codes of a window, where there are so many, as from the first one on after 3 s of recording: all have one length, so
-that those of several calls are one batch and the GPU knows the shape. At least 107 of them stand before what is sent."""
+"""Codes of a window, where there are so many, as there always are after 3 s of recording: all have one length, so that
+those of several calls are one batch and the GPU knows the shape. At least 107 of them stand before what is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Codes `begin` to `end` are decoded; of their sound that from `sent` to `settled` is sent. All count from the first
-    code of the recording."""
+    """Codes `begin` to `end` are decoded; of their sound that from `sent` to `settled` is sent. The recording's first
+    code is 0."""
 
     begin: int
     end: int

@@ -28,8 +28,8 @@ NICE = 10
 
 
 class Turns:
-    """Starts go one after the other: that tells whose process is whose, and vLLM looks at the free memory of a GPU while
-    it starts, which must not change meanwhile. For several threads."""
+    """Starts go one after the other: that tells whose process is whose, and vLLM looks at a GPU's free memory while it
+    starts, which must not change meanwhile. For several threads."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -68,7 +68,7 @@ class EngineStart(Generic[T]):
         self.guard = Guard()
         self._others: list[int | None] | None = None
         """Children that were there when it began."""
-        self._family: "list[Process] | None" = None
+        self._family: list[Process] | None = None
         """All of them, once it is over."""
         self._thread = threading.Thread(target=self._run, name="vllm-start", daemon=True)
         self._thread.start()
