@@ -22,7 +22,7 @@ from voicepipe.engines.neutts.prompt import PromptWriter, Recording
 from voicepipe.engines.neutts.said import Saying, gain
 from voicepipe.engines.neutts.windows import EVERY, MOST, Window, Windows
 from voicepipe.engines.phonemes import Phonemizer
-from voicepipe.engines.shaping import pieces
+from voicepipe.engines.shaping import pause_after, pieces
 from voicepipe.engines.vllm import process
 from voicepipe.engines.vllm.arguments import voice_arguments
 from voicepipe.engines.vllm.process import VllmProcess
@@ -113,7 +113,7 @@ class NeuttsVoice(VllmProcess):
         parts = self.parts
         default = self._config.voice or next(iter(parts.voices))
         its = parts.voices.get(voice, parts.voices[default])
-        spoken = pieces(text, PIECE_LETTERS)
+        spoken, going_on = pieces(text, PIECE_LETTERS), False
         for number, piece in enumerate(spoken, 1):
             with self.explained():
                 async with aclosing(
@@ -121,8 +121,11 @@ class NeuttsVoice(VllmProcess):
                 ) as said:
                     async for speech in said:
                         if speech.pcm.size:
+                            going_on = speech.more
                             yield speech
             first = False
+        if going_on:  # Of its last piece nothing was heard.
+            yield Speech(pause_after(text, self.rate))
 
     async def _said(
         self, parts: Parts, text: str, voice: Voice, speed: float, *, first: bool, more: bool

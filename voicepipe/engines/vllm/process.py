@@ -190,12 +190,17 @@ def _on_a_cpu() -> bool:
     return on_a_cpu
 
 
+_importing = threading.Lock()
+"""Two threads that import what imports one another may each get a half of it."""
+
+
 def prepare(start_timeout_s: int) -> None:
     """Import vLLM, which takes seconds. Raises EngineMissing."""
     default_variables(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(start_timeout_s)})
     try:
-        import vllm.engine.arg_utils
-        import vllm.v1.engine.async_llm  # noqa: F401
+        with _importing:
+            import vllm.engine.arg_utils
+            import vllm.v1.engine.async_llm  # noqa: F401
     except (ImportError, OSError) as error:  # OSError: a library of CUDA that ctypes does not find
         raise EngineMissing(
             f"vLLM cannot be imported ({error}): pip install {INSTALLS['vllm']}, see pops/gpu.md."
