@@ -474,6 +474,5 @@ def test_a_recorded_voice_needs_a_line_that_says_who_consented(write: Any) -> No
 def test_a_recorded_voice_that_lacks_something_is_told(write: Any) -> None:
     consent = 'consent = "Anna Example, 3 May 2026"\n'
     assert "a voice needs a recording" in problem(write(RECORDED.replace('"anna.wav"', '""') + consent))
-    assert "add a table [neutts.voices.NAME]" in problem(write('[engines]\ntts = "neutts"\n'))
-    said = problem(write('[neutts]\nvoice = "ann"\n' + RECORDED.replace("[engines]\n", "[engines]\n") + consent))
+    said = problem(write('[neutts]\nvoice = "ann"\n' + RECORDED + consent))
     assert "neutts.voice: there is no [neutts.voices.ann]; there are: anna" in said

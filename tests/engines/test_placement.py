@@ -339,6 +339,12 @@ def test_a_missing_model_is_said_before_anything_is_loaded(monkeypatch: pytest.M
         loader.placed(configured(whisper={"model": "/nowhere"}))
 
 
+def test_a_neutts_without_a_voice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    with pytest.raises(EngineMissing, match=r"neutts: it has no voice; add a table \[neutts.voices.NAME\]"):
+        loader.placed(configured(engines={"asr": "sphinx", "llm": "frontdesk", "tts": "neutts"}))
+
+
 def test_all_that_is_missing_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     FakeDriver([FakeGpu()]).install(monkeypatch)
     monkeypatch.setattr(packages, "PACKAGES", {"vllm": "no_such_package"})

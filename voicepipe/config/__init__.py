@@ -299,11 +299,6 @@ def check_together(config: Config) -> None:
         raise ConfigError(
             "telephony.public_url: Telnyx is told where to stream calls to; say how it reaches this server"
         )
-    if config.engines.tts == "neutts" and not config.neutts.voices:
-        raise ConfigError(
-            "neutts.voices: NeuTTS speaks as whoever is heard in a recording; add a table [neutts.voices.NAME] with "
-            "file, text and consent"
-        )
     if config.endpoint.ask_llm and config.engines.llm != "vllm":
         raise ConfigError(f"endpoint.ask_llm: {config.engines.llm} cannot tell; set engines.llm to vllm")
     if config.bus.servers and not (config.fleet.keys and config.fleet.url):

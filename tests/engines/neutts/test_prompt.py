@@ -10,7 +10,7 @@ from voicepipe.engines.neutts.prompt import PromptWriter, Recording, longest, re
 from voicepipe.errors import EngineError, EngineMissing
 
 CODES = 8
-VOICE = Recording("hˈaɪ", (3, 1, 2), 3.0)
+VOICE = Recording("hˈaɪ", (3, 1, 2), 3.0, 2)
 
 
 @pytest.fixture
@@ -59,5 +59,16 @@ def test_a_phrase_ends_by_its_letters_however_the_model_goes_on() -> None:
     assert longest("x" * 100, VOICE, 2000) == 2 * 300 + 75
     assert longest("x" * 100, VOICE, 400) == 400
     assert longest("", VOICE, 400) == 75
-    with pytest.raises(EngineError, match="shorten the recording, or raise neutts.max_model_len"):
-        longest("x" * 100, VOICE, 299)
+    with pytest.raises(EngineError, match="no room is left"):
+        longest("x" * 100, VOICE, 9)
+
+
+def test_a_text_is_spoken_in_pieces_that_the_context_holds(model: Path) -> None:
+    """The recording stands in it as well; one that leaves no room is refused at the start."""
+    writer = PromptWriter(model, CODES)
+    long = recording("x" * 100, "y" * 200, [1] * 400)
+    begun = len(writer.written(long, ""))
+    assert writer.letters_at_a_time("key", long, begun + 700) == 100
+    assert writer.letters_at_a_time("key", long, begun + 7000) == 150
+    with pytest.raises(EngineError, match="neutts.voices.anna: the recording leaves 70 of neutts.max_model_len"):
+        writer.letters_at_a_time("neutts.voices.anna", long, begun + 70)

@@ -20,7 +20,7 @@ from voicepipe.engines.neutts.windows import Sound
 from voicepipe.errors import EngineDead, EngineError
 
 HOP, RATE, SILENT = 480, 24_000, 9
-RECORDED = Recording("", (1,) * 100, 3.0)
+RECORDED = Recording("", (1,) * 100, 3.0, 33)
 TEXT = "A table for two, on Friday at seven."
 
 
@@ -88,7 +88,7 @@ def _vllm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def voice() -> NeuttsVoice:
-    parts = Parts(Codec(), Phonemizer(), Writer(), {"anna": Voice(RECORDED, "en-us", 1.0)})  # type: ignore[arg-type]
+    parts = Parts(Codec(), Phonemizer(), Writer(), {"anna": Voice(RECORDED, "en-us", 1.0, 150)})  # type: ignore[arg-type]
     start = SimpleNamespace(family=list, guard=FakeGuard())
     config = NeuttsConfig(voices={"anna": RecordedVoice("a.wav", "a", "nobody, 2026")}, stall_s=1)
     return NeuttsVoice(config, (Llm(), parts), start)  # type: ignore[arg-type]

@@ -23,10 +23,12 @@ class Codec:
         try:
             import torch
             from transformers import NeuCodecModel
+            from transformers.utils.logging import disable_progress_bar
         except ImportError as error:
             raise EngineMissing(
                 f"neutts needs torch and transformers 5.17 or newer, as vLLM brings ({error})"
             ) from None
+        disable_progress_bar()
         self._torch = torch
         self._device = device
         try:

@@ -11,7 +11,8 @@ from voicepipe.errors import EngineError, EngineMissing
 ASKED, ANSWERED = "user: Convert the text to speech:", "\nassistant:"
 TEXT_BEGINS, TEXT_ENDS = "<|TEXT_PROMPT_START|>", "<|TEXT_PROMPT_END|>"
 SPEECH_BEGINS, SPEECH_ENDS = "<|SPEECH_GENERATION_START|>", "<|SPEECH_GENERATION_END|>"
-CODES_A_SECOND = 50
+SHORTEST, LONGEST = 40, 150
+"""Letters of a text that is spoken in one go, at least and at most: 10 s of speech, after which voices drift."""
 LEAST = 10
 """Codes of the shortest phrase."""
 SPARE = 2.0
@@ -30,12 +31,14 @@ class Recording:
     codes: tuple[int, ...]
     letter_codes: float
     """Codes that a letter lasts: its pace."""
+    letters: int
+    """It has so many."""
 
 
 def recording(text: str, phonemes: str, codes: Sequence[int]) -> Recording:
     """`text` is what is said in it."""
-    least, most = LETTER_CODES
-    return Recording(phonemes, tuple(codes), min(most, max(least, len(codes) / max(1, letters(text)))))
+    (least, most), many = LETTER_CODES, max(1, letters(text))
+    return Recording(phonemes, tuple(codes), min(most, max(least, len(codes) / many)), many)
 
 
 class PromptWriter:
@@ -61,6 +64,18 @@ class PromptWriter:
         said = self._ids(f"{voice.phonemes} {phonemes}")
         return [*self._head, *said, *self._middle, *(self._speech[code] for code in voice.codes)]
 
+    def letters_at_a_time(self, key: str, voice: Recording, context: int) -> int:
+        """How long a text may be, so that it has room in a context of so many tokens, and a quarter to spare. `key`:
+        where the configuration names the voice. Raises EngineError: the recording leaves none."""
+        room = context - len(self.written(voice, ""))
+        fits = int(room / (len(self._ids(voice.phonemes)) / voice.letters + 1.25 * voice.letter_codes))
+        if fits < SHORTEST:
+            raise EngineError(
+                f"{key}: the recording leaves {max(0, room)} of neutts.max_model_len = {context} tokens for what is to "
+                "be said; shorten it"
+            )
+        return min(LONGEST, fits)
+
     def codes(self, tokens: Iterable[int]) -> list[int]:
         """Those of speech among what the model says."""
         return [self._codes[token] for token in tokens if token in self._codes]
@@ -78,11 +93,7 @@ class PromptWriter:
 
 def longest(text: str, voice: Recording, room: int) -> int:
     """Codes after which a phrase ends, whatever the model goes on with; `room`: what its context has left. Raises
-    EngineError: there is no room for the text at the voice's pace."""
-    expected = letters(text) * voice.letter_codes
-    if room < expected:
-        raise EngineError(
-            f"The voice's recording leaves {room} codes of speech, and {len(text)} characters need "
-            f"{expected:.0f}: shorten the recording, or raise neutts.max_model_len."
-        )
-    return min(room, round(SPARE * expected) + SPARE_CODES)
+    EngineError: nothing."""
+    if room < LEAST:
+        raise EngineError(f"A text of {len(text)} characters has so many phonemes that no room is left to say them.")
+    return min(room, round(SPARE * letters(text) * voice.letter_codes) + SPARE_CODES)

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from voicepipe.engines.neutts.codec import Codec
 
 log = logging.getLogger(__name__)
-PIECE_LETTERS = 150
-"""A text that lasts longer than so many letters is spoken in pieces: about 10 s, beside 15 s of recording all that the
-model's context holds."""
 TOP_K = 50
 """The likeliest codes, among which one is drawn: NeuTTS's own."""
 FIRST, LATER = 0, 1
@@ -56,6 +53,8 @@ class Voice:
     """As espeak-ng calls it."""
     gain: float
     """That brings the codec's sound of it to the level of all phrases."""
+    letters: int
+    """A text that lasts longer than so many letters is spoken in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ class NeuttsVoice(VllmProcess):
         parts = self.parts
         default = self._config.voice or next(iter(parts.voices))
         its = parts.voices.get(voice, parts.voices[default])
-        spoken, going_on = pieces(text, PIECE_LETTERS), False
+        spoken, going_on = pieces(text, its.letters), False
         for number, piece in enumerate(spoken, 1):
             with self.explained():
                 async with aclosing(
@@ -193,6 +192,8 @@ def _used(saying: Saying, window: Window, sound: Any) -> Speech:
 
 async def load(config: NeuttsConfig, ready: Callable[[NeuttsVoice], Awaitable[None]]) -> NeuttsVoice:
     """A voice that has said something. Raises EngineError; then, and when cancelled, its processes are gone."""
+    if not config.voices:
+        raise EngineError("NeuTTS has no voice: add a table [neutts.voices.NAME] with a recording.")
     for model in needed_models.neutts(config):
         if problem := model.problem():
             raise EngineError(problem)
@@ -249,5 +250,6 @@ def _parts(config: NeuttsConfig) -> Parts:
         sound = np.concatenate(
             [codec.decode([codes[name][at : at + MOST]])[0] for at in range(0, len(codes[name]), MOST)]
         )
-        voices[name] = Voice(recording, recorded.language, gain(sound))
+        most = writer.letters_at_a_time(f"neutts.voices.{name}", recording, config.max_model_len)
+        voices[name] = Voice(recording, recorded.language, gain(sound), most)
     return Parts(codec, phonemizer, writer, voices)
