@@ -99,7 +99,7 @@ async def said(voice: NeuttsVoice, text: str = TEXT) -> list[Speech]:
 
 
 def llm(voice: NeuttsVoice) -> Llm:
-    made: Llm = voice.llm  # type: ignore[assignment]
+    made: Llm = voice.llm
     return made
 
 
