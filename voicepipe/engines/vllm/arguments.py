@@ -65,6 +65,9 @@ def voice_arguments(config: NeuttsConfig, model: str, gpu: int | None, known: Co
         if name in VOICE_OURS:
             raise EngineError(f"neutts.args.{name}: leave it out; what may be set of it is in [neutts].")
     _check_known("neutts", config.args, known)
+    chosen: dict[str, Any] = {} if gpu is None else {"device_ids": [gpu]}
+    if "performance_mode" in known:
+        chosen["performance_mode"] = "interactivity"  # a CUDA graph for each batch of up to 32
     return {
         "model": model,
         "served_model_name": config.model,
@@ -74,7 +77,9 @@ def voice_arguments(config: NeuttsConfig, model: str, gpu: int | None, known: Co
         "gpu_memory_utilization": LITTLE,
         "scheduling_policy": "priority",
         "generation_config": "vllm",
-    } | ({} if gpu is None else {"device_ids": [gpu]}) | config.args  # fmt: skip
+        **chosen,
+        **config.args,
+    }
 
 
 def _check_known(table: str, args: Collection[str], known: Collection[str]) -> None:

@@ -12,7 +12,7 @@ from voicepipe.engines.lived import Lived
 from voicepipe.engines.owing import Owing
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.start import EngineStart, end, lower
-from voicepipe.environment import default_variables
+from voicepipe.environment import default_variables, put_variable, variable
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused, VoicepipeError
 
 if TYPE_CHECKING:
@@ -190,15 +190,22 @@ def _on_a_cpu() -> bool:
     return on_a_cpu
 
 
+READY = "VLLM_ENGINE_READY_TIMEOUT_S"
 _importing = threading.Lock()
 """Two threads that import what imports one another may each get a half of it."""
+_patience_s = 0
+"""The longest start that was asked for: vLLM has one setting for all."""
 
 
 def prepare(start_timeout_s: int) -> None:
     """Import vLLM, which takes seconds. Raises EngineMissing."""
-    default_variables(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(start_timeout_s)})
+    global _patience_s
     try:
         with _importing:
+            default_variables(ENVIRONMENT)
+            if variable(READY) in ("", str(_patience_s)):
+                _patience_s = max(_patience_s, start_timeout_s)
+                put_variable(READY, str(_patience_s))
             import vllm.engine.arg_utils
             import vllm.v1.engine.async_llm  # noqa: F401
     except (ImportError, OSError) as error:  # OSError: a library of CUDA that ctypes does not find
