@@ -75,8 +75,7 @@ def make_codec() -> NeuCodecModel:
     )  # fmt: skip
     codec = NeuCodecModel(config).eval()
     with torch.no_grad():
-        for weights in codec.acoustic_decoder.parameters():
+        for weights in codec.parameters():
             if weights.ndim > 1:
                 weights.normal_(std=weights[0].numel() ** -0.5)
-        codec.quantizer.project_out.weight.normal_()
     return codec

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from voicepipe.audio import Pcm
+from voicepipe.audio import RATE, Pcm
 from voicepipe.engines.neutts.windows import Sound
 from voicepipe.errors import EngineError, EngineMissing
 
-MEL_BINS, MEL_LOW, FRAME, SHIFT, FFT = 80, 20, 400, 160, 512
-"""Of the semantic half of the encoder: Kaldi's filter bank, frames and steps in samples at 16 kHz."""
-STACKED = 2
-"""Frames that it reads as one."""
+MEL_BINS, STACKED = 80, 2
+"""Of the semantic half of the encoder: bands of Kaldi's filter bank, and frames that it reads as one."""
 
 
 class Codec:
@@ -22,11 +20,11 @@ class Codec:
     def __init__(self, directory: Path, device: str) -> None:
         try:
             import torch
-            from transformers import NeuCodecModel
+            from transformers import NeuCodecModel, SeamlessM4TFeatureExtractor
             from transformers.utils.logging import disable_progress_bar
         except ImportError as error:
             raise EngineMissing(
-                f"neutts needs torch and transformers 5.17 or newer, as vLLM brings ({error})"
+                f"neutts.codec: NeuCodec cannot be imported ({error}): pip install 'transformers>=5.19'"
             ) from None
         disable_progress_bar()
         self._torch = torch
@@ -41,14 +39,17 @@ class Codec:
         """Samples of a code."""
         self.codes = int(np.prod(config.quantization_levels))
         self._encoder_hop: int = config.encoder_hop_length
+        # NeuCodec's own extractor has the same front end, and asks for torchaudio, which is not wherever vLLM is.
+        self._features = SeamlessM4TFeatureExtractor(num_mel_bins=MEL_BINS, stride=STACKED, sampling_rate=RATE)
 
     def encode(self, pcm: Pcm) -> list[int]:
         """int16[n] at 16 kHz -> codes of 20 ms."""
         torch = self._torch
         padded = np.zeros((pcm.size // self._encoder_hop + 1) * self._encoder_hop, np.float32)  # more, as in training
         padded[: pcm.size] = pcm / 32768
+        features = self._features(padded, sampling_rate=RATE, return_tensors="pt", return_attention_mask=False)
         with torch.inference_mode():
-            made = self._model.encode(torch.from_numpy(padded)[None, None], torch.from_numpy(_features(padded))[None])
+            made = self._model.encode(torch.from_numpy(padded)[None, None], features["input_features"])
         codes: list[int] = made.audio_codes[0, 0].tolist()
         return codes
 
@@ -65,24 +66,3 @@ class Codec:
             codes = torch.tensor(windows, dtype=torch.long, device=self._device)[:, None]
             sounds: Sound = self._model.decode(audio_codes=codes).audio_values[:, 0].float().cpu().numpy()
         return list(sounds)
-
-
-def _features(sound: Sound) -> Sound:
-    """float32[n / 320, 160]: two steps of the filter bank as one, each band with mean 0 and variance 1.
-
-    transformers' own extractor asks for torchaudio, which is not wherever vLLM is.
-    """
-    from transformers.audio_utils import mel_filter_bank, spectrogram, window_function
-
-    filters = mel_filter_bank(
-        num_frequency_bins=FFT // 2 + 1, num_mel_filters=MEL_BINS, min_frequency=MEL_LOW, max_frequency=8000,
-        sampling_rate=16_000, norm=None, mel_scale="kaldi", triangularize_in_mel_space=True,
-    )  # fmt: skip
-    bands = spectrogram(
-        sound * 32768, window_function(FRAME, "povey", periodic=False), frame_length=FRAME, hop_length=SHIFT,
-        fft_length=FFT, power=2.0, center=False, preemphasis=0.97, mel_filters=filters, log_mel="log",
-        mel_floor=1.192092955078125e-07, remove_dc_offset=True,
-    ).T  # fmt: skip
-    even = (bands - bands.mean(0)) / np.sqrt(bands.var(0, ddof=1) + 1e-7)
-    whole = even[: len(even) // STACKED * STACKED]
-    return np.asarray(whole.reshape(-1, STACKED * MEL_BINS), np.float32)
