@@ -28,7 +28,7 @@ from voicepipe.engines.vllm.arguments import voice_arguments
 from voicepipe.engines.vllm.process import VllmProcess
 from voicepipe.engines.vllm.start import EngineStart, hung
 from voicepipe.engines.worker import Worker
-from voicepipe.errors import EngineDead, EngineError, VoicepipeError
+from voicepipe.errors import EngineDead, EngineError, EngineMissing, VoicepipeError
 
 if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM
@@ -194,9 +194,6 @@ async def load(config: NeuttsConfig, ready: Callable[[NeuttsVoice], Awaitable[No
     """A voice that has said something. Raises EngineError; then, and when cancelled, its processes are gone."""
     if not config.voices:
         raise EngineError("NeuTTS has no voice: add a table [neutts.voices.NAME] with a recording.")
-    for model in needed_models.neutts(config):
-        if problem := model.problem():
-            raise EngineError(problem)
     args = await asyncio.to_thread(_arguments, config)
     late = partial(hung, "neutts", config.start_timeout_s)
     return await process.started(
@@ -206,6 +203,9 @@ async def load(config: NeuttsConfig, ready: Callable[[NeuttsVoice], Awaitable[No
 
 def _arguments(config: NeuttsConfig) -> dict[str, Any]:
     """Those of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
+    for model in needed_models.neutts(config):
+        if problem := model.problem():
+            raise EngineMissing(problem)
     process.prepare(config.start_timeout_s)
     from dataclasses import fields
 
