@@ -183,8 +183,8 @@ async def test_the_language_model_and_the_voice_live_side_by_side_in_one_pop(
     monkeypatch.setattr("latency_probes.conversation.MISSED_S", 20.0)
     anna = config.voices["anna"]
     text = NANO.read_text().replace("../models", str(NANO.parents[1] / "models"))
-    text = text.replace('llm = "vllm"', 'llm = "vllm"\ntts = "neutts"') + (
-        "enforce_eager = true\n"
+    text = text.replace('llm = "vllm"', 'asr = "scripted"\nllm = "vllm"\ntts = "neutts"') + (
+        'enforce_eager = true\n[scripted]\nhears = ["what are your opening hours"]\n'
         f'[neutts]\nmodel = "{config.model}"\ncodec = "{config.codec}"\nkv_cache_memory_bytes = {CACHE}\n'
         f'[neutts.args]\nenforce_eager = true\ndtype = "float32"\n'
         f'[neutts.voices.anna]\nfile = "{anna.file}"\ntext = "{anna.text}"\nconsent = "{anna.consent}"\n'
