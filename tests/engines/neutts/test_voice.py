@@ -30,6 +30,7 @@ class Llm(FakeLlm):
     def __init__(self) -> None:
         super().__init__()
         self.says: list[int] = [1] * 100
+        self.reason = "stop"
         self.asked = self.closed = 0
 
     async def generate(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
@@ -37,8 +38,9 @@ class Llm(FakeLlm):
         try:
             for at in range(0, len(self.says), 6):
                 await asyncio.sleep(0)
-                part = SimpleNamespace(token_ids=self.says[at : at + 6])
-                yield SimpleNamespace(outputs=[part], finished=at + 6 >= len(self.says))
+                ends = at + 6 >= len(self.says)
+                part = SimpleNamespace(token_ids=self.says[at : at + 6], finish_reason=self.reason if ends else None)
+                yield SimpleNamespace(outputs=[part], finished=ends)
         finally:
             self.closed += 1
 
@@ -144,6 +146,19 @@ async def test_a_codec_that_fails_and_fails_is_the_engines_end(voice: NeuttsVoic
             await said(voice)
     await until(lambda: voice.errored)
     assert not voice.hung and llm(voice).closed == llm(voice).asked
+
+
+@pytest.mark.parametrize(
+    "reason, says, said_of_it", [("error", [1] * 100, "gave a reply up"), ("stop", [-5] * 9, "said nothing")]
+)
+async def test_a_model_that_says_nothing_and_fails_is_the_engines_end(
+    voice: NeuttsVoice, reason: str, says: list[int], said_of_it: str
+) -> None:
+    llm(voice).reason, llm(voice).says = reason, says
+    for _ in range(3):
+        with pytest.raises(EngineError, match=said_of_it):
+            await said(voice)
+    await until(lambda: voice.errored)
 
 
 async def test_one_failure_of_the_codec_is_not(voice: NeuttsVoice) -> None:

@@ -20,12 +20,13 @@ from voicepipe.engines.neutts import prompt, reference
 from voicepipe.engines.neutts.decoding import Decoding
 from voicepipe.engines.neutts.prompt import PromptWriter, Recording
 from voicepipe.engines.neutts.said import Saying, gain
-from voicepipe.engines.neutts.windows import EVERY, MOST, Window, Windows
+from voicepipe.engines.neutts.windows import EVERY, MOST, Sound, Windows
 from voicepipe.engines.phonemes import Phonemizer
 from voicepipe.engines.shaping import pause_after, pieces
 from voicepipe.engines.vllm import process
 from voicepipe.engines.vllm.arguments import voice_arguments
 from voicepipe.engines.vllm.process import VllmProcess
+from voicepipe.engines.vllm.reading import check
 from voicepipe.engines.vllm.start import EngineStart, hung
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError, EngineMissing, VoicepipeError
@@ -76,7 +77,7 @@ class NeuttsVoice(VllmProcess):
         self._config = config
         self._parts: Parts | None = parts
         self._reading = Worker("phonemes", nice=0)
-        self._decoding = Decoding(Worker("codec", nice=0), parts.codec.decode, config.stall_s)
+        self._decoding = Decoding(Worker("codec"), parts.codec.decode, config.stall_s)
         self.languages = {name: voice.language for name, voice in parts.voices.items()}
         self.rate = parts.codec.rate
 
@@ -144,11 +145,12 @@ class NeuttsVoice(VllmProcess):
         asked = self.asked(*self._request(written, most, parts.writer.ends), FIRST if first else LATER)
         async with aclosing(self.watched(asked, len(text))) as outputs:
             async for output in outputs:
-                codes += parts.writer.codes(output.outputs[0].token_ids)
+                codes += self._read(output, parts.writer)
+                if output.finished and len(codes) == recorded:
+                    raise self._failed("NeuTTS said nothing: neutts.model may be another kind of model.")
                 for window in windows.due(len(codes), ended=output.finished):
-                    speech = await self._decoded(
-                        codes[window.begin : window.end], partial(_used, saying, window), first
-                    )
+                    part, use = codes[window.begin : window.end], partial(saying.push, window)
+                    speech = await self._decoded(part, use, first=first)
                     first = first and not speech.pcm.size
                     yield speech
                 if saying.over:
@@ -168,14 +170,25 @@ class NeuttsVoice(VllmProcess):
         )  # fmt: skip
         return tokens_input(written), params
 
-    async def _decoded(self, codes: list[int], use: Callable[[Any], Speech], first: bool) -> Speech:
+    def _read(self, output: Any, writer: PromptWriter) -> list[int]:
+        try:
+            check(output.outputs[0])
+        except EngineError as error:
+            raise self._failed(str(error)) from None
+        return writer.codes(output.outputs[0].token_ids)
+
+    async def _decoded(self, codes: list[int], use: Callable[[Sound], Speech], *, first: bool) -> Speech:
         try:
             return await self._decoding.ask(codes, use, first=first)
         except VoicepipeError:
             raise
         except Exception as error:
-            self._owing.failed()
-            raise EngineError(f"NeuTTS's codec failed: {error!r}") from error
+            raise self._failed(f"NeuTTS's codec failed: {error!r}") from error
+
+    def _failed(self, said: str) -> EngineError:
+        """It is the engine's failure; in a row they are its end."""
+        self._owing.failed()
+        return EngineError(said)
 
 
 def _written(parts: Parts, text: str, voice: Voice) -> list[int] | None:
@@ -184,10 +197,6 @@ def _written(parts: Parts, text: str, voice: Voice) -> list[int] | None:
     if not any(sign.isalpha() for sign in phonemes):
         return None
     return parts.writer.written(voice.recording, phonemes)
-
-
-def _used(saying: Saying, window: Window, sound: Any) -> Speech:
-    return saying.push(window, sound)
 
 
 async def load(config: NeuttsConfig, ready: Callable[[NeuttsVoice], Awaitable[None]]) -> NeuttsVoice:
