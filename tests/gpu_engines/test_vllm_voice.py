@@ -57,16 +57,14 @@ async def engine(config: NeuttsConfig) -> AsyncIterator[NeuTts]:
 class TestNeutts(TtsContract):
     text = TEXT
 
-    @pytest.fixture(autouse=True)
-    def built(self, config: NeuttsConfig) -> None:
-        self.config = config
-
-    def factory(self) -> NeuTts:  # type: ignore[override]
-        return NeuTts(self.config)
-
     @pytest.fixture
     def tts(self, engine: NeuTts) -> NeuTts:
         return engine
+
+    async def test_starts_and_closes_repeatedly(self, tts: NeuTts) -> None:  # type: ignore[override]
+        """Closing is tried when all have used it."""
+        await tts.start()
+        assert (await whole(tts, TEXT)).pcm.size and tts.restarts == 0
 
 
 async def test_sound_comes_while_the_rest_is_still_being_made(engine: NeuTts) -> None:
@@ -173,6 +171,16 @@ async def test_a_voice_whose_process_is_killed_comes_back(engine: NeuTts) -> Non
         await whole(engine, TEXT)
     await until(lambda: engine.alive, 300)
     assert engine.restarts == 1 and (await whole(engine, TEXT)).pcm.size
+
+
+async def test_it_is_closed_twice_without_harm(engine: NeuTts) -> None:
+    processes = engine.core.processes
+    await engine.close()
+    await engine.close()
+    assert not engine.alive and not engine.voices()
+    await until(lambda: not any(process.is_running() for process in processes))
+    with pytest.raises(EngineError, match="has not been started"):
+        await anext(engine.speak(TEXT))
 
 
 @pytest.mark.e2e
