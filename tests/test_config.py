@@ -12,6 +12,7 @@ import pytest
 from voicepipe import config
 from voicepipe.config import Config, TenantConfig, credentials, toml_file
 from voicepipe.config.agent_store import open_agents
+from voicepipe.config.engine_config import RecordedVoice
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
 from voicepipe.config.traces_config import TracesConfig
@@ -59,9 +60,10 @@ def flat(tables: dict[str, Any]) -> dict[str, object]:
 
 def test_the_commented_tables_of_default_toml_have_every_key() -> None:
     text = (ROOT / "configs/default.toml").read_text()
-    lines = re.findall(r"^# (\[\[[\w.]+\]\]|\w+ = .*)$", text, re.MULTILINE)
+    lines = re.findall(r"^# (\[\[?[\w.]+\]\]?|\w+ = .*)$", text, re.MULTILINE)
     tables = tomllib.loads("\n".join(lines))
     assert set(tables["tenants"][0]) == set(TenantConfig.__struct_fields__)
+    assert set(tables["neutts"]["voices"]["anna"]) == set(RecordedVoice.__struct_fields__)
     assert set(tables["routes"][0]) == set(RouteConfig.__struct_fields__)
     assert set(tables["sip"]["trunks"][0]) == set(SipTrunk.__struct_fields__)
     assert set(tables["sip"]["users"][0]) == set(SipUser.__struct_fields__)
@@ -447,3 +449,29 @@ def test_headers_for_traces_come_from_the_environment(monkeypatch: pytest.Monkey
         with pytest.raises(ConfigError, match="VOICEPIPE_TEST_H does not hold headers") as told:
             credentials.check(settings)
         assert "same" not in str(told.value)
+
+
+# --- recorded voices --------------------------------------------------------------------------------------------
+
+
+RECORDED = """[engines]
+tts = "neutts"
+[neutts.voices.anna]
+file = "anna.wav"
+text = "What she says in it."
+"""
+
+
+def test_a_recorded_voice_needs_a_line_that_says_who_consented(write: Any) -> None:
+    for consent in ("", 'consent = " "\n'):
+        said = problem(write(RECORDED + consent))
+        assert said.startswith("neutts.voices.anna.consent: write who consented to the use of this voice, and when")
+    found = config.load(write(RECORDED + 'consent = "Anna Example, 3 May 2026"\n'))
+    assert found.neutts.voices["anna"].file == str(write("").parent / "anna.wav")
+
+
+def test_a_recorded_voice_that_lacks_something_is_told(write: Any) -> None:
+    consent = 'consent = "Anna Example, 3 May 2026"\n'
+    assert "a voice needs a recording" in problem(write(RECORDED.replace('"anna.wav"', '""') + consent))
+    said = problem(write('[neutts]\nvoice = "ann"\n' + RECORDED + consent))
+    assert "neutts.voice: there is no [neutts.voices.ann]; there are: anna" in said

@@ -1,15 +1,19 @@
-"""A phrase that the voice speaks in several pieces, as it does one of over 300 letters."""
+"""A phrase that the voice speaks in several pieces: of over 300 letters, or because it streams."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.scenario import Says, Scenario, play
-from voicepipe.engines.base import Speech
+from tests.scenario import Says, Scenario, load, play
+from voicepipe.engines.base import Speech, Word
 from voicepipe.engines.scripted import ScriptedTts
 
 pytestmark = pytest.mark.virtual_time
+SCENARIOS = Path(__file__).parent / "scenarios"
+STREAMED = 3840
+"""Samples of a piece: 0.16 s."""
 
 
 async def test_it_is_heard_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,3 +35,23 @@ async def test_it_is_heard_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
         "agent (completed): We are open from noon to ten.",
         "agent (completed): Of course.",
     ], story
+
+
+@pytest.mark.parametrize("file", ["barge_in", "cut_in_repaired", "client_truncates", "cut_after_its_end_was_sent"])
+async def test_of_a_voice_that_streams_a_caller_has_heard_what_was_said(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All words used to be told with the first piece, and so counted as heard by who interrupted the second one."""
+    scenario = load(SCENARIOS / f"{file}.toml")
+    expected = (await play(scenario)).story
+    whole = ScriptedTts.speak
+
+    async def in_pieces(tts: ScriptedTts, text: str, **how: Any) -> AsyncIterator[Speech]:
+        async for speech in whole(tts, text, **how):
+            for at in range(0, speech.pcm.size, STREAMED):
+                end = min(at + STREAMED, speech.pcm.size)
+                words = tuple(Word(word.text, word.end - at) for word in speech.words if at < word.end <= end)
+                yield Speech(speech.pcm[at:end], words, more=end < speech.pcm.size)
+
+    monkeypatch.setattr(ScriptedTts, "speak", in_pieces)
+    assert (await play(scenario)).story == expected

@@ -171,6 +171,19 @@ def test_what_no_hub_has_is_to_be_fetched_by_hand(pull: Pull, tmp_path: Path) ->
     assert f"kokoro.voices: here, at {tmp_path / 'voices-v1.0.bin'}\n" in said
 
 
+def test_a_recording_of_a_voice_is_made_by_hand(fake: FakeHub, pull: Pull, tmp_path: Path) -> None:
+    voices = "[neutts.voices.anna]\nfile = 'anna.wav'\ntext = 'Hello.'\nconsent = 'Anna Example, 3 May 2026'\n"
+    for name in ("model", "codec"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").touch()
+    tables = f"[engines]\ntts = 'neutts'\n[neutts]\nmodel = './model'\ncodec = './codec'\n{voices}"
+    status, said = pull(tables)
+    assert status == 1 and fake.fetched == []
+    assert f"neutts.voices.anna.file: there is no {tmp_path / 'anna.wav'}; record somebody who consents" in said
+    (tmp_path / "anna.wav").touch()
+    assert pull(tables)[0] == 0
+
+
 def test_engines_without_models(pull: Pull) -> None:
     status, said = pull("")
     assert (status, said.endswith("the chosen engines need no models\n")) == (0, True)

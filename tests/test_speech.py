@@ -9,8 +9,7 @@ import pytest
 
 from tests.waiting import until
 from voicepipe.audio import RATE
-from voicepipe.call import speech
-from voicepipe.call.speech import KEPT, KEPT_BYTES, Speaker
+from voicepipe.call.speech import KEPT, KEPT_BYTES, Conversion, Speaker
 from voicepipe.engines.base import Speech, Word
 from voicepipe.engines.scripted import ScriptedTts
 
@@ -73,6 +72,46 @@ async def test_what_is_made_ahead_is_bounded_however_often_the_settings_change()
     assert sum(phrase.pcm.nbytes for kept in long._kept.values() for phrase in kept) <= KEPT_BYTES
 
 
+class Streams(Voice):
+    """A buzz in three pieces that belong together, at 24 kHz. What is said in each is told with it."""
+
+    SOUND = (8000 * np.sin(np.arange(24_000) / 9)).astype(np.int16)
+    CUTS = (0, 3840, 15_001, 24_000)
+    SAID = ((), ("Yes", "it", "costs"), ("eighteen", "dollars", "fifty"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rate = 24_000
+
+    async def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
+        for number, said in enumerate(self.SAID):
+            begin, end = self.CUTS[number : number + 2]
+            words = tuple(Word(word, 100 * (at + 1)) for at, word in enumerate(said))
+            yield Speech(self.SOUND[begin:end], words, more=number < 2)
+
+
+async def test_words_of_a_voice_that_streams_come_with_the_piece_in_which_they_end() -> None:
+    """All of them used to be told with its first piece, of which a caller who interrupts has heard everything."""
+    phrases = [phrase async for phrase in Speaker(Streams(), 24_000).say("Yes it costs $18.50", voice="", speed=1)]
+    assert [phrase.text for phrase in phrases] == ["Yes it costs $18.50", "", ""]
+    assert [phrase.words for phrase in phrases] == [(), (("Yes", 100), ("it", 200), ("costs", 300)), (("$18.50", 300),)]
+
+
+async def test_words_that_a_voice_forgot_end_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Streams, "SAID", ((), ("Yes",), ()))
+    phrases = [phrase async for phrase in Speaker(Streams(), 24_000).say("Yes it costs", voice="", speed=1)]
+    assert [phrase.words for phrase in phrases] == [(), (("Yes", 100),), (("it", 8999), ("costs", 8999))]
+
+
+async def test_what_streams_is_converted_as_one_sound() -> None:
+    """Each piece by itself would begin and end with what the converter's filter makes of silence: it clicked."""
+    phrases = [phrase async for phrase in Speaker(Streams(), RATE).say("Yes it costs $18.50", voice="", speed=1)]
+    whole = Conversion(24_000, RATE)(Speech(Streams.SOUND)).pcm
+    assert np.array_equal(np.concatenate([phrase.pcm for phrase in phrases]), whole)
+
+
 class InParts(Voice):
     """Three sounds for any text, at 22.05 kHz."""
 
@@ -92,21 +131,21 @@ class InParts(Voice):
 async def test_another_rate_is_converted_part_by_part_while_the_event_loop_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    convert, seen, go_on = speech.resampled, list[int](), threading.Event()
+    convert, seen, go_on = Conversion.__call__, list[int](), threading.Event()
 
-    def held_up(sound: Speech, source: int, target: int) -> Speech:
+    def held_up(conversion: Conversion, sound: Speech) -> Speech:
         seen.append(sound.pcm.size)
         assert go_on.wait(10)
-        return convert(sound, source, target)
+        return convert(conversion, sound)
 
-    monkeypatch.setattr(speech, "resampled", held_up)
+    monkeypatch.setattr(Conversion, "__call__", held_up)
     say = Speaker(InParts(), RATE).say("Hello", voice="", speed=1)
     first = asyncio.ensure_future(anext(say))
     await until(lambda: bool(seen))
     go_on.set()
     phrases = [await first, *[phrase async for phrase in say]]
     assert seen == [30_000, 500, 4000]
-    expected = [convert(part, 22_050, RATE) for part in InParts.PARTS]
+    expected = [convert(Conversion(22_050, RATE), part) for part in InParts.PARTS]
     assert [phrase.text for phrase in phrases] == ["Hello", "", ""]
     assert all(np.array_equal(phrase.pcm, sound.pcm) for phrase, sound in zip(phrases, expected, strict=True))
     assert phrases[0].words == (("Hello", expected[0].words[0].end),)
@@ -115,12 +154,12 @@ async def test_another_rate_is_converted_part_by_part_while_the_event_loop_goes_
 async def test_who_stops_listening_does_not_wait_for_what_is_being_converted(monkeypatch: pytest.MonkeyPatch) -> None:
     began, go_on = threading.Event(), threading.Event()
 
-    def held_up(sound: Speech, source: int, target: int) -> Speech:
+    def held_up(conversion: Conversion, sound: Speech) -> Speech:
         began.set()
         assert go_on.wait(10)
         return sound
 
-    monkeypatch.setattr(speech, "resampled", held_up)
+    monkeypatch.setattr(Conversion, "__call__", held_up)
     saying = asyncio.ensure_future(Speaker(InParts(), RATE).whole("Hello", voice="", speed=1))
     await until(began.is_set)
     saying.cancel()

@@ -8,6 +8,7 @@ import pytest
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.engines import loader
+from voicepipe.engines.neutts import NeuTts
 from voicepipe.engines.scripted import ScriptedTts
 from voicepipe.errors import EngineError
 
@@ -51,3 +52,14 @@ async def test_why_an_engine_does_not_start_is_said_as_it_is(monkeypatch: pytest
     with pytest.raises(EngineError, match="no voice"):
         async with loader.loaded(SCRIPTED):
             pass
+
+
+async def test_a_voice_that_streams_is_chosen_without_its_libraries() -> None:
+    """torch, transformers and vLLM are imported when it starts, for they are not on every machine."""
+    engines = loader.choose(Config(engines=EnginesConfig(vad="scripted", asr="scripted", llm="scripted", tts="neutts")))
+    assert isinstance(engines.tts, NeuTts) and not engines.tts.alive
+    with pytest.raises(EngineError, match="NeuTTS has no voice"):
+        await engines.tts.start()
+    with pytest.raises(EngineError, match="has not been started"):
+        await anext(engines.tts.speak("Hello."))
+    await engines.tts.close()

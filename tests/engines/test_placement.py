@@ -205,6 +205,25 @@ def test_each_gpu_of_speech_has_a_context(models: Config) -> None:
     assert asr.working == tts.working
 
 
+def test_a_voice_that_streams_has_a_codec_here_and_a_model_in_vllms_process(models: Config, tmp_path: Path) -> None:
+    voices = {"anna": {"file": str(tmp_path / "voices.bin"), "text": "a", "consent": "nobody, 2026"}}
+    parts = {"model": str(tmp_path / "llm"), "codec": str(tmp_path / "codec"), "voices": voices}
+    (tmp_path / "codec").mkdir()
+    (tmp_path / "codec" / "model.safetensors").touch()
+    os.truncate(tmp_path / "codec" / "model.safetensors", 3 * GIB)
+    tables = {"engines": {"tts": "neutts", "llm": "openai"}, "whisper": {"model": models.whisper.model}}
+    streams = configured(**tables, neutts=parts)
+    assert gpu_placement.place(streams, 2).neutts.device == "cuda:0"
+    assert (
+        gpu_placement.place(configured(**tables | {"engines": {"tts": "neutts"}}, neutts=parts), 2).neutts.device
+        == "cuda:1"
+    )
+    asr, codec, model = needs(gpu_placement.place(streams, 1))
+    assert asr.working == codec.working + GIB // 2, "one process, one CUDA context"
+    assert (codec.weights, model.weights) == (GIB, 16 * GIB), "once the recordings are read the encoder is forgotten"
+    assert model.working == 2 * GIB + streams.neutts.kv_cache_memory_bytes
+
+
 def test_weights_that_a_clone_has_twice_are_counted_once(models: Config) -> None:
     directory = Path(models.vllm.model)
     (directory / "consolidated.safetensors").touch()
@@ -318,6 +337,12 @@ def test_a_missing_model_is_said_before_anything_is_loaded(monkeypatch: pytest.M
     FakeDriver([FakeGpu()]).install(monkeypatch)
     with pytest.raises(EngineMissing, match="there is no '/nowhere'"):
         loader.placed(configured(whisper={"model": "/nowhere"}))
+
+
+def test_a_neutts_without_a_voice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    with pytest.raises(EngineMissing, match=r"neutts: it has no voice; add a table \[neutts.voices.NAME\]"):
+        loader.placed(configured(engines={"asr": "sphinx", "llm": "frontdesk", "tts": "neutts"}))
 
 
 def test_all_that_is_missing_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

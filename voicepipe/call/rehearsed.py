@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from voicepipe.agent import Agent
-from voicepipe.call.speech import resampled
+from voicepipe.call.speech import Conversion
 from voicepipe.engines.base import Speech, Tts
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
 from voicepipe.turn.phrases import sentences
@@ -52,7 +52,8 @@ class Rehearsed:
         if (sound, rate) not in self._converted:
             while self._converted and sum(map(_bytes, self._converted.values())) > self._room:
                 self._converted.popitem(last=False)
-            self._converted[sound, rate] = tuple(resampled(one, self._tts.rate, rate) for one in self._made[sound])
+            convert = Conversion(self._tts.rate, rate)
+            self._converted[sound, rate] = tuple(map(convert, self._made[sound]))
         self._converted.move_to_end((sound, rate))
         return self._converted[sound, rate]
 

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -56,16 +57,18 @@ class Speaker:
         spoken = together(parts)
         if not spoken:
             return
+        writing = _Writing(parts)
         if made := self._made(spoken, voice, speed):
             for speech in made:
-                yield Phrase(text, speech.pcm, _written(parts, [word.end for word in speech.words], speech.pcm))
-                text, parts = "", []
+                yield Phrase(text, speech.pcm, writing.take(speech))
+                text = ""
             return
+        convert = Conversion(self.tts.rate, self.out_rate)
         async for speech in self.tts.speak(spoken, voice=voice, speed=speed, first=first):
             if self.tts.rate != self.out_rate:
-                speech = await _converter.submit(resampled, speech, self.tts.rate, self.out_rate)
-            yield Phrase(text, speech.pcm, _written(parts, [word.end for word in speech.words], speech.pcm))
-            text, parts = "", []
+                speech = await _converter.submit(convert, speech)
+            yield Phrase(text, speech.pcm, writing.take(speech))
+            text = ""
 
     async def whole(self, text: str, *, voice: str, speed: float) -> Phrase | None:
         """All of `text` as one phrase; None: there is nothing to say."""
@@ -95,11 +98,45 @@ class Speaker:
         return self._made_ahead.get(spoken, voice, speed, self.out_rate) if self._made_ahead else ()
 
 
-def resampled(speech: Speech, source: int, target: int) -> Speech:
-    """From `source` to `target` Hz."""
-    resampler = Resampler(source, target)
-    pcm = np.concatenate([resampler(speech.pcm), resampler.flush()])
-    return Speech(pcm, tuple(Word(word.text, round(word.end * target / source)) for word in speech.words))
+class Conversion:
+    """From `source` to `target` Hz, of a phrase's pieces in order: what goes on in the next one is not cut off."""
+
+    def __init__(self, source: int, target: int) -> None:
+        self._source, self._target = source, target
+        self._going_on: Resampler | None = None
+
+    def __call__(self, speech: Speech) -> Speech:
+        resampler = self._going_on or Resampler(self._source, self._target)
+        pcm = resampler(speech.pcm) if speech.more else np.concatenate([resampler(speech.pcm), resampler.flush()])
+        self._going_on = resampler if speech.more else None
+        scale = self._target / self._source
+        return Speech(pcm, tuple(Word(word.text, round(word.end * scale)) for word in speech.words), speech.more)
+
+
+class _Writing:
+    """When each written word of a phrase has been heard, told with the piece of sound in which it ends."""
+
+    def __init__(self, parts: list[Piece]) -> None:
+        self._parts = parts
+        self._due = list(accumulate(len(part.spoken.split()) for part in parts))
+        """Spoken words up to each part's end."""
+        self._told = self._said = 0
+        """Parts; spoken words that have ended."""
+
+    def take(self, speech: Speech) -> tuple[tuple[str, int], ...]:
+        """Of the next piece. In one that goes on only the words end that it names; any other names the rest."""
+        ends = [word.end for word in speech.words]
+        if not (speech.more or self._said):
+            parts, self._parts = self._parts[self._told :], []
+            return _written(parts, ends, speech.pcm)
+        words = []
+        while self._told < len(self._parts) and not (speech.more and self._due[self._told] > self._said + len(ends)):
+            at = self._due[self._told] - self._said
+            end = ends[at - 1] if 0 < at <= len(ends) else 0 if at <= 0 else speech.pcm.size
+            words.append((self._parts[self._told].written.strip(), end))
+            self._told += 1
+        self._said += len(ends)
+        return tuple(words)
 
 
 def _bytes(phrases: list[Phrase]) -> int:

@@ -20,6 +20,7 @@ from voicepipe.config.engine_config import (
     EnginesConfig,
     EspeakConfig,
     KokoroConfig,
+    NeuttsConfig,
     OpenAiConfig,
     ScriptedConfig,
     SphinxConfig,
@@ -61,6 +62,8 @@ MODELS = (
     ("vllm", "model"),
     ("kokoro", "model"),
     ("kokoro", "voices"),
+    ("neutts", "model"),
+    ("neutts", "codec"),
     ("coqui", "model"),
     ("coqui", "python"),
 )
@@ -203,6 +206,7 @@ class Config(Section, frozen=True):
     openai: OpenAiConfig = OpenAiConfig()
     espeak: EspeakConfig = EspeakConfig()
     kokoro: KokoroConfig = KokoroConfig()
+    neutts: NeuttsConfig = NeuttsConfig()
     coqui: CoquiConfig = CoquiConfig()
     scripted: ScriptedConfig = ScriptedConfig()
     delays: DelaysConfig = DelaysConfig()
@@ -357,6 +361,8 @@ def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
     toml_file.convert(tables, shape, file)
     locate(tables, PATHS, file)
     place_made(tables, MADE, file)
+    for voice in tables.get("neutts", {}).get("voices", {}).values():
+        place_made({"voice": voice}, (("voice", "file"),), file)
     for table, key in MODELS:
         if name := tables.get(table, {}).get(key):
             path = file.resolve().parent / Path(name).expanduser()

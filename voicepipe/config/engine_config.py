@@ -21,7 +21,7 @@ class EnginesConfig(Section, frozen=True):
     asr: Literal["sphinx", "whisper", "scripted"] = "sphinx"
     llm: Literal["auto", "frontdesk", "vllm", "openai", "scripted"] = "auto"
     """ "auto": `frontdesk` for agents with intents; for others a server of the OpenAI kind on this machine."""
-    tts: Literal["espeak", "kokoro", "coqui", "scripted"] = "espeak"
+    tts: Literal["espeak", "kokoro", "neutts", "coqui", "scripted"] = "espeak"
 
 
 class SphinxConfig(Section, frozen=True):
@@ -125,6 +125,58 @@ class KokoroConfig(Section, frozen=True):
     """Phrases that are spoken at a time, by one session: on a CPU they share its threads."""
     stall_s: Stall = 10
     """Beyond 0.2 s for each character of the phrase."""
+
+
+class RecordedVoice(Section, frozen=True):
+    """A voice is a person's: NeuTTS speaks as whoever is heard in a recording."""
+
+    file: str = ""
+    """WAV: 3 to 15 s of one person in a quiet room."""
+    text: str = ""
+    """What is said in it, word for word."""
+    consent: str = ""
+    """Who consented to the use of this voice, and when. It is written for people; nobody checks it."""
+    language: str = "en-us"
+    """BCP 47, as espeak-ng knows it; NeuTTS-Air was trained on English."""
+
+    def __post_init__(self) -> None:
+        if not self.consent.strip():
+            raise ValueError(
+                'consent: write who consented to the use of this voice, and when, as "Anna Example, 3 May 2026"'
+            )
+        for key in ("file", "text"):
+            if not getattr(self, key).strip():
+                raise ValueError(f"{key}: a voice needs a recording (file) and what is said in it (text)")
+
+
+class NeuttsConfig(Section, frozen=True):
+    """NeuTTS-Air: a language model in vLLM, and its codec by transformers."""
+
+    model: str = "neuphonic/neutts-air"
+    """A directory, or a model's name on the hub."""
+    codec: str = "neuphonic/neucodec"
+    """Likewise."""
+    voice: str = ""
+    """Of `voices`; empty: the first."""
+    device: Device = "auto"
+    kv_cache_memory_bytes: Annotated[int, Meta(ge=1)] = 1_073_741_824
+    """Of vLLM: 12 KiB a token, so that 40 phrases are made at a time, each with 2048 tokens."""
+    max_model_len: Annotated[int, Meta(ge=256)] = 2048
+    """Tokens of a recording and of a phrase: 50 a second."""
+    temperature: Temperature = 1.0
+    start_timeout_s: Timeout = 600
+    """Loading, compiling, reading the recordings and warming up."""
+    stall_s: Stall = 10
+    """Without a token of any phrase, beyond 2 ms for each character; and for decoding what was said."""
+    args: dict[str, Any] = {}
+    """Every other engine argument of vLLM, unchanged."""
+    voices: dict[str, RecordedVoice] = {}
+    """By their names."""
+
+    def __post_init__(self) -> None:
+        if self.voice and self.voice not in self.voices:
+            known = ", ".join(self.voices) or "none"
+            raise ValueError(f"voice: there is no [neutts.voices.{self.voice}]; there are: {known}")
 
 
 class CoquiConfig(Section, frozen=True):

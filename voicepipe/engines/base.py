@@ -198,6 +198,8 @@ class Speech:
     pcm: Pcm
     words: tuple[Word, ...] = ()
     """Ends are samples of this piece. Empty: the engine knows no times, the caller estimates."""
+    more: bool = False
+    """The phrase goes on in the next piece: `words` are those that end in this one, the others come with theirs."""
 
 
 class Tts(Engine, Protocol):

@@ -86,16 +86,10 @@ class _Library:
 
     def __init__(self, *, copy: bool = False) -> None:
         """`copy`: beside one that hangs."""
-        path = espeakng_loader.get_library_path()
-        try:
-            self._lib = _copied(path) if copy else ctypes.CDLL(path)
-        except OSError as error:
-            raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
+        self._lib = library(copy=copy)
         self._lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
         self._lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
-        self.rate: int = self._lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
-        if self.rate <= 0:
-            raise EngineError("espeak-ng found no voices: reinstall espeakng-loader")
+        self.rate = initialised(self._lib)
         self._take = _Take()
         self._callback = _Callback(self._collect)  # kept: ctypes does not own it
         self._lib.espeak_SetSynthCallback(self._callback)
@@ -145,8 +139,24 @@ class _Library:
         return (np.concatenate(chunks) if chunks else np.empty(0, np.int16)), self._take.starts
 
 
+def library(*, copy: bool = False) -> ctypes.CDLL:
+    """espeak-ng; a `copy` has a state of its own. Raises EngineMissing."""
+    path = espeakng_loader.get_library_path()
+    try:
+        return _copied(path) if copy else ctypes.CDLL(path)
+    except OSError as error:
+        raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
+
+
+def initialised(lib: ctypes.CDLL) -> int:
+    """The rate in Hz of its speech. Once for each copy. Raises EngineError."""
+    rate: int = lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
+    if rate <= 0:
+        raise EngineError("espeak-ng found no voices: reinstall espeakng-loader")
+    return rate
+
+
 def _copied(path: str) -> ctypes.CDLL:
-    """The library once more, with a state of its own."""
     with tempfile.TemporaryDirectory() as folder:
         return ctypes.CDLL(shutil.copy(path, folder))
 

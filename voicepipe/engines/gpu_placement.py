@@ -18,7 +18,7 @@ from voicepipe.errors import EngineError
 from voicepipe.sizing.gpu_models import GIB
 
 MIB = 2**20
-PLACED = ("whisper", "kokoro", "coqui")
+PLACED = ("whisper", "kokoro", "neutts", "coqui")
 """Tables with a device; vLLM counts GPUs by itself."""
 
 
@@ -49,7 +49,8 @@ class LlmNeed(Need):
 
 def uses_gpus(config: Config) -> bool:
     """Whether an engine is chosen that can use one."""
-    return config.engines.asr == "whisper" or config.engines.llm == "vllm" or config.engines.tts in {"kokoro", "coqui"}
+    engines = config.engines
+    return engines.asr == "whisper" or engines.llm == "vllm" or engines.tts in {"kokoro", "neutts", "coqui"}
 
 
 def group(vllm: VllmConfig) -> int:

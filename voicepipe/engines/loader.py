@@ -178,6 +178,10 @@ def _tts(config: Config) -> Tts:
             from voicepipe.engines.kokoro import KokoroTts
 
             return KokoroTts(config.kokoro)
+        case "neutts":
+            from voicepipe.engines.neutts import NeuTts
+
+            return NeuTts(config.neutts)
         case "coqui":
             from voicepipe.engines.coqui import CoquiTts
 

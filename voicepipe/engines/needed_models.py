@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from voicepipe.config import Config
-from voicepipe.config.engine_config import KokoroConfig, VllmConfig
+from voicepipe.config.engine_config import KokoroConfig, NeuttsConfig, VllmConfig
 from voicepipe.engines import hub
 from voicepipe.errors import EngineMissing
 
@@ -55,6 +55,8 @@ def chosen(config: Config) -> Iterator[NeededModel]:
         yield from vllm(config.vllm)
     if config.engines.tts == "kokoro":
         yield from kokoro(config.kokoro)
+    if config.engines.tts == "neutts":
+        yield from neutts(config.neutts)
     if config.engines.tts == "coqui":
         yield NeededModel(
             "coqui.model",
@@ -72,6 +74,14 @@ def vllm(config: VllmConfig) -> Iterator[NeededModel]:
     draft = config.args.get("speculative_config")
     if isinstance(draft, dict) and draft.get("model"):
         yield NeededModel(DRAFT, str(draft["model"]), revision=str(draft.get("revision") or ""))
+
+
+def neutts(config: NeuttsConfig) -> Iterator[NeededModel]:
+    """The language model and its codec; of each voice, the recording."""
+    yield NeededModel("neutts.model", config.model)
+    yield NeededModel("neutts.codec", config.codec)
+    for name, voice in config.voices.items():
+        yield NeededModel(f"neutts.voices.{name}.file", voice.file, "record somebody who consents to it, as a WAV file")
 
 
 def kokoro(config: KokoroConfig) -> Iterator[NeededModel]:

@@ -14,6 +14,8 @@ from voicepipe.sizing import gpu_memory, shapes
 
 UTILISATION = 0.92
 """vLLM's default for gpu_memory_utilization."""
+DECODER = 1 / 3
+"""Of NeuCodec's file, what stays once the recordings are read: the half that makes sound, in float32 as stored."""
 STORED = {"int8": 0.55, "float32": 2.0}
 """Of a model's file, which holds 16 bits a weight, what it takes when computed with in another type."""
 
@@ -27,6 +29,9 @@ def needs(config: Config) -> Iterator[Need]:
         ours.append(Need("recognition", (gpu,), round(_size(file) * share), gpu_memory.ASR_WORKSPACE))
     if config.engines.tts == "kokoro" and (gpu := device_index(config.kokoro.device)) is not None:
         ours.append(Need("synthesis", (gpu,), _size(hub.local(config.kokoro.model)), gpu_memory.TTS_WORKSPACE))
+    if config.engines.tts == "neutts" and (gpu := device_index(config.neutts.device)) is not None:
+        codec = round(_weights(hub.local(config.neutts.codec)) * DECODER)
+        ours.append(Need("synthesis", (gpu,), codec, gpu_memory.TTS_WORKSPACE))
     seen: set[tuple[int, ...]] = set()
     for need in ours:  # they run in the PoP's process, which has one context on each GPU
         context = 0 if need.gpus in seen else gpu_memory.CONTEXT
@@ -38,6 +43,9 @@ def needs(config: Config) -> Iterator[Need]:
         largest = max((_size(file) for file in hub.local(config.coqui.model).glob("*.pth")), default=0)
         workers = config.coqui.workers
         yield Need("synthesis", (gpu,), largest * workers, workers * (gpu_memory.TTS_WORKSPACE + gpu_memory.CONTEXT))
+    if config.engines.tts == "neutts" and (gpu := device_index(config.neutts.device)) is not None:
+        working = gpu_memory.LLM_WORKSPACE + gpu_memory.CONTEXT + config.neutts.kv_cache_memory_bytes
+        yield Need("synthesis's vLLM", (gpu,), _weights(hub.local(config.neutts.model)), working)
     if config.engines.llm == "vllm":
         if gpus := group(config.vllm):
             yield _llm(config, tuple(range(gpus)))

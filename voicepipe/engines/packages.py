@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from voicepipe.config import Config
 
-PACKAGES = {"whisper": "faster_whisper", "vllm": "vllm", "kokoro": "kokoro_onnx"}
+PACKAGES = {"whisper": "faster_whisper", "vllm": "vllm", "kokoro": "kokoro_onnx", "neutts": "vllm"}
 """What an engine imports. coqui-tts is in an environment of its own."""
 INSTALLS = {"kokoro_onnx": "'voicepipe[kokoro]'", "faster_whisper": "faster-whisper", "vllm": "vllm==0.32.0"}
 OWN_ENVIRONMENT = (
@@ -20,6 +20,8 @@ def problem(engine: str, config: Config) -> str:
         return coqui(config.coqui.python)
     if engine == "openai" and not config.openai.base_url:
         return "openai: openai.base_url is empty; set it to the server's address, as http://127.0.0.1:8000/v1"
+    if engine == "neutts" and not config.neutts.voices:
+        return "neutts: it has no voice; add a table [neutts.voices.NAME] with a recording (file, text, consent)"
     package = PACKAGES.get(engine, "")
     if not package or find_spec(package) is not None:
         return ""

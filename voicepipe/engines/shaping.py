@@ -34,15 +34,15 @@ PAUSE_MS = {".": 220, "!": 220, "?": 220, ":": 160, ";": 160, ",": 110}
 PAUSE_DEFAULT_MS = 60
 
 
-def pieces(text: str) -> list[str]:
-    """`text` without control characters (espeak obeys Ctrl-A as a command), in pieces of at most 300 letters.
+def pieces(text: str, most: int = MAX_LETTERS) -> list[str]:
+    """`text` without control characters (espeak obeys Ctrl-A as a command), in pieces of at most `most` letters.
 
     A piece without a letter or a digit is left out: there is nothing in it to say.
     """
     clean = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
     clean = " ".join(clean.split())
     result: list[str] = []
-    while (fits := _fitting(clean)) < len(clean):
+    while (fits := _fitting(clean, most)) < len(clean):
         head = clean[:fits]
         sentence = max(head.rfind(mark) for mark in (". ", "! ", "? "))
         cut = sentence + 1 if sentence > 0 else head.rfind(" ") if " " in head else fits
@@ -63,12 +63,12 @@ def _letters(sign: str) -> int:
     return SYLLABLE if kind == "Lo" else 1 if kind[0] in "LM" else WORD
 
 
-def _fitting(text: str) -> int:
-    """How many characters of `text` one piece holds."""
+def _fitting(text: str, most: int) -> int:
+    """How many characters of `text` one piece of so many letters holds."""
     last = 0
     for at, sign in enumerate(text):
         last += _letters(sign)
-        if last > MAX_LETTERS:
+        if last > most:
             return max(1, at)
     return len(text)
 
@@ -94,20 +94,28 @@ def shape(pcm: Pcm, starts: Sequence[tuple[int, int]], text: str, rate: int) -> 
     Begins with the first frame of 10 ms above -45 dBFS; ends with the pause that the last sign of `text` asks for.
     Without `starts`, (character of `text`, sample) of words, it has no words either.
     """
-    frame = rate // 100
-    frames = pcm[: pcm.size // frame * frame].reshape(-1, frame).astype(np.float32)
     peak = float(np.abs(pcm.astype(np.float32)).max(initial=0.0))
-    if frames.size == 0 or peak == 0:
+    gain = min(MAX_GAIN, PEAK / peak) if peak else 1.0
+    if (heard := audible(pcm, rate, gain)) is None:
         return Speech(np.empty(0, np.int16))
-    gain = min(MAX_GAIN, PEAK / peak)
-    audible = np.flatnonzero(np.sqrt(np.mean((frames * gain) ** 2, axis=1)) > AUDIBLE)
-    if audible.size == 0:
-        return Speech(np.empty(0, np.int16))
-    first, last = int(audible[0]) * frame, (int(audible[-1]) + 1) * frame
+    first, last = heard
     speech = (pcm[first:last].astype(np.float32) * gain).astype(np.int16)
-    pause = np.zeros(PAUSE_MS.get(text.rstrip("\"')]")[-1:], PAUSE_DEFAULT_MS) * rate // 1000, np.int16)
     words = _words(text, starts, first, last - first) if starts else ()
-    return Speech(np.concatenate((speech, pause)), words)
+    return Speech(np.concatenate((speech, pause_after(text, rate))), words)
+
+
+def audible(pcm: Pcm, rate: int, gain: float = 1.0) -> tuple[int, int] | None:
+    """The samples from the first frame of 10 ms to the last one that a caller can hear at this gain; None: there is
+    none."""
+    frame = rate // 100
+    frames = pcm[: pcm.size // frame * frame].reshape(-1, frame).astype(np.float32) * gain
+    heard = np.flatnonzero(np.sqrt(np.mean(frames**2, axis=1)) > AUDIBLE)
+    return (int(heard[0]) * frame, (int(heard[-1]) + 1) * frame) if heard.size else None
+
+
+def pause_after(text: str, rate: int) -> Pcm:
+    """The silence that the last sign of `text` asks for."""
+    return np.zeros(PAUSE_MS.get(text.rstrip("\"')]")[-1:], PAUSE_DEFAULT_MS) * rate // 1000, np.int16)
 
 
 def _words(text: str, starts: Sequence[tuple[int, int]], first: int, size: int) -> tuple[Word, ...]:

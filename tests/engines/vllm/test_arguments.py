@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from voicepipe.config.engine_config import VllmConfig
+from voicepipe.config.engine_config import NeuttsConfig, VllmConfig
 from voicepipe.engines import needed_models
-from voicepipe.engines.vllm.arguments import LITTLE, arguments, check_parser
+from voicepipe.engines.vllm.arguments import LITTLE, arguments, check_parser, voice_arguments
 from voicepipe.errors import EngineError
 
 HERE = {"vllm.model": "/models/name"}
@@ -86,3 +86,17 @@ def test_parsers_of_tool_calls() -> None:
         check_parser("vllm.tool_call_parser", "lama3_json", known)
     with pytest.raises(EngineError, match="there are hermes, llama3_json."):
         check_parser("vllm.tool_call_parser", "xml", known)
+
+
+def test_a_voice_has_a_small_cache_of_its_own_on_its_gpu() -> None:
+    """Beside a language model: vLLM asks at its start whether most of the GPU is free, unless told to want little."""
+    args = voice_arguments(NeuttsConfig("org/voice", args={"max_num_seqs": 32}), "/models/voice", 1, {"max_num_seqs"})
+    assert args["model"] == "/models/voice" and args["device_ids"] == [1] and args["max_num_seqs"] == 32
+    assert args["kv_cache_memory_bytes"] == 2**30 and args["gpu_memory_utilization"] == LITTLE
+    assert "device_ids" not in voice_arguments(NeuttsConfig(), "/models/voice", None, ())
+    for name, said in (
+        ("max_num_seq", "no such engine argument; did you mean max_num_seqs"),
+        ("model", "leave it out"),
+    ):
+        with pytest.raises(EngineError, match=f"neutts.args.{name}: .*{said}"):
+            voice_arguments(NeuttsConfig(args={name: 1}), "/models/voice", None, {"max_num_seqs", "model"})

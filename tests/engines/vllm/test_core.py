@@ -164,7 +164,8 @@ def test_a_library_that_vllm_lacks_is_named(monkeypatch: pytest.MonkeyPatch, tmp
     (package / "__init__.py").write_text('raise OSError("libcudart.so.13: cannot open shared object file")')
     monkeypatch.delitem(sys.modules, "vllm")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("voicepipe.engines.vllm.core.default_variables", lambda environment: None)
+    for name in ("default_variables", "put_variable"):
+        monkeypatch.setattr(f"voicepipe.engines.vllm.process.{name}", lambda *given: None)
     with pytest.raises(EngineMissing, match=r"cannot be imported \(libcudart"):
         _arguments(VllmConfig(model=str(tmp_path)))
 

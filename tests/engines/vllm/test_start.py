@@ -9,7 +9,6 @@ from threading import Event
 import pytest
 from psutil import Process
 
-from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.vllm.start import WATCH_S, EngineStart, Guard, end, family, hung
 
 
@@ -20,6 +19,46 @@ async def test_what_is_built_or_went_wrong_comes_back() -> None:
         await broken.result()
     for start in (built, broken):
         await start.give_up()
+
+
+async def test_starts_go_one_after_the_other_and_know_their_own_processes() -> None:
+    """vLLM beside vLLM: one that is given up must not end the other's."""
+    go_on, first = Event(), list[BaseProcess]()
+
+    def build() -> BaseProcess:
+        first.append(process("EngineCore"))
+        go_on.wait(60)
+        return first[0]
+
+    one, other, never = EngineStart(build), EngineStart(lambda: process("EngineCore")), EngineStart(lambda: 5)
+    await one.begun()
+    await never.give_up()
+    with pytest.raises(asyncio.CancelledError):
+        await never.result()
+    assert not other.family()
+    go_on.set()
+    mine, its = await one.result(), await other.result()
+    await other.begun()
+    try:
+        assert [each.pid for each in one.family()] == [mine.pid]
+        assert [each.pid for each in other.family()] == [its.pid]
+        await other.give_up()
+        await asyncio.to_thread(its.join, 60)
+        assert mine.is_alive() and not its.is_alive()
+    finally:
+        await one.give_up()
+        await asyncio.to_thread(mine.join, 60)
+
+
+async def test_a_start_that_hangs_does_not_keep_the_others_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voicepipe.engines.vllm.start.LAST_WORDS_S", 0.1)
+    go_on = Event()
+    hanging, other = EngineStart(lambda: go_on.wait(60)), EngineStart(lambda: 5)
+    await hanging.begun()
+    await hanging.give_up()
+    assert await other.result() == 5
+    go_on.set()
+    await other.give_up()
 
 
 async def test_a_start_that_hangs_is_given_up_with_its_processes() -> None:
@@ -116,7 +155,7 @@ def process(name: str) -> BaseProcess:
 
 
 def test_a_start_that_hangs_says_what_to_look_at() -> None:
-    alone, together = hung(VllmConfig(start_timeout_s=7)), hung(VllmConfig(tensor_parallel_size=2))
+    alone, together = hung("vllm", 7), hung("vllm", 600, gpus=2)
     assert "not ready after 7 s" in alone and "vllm.start_timeout_s" in alone and "NCCL" not in alone
     for clue in ("NCCL_DEBUG=INFO", "NCCL_P2P_DISABLE=1", "/dev/shm", "NCCL_SOCKET_IFNAME", "VLLM_LOGGING_LEVEL"):
         assert clue in together

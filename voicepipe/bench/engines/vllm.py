@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
 from voicepipe.engines.packages import INSTALLS
-from voicepipe.engines.vllm.core import ENVIRONMENT
+from voicepipe.engines.vllm.process import ENVIRONMENT
 from voicepipe.environment import default_variables
 from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.sizing import gpu_memory

@@ -4,12 +4,17 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from voicepipe.config.engine_config import VllmConfig
+from voicepipe.config.engine_config import NeuttsConfig, VllmConfig
 from voicepipe.engines.needed_models import DRAFT, TOKENIZER
 from voicepipe.errors import EngineError
 
 OURS = frozenset(VllmConfig.__struct_fields__) - {"args"}
 """Have a key of their own in the table."""
+VOICE_OURS = {
+    "model", "tokenizer", "max_model_len", "kv_cache_memory_bytes", "skip_tokenizer_init", "scheduling_policy",
+    "device_ids", "disable_log_stats", "tensor_parallel_size",
+}  # fmt: skip
+"""Of a voice: it has them in its table, or could not work otherwise."""
 FIXED = {"scheduling_policy": "voicepipe has confirmed turns go before speculative ones"}
 """What may not be set otherwise, and why."""
 
@@ -28,11 +33,7 @@ def arguments(config: VllmConfig, paths: Mapping[str, str], known: Collection[st
             raise EngineError(f"vllm.args.{name}: set it as vllm.{name}.")
         if name in FIXED:
             raise EngineError(f"vllm.args.{name}: leave it out; {FIXED[name]}.")
-        if name not in known:
-            hint = (
-                _meant(name.lstrip("-").replace("-", "_"), known) or "its documentation lists them as Engine Arguments."
-            )
-            raise EngineError(f"vllm.args.{name}: the installed vLLM has no such engine argument; {hint}")
+    _check_known("vllm", config.args, known)
     if "tokenizer_revision" in config.args and "tokenizer" not in config.args:
         raise EngineError(
             "vllm.args.tokenizer_revision: leave it out; the tokenizer comes with the model, "
@@ -56,6 +57,38 @@ def arguments(config: VllmConfig, paths: Mapping[str, str], known: Collection[st
         "scheduling_policy": "priority",
         **args,
     }
+
+
+def voice_arguments(config: NeuttsConfig, model: str, gpu: int | None, known: Collection[str]) -> dict[str, Any]:
+    """The same for the language model of a voice, at the path `model`. `gpu`: its index; None: vLLM chooses."""
+    for name in config.args:
+        if name in VOICE_OURS:
+            raise EngineError(f"neutts.args.{name}: leave it out; what may be set of it is in [neutts].")
+    _check_known("neutts", config.args, known)
+    chosen: dict[str, Any] = {} if gpu is None else {"device_ids": [gpu]}
+    if "performance_mode" in known:
+        chosen["performance_mode"] = "interactivity"  # a CUDA graph for each batch of up to 32
+    return {
+        "model": model,
+        "served_model_name": config.model,
+        "skip_tokenizer_init": True,  # it is given tokens, and gives tokens
+        "max_model_len": config.max_model_len,
+        "kv_cache_memory_bytes": config.kv_cache_memory_bytes,
+        "gpu_memory_utilization": LITTLE,
+        "scheduling_policy": "priority",
+        "generation_config": "vllm",
+        **chosen,
+        **config.args,
+    }
+
+
+def _check_known(table: str, args: Collection[str], known: Collection[str]) -> None:
+    for name in args:
+        if name not in known:
+            hint = (
+                _meant(name.lstrip("-").replace("-", "_"), known) or "its documentation lists them as Engine Arguments."
+            )
+            raise EngineError(f"{table}.args.{name}: the installed vLLM has no such engine argument; {hint}")
 
 
 def check_parser(key: str, name: str, known: Collection[str]) -> None:

@@ -22,6 +22,12 @@ Parse = Callable[[Output], Any]
 Of tool calls in it see `called`."""
 
 
+def check(output: Output) -> None:
+    """Raises EngineError: vLLM failed."""
+    if output.finish_reason in ("error", "abort"):
+        raise EngineError(f"vLLM gave a reply up ({output.finish_reason}): its log says why.")
+
+
 class ReplyReading:
     """One reply. Without `parse` all of it is text."""
 
@@ -33,8 +39,7 @@ class ReplyReading:
     def take(self, output: Output) -> Iterator[Delta]:
         """What the output adds: a piece of text for each token, as replies count them by it, mostly empty where they
         come together; the tool calls at the end. Raises EngineError: it failed."""
-        if output.finish_reason in ("error", "abort"):
-            raise EngineError(f"vLLM gave a reply up ({output.finish_reason}): its log says why.")
+        check(output)
         text = self._spoken.push(self._content(output))
         if output.finish_reason is not None:
             text += self._spoken.rest()

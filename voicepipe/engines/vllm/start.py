@@ -11,9 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, InvalidStateError
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-from voicepipe.config.engine_config import VllmConfig
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from psutil import Process
@@ -29,20 +27,56 @@ NICE = 10
 """Higher than that of workers in this process (`worker.py`)."""
 
 
+class Turns:
+    """Starts go one after the other: that tells whose process is whose, and vLLM looks at a GPU's free memory while it
+    starts, which must not change meanwhile. For several threads."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._starting: EngineStart[Any] | None = None
+
+    def take(self, start: "EngineStart[Any]") -> bool:
+        """Wait for the turn of `start`; False: it was given up."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._starting is None or start.given_up)
+            if not start.given_up:
+                self._starting = start
+            return not start.given_up
+
+    def leave(self, start: "EngineStart[Any]") -> None:
+        """It is over, or given up. Of one that hangs nothing is left but its thread."""
+        with self._changed:
+            if self._starting is start:
+                self._starting = None
+            self._changed.notify_all()
+
+
+_turns = Turns()
+
+
 class EngineStart(Generic[T]):
-    """`build`, which starts processes and may hang, in a thread of its own.
+    """`build`, which starts processes and may hang, in a thread of its own, when no other start is under way.
 
     A ^C at the terminal reaches those processes as well: they leave it to us, who have calls to end.
     """
 
     def __init__(self, build: Callable[[], T]) -> None:
         self._build = build
+        self.given_up = False
+        self._begun: Future[None] = Future()
         self._result: Future[T] = Future()
         self.guard = Guard()
-        self._others = [child.pid for child in multiprocessing.active_children()]
+        self._others: list[int | None] | None = None
+        """Children that were there when it began."""
+        self._family: list[Process] | None = None
+        """All of them, once it is over."""
         self._thread = threading.Thread(target=self._run, name="vllm-start", daemon=True)
         self._thread.start()
         threading.Thread(target=self._watch, name="vllm-guard", daemon=True).start()
+
+    async def begun(self) -> None:
+        """It is its turn."""
+        await asyncio.wrap_future(self._begun)
 
     async def result(self) -> T:
         """What `build` returns or raises."""
@@ -50,27 +84,43 @@ class EngineStart(Generic[T]):
 
     def family(self) -> "list[Process]":
         """The processes that it started."""
-        return family(self._others)
+        if self._family is not None:
+            return self._family
+        return [] if self._others is None else family(self._others)
 
     async def give_up(self) -> None:
         """End its processes, and those that it has yet to start; a build that hangs without any is left behind."""
+        self.given_up = True
+        if self._others is None:
+            _turns.leave(self)  # Its thread waits, and ends.
         deadline = time.monotonic() + LAST_WORDS_S
         while self._thread.is_alive() and time.monotonic() < deadline:
             await asyncio.to_thread(self._end)
             await asyncio.sleep(0.05)
         await asyncio.to_thread(self._end)
         await asyncio.to_thread(self.guard.end)
+        _turns.leave(self)
 
     def _end(self) -> None:
         end(self.family())
 
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        if not _turns.take(self):
+            self._begun.cancel()
+            self._result.cancel()
+            return
+        self._others = [child.pid for child in multiprocessing.active_children()]
         with contextlib.suppress(InvalidStateError):  # if nobody waits for it
+            self._begun.set_result(None)
+        with contextlib.suppress(InvalidStateError):
             try:
-                self._result.set_result(self._build())
+                result = self._build()
+                self._family = family(self._others)
+                self._result.set_result(result)
             except BaseException as error:
                 self._result.set_exception(error)
+        _turns.leave(self)
 
     def _watch(self) -> None:
         """Processes come one after the other, and loading may be what kills this one."""
@@ -147,15 +197,15 @@ def lower(processes: "Iterable[Process]") -> None:
                 os.setpriority(os.PRIO_PROCESS, thread.id, NICE)
 
 
-def hung(config: VllmConfig) -> str:
-    """What to tell, and what to look at, when a start took too long."""
-    said = f"vLLM was not ready after {config.start_timeout_s} s and was ended"
+def hung(table: str, start_timeout_s: int, gpus: int = 1) -> str:
+    """What to tell, and what to look at, when a start took too long. `table`: of the configuration."""
+    said = f"vLLM was not ready after {start_timeout_s} s and was ended"
     log = "VLLM_LOGGING_LEVEL=INFO shows how far it comes"
-    if config.tensor_parallel_size == 1:
-        return f"{said}: {log}; a large model on slow storage needs more (vllm.start_timeout_s)."
+    if gpus == 1:
+        return f"{said}: {log}; a large model on slow storage needs more ({table}.start_timeout_s)."
     free_mb = shutil.disk_usage(SHARED_MEMORY).free >> 20
     return (
         f"{said}: {log}. Where its GPUs wait for each other, NCCL_DEBUG=INFO says at what; NCCL_P2P_DISABLE=1 goes "
         f"around a PCIe switch that blocks them; {SHARED_MEMORY} needs 1 GB (it has {free_mb} MB free; docker: "
-        "--shm-size); NCCL_SOCKET_IFNAME names the network interface. If it was only slow: vllm.start_timeout_s."
+        f"--shm-size); NCCL_SOCKET_IFNAME names the network interface. If it was only slow: {table}.start_timeout_s."
     )

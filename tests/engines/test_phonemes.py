@@ -1,0 +1,41 @@
+"""Text in the IPA, by espeak-ng."""
+
+import pytest
+
+from voicepipe.engines.phonemes import Phonemizer
+from voicepipe.errors import EngineError
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def phonemizer() -> Phonemizer:
+    return Phonemizer()
+
+
+@pytest.mark.parametrize(
+    ("text", "phonemes"),
+    [
+        ("Hello, world!", "həlˈoʊ, wˈɜːld!"),  # as phonemizer writes them
+        ("A table for two, on Friday at seven.", "ɐ tˈeɪbəl fɔːɹ tˈuː, ˌɔn fɹˈaɪdeɪ æt sˈɛvən."),
+        ("No... it costs — okay?", "nˈoʊ... ɪt kˈɔsts — oʊkˈeɪ?"),
+        ("3.5", "θɹˈiː pɔɪnt fˈaɪv"),
+        ("...", "..."),
+        ("", ""),
+    ],
+)
+def test_words_stresses_and_punctuation(phonemizer: Phonemizer, text: str, phonemes: str) -> None:
+    assert phonemizer.phonemes(text, "en-us") == phonemes
+
+
+@pytest.mark.parametrize("text", ["<|speech_1|>", "[[h@]]", "<break/>", "\u4f60\u597d", "x" * 2000, "a\tb\nc"])
+def test_any_text_becomes_phonemes_and_no_marks_of_the_model(phonemizer: Phonemizer, text: str) -> None:
+    written = phonemizer.phonemes(text, "en-us")
+    assert written and not set(written) & set("<|>[]")
+
+
+def test_languages(phonemizer: Phonemizer) -> None:
+    assert phonemizer.phonemes("gut", "de") == "ɡˈuːt" != phonemizer.phonemes("gut", "en-us")
+    with pytest.raises(EngineError, match="no voice 'xx-none': write a language"):
+        phonemizer.phonemes("ja", "xx-none")
+    assert phonemizer.phonemes("Hello", "en-us") == "həlˈoʊ"

@@ -1,0 +1,223 @@
+"""NeuTTS-Air by the real vLLM and the real NeuCodec on a CPU, both tiny with random weights: `make test-engines`.
+
+What it says is noise and never ends by itself, so every phrase has the length at which a runaway is ended.
+"""
+
+import asyncio
+import logging
+import re
+import urllib.request
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+import pytest_asyncio
+from psutil import Process
+
+from latency_probes.conversation import converse
+from latency_probes.own_server import started as started_pop
+from latency_probes.plan import CallPlan, Turn
+from latency_probes.realtime import RealtimeCaller
+from tests.engines.contract import TtsContract, whole
+from tests.models import tiny_neutts
+from tests.spoken import spoken
+from tests.waiting import PATIENT_POP, until
+from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice
+from voicepipe.engines.neutts import NeuTts
+from voicepipe.engines.neutts.windows import Joint, Window, Windows
+from voicepipe.errors import EngineDead, EngineError
+
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
+TEXT = "A table for two, on Friday at seven."
+SAID = "This is what she says in it, word for word, and she says it so quickly that nobody could follow her, ever."
+CONSENT = "nobody: it is noise, 2026"
+ARGS = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 8}
+CACHE = 32 << 20
+NANO = Path(__file__).parent / "nano.toml"
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> NeuttsConfig:
+    model, codec, recording = tiny_neutts.make(tmp_path_factory.mktemp("neutts"))
+    voices = {name: RecordedVoice(str(recording), SAID, CONSENT) for name in ("anna", "ben")}
+    return NeuttsConfig(str(model), str(codec), "anna", kv_cache_memory_bytes=CACHE, args=ARGS, voices=voices)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def engine(config: NeuttsConfig) -> AsyncIterator[NeuTts]:
+    """One for all tests: it takes a quarter of a minute."""
+    tts = NeuTts(config)
+    await tts.start()
+    yield tts
+    await tts.close()
+
+
+class TestNeutts(TtsContract):
+    text = TEXT
+
+    @pytest.fixture
+    def tts(self, engine: NeuTts) -> NeuTts:
+        return engine
+
+    async def test_starts_and_closes_repeatedly(self, tts: NeuTts) -> None:  # type: ignore[override]
+        """Closing is tried when all have used it."""
+        await tts.start()
+        assert (await whole(tts, TEXT)).pcm.size and tts.restarts == 0
+
+
+async def test_sound_comes_while_the_rest_is_still_being_made(engine: NeuTts) -> None:
+    sizes, made = [], []
+    async for speech in engine.speak(TEXT, first=True):
+        sizes.append(speech.pcm.size / engine.rate)
+        made.append(engine.core.llm.get_num_unfinished_requests())
+    assert made[0] == 1 and made[-1] == 0
+    assert 0 < sizes[0] < 0.5 and max(sizes) <= 1.2, "a little at first, then more at a time"
+    assert len(sizes) > 3
+
+
+async def test_two_callers_hear_their_sound_at_the_same_time(engine: NeuTts) -> None:
+    order: list[str] = []
+
+    async def listen(name: str) -> None:
+        async for _ in engine.speak(TEXT, voice=name):
+            order.append(name)  # noqa: PERF401
+
+    await asyncio.gather(listen("anna"), listen("ben"))
+    assert order.index("ben") < len(order) - 1 - order[::-1].index("anna")
+    assert order.index("anna") < len(order) - 1 - order[::-1].index("ben")
+
+
+async def test_who_stops_listening_frees_the_request(engine: NeuTts) -> None:
+    async def listen() -> None:
+        async for _ in engine.speak(TEXT):
+            await asyncio.sleep(0)
+
+    speaking = engine.speak(TEXT)
+    await anext(speaking)
+    tasks = [asyncio.create_task(listen()) for _ in range(3)]
+    await until(lambda: engine.core.llm.get_num_unfinished_requests() >= 1)
+    await speaking.aclose()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await until(lambda: not engine.core.llm.get_num_unfinished_requests())
+    assert (await whole(engine, TEXT)).pcm.size and engine.alive
+
+
+async def test_what_would_go_on_for_ever_is_ended(engine: NeuTts, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "voicepipe.engines.neutts.voice")
+    short, long = await whole(engine, "Yes."), await whole(engine, f"{TEXT} {TEXT}")
+    assert short.pcm.size < 3 * engine.rate < long.pcm.size < 20 * engine.rate
+    assert "went on and on" in caplog.text
+
+
+async def test_a_text_longer_than_the_context_holds_is_spoken_in_pieces(engine: NeuTts) -> None:
+    text = " ".join([TEXT] * 6)
+    speech = [piece async for piece in engine.speak(text)]
+    assert [word.text for piece in speech for word in piece.words] == text.split()
+    assert [piece.more for piece in speech] == [True] * (len(speech) - 1) + [False]
+
+
+async def test_what_is_sent_piece_by_piece_is_what_the_codec_makes_of_all(engine: NeuTts) -> None:
+    """With random weights, whose attention to what is far away is the worst there is: 14 dB of a signal's power over
+    the difference, and no louder step where two pieces meet than the codec makes elsewhere."""
+    codec = engine.core.parts.codec
+    codes = np.random.default_rng(1).integers(0, codec.codes, 450).tolist()
+    recorded = 200
+    expected = codec.decode([codes])[0][recorded * codec.hop :]
+    windows, joint, sent = Windows(recorded), Joint(codec.hop), []
+
+    def decoded(window: Window) -> None:
+        sent.append(joint.push(window, codec.decode([codes[window.begin : window.end]])[0]))
+
+    for known in range(recorded, len(codes), 6):
+        for window in windows.due(known):
+            decoded(window)
+    for window in windows.due(len(codes), ended=True):
+        decoded(window)
+    sound = np.concatenate(sent)
+    assert sound.size == expected.size
+    assert 10 * np.log10(np.mean(expected**2) / np.mean((sound - expected) ** 2)) > 12
+    joints = np.cumsum([part.size for part in sent])[:-1]
+    steps = np.abs(np.diff(expected))
+    assert max(abs(sound[at] - sound[at - 1]) for at in joints) < 1.5 * np.quantile(steps, 0.999)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"args": {"max_num_seq": 1}}, "neutts.args.max_num_seq: .* did you mean max_num_seqs"),
+        ({"args": {"device_ids": [1]}}, "neutts.args.device_ids: leave it out"),
+        ({"model": "/nowhere"}, "there is no '/nowhere'"),
+        ({"device": "cuda:1"}, "neutts.device is 'cuda:1', and the vLLM that is installed computes on the CPU"),
+    ],
+)
+async def test_a_start_that_fails_says_why(config: NeuttsConfig, changes: dict[str, object], said: str) -> None:
+    with pytest.raises(EngineError, match=said):
+        await NeuTts(msgspec.structs.replace(config, **changes)).start()
+
+
+async def test_a_voice_whose_process_is_killed_comes_back(engine: NeuTts) -> None:
+    speaking = engine.speak(" ".join([TEXT] * 4))
+    await anext(speaking)
+    engine.core.processes[0].kill()
+    with pytest.raises(EngineDead):
+        async for _ in speaking:
+            pass
+    await until(lambda: not engine.alive)
+    with pytest.raises(EngineDead):
+        await whole(engine, TEXT)
+    await until(lambda: engine.alive, 300)
+    assert engine.restarts == 1 and (await whole(engine, TEXT)).pcm.size
+
+
+async def test_it_is_closed_twice_without_harm(engine: NeuTts) -> None:
+    processes = engine.core.processes
+    await engine.close()
+    await engine.close()
+    assert not engine.alive and not engine.voices()
+    await until(lambda: not any(process.is_running() for process in processes))
+    with pytest.raises(EngineError, match="has not been started"):
+        await anext(engine.speak(TEXT))
+
+
+@pytest.mark.e2e
+async def test_the_language_model_and_the_voice_live_side_by_side_in_one_pop(
+    config: NeuttsConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a process of vLLM's; a spoken question is answered out loud, and the model's metrics stay."""
+    monkeypatch.setattr("latency_probes.conversation.MISSED_S", 20.0)
+    anna = config.voices["anna"]
+    text = NANO.read_text().replace("../models", str(NANO.parents[1] / "models"))
+    text = text.replace('llm = "vllm"', 'asr = "scripted"\nllm = "vllm"\ntts = "neutts"') + (
+        'enforce_eager = true\n[scripted]\nhears = ["what are your opening hours"]\n'
+        f'[neutts]\nmodel = "{config.model}"\ncodec = "{config.codec}"\nkv_cache_memory_bytes = {CACHE}\n'
+        f'[neutts.args]\nenforce_eager = true\ndtype = "float32"\n'
+        f'[neutts.voices.anna]\nfile = "{anna.file}"\ntext = "{anna.text}"\nconsent = "{anna.consent}"\n'
+    )
+    file = tmp_path / "pop.toml"
+    file.write_text(text)
+    with started_pop((*PATIENT_POP, "--config", str(file))) as pop:
+        caller = RealtimeCaller(pop.url, "quiet", seed=1)
+        plan = CallPlan(1, "quiet", tuple(Turn("e2e", clip) for clip in spoken("hours")))
+        record = await converse(caller, plan, seed=1)
+        assert not record.failure
+        said = " ".join(
+            event.data["transcript"] for event in caller.timeline.of_type("response.output_audio_transcript.done")
+        ).lower()
+        assert "noon" in said, said
+        metrics = await asyncio.to_thread(scraped, pop.url)
+        assert re.search(r'^vllm:generation_tokens_total{.*model_name="[^"]*nano-llm.* [1-9]', metrics, re.M)
+        assert len(cores(pop.pid)) == 2
+
+
+def scraped(url: str) -> str:
+    with urllib.request.urlopen(f"{url}/metrics") as answer:
+        return str(answer.read(), "utf-8")
+
+
+def cores(pid: int) -> set[int]:
+    """vLLM's processes of a PoP."""
+    return {child.pid for child in Process(pid).children() if "EngineCore" in child.name() + " ".join(child.cmdline())}

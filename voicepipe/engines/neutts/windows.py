@@ -1,0 +1,78 @@
+"""Which codes are decoded together, and what of their sound is sent: pure.
+
+The codec is not causal. Each of its codes is 20 ms of sound, and those around it change that sound: the nearest ones
+most, by its convolutions, and all others a little, by its attention and its norms, which take the whole window. So what
+is sent stands in the middle of a window, with codes on both sides that were decoded for its sake alone, and one
+window's sound fades into the next one's. Before the first code of a phrase stand those of the voice's recording.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Sound = NDArray[np.float32]
+
+EVERY = 6
+"""vLLM tells of so many tokens at a time: each time wakes the event loop."""
+FIRST, MOST = 8, 48
+"""Codes that are sent at first, and from then on at most; each time twice as many are waited for."""
+AHEAD = 5
+"""Codes that must follow one whose sound is sent. The convolutions reach 13 codes to either side; what is further away
+than this changes no more than the window's other codes do."""
+FADE = 1
+"""Codes over which one window's sound fades into the next one's."""
+WIDTH = 160
+"""Codes of a window, where there are so many, as there always are after 3 s of recording: all have one length, so that
+those of several calls are one batch and the GPU knows the shape. At least 107 of them stand before what is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Codes `begin` to `end` are decoded; of their sound that from `sent` to `settled` is sent. The recording's first
+    code is 0."""
+
+    begin: int
+    end: int
+    sent: int
+    settled: int
+
+
+class Windows:
+    """Of one phrase, whose voice's recording has so many codes."""
+
+    def __init__(self, recorded: int) -> None:
+        self._sent = recorded
+        self._least = FIRST
+
+    def due(self, codes: int, *, ended: bool = False) -> Iterator[Window]:
+        """What can be decoded now that there are so many `codes`, the recording's among them. `ended`: no more come."""
+        while True:
+            more = codes - self._sent - (0 if ended else AHEAD)
+            if more <= 0 or (more < self._least and not ended):
+                return
+            settled = self._sent + min(more, MOST)
+            end = min(codes, settled + AHEAD)
+            yield Window(max(0, end - WIDTH), end, self._sent, settled)
+            self._sent = settled
+            self._least = min(MOST, 2 * self._least)
+
+
+class Joint:
+    """The sound of windows, one after the other, as one sound. `hop`: samples of a code."""
+
+    def __init__(self, hop: int) -> None:
+        self._hop = hop
+        self._tail: Sound = np.empty(0, np.float32)
+        """What the last window has after what was sent of it."""
+
+    def push(self, window: Window, sound: Sound) -> Sound:
+        """float32[hop * codes of the window] -> what is sent of it."""
+        at, until = ((code - window.begin) * self._hop for code in (window.sent, window.settled))
+        piece = sound[at:until].copy()
+        if fading := min(self._tail.size, piece.size):
+            rising = np.arange(1, fading + 1, dtype=np.float32) / (fading + 1)
+            piece[:fading] = rising * piece[:fading] + (1 - rising) * self._tail[:fading]
+        self._tail = sound[until : until + FADE * self._hop]
+        return piece
