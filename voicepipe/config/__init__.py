@@ -24,6 +24,7 @@ from voicepipe.config.engine_config import (
     ScriptedConfig,
     SphinxConfig,
     VllmConfig,
+    NemotronConfig,
     WhisperConfig,
 )
 from voicepipe.config.file_kind import check_kind, located
@@ -58,6 +59,7 @@ PATHS = (
 
 MODELS = (
     ("whisper", "model"),
+    ("nemotron", "model"),
     ("vllm", "model"),
     ("kokoro", "model"),
     ("kokoro", "voices"),
@@ -199,6 +201,7 @@ class Config(Section, frozen=True):
     engines: EnginesConfig = EnginesConfig()
     sphinx: SphinxConfig = SphinxConfig()
     whisper: WhisperConfig = WhisperConfig()
+    nemotron: NemotronConfig = NemotronConfig()
     vllm: VllmConfig = VllmConfig()
     openai: OpenAiConfig = OpenAiConfig()
     espeak: EspeakConfig = EspeakConfig()
