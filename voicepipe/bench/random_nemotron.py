@@ -1,4 +1,4 @@
-"""A Nemotron streaming checkpoint of the real class, as transformers stores it, with random weights: nothing is fetched.
+"""A Nemotron checkpoint of the real class, as transformers stores it, with random weights: nothing is fetched.
 
 It says random syllables, which depend on what it hears, and about as many as are spoken.
 """
@@ -6,6 +6,7 @@ It says random syllables, which depend on what it hears, and about as many as ar
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models
 from transformers.models.nemotron3_5_asr.configuration_nemotron3_5_asr import Nemotron3_5AsrConfig
@@ -16,16 +17,18 @@ from transformers.models.nemotron_asr_streaming.configuration_nemotron_asr_strea
 )
 from transformers.models.nemotron_asr_streaming.modeling_nemotron_asr_streaming import NemotronAsrStreamingForRNNT
 
+from voicepipe.engines.nemotron import front_end, greedy
+
 BANDS = 128
 TINY = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128,
         "subsampling_conv_channels": 16}  # fmt: skip
-SPOKEN = 0.3
-"""Frames of noise in which something is said."""
+HEARD, SPOKEN, HALVINGS = 64, 0.5, 12
+"""Frames of noise of which as many tokens are made: half of them, found by so many tries."""
 SYLLABLES = [f"{first}{vowel}" for first in "bdfgklmnprstvz" for vowel in "aeiou"]
 
 
 def make_nemotron(folder: Path, *, tiny: bool = True, many_languages: bool = False, seed: int = 0) -> Path:
-    """Write model.safetensors, config.json and tokenizer.json into `folder`. Not `tiny`: the published shape, 2.4 GB."""
+    """Write model.safetensors, config.json and tokenizer.json into `folder`. Not `tiny`: the true shape, 2.4 GB."""
     torch.manual_seed(seed)
     encoder = NemotronAsrStreamingEncoderConfig(num_mel_bins=BANDS, **(TINY if tiny else {}))
     vocabulary = 65 if tiny else 1025
@@ -50,19 +53,37 @@ def _enliven(model: Any) -> None:
     model.decoder.embedding.weight.normal_()
     for name, weights in model.decoder.lstm.named_parameters():
         weights.normal_(std=0.3 if name.startswith("weight") else 0.1)
-    noise = torch.randn(1, 8 * 40 + 1, BANDS) * 3 - 6
-    asked = {"num_lookahead_tokens": 1}
-    heard = model.get_audio_features(input_features=noise, **asked).pooler_output[0]
-    model.encoder_projector.weight.mul_(1.0 / heard.std(0).mean())
-    model.encoder_projector.bias.zero_()
-    heard = model.get_audio_features(input_features=noise, **asked).pooler_output[0]
-    blank = model.config.blank_token_id
-    said = model.decoder(torch.full((1, 1), blank))[0]
-    scores = model.joint(said, heard - heard.mean(0))
-    model.encoder_projector.bias.sub_(heard.mean(0))
-    scores[:, blank] = 0.0
-    model.joint.head.weight[blank] = 0.0
-    model.joint.head.bias[blank] = scores.max(-1).values.quantile(1 - SPOKEN)
+    noise = _noise()
+    heard = model.get_audio_features(input_features=noise, num_lookahead_tokens=1).pooler_output[0]
+    louder = 1.0 / heard.std(0).mean()
+    model.encoder_projector.weight.mul_(louder)
+    model.encoder_projector.bias.copy_(louder * (model.encoder_projector.bias - heard.mean(0)))
+    frames = louder * (heard - heard.mean(0))
+    low, high = 0.0, 50.0
+    for _ in range(HALVINGS):
+        bias = (low + high) / 2
+        model.joint.head.bias[model.config.blank_token_id] = bias
+        low, high = (bias, high) if _said(model, frames) > SPOKEN * HEARD else (low, bias)
+
+
+def _noise() -> torch.Tensor:
+    """What is heard of noise that comes and goes: [1, mel frames, BANDS]."""
+    count = 8 * HEARD - 7
+    sound = (
+        0.1
+        * torch.randn(front_end.samples(count))
+        * torch.rand(count).repeat_interleave(200)[: front_end.samples(count)]
+    )
+    at, shape, filters = front_end.places(count), front_end.window(), front_end.mel_filters(BANDS)
+    return torch.from_numpy(front_end.log_mel(np, sound.numpy(), at, shape, filters).astype(np.float32))[None]
+
+
+def _said(model: Any, frames: torch.Tensor) -> int:
+    """Tokens in them."""
+    at, start = torch.zeros(1, dtype=torch.long), greedy.begun(model)
+    spoken = greedy.Spoken(*start, at, at.clone(), at == 0)
+    rounds = HEARD * (model.config.max_symbols_per_step + 1)
+    return int((greedy.searched(model, frames[None], spoken, rounds, lazy=True)[1] != greedy.NOTHING).sum())
 
 
 def _tokenizer(vocabulary: int) -> Tokenizer:

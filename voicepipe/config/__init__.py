@@ -20,11 +20,11 @@ from voicepipe.config.engine_config import (
     EnginesConfig,
     EspeakConfig,
     KokoroConfig,
+    NemotronConfig,
     OpenAiConfig,
     ScriptedConfig,
     SphinxConfig,
     VllmConfig,
-    NemotronConfig,
     WhisperConfig,
 )
 from voicepipe.config.file_kind import check_kind, located

@@ -53,7 +53,9 @@ class Batches:
         lazy = not self._lane.cuda
         self._rounds = (frames, 1) if lazy else (frames + FIRST_MORE, MORE)
         self._begin: dict[int, Callable[[], Tensor]] = {n: partial(self._begun, n) for n in self._sizes}
-        self._go_on: dict[int, Callable[[], Tensor]] = {n: partial(self._gone_on, n, self._rounds[1]) for n in self._sizes}
+        self._go_on: dict[int, Callable[[], Tensor]] = {
+            n: partial(self._gone_on, n, self._rounds[1]) for n in self._sizes
+        }
 
     @torch.no_grad()
     def record(self) -> None:

@@ -172,7 +172,9 @@ class NemotronStream:
                 await asyncio.shield(self._slot)
         except TimeoutError:
             self._steps.waits.refused += 1
-            raise EngineBusy(f"No stream of the recogniser became free within {WAIT_S:g} s; admit fewer calls.") from None
+            raise EngineBusy(
+                f"No stream of the recogniser became free within {WAIT_S:g} s; admit fewer calls."
+            ) from None
 
     async def _hear_out(self) -> None:
         """Until all that has been fed is heard."""
