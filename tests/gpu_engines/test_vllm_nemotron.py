@@ -157,7 +157,7 @@ def test_frames_are_those_of_transformers_front_end() -> None:
 def test_a_calls_words_do_not_depend_on_whose_batch_it_is_in(model: LoadedNemotron) -> None:
     """64 calls, of random ages."""
     random = np.random.default_rng(1)
-    ages = random.integers(0, 9000, 64)
+    ages = random.integers(0, 4000, 64)
     sounds = [noise(0.5 + age / 1000, seed) for seed, age in enumerate(ages)]
     alone = [Utterance(model, 0, sound).whole() for sound in sounds]
     together = [Utterance(model, slot, sound) for slot, sound in enumerate(sounds)]
@@ -167,7 +167,7 @@ def test_a_calls_words_do_not_depend_on_whose_batch_it_is_in(model: LoadedNemotr
             each.tokens += heard.tokens
     same = sum(each.tokens == tokens for each, tokens in zip(together, alone, strict=True))
     assert same >= 63, "one may have two tokens that are as likely as each other"
-    assert len({tuple(tokens) for tokens in alone}) > 32
+    assert len({tuple(tokens) for tokens in alone}) > 16
 
 
 def test_a_copy_leaves_the_slot_as_it_was(model: LoadedNemotron) -> None:
@@ -236,8 +236,10 @@ async def cancelled_settle(stream: NemotronStream) -> None:
 
 
 async def cancelled_during_a_step(stream: NemotronStream) -> None:
+    stream.feed(noise(60))
     settling = asyncio.ensure_future(stream.settle())
-    await until(lambda: bool(stream._steps._running))
+    await asyncio.sleep(0)
+    assert stream._steps._running
     stream.cancel()
     await asyncio.wait([settling])
     assert settling.cancelled()
@@ -247,8 +249,8 @@ async def finished(stream: NemotronStream) -> None:
     await stream.finish()
 
 
-async def fed_for_three_minutes(stream: NemotronStream) -> None:
-    stream.feed(noise(180))
+async def fed_for_minutes(stream: NemotronStream) -> None:
+    stream.feed(noise(125))
     assert (await stream.finish()).text
 
 
@@ -256,19 +258,17 @@ async def dropped(stream: NemotronStream) -> None:
     stream.cancel()
 
 
-ENDS = [finished, dropped, cancelled_settle, cancelled_during_a_step, fed_for_three_minutes]
+ENDS = [finished, dropped, cancelled_settle, cancelled_during_a_step, fed_for_minutes]
 
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_slots_come_back(asr: NemotronAsr, end: Callable[[NemotronStream], Any]) -> None:
-    for _ in range(6):  # of 4 slots
+    for _ in range(1 if end is fed_for_minutes else 6):  # of 4 slots
         stream = asr.stream(ignore)
         stream.feed(noise(0.7))
         assert asr.lent == 1
         await end(stream)
         assert asr.lent == 0
-        if end is fed_for_three_minutes:
-            break
     stream = asr.stream(ignore)
     stream.feed(noise(2.0))
     expected = await stream.finish()
@@ -289,8 +289,8 @@ async def test_who_finds_no_slot_waits_and_calls_take_turns(
     assert asr.lent == 4 and streams[-1]._slot.done(), "one call does not have the last of them"
     with pytest.raises(EngineBusy, match="admit fewer calls"):
         await streams[4].settle()
-    streams[0].cancel()
-    streams[1].cancel()
+    for stream in streams[:4]:
+        stream.cancel()
     assert (await streams[4].finish()).text
     for stream in streams:
         stream.cancel()
@@ -320,27 +320,24 @@ async def test_three_failures_and_a_trial_have_the_model_loaded_again(
     def fail(*args: Any) -> None:
         raise RuntimeError("CUDA error: an illegal memory access")
 
+    async def three_fail() -> None:
+        for _ in range(3):
+            stream = asr.stream(ignore)
+            stream.feed(noise(0.5))
+            with pytest.raises(EngineError, match="illegal memory access"):
+                await stream.finish()
+
     speaker = asr.stream(ignore)
     speaker.feed(noise(0.5))
     await speaker.settle()
     model: Any = asr._recogniser and asr._recogniser.model
     monkeypatch.setattr(model, "hear", fail)
-    for _ in range(3):
-        assert asr.alive
-        stream = asr.stream(ignore)
-        stream.feed(noise(0.5))
-        with pytest.raises(EngineError, match="illegal memory access"):
-            await stream.finish()
-    await asyncio.sleep(0.3)
+    await three_fail()
+    await until(lambda: not steps(asr).failures._failures.suspect)
     assert asr.alive, "the trial was answered"
     monkeypatch.setattr(model, "try_out", fail)
-    stream = asr.stream(ignore)
-    stream.feed(noise(0.5))
-    with pytest.raises(EngineError):
-        await stream.settle()
+    await three_fail()
     await until(lambda: not asr.alive)
-    with pytest.raises(EngineError):
-        await stream.finish()
     await until(lambda: asr.alive and asr.restarts == 1)
     speaker.feed(noise(0.5))
     with pytest.raises(EngineDead):
