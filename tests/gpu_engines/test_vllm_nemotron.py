@@ -277,9 +277,7 @@ async def test_slots_come_back(asr: NemotronAsr, end: Callable[[NemotronStream],
     assert await stream.finish() == expected, "nothing is left of who had the slot before"
 
 
-async def test_who_finds_no_slot_waits_and_calls_take_turns(
-    asr: NemotronAsr, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_finds_no_slot_waits_and_calls_take_turns(asr: NemotronAsr, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nemotron, "WAIT_S", 0.2)
     streams = []
     for call in ("greedy", "greedy", "greedy", "greedy", "greedy", "other"):

@@ -57,24 +57,21 @@ class Batches:
             n: partial(self._gone_on, n, self._rounds[1]) for n in self._sizes
         }
 
-    @torch.no_grad()
     def record(self) -> None:
         """Run every size once; on a GPU record it."""
-        with self._lane.entered():
+        with torch.no_grad(), self._lane.entered():
             self._which[:2] = torch.tensor([[self._states.fresh], [self._states.nobody]], device=self._which.device)
             self._begin[1]().tolist()  # makes what the first step makes, outside of any recording
+            self._begin[self._sizes[-1]]().tolist()
             for size in self._sizes:
                 self._begin[size] = self._lane.recorded(self._begin[size])
                 self._go_on[size] = self._lane.recorded(self._go_on[size])
-        if not self._lane.cuda:
-            self._begin[self._sizes[-1]]()
 
-    @torch.no_grad()
     def hear(self, parts: Sequence[Part]) -> list[Heard]:
         size = next(size for size in self._sizes if size >= len(parts))
         self._send(parts, size)
         said = [Heard([], True) for _ in parts]
-        with self._lane.entered():
+        with torch.no_grad(), self._lane.entered():
             self._sound[:size].copy_(self._sent_sound[:size], non_blocking=True)
             self._which[:, :size].copy_(self._sent_which[:, :size], non_blocking=True)
             rows = self._begin[size]().tolist()  # waits for the device; others have the GIL meanwhile

@@ -49,6 +49,13 @@ class LoadedNemotron:
         self._silence = np.zeros(front_end.samples(self.frames * FACTOR), np.int16)
 
     @property
+    def kind(self) -> str:
+        """The device and what it computes with, for people."""
+        keys = self._states.kv
+        where = torch.cuda.get_device_name(keys.device) if keys.is_cuda else f"CPU, {torch.get_num_threads()} threads"
+        return f"{where}, {str(keys.dtype).removeprefix('torch.')}"
+
+    @property
     def bytes_a_slot(self) -> int:
         return self._states.bytes_a_slot
 
@@ -100,6 +107,9 @@ def _loaded(found: Checkpoint, config: NemotronConfig) -> Any:
         )
     dtype = config.dtype_on(device)
     try:
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()
         model = _class(found).from_pretrained(found.directory, dtype=getattr(torch, dtype), local_files_only=True)
         return model.to(device).eval().requires_grad_(False)
     except torch.OutOfMemoryError:

@@ -5,13 +5,12 @@ says and what it said before, unless more than a quarter of them are free for ot
 """
 
 from collections import Counter
-from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from voicepipe.engines.fair import Ring
 
 EACH = 2
-Who = TypeVar("Who", bound=Hashable)
+Who = TypeVar("Who")
 
 
 class Slots(Generic[Who]):
