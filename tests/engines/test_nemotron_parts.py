@@ -11,6 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models
 
+from voicepipe import config
+from voicepipe.agent import Agent
+from voicepipe.commands import check
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.nemotron import checkpoint, front_end
 from voicepipe.engines.nemotron.chunks import BEHIND, FACTOR, LEAD, Chunks, frames_of
@@ -173,3 +176,16 @@ def test_a_file_that_is_missing_is_named(folder: Path, file: str) -> None:
     (folder / file).unlink()
     with pytest.raises(EngineMissing, match=file.replace("model", r"\*", 1) if "model" in file else file):
         read(folder)
+
+
+def test_who_speaks_another_language_is_told_that_the_model_does_not(folder: Path) -> None:
+    agents = [Agent("desk", language="de-DE"), Agent("front", language="en-GB")]
+
+    def said(model: Path) -> list[str]:
+        tables = {"engines": {"asr": "nemotron"}, "nemotron": {"model": str(model)}}
+        return list(check._unheard(agents, config.parse(tables)))
+
+    (line,) = said(folder)
+    assert line.startswith("Agent desk is spoken to in 'de-DE'") and "nemotron-3.5-asr" in line
+    (folder / "config.json").write_text('{"model_type": "nemotron3_5_asr"}')
+    assert said(folder) == said(folder / "none") == []
