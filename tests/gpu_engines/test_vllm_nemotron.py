@@ -1,6 +1,7 @@
 """`nemotron` in vLLM's environment, which has its torch and transformers: the real class, tiny, with random weights."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from transformers.models.nemotron_asr_streaming.feature_extraction_nemotron_asr_
 from tests.engines.contract import AsrContract
 from tests.waiting import until
 from voicepipe.audio import RATE, Pcm
+from voicepipe.bench.engines.nemotron import NemotronReader
 from voicepipe.bench.random_nemotron import make_nemotron
+from voicepipe.commands.cli import main
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines import life
 from voicepipe.engines.base import Asr, Hypothesis
@@ -384,3 +387,19 @@ async def test_what_cannot_be_loaded_says_why(folder: Path, tmp_path: Path) -> N
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(EngineMissing, match=r"has no tokenizer.json"):
         await NemotronAsr(NemotronConfig(model=str(tmp_path))).start()
+
+
+# --- what it takes ------------------------------------------------------------------------------------------------
+
+
+def test_what_it_takes_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "nemotron", "--tiny", "--json", str(tmp_path / "figures.json")]) == 0
+    kept = json.loads((tmp_path / "figures.json").read_text())
+    assert set(kept["steps_ms"]) == {"step", "step of 8", "settle, one step", "settle, two steps"}
+    assert kept["bytes_a_call"] > 0 and "memory of a call" in capsys.readouterr().out
+
+
+def test_bench_engines_hears_by_it() -> None:
+    reader = NemotronReader("nemotron-tiny", device="cpu")
+    for urgent in (True, False):
+        reader.read([1.0] * 8, urgent)

@@ -60,7 +60,7 @@ def _add_engines(engines: argparse.ArgumentParser) -> None:
         help="language model (default: %(default)s); tiny: a trial, with less of everything",
     )
     engines.add_argument(
-        "--asr-shape", metavar="NAME", help="Whisper's size (default: large-v3-turbo; tiny in a trial)"
+        "--asr-shape", metavar="NAME", help="Whisper's size, or nemotron (default: large-v3-turbo; tiny in a trial)"
     )
     engines.add_argument("--tts-shape", metavar="NAME", help="speech synthesis (default: kokoro-82m)")
     engines.add_argument("--calls", type=_counts, metavar="N,N", help="at a time (default: 1,8,32)")

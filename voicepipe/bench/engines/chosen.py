@@ -7,6 +7,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
+from voicepipe.bench.engines.nemotron import NAMES, WEIGHTS, NemotronReader
 from voicepipe.bench.engines.play import PlayedEngines
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.shapes import TINY, TINY_LLM, TTSS
@@ -90,6 +91,11 @@ async def _llm(options: Options, device: "Device", progress: Progress) -> "LlmSt
 
 
 def _asr(options: Options, device: "Device", progress: Progress) -> "AsrStage":
+    if options.asr in NAMES:
+        progress(f"ASR: {options.asr}, by transformers")
+        streaming = NemotronReader(options.asr, device=str(device.torch))
+        title = f"transformers {version('transformers')}: {options.asr}, a chunk of 160 ms for each partial"
+        return Readings(title, WEIGHTS, streaming.read)
     shape = _shape("--asr-shape", ASRS, options.asr)
     name = f"Whisper {options.asr} with windows of {options.window_s} s"
     if not options.standins and find_spec("faster_whisper"):

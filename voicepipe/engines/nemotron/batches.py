@@ -59,6 +59,7 @@ class Batches:
 
     def record(self) -> None:
         """Run every size once; on a GPU record it."""
+        self._lane.follow()
         with torch.no_grad(), self._lane.entered():
             self._which[:2] = torch.tensor([[self._states.fresh], [self._states.nobody]], device=self._which.device)
             self._begin[1]().tolist()  # makes what the first step makes, outside of any recording

@@ -20,6 +20,11 @@ class Lane:
         self._stream = torch.cuda.Stream(device, priority=-1) if self.cuda else None
         self._pool = torch.cuda.graph_pool_handle() if self.cuda else None
 
+    def follow(self) -> None:
+        """What was begun outside so far is done before what the lane begins."""
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+
     def entered(self) -> AbstractContextManager[object]:
         """What this thread begins goes to this lane."""
         return torch.cuda.stream(self._stream) if self._stream else nullcontext()
