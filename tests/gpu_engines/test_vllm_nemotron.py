@@ -394,12 +394,12 @@ async def test_what_cannot_be_loaded_says_why(folder: Path, tmp_path: Path) -> N
 
 def test_what_it_takes_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "nemotron", "--tiny", "--json", str(tmp_path / "figures.json")]) == 0
-    kept = json.loads((tmp_path / "figures.json").read_text())
+    kept = json.loads((tmp_path / "figures.json").read_text())["figures"]
     assert set(kept["steps_ms"]) == {"step", "step of 8", "settle, one step", "settle, two steps"}
     assert kept["bytes_a_call"] > 0 and "memory of a call" in capsys.readouterr().out
 
 
 def test_bench_engines_hears_by_it() -> None:
-    reader = NemotronReader("nemotron-tiny", device="cpu")
+    reader = NemotronReader(tiny=True, device="cpu")
     for urgent in (True, False):
         reader.read([1.0] * 8, urgent)

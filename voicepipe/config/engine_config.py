@@ -66,7 +66,7 @@ class NemotronConfig(Section, frozen=True):
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """ "auto": float32 on a CPU, bfloat16 on a GPU."""
     threads: Count = 0
-    """Of a CPU; 0: one a core."""
+    """Of a CPU; 0: all cores but one, which the event loop needs."""
     chunk_ms: Literal[80, 160, 320, 560, 1120] = 160
     """Sound that is heard in one go. The model knows what a chunk holds and nothing behind it: longer ones are heard
     better and later, and cost less. 320 is for the model with 40 languages alone."""

@@ -7,7 +7,6 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
-from voicepipe.bench.engines.nemotron import NAMES, WEIGHTS, NemotronReader
 from voicepipe.bench.engines.play import PlayedEngines
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.shapes import TINY, TINY_LLM, TTSS
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from voicepipe.bench.engines.standins.device import Device
 
 LONGEST_S = 30
+NEMOTRONS = {"nemotron": False, "nemotron-tiny": True}
+"""Names of `--asr-shape` besides Whisper's sizes: the recogniser that streams, and a small one for trials."""
 Shape = TypeVar("Shape")
 Progress = Callable[[str], None]
 """Told what is done next."""
@@ -91,9 +92,11 @@ async def _llm(options: Options, device: "Device", progress: Progress) -> "LlmSt
 
 
 def _asr(options: Options, device: "Device", progress: Progress) -> "AsrStage":
-    if options.asr in NAMES:
+    if options.asr in NEMOTRONS:
+        from voicepipe.bench.engines.nemotron import WEIGHTS, NemotronReader
+
         progress(f"ASR: {options.asr}, by transformers")
-        streaming = NemotronReader(options.asr, device=str(device.torch))
+        streaming = NemotronReader(tiny=NEMOTRONS[options.asr], device=str(device.torch))
         title = f"transformers {version('transformers')}: {options.asr}, a chunk of 160 ms for each partial"
         return Readings(title, WEIGHTS, streaming.read)
     shape = _shape("--asr-shape", ASRS, options.asr)

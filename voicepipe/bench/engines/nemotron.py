@@ -12,22 +12,22 @@ from voicepipe.engines.nemotron.front_end import samples
 from voicepipe.engines.nemotron.rows import Row
 from voicepipe.errors import EngineMissing
 
-NAMES = {"nemotron": False, "nemotron-tiny": True}
-"""As `--asr-shape` has them -> for a trial."""
 WEIGHTS = 600_000_000
 
 
 class NemotronReader:
     """Raises EngineMissing, EngineError: a library that it needs is not here."""
 
-    def __init__(self, name: str, *, device: str) -> None:
+    def __init__(self, *, tiny: bool, device: str) -> None:
         try:
             from voicepipe.bench.random_nemotron import make_nemotron
             from voicepipe.engines.nemotron.model import LoadedNemotron
         except ImportError as error:
-            raise EngineMissing(f"--asr-shape {name} needs transformers ({error}): pip install transformers") from None
+            raise EngineMissing(
+                f"--asr-shape nemotron needs transformers ({error}): pip install transformers"
+            ) from None
         with TemporaryDirectory() as folder:
-            made = make_nemotron(Path(folder), tiny=NAMES[name])
+            made = make_nemotron(Path(folder), tiny=tiny)
             self._model = LoadedNemotron(NemotronConfig(model=str(made), device=device, streams=BATCH))
         self._model.warm()
         size = samples(self._model.frames * FACTOR)

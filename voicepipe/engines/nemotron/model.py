@@ -4,6 +4,7 @@ Not transformers' `generate`, which walks one batch from one generator: here cal
 """
 
 import gc
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,8 +35,8 @@ class LoadedNemotron:
         found = checkpoint.read(config)
         self.frames = frames_of(config.chunk_ms)
         self.texts = Texts(found)
-        if config.threads:
-            torch.set_num_threads(config.threads)
+        # torch's threads spin while they wait for each other: one that has no core to itself slows all down tenfold.
+        torch.set_num_threads(config.threads or max(1, (os.cpu_count() or 2) - 1))
         self.most, self.copies = min(MOST, config.streams + COPIES), COPIES
         try:
             model = _loaded(found, config)

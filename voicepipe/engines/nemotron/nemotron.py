@@ -144,7 +144,7 @@ class NemotronStream:
 
     async def settle(self) -> Hypothesis:
         if self._lost and not self._over:
-            raise self._lost
+            raise type(self._lost)(*self._lost.args)  # Each gets its own: a traceback would keep a call.
         if self._settled.until < self._chunks.fed and not self._over:
             await self._wait_for_slot()
             await self._hear_out()
