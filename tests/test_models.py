@@ -18,6 +18,12 @@ MODELS = {
     "org/whisper": {**TEXTS, "model.bin": b"w" * 200_000, "vocabulary.json": b"[]"},
     "org/small": {**TEXTS, "model.safetensors": b"new"},
     "org/small@v1": {**TEXTS, "model.safetensors": b"old"},
+    "org/nemotron": {
+        **TEXTS,
+        "processor_config.json": b"{  }",
+        "model.safetensors": b"s" * 900,
+        "own.nemo": b"n" * 900,
+    },
     "org/llm": {**TEXTS, "model.safetensors": b"s" * 9000, "pytorch_model.bin": b"p" * 9000, "onnx/model.onnx": b"o"},
 }
 Pull = Callable[[str], tuple[int, str]]
@@ -51,7 +57,14 @@ def pull(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Pull:
 
 
 WHISPER = "[engines]\nasr = 'whisper'\n[whisper]\nmodel = '{}'"
+NEMOTRON = "[engines]\nasr = 'nemotron'\n[nemotron]\nmodel = '{}'"
 VLLM = "[engines]\nllm = 'vllm'\n[vllm]\nmodel = '{}'"
+
+
+def test_of_a_recogniser_that_streams_transformers_files_are_fetched(fake: FakeHub, pull: Pull) -> None:
+    assert pull(NEMOTRON.format("org/nemotron"))[0] == 0
+    assert sorted(fake.fetched) == ["config.json", "model.safetensors", "processor_config.json", "tokenizer.json"]
+    assert (hub.local("org/nemotron") / "model.safetensors").exists()
 
 
 def test_what_the_engine_needs_is_fetched_and_found(fake: FakeHub, pull: Pull) -> None:

@@ -193,6 +193,24 @@ def test_needs_of_each_stage(models: Config) -> None:
     assert list(needs(gpu_placement.place(models, 0)))[:-1] == [], "on the CPU nothing is needed of a GPU"
 
 
+def test_a_recogniser_that_streams_needs_its_weights_and_the_memory_of_its_utterances(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "nemotron_asr_streaming", "dtype": "float32"}')
+    (tmp_path / "tokenizer.json").touch()
+    with (tmp_path / "model.safetensors").open("wb") as sparse:
+        sparse.truncate(2 * GIB)
+    tables = {"engines": {"asr": "nemotron", "llm": "frontdesk", "tts": "espeak"}}
+    nemotron = {"model": str(tmp_path), "streams": 100}
+    placed = gpu_placement.place(config.parse({**tables, "nemotron": nemotron}), 1)
+    assert placed.nemotron.device == "cuda:0"
+    (need,) = needs(placed)
+    assert need.weights == GIB, "it computes in 16 bits"
+    few, wide = ({**nemotron, "device": "cuda:0", **more} for more in ({"streams": 1}, {"dtype": "float32"}))
+    (one,), (double,) = (needs(config.parse({**tables, "nemotron": each})) for each in (few, wide))
+    assert 7.0e6 < (need.working - one.working) / 99 < 7.4e6
+    assert double.weights == 2 * GIB and double.working > need.working
+    assert list(needs(gpu_placement.place(config.parse({**tables, "nemotron": nemotron}), 0))) == []
+
+
 def test_each_gpu_of_speech_has_a_context(models: Config) -> None:
     apart = config.parse(
         {

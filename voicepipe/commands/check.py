@@ -14,6 +14,7 @@ from voicepipe.directory_server.run import check as check_directory
 from voicepipe.engines import hub, local_servers, needed_models, packages
 from voicepipe.engines.auto import lacking
 from voicepipe.engines.frontdesk import FrontdeskLlm
+from voicepipe.engines.nemotron import checkpoint
 from voicepipe.errors import ConfigError, EngineError
 from voicepipe.ingress.local import unreached
 from voicepipe.observe import traces
@@ -123,16 +124,30 @@ def _no_default_voice(settings: config.Config) -> Iterator[str]:
 
 def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     """A line for each agent whose callers speak what the recogniser does not know: a language, or some words."""
-    if settings.engines.asr != "sphinx":
+    if not (else_ := _way_out_of_english(settings)):
         return
     for agent in agents:
         if agent.language.lower().partition("-")[0] != "en":
-            yield (
-                f'Agent {agent.name} is spoken to in {agent.language!r} (language); where engines.asr is "sphinx", '
-                'English alone is heard: set it to "whisper"'
-            )
-        elif said := _never_heard(agent):
+            yield f"Agent {agent.name} is spoken to in {agent.language!r} (language); {else_}"
+        elif settings.engines.asr == "sphinx" and (said := _never_heard(agent)):
             yield f"Agent {agent.name}: {said}"
+
+
+def _way_out_of_english(settings: config.Config) -> str:
+    """What hears English alone, and what helps; empty: more is heard, or that is not known."""
+    if settings.engines.asr == "sphinx":
+        return 'where engines.asr is "sphinx", English alone is heard: set it to "whisper"'
+    if settings.engines.asr == "nemotron" and not _knows_languages(settings):
+        model = settings.nemotron.model
+        return f"nemotron.model {model} hears English alone: set it to nvidia/nemotron-3.5-asr-streaming-0.6b"
+    return ""
+
+
+def _knows_languages(settings: config.Config) -> bool:
+    try:
+        return checkpoint.read(settings.nemotron).many_languages
+    except EngineError:  # It is not here, which is said elsewhere.
+        return True
 
 
 def _never_heard(agent: Agent) -> str:

@@ -18,6 +18,13 @@ def add(bench: argparse.ArgumentParser) -> None:
     whisper = parts.add_parser("whisper", help="how soon small Whispers have the words on this CPU; nothing is fetched")
     _add_json(whisper)
     whisper.set_defaults(run=_bench_whisper)
+    nemotron = parts.add_parser(
+        "nemotron", help="what the streaming recogniser takes on this device; nothing is fetched"
+    )
+    nemotron.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
+    nemotron.add_argument("--tiny", action="store_true", help="a trial, with a small model")
+    _add_json(nemotron)
+    nemotron.set_defaults(run=_bench_nemotron)
     sip = parts.add_parser("sip", help="calls by SIP, 30 and 50 a second; needs sipp")
     _add_json(sip)
     sip.set_defaults(run=_bench_sip)
@@ -53,7 +60,7 @@ def _add_engines(engines: argparse.ArgumentParser) -> None:
         help="language model (default: %(default)s); tiny: a trial, with less of everything",
     )
     engines.add_argument(
-        "--asr-shape", metavar="NAME", help="Whisper's size (default: large-v3-turbo; tiny in a trial)"
+        "--asr-shape", metavar="NAME", help="Whisper's size, or nemotron (default: large-v3-turbo; tiny in a trial)"
     )
     engines.add_argument("--tts-shape", metavar="NAME", help="speech synthesis (default: kokoro-82m)")
     engines.add_argument("--calls", type=_counts, metavar="N,N", help="at a time (default: 1,8,32)")
@@ -103,6 +110,12 @@ def _bench_whisper(args: argparse.Namespace) -> int:
     from voicepipe.bench import whisper
 
     return whisper.run(args.json)
+
+
+def _bench_nemotron(args: argparse.Namespace) -> int:
+    from voicepipe.bench import nemotron
+
+    return nemotron.run(args.json, args.device, tiny=args.tiny)
 
 
 def _bench_sip(args: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ from voicepipe.config.engine_config import (
     EnginesConfig,
     EspeakConfig,
     KokoroConfig,
+    NemotronConfig,
     NeuttsConfig,
     OpenAiConfig,
     ScriptedConfig,
@@ -59,6 +60,7 @@ PATHS = (
 
 MODELS = (
     ("whisper", "model"),
+    ("nemotron", "model"),
     ("vllm", "model"),
     ("kokoro", "model"),
     ("kokoro", "voices"),
@@ -202,6 +204,7 @@ class Config(Section, frozen=True):
     engines: EnginesConfig = EnginesConfig()
     sphinx: SphinxConfig = SphinxConfig()
     whisper: WhisperConfig = WhisperConfig()
+    nemotron: NemotronConfig = NemotronConfig()
     vllm: VllmConfig = VllmConfig()
     openai: OpenAiConfig = OpenAiConfig()
     espeak: EspeakConfig = EspeakConfig()

@@ -18,7 +18,7 @@ Temperature = Annotated[float, Meta(ge=0, le=2)]
 
 class EnginesConfig(Section, frozen=True):
     vad: Literal["silero", "scripted"] = "silero"
-    asr: Literal["sphinx", "whisper", "scripted"] = "sphinx"
+    asr: Literal["sphinx", "whisper", "nemotron", "scripted"] = "sphinx"
     llm: Literal["auto", "frontdesk", "vllm", "openai", "scripted"] = "auto"
     """ "auto": `frontdesk` for agents with intents; for others a server of the OpenAI kind on this machine."""
     tts: Literal["espeak", "kokoro", "neutts", "coqui", "scripted"] = "espeak"
@@ -55,6 +55,33 @@ class WhisperConfig(Section, frozen=True):
     are best; 10 s take a third of the time, and at 3 s it often does not find the end."""
     stall_s: Stall = 10
     """Beyond the length of the sound that is read."""
+
+
+class NemotronConfig(Section, frozen=True):
+    """Nemotron Speech Streaming by transformers."""
+
+    model: str = "nvidia/nemotron-speech-streaming-en-0.6b"
+    """A directory, or a name on the hub; English. "nvidia/nemotron-3.5-asr-streaming-0.6b" knows 40 languages."""
+    device: Device = "auto"
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """ "auto": float32 on a CPU, bfloat16 on a GPU."""
+    threads: Count = 0
+    """Of a CPU; 0: all cores but one, which the event loop needs."""
+    chunk_ms: Literal[80, 160, 320, 560, 1120] = 160
+    """Sound that is heard in one go. The model knows what a chunk holds and nothing behind it: longer ones are heard
+    better and later, and cost less. 320 is for the model with 40 languages alone."""
+    streams: Annotated[int, Meta(ge=1, le=1024)] = 64
+    """Utterances that are heard at a time, 7 MB of a GPU each; more wait."""
+    detect_language: bool = False
+    """Of each utterance, by the model with 40 languages; otherwise it is the agent's."""
+    stall_s: Stall = 10
+    """So long a step may take."""
+
+    def dtype_on(self, device: str) -> str:
+        """torch's name of what it computes with on "cpu", "cuda:1"."""
+        if self.dtype == "auto":
+            return "float32" if device == "cpu" else "bfloat16"
+        return self.dtype
 
 
 class VllmConfig(Section, frozen=True):

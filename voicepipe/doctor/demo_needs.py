@@ -29,7 +29,7 @@ PARTS = {
     "llm": "language",
     "tts": "speech synthesis",
 }
-ON_GPUS = {"whisper", "vllm", "kokoro", "neutts", "coqui"}
+ON_GPUS = {"whisper", "nemotron", "vllm", "kokoro", "neutts", "coqui"}
 WAYS_OUT = {"openai": "see [openai] of the configuration: its server must answer when a PoP starts"}
 OPEN_FILES = 4096
 """Sockets, pipes and files of a PoP with a few hundred calls."""

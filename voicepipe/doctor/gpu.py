@@ -38,9 +38,7 @@ def _none(config: Config | None) -> Finding:
     """What it means that there is no GPU."""
     if config is None or not gpu_placement.uses_gpus(config):
         return Finding("GPU", "ok", "none; the chosen engines need none")
-    chosen: list[str] = [
-        name for name in (config.engines.asr, config.engines.tts) if name in {"whisper", "kokoro", "neutts", "coqui"}
-    ]
+    chosen: list[str] = [name for name in (config.engines.asr, config.engines.tts) if name in gpu_placement.PLACED]
     needing = [name for name in chosen if gpu_placement.device_index(getattr(config, name).device) is not None]
     needing += ["vllm"] if config.engines.llm == "vllm" else []
     if needing:

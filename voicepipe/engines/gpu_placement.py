@@ -18,7 +18,7 @@ from voicepipe.errors import EngineError
 from voicepipe.sizing.gpu_models import GIB
 
 MIB = 2**20
-PLACED = ("whisper", "kokoro", "neutts", "coqui")
+PLACED = ("whisper", "nemotron", "kokoro", "neutts", "coqui")
 """Tables with a device; vLLM counts GPUs by itself."""
 
 
@@ -49,8 +49,7 @@ class LlmNeed(Need):
 
 def uses_gpus(config: Config) -> bool:
     """Whether an engine is chosen that can use one."""
-    engines = config.engines
-    return engines.asr == "whisper" or engines.llm == "vllm" or engines.tts in {"kokoro", "neutts", "coqui"}
+    return config.engines.llm == "vllm" or not {config.engines.asr, config.engines.tts}.isdisjoint(PLACED)
 
 
 def group(vllm: VllmConfig) -> int:

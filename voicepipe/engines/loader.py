@@ -133,6 +133,10 @@ def _asr(config: Config, phrases: Sequence[str]) -> Asr:
             from voicepipe.engines.whisper import WhisperAsr
 
             return WhisperAsr(config.whisper)
+        case "nemotron":
+            from voicepipe.engines.nemotron import NemotronAsr
+
+            return NemotronAsr(config.nemotron)
         case "sphinx":
             from voicepipe.engines.sphinx import SphinxAsr
 

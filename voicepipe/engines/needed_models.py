@@ -51,6 +51,8 @@ def chosen(config: Config) -> Iterator[NeededModel]:
     """The models of the engines that are chosen, in the order of a turn."""
     if config.engines.asr == "whisper":
         yield NeededModel("whisper.model", config.whisper.model)
+    if config.engines.asr == "nemotron":
+        yield NeededModel("nemotron.model", config.nemotron.model)
     if config.engines.llm == "vllm":
         yield from vllm(config.vllm)
     if config.engines.tts == "kokoro":

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from voicepipe.config import Config
-from voicepipe.config.engine_config import VllmConfig
+from voicepipe.config.engine_config import NemotronConfig, VllmConfig
 from voicepipe.engines import hub, needed_models
 from voicepipe.engines.gpu_placement import LlmNeed, Need, device_index, group
+from voicepipe.engines.nemotron import checkpoint
 from voicepipe.errors import ConfigError, EngineError
 from voicepipe.sizing import gpu_memory, shapes
 
@@ -27,6 +28,8 @@ def needs(config: Config) -> Iterator[Need]:
         file = hub.local(config.whisper.model) / "model.bin"
         share = next((STORED[kind] for kind in STORED if config.whisper.compute_type.startswith(kind)), 1.0)
         ours.append(Need("recognition", (gpu,), round(_size(file) * share), gpu_memory.ASR_WORKSPACE))
+    if config.engines.asr == "nemotron" and (gpu := device_index(config.nemotron.device)) is not None:
+        ours.append(_nemotron(config.nemotron, gpu))
     if config.engines.tts == "kokoro" and (gpu := device_index(config.kokoro.device)) is not None:
         ours.append(Need("synthesis", (gpu,), _size(hub.local(config.kokoro.model)), gpu_memory.TTS_WORKSPACE))
     if config.engines.tts == "neutts" and (gpu := device_index(config.neutts.device)) is not None:
@@ -55,6 +58,13 @@ def needs(config: Config) -> Iterator[Need]:
                 f"{100 * _share(config.vllm):.0f} % of each of its GPUs, perhaps of that where recognition or "
                 "synthesis runs, too: set it"
             )
+
+
+def _nemotron(nemotron: NemotronConfig, gpu: int) -> Need:
+    """With the memory of all its utterances, which it takes when it starts."""
+    found, dtype = checkpoint.read(nemotron), nemotron.dtype_on(nemotron.device)
+    slots = nemotron.streams * found.bytes_of_slot(dtype)
+    return Need("recognition", (gpu,), found.bytes_of_weights(dtype), slots + gpu_memory.ASR_WORKSPACE)
 
 
 def _share(vllm: VllmConfig) -> float:

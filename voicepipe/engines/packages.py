@@ -6,9 +6,16 @@ from importlib.util import find_spec
 
 from voicepipe.config import Config
 
-PACKAGES = {"whisper": "faster_whisper", "vllm": "vllm", "kokoro": "kokoro_onnx", "neutts": "vllm"}
+PACKAGES = {
+    "whisper": "faster_whisper",
+    "nemotron": "transformers",
+    "vllm": "vllm",
+    "kokoro": "kokoro_onnx",
+    "neutts": "vllm",
+}
 """What an engine imports. coqui-tts is in an environment of its own."""
-INSTALLS = {"kokoro_onnx": "'voicepipe[kokoro]'", "faster_whisper": "faster-whisper", "vllm": "vllm==0.32.0"}
+INSTALLS = {"kokoro_onnx": "'voicepipe[kokoro]'", "faster_whisper": "faster-whisper", "vllm": "vllm==0.32.0",
+            "transformers": "torch 'transformers>=5.16', or vllm, which brings both"}  # fmt: skip
 OWN_ENVIRONMENT = (
     "make one (python3 -m venv), pip install coqui-tts torch torchaudio there, and set coqui.python to its interpreter"
 )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from voicepipe.bench.engines.standins.device import Device
 
 LONGEST_S = 30
+NEMOTRONS = {"nemotron": False, "nemotron-tiny": True}
+"""Names of `--asr-shape` besides Whisper's sizes: the recogniser that streams, and a small one for trials."""
 Shape = TypeVar("Shape")
 Progress = Callable[[str], None]
 """Told what is done next."""
@@ -90,6 +92,13 @@ async def _llm(options: Options, device: "Device", progress: Progress) -> "LlmSt
 
 
 def _asr(options: Options, device: "Device", progress: Progress) -> "AsrStage":
+    if options.asr in NEMOTRONS:
+        from voicepipe.bench.engines.nemotron import WEIGHTS, NemotronReader
+
+        progress(f"ASR: {options.asr}, by transformers")
+        streaming = NemotronReader(tiny=NEMOTRONS[options.asr], device=str(device.torch))
+        title = f"transformers {version('transformers')}: {options.asr}, a chunk of 160 ms for each partial"
+        return Readings(title, WEIGHTS, streaming.read)
     shape = _shape("--asr-shape", ASRS, options.asr)
     name = f"Whisper {options.asr} with windows of {options.window_s} s"
     if not options.standins and find_spec("faster_whisper"):

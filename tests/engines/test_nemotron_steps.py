@@ -1,0 +1,196 @@
+"""Whose turn it is at `nemotron`. The model is a stand-in that says a token in each chunk."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from voicepipe.engines.base import Hypothesis
+from voicepipe.engines.fair import owned_by
+from voicepipe.engines.nemotron.chunks import Chunks
+from voicepipe.engines.nemotron.nemotron import NemotronStream
+from voicepipe.engines.nemotron.rows import Heard, Row
+from voicepipe.engines.nemotron.steps import Schedule, Steps
+from voicepipe.errors import EngineDead, EngineError
+
+pytestmark = pytest.mark.virtual_time
+STEP_S = 0.05
+CHUNK = 2560
+
+
+class FakeModel:
+    """Token n is the n-th chunk of a slot."""
+
+    most, copies = 4, 2
+
+    def __init__(self) -> None:
+        self.steps: list[list[Row]] = []
+        self.said: dict[int, int] = {}
+        self.fails = self.insane = False
+
+    def ask(self, hear: Callable[[], Any], *, within_s: float) -> "asyncio.Future[Any]":
+        async def run() -> Any:
+            await asyncio.sleep(STEP_S)
+            if self.fails:
+                raise RuntimeError("no memory")
+            return hear()
+
+        return asyncio.ensure_future(run())
+
+    def hear(self, rows: Sequence[Row]) -> list[Heard]:
+        self.steps.append(list(rows))
+        assert len({row.slot for row in rows}) == len(rows) <= self.most
+        assert sum(row.copies for row in rows) <= self.copies
+        return [Heard(self._tokens(row), not self.insane) for row in rows]
+
+    def _tokens(self, row: Row) -> list[int]:
+        first = 0 if row.begins else self.said[row.slot]
+        if not row.copies:
+            self.said[row.slot] = first + 1
+        return [first + number for number in range(len(row.sounds))]
+
+    def try_out(self) -> None:
+        pass
+
+
+def opened(model: FakeModel, streams: int = 8) -> tuple[Steps, Callable[..., NemotronStream]]:
+    steps = Steps(model, model, streams, 10.0, asyncio.get_running_loop().time)  # type: ignore[arg-type]
+
+    def stream(call: str = "", told: Callable[[Hypothesis], None] = lambda partial: None) -> NemotronStream:
+        with owned_by(call):
+            return NemotronStream(steps, told, lambda tokens: " ".join(map(str, tokens)), Chunks(2), 0)
+
+    return steps, stream
+
+
+def silence(chunks: float) -> Any:
+    return np.zeros(round(chunks * CHUNK), np.int16)
+
+
+def test_who_is_waited_for_goes_first_but_not_for_ever() -> None:
+    schedule: Schedule[str] = Schedule()
+    for number in range(5):
+        schedule.ask(f"urgent {number}", f"call {number}", urgent=True)
+    for who in ("partial", "later"):
+        schedule.ask(who, who)
+        schedule.ask(who, who)
+    schedule.ask("later", "later", urgent=True)
+    schedule.ask("urgent 4", "call 4")
+    schedule.withdraw("urgent 0")
+    order = ["urgent 1", "urgent 2", "urgent 3", "partial", "urgent 4", "later", None]
+    assert [schedule.next() for _ in order] == order
+
+
+async def test_one_step_serves_all_calls() -> None:
+    model = FakeModel()
+    _, stream = opened(model)
+    streams = [stream(f"call {n}") for n in range(3)]
+    for each in streams:
+        each.feed(silence(3))
+    await asyncio.sleep(1)
+    assert [len(rows) for rows in model.steps] == [1, 3, 3, 2], "the first does not wait for others"
+    began = asyncio.get_running_loop().time()
+    finals = await asyncio.gather(*(each.finish() for each in streams))
+    assert {final.text for final in finals} == {"0 1 2 3"}
+    assert asyncio.get_running_loop().time() - began == pytest.approx(2 * STEP_S), "two copies in a step at most"
+
+
+async def test_partials_come_with_each_chunk() -> None:
+    model = FakeModel()
+    _, stream = opened(model)
+    told: list[Hypothesis] = []
+    one = stream("a", told.append)
+    for _ in range(50):
+        one.feed(silence(1 / 8))
+        await asyncio.sleep(0.02)
+    assert [partial.text for partial in told] == ["0", "0 1", "0 1 2", "0 1 2 3", "0 1 2 3 4", "0 1 2 3 4 5"]
+    assert [partial.until for partial in told] == [1480 + CHUNK * n for n in range(6)]
+    assert await one.settle() == await one.settle() == await one.finish()
+    assert len(model.steps) == 7, "what was settled is not heard again"
+
+
+async def test_a_call_that_is_ahead_of_real_time_takes_a_row_of_each_step() -> None:
+    model = FakeModel()
+    _, stream = opened(model)
+    greedy, settles = [stream("fast") for _ in range(3)], []
+    for each in greedy:
+        each.feed(silence(200))
+        settles.append(asyncio.ensure_future(each.settle()))
+    await asyncio.sleep(1)
+    loop = asyncio.get_running_loop()
+    for number in range(5):
+        other = stream(f"call {number}")
+        other.feed(silence(0.3))
+        began = loop.time()
+        assert (await other.finish()).text == "0 1"
+        assert loop.time() - began <= 2 * STEP_S + 1e-6
+    for each in greedy:
+        each.cancel()
+    await asyncio.wait(settles)
+
+
+async def test_slots_are_back_whatever_the_end() -> None:
+    model = FakeModel()
+    steps, stream = opened(model, 2)
+    for number in range(12):
+        one = stream("a")
+        one.feed(silence(5))
+        await asyncio.sleep(STEP_S * (number % 3) / 2)
+        settling = asyncio.ensure_future(one.settle())
+        await asyncio.sleep(STEP_S * (number % 5) / 2)
+        model.fails, model.insane = number == 5, number == 7
+        if number % 2:
+            one.cancel()
+        else:
+            settling.cancel()
+            await asyncio.wait([asyncio.ensure_future(one.finish())])
+        await asyncio.gather(settling, return_exceptions=True)
+        assert (steps.slots.lent, steps.slots.waiting, len(steps._since)) == (0, 0, 0)
+        model.fails = model.insane = False
+    await asyncio.sleep(1)
+    assert not steps._running and steps._schedule.next() is None
+
+
+async def test_a_failed_step_is_told_to_all_in_it_and_to_nobody_else() -> None:
+    model = FakeModel()
+    _, stream = opened(model)
+    one, other = stream("a"), stream("b")
+    model.fails = True
+    one.feed(silence(2))
+    await asyncio.sleep(STEP_S * 1.5)
+    model.fails = False
+    other.feed(silence(2))
+    assert (await other.finish()).text == "0 1 2"
+    one.feed(silence(2))
+    for _ in range(2):
+        with pytest.raises(EngineError, match="no memory"):
+            await one.settle()
+    with pytest.raises(EngineError, match="no memory"):
+        await one.finish()
+    model.insane = True
+    last = stream("c")
+    last.feed(silence(2))
+    with pytest.raises(EngineError, match="no numbers"):
+        await last.finish()
+
+
+async def test_the_end_is_told_to_all_who_wait() -> None:
+    model = FakeModel()
+    steps, stream = opened(model, 1)
+    has, waits = stream("a"), stream("b")
+    for each in (has, waits):
+        each.feed(silence(3))
+    settling = [asyncio.ensure_future(each.settle()) for each in (has, waits)]
+    await asyncio.sleep(STEP_S / 2)
+    steps.close()
+    for error in await asyncio.gather(*settling, return_exceptions=True):
+        assert isinstance(error, EngineDead)
+    late = stream("c")
+    late.feed(silence(0.1))
+    with pytest.raises(EngineDead):
+        await late.settle()
+    for each in (has, waits, late):
+        each.cancel()
+    assert steps.slots.lent == 0

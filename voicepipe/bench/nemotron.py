@@ -1,0 +1,97 @@
+"""`voicepipe bench nemotron`: what the streaming recogniser takes on this device, before its weights are fetched.
+
+Weights are random, of the published shape. What they take does not depend on what they learnt; how well they hear does,
+and is not measured. Sound is random, and blank is as likely as in speech.
+"""
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from rich.table import Table
+
+from voicepipe.audio import RATE, Pcm
+from voicepipe.bench.consoles import for_tables
+from voicepipe.config.engine_config import NemotronConfig
+from voicepipe.engines.nemotron.chunks import Chunks
+from voicepipe.engines.nemotron.rows import Row
+from voicepipe.errors import EngineMissing
+from voicepipe.figures import keep
+
+TOGETHER = 8
+STEPS, LEAST, ENOUGH_S = 15, 3, 15.0
+"""Of each kind: so many, but on a slow machine no more than come within so long, and at least these."""
+
+
+def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
+    """Raises EngineMissing, EngineError, ProbeError: `json_file` cannot be written."""
+    try:
+        from voicepipe.bench.random_nemotron import make_nemotron
+        from voicepipe.engines.nemotron.model import LoadedNemotron
+    except ImportError as error:
+        raise EngineMissing(
+            f"bench nemotron needs torch and transformers ({error}); run it in the environment that has vLLM"
+        ) from None
+    console = for_tables()
+    with console.status("random weights, of the true shape ..."), TemporaryDirectory() as folder:
+        made = make_nemotron(Path(folder), tiny=tiny)
+        config = NemotronConfig(model=str(made), device=device, streams=TOGETHER)
+        model = LoadedNemotron(config)
+    with console.status("warming up ..."):
+        model.warm()
+    with console.status("steps of each kind ..."):
+        took_ms = _steps(model.hear, model.frames)
+    alone, together = (statistics.median(took_ms[name]) for name in ("step", f"step of {TOGETHER}"))
+    console.print(f"Nemotron streaming 0.6B in chunks of {config.chunk_ms} ms: {model.kind} ({os.cpu_count()} cores)")
+    table = Table()
+    for column in ("", "p50 ms", "most"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, each in took_ms.items():
+        table.add_row(name, f"{statistics.median(each):.1f}", f"{max(each):.1f}")
+    console.print(table)
+    console.print(f"memory of a call: {model.bytes_a_slot / 1e6:.1f} MB")
+    console.print(
+        f"{TOGETHER} calls together take {together / alone:.2f} of one alone; one by one they take {TOGETHER}"
+    )
+    keep(json_file, {"steps_ms": took_ms, "bytes_a_call": model.bytes_a_slot, "device": model.kind})
+    model.unload()
+    return 0
+
+
+def _steps(hear: Callable[[list[Row]], object], frames: int) -> dict[str, list[float]]:
+    """Milliseconds of each, by kind."""
+    chunks, silence = Chunks(frames), Chunks(frames)
+    chunks.feed(np.random.default_rng(0).normal(0, 3000, 10 * RATE).astype(np.int16))
+    silence.feed(np.zeros(1, np.int16))
+    sounds = [chunks.take() for _ in range(20)]
+
+    def rows(count: int, turn: int) -> list[Row]:
+        return [Row(slot, turn == 0, [sounds[(turn + slot) % len(sounds)]]) for slot in range(count)]
+
+    def settle(*sound: Pcm) -> Callable[[int], list[Row]]:
+        return lambda turn: [Row(0, False, sound, copies=True)]
+
+    quiet = silence.rest()[0]
+    kinds: dict[str, Callable[[int], list[Row]]] = {
+        "step": lambda turn: rows(1, turn),
+        f"step of {TOGETHER}": lambda turn: rows(TOGETHER, turn),
+        "settle, one step": settle(sounds[0]),
+        "settle, two steps": settle(sounds[0], quiet),
+    }
+    return {name: _timed(hear, made) for name, made in kinds.items()}
+
+
+def _timed(hear: Callable[[list[Row]], object], made: Callable[[int], list[Row]]) -> list[float]:
+    """Milliseconds of each step but the first."""
+    took_ms: list[float] = []
+    began = time.perf_counter()
+    hear(made(0))
+    while len(took_ms) < LEAST or (len(took_ms) < STEPS and time.perf_counter() - began < ENOUGH_S):
+        step = time.perf_counter()
+        hear(made(1 + len(took_ms)))
+        took_ms.append(1000 * (time.perf_counter() - step))
+    return took_ms

@@ -1,0 +1,67 @@
+"""From sound to what the model hears: log-mel frames of 10 ms, as NVIDIA's front end makes them. Pure.
+
+transformers' own extractor wants librosa. Nothing here depends on what comes later or on how loud a call is, so frames
+of a stream are those of the whole recording.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voicepipe.audio import RATE
+
+FFT, WINDOW, HOP = 512, 400, 160
+"""Samples. A frame is heard through a window of 25 ms, and they come every 10 ms."""
+PRE_EMPHASIS = 0.97
+GUARD = 2.0**-24
+"""Added to every power, for the logarithm of silence."""
+LINEAR_HZ, LINEAR_MELS, STEPS_AN_OCTAVE = 1000.0, 15.0, 27.0 / np.log(6.4)
+"""Slaney's scale: linear below 1 kHz, logarithmic above."""
+
+
+def window() -> NDArray[np.float32]:
+    """Hann's, symmetric: float32[WINDOW]."""
+    return np.hanning(WINDOW).astype(np.float32)
+
+
+def mel_filters(bands: int) -> NDArray[np.float32]:
+    """Triangles of equal area on Slaney's scale: float32[FFT // 2 + 1, bands]."""
+    edges = _hz(np.linspace(0.0, _mels(RATE / 2), bands + 2))
+    bins = np.linspace(0.0, RATE / 2, FFT // 2 + 1)
+    widths = np.diff(edges)
+    away = edges[:, None] - bins
+    triangles = np.minimum(-away[:-2] / widths[:-1, None], away[2:] / widths[1:, None])
+    filters: NDArray[np.float32] = np.maximum(0.0, triangles).T * (2.0 / (edges[2:] - edges[:-2]))
+    return filters.astype(np.float32)
+
+
+def samples(frames: int) -> int:
+    """That so many frames are made of: the first one's window, with a sample before it, to the last one's end."""
+    return (frames - 1) * HOP + WINDOW + 1
+
+
+def places(frames: int) -> NDArray[np.int64]:
+    """Of each frame's samples among those that are emphasised: int64[frames, WINDOW]."""
+    return np.arange(frames)[:, None] * HOP + np.arange(WINDOW)
+
+
+def log_mel(library: Any, sound: Any, at: Any, shape: Any, filters: Any) -> Any:
+    """float[..., samples(n)] in -1..1 -> float[..., n, bands].
+
+    By numpy or torch, whichever `library` is; `at`, `shape`, `filters` are its arrays of `places(n)`, `window()` and
+    `mel_filters(bands)`.
+    """
+    emphasised = sound[..., 1:] - PRE_EMPHASIS * sound[..., :-1]
+    spectrum = library.fft.rfft(emphasised[..., at] * shape, FFT)
+    power = spectrum.real**2 + spectrum.imag**2
+    return library.log(power @ filters + GUARD)
+
+
+def _mels(hz: float) -> float:
+    return float(LINEAR_MELS + np.log(hz / LINEAR_HZ) * STEPS_AN_OCTAVE)
+
+
+def _hz(mels: NDArray[np.float64]) -> NDArray[np.float64]:
+    logarithmic = LINEAR_HZ * np.exp((mels - LINEAR_MELS) / STEPS_AN_OCTAVE)
+    return np.where(mels < LINEAR_MELS, mels * LINEAR_HZ / LINEAR_MELS, logarithmic)

@@ -1,0 +1,80 @@
+"""The words of frames: greedy search of a transducer, for many calls at once. Blocking.
+
+Not transformers' `generate`, whose batch begins and ends together. Each row has a frame of its own at which it stands:
+it says a token and stays, or says blank and goes on. So many rounds as the row with most tokens needs, and no more.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+NOTHING = -1
+"""In place of a token."""
+
+
+class Spoken(NamedTuple):
+    """How far each of B rows is. Of rows that are done nothing changes any more."""
+
+    said: Tensor
+    """[B, size]: what the prediction network makes of the tokens so far."""
+    hidden: Tensor
+    """[layers, B, size]"""
+    cell: Tensor
+    """[layers, B, size]"""
+    at: Tensor
+    """int64[B]: the frame at which it stands; beyond the last: it is done."""
+    count: Tensor
+    """int64[B]: tokens that it said there."""
+    sane: Tensor
+    """bool[B]: all that was computed were numbers."""
+
+
+def begun(model: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """`said`, `hidden` and `cell` of one row that has said nothing yet."""
+    config, like = model.config, {"dtype": model.dtype, "device": model.device}
+    nothing = torch.zeros(config.num_decoder_layers, 1, config.decoder_hidden_size, **like)
+    blank = torch.full((1,), config.blank_token_id, device=model.device)
+    return _predicted(model.decoder, blank, nothing, nothing)
+
+
+def searched(model: Any, frames: Tensor, spoken: Spoken, rounds: int, *, lazy: bool) -> tuple[Spoken, Tensor]:
+    """The same rows after so many rounds, and what they said: int64[B, rounds], NOTHING where there was nothing.
+
+    `frames`: [B, n, size] of the encoder. `lazy`: what need not be computed is left out, for which the host waits for
+    the device.
+    """
+    said, hidden, cell, at, count, sane = spoken
+    config, last = model.config, frames.shape[1] - 1
+    tokens = []
+    for _ in range(rounds):
+        going = at <= last
+        here = frames.gather(1, at.clamp(max=last)[:, None, None].expand(-1, 1, frames.shape[2]))[:, 0]
+        scores = model.joint(said, here)
+        sane = sane & (torch.isfinite(scores).all(-1) | ~going)
+        token = scores.argmax(-1)
+        speaks = going & (token != config.blank_token_id)
+        tokens.append(torch.where(speaks, token, NOTHING))
+        if not lazy or speaks.any():
+            new = _predicted(model.decoder, token, hidden, cell)
+            said = torch.where(speaks[:, None], new[0], said)
+            hidden = torch.where(speaks[:, None], new[1], hidden)
+            cell = torch.where(speaks[:, None], new[2], cell)
+        count = count + speaks.long()
+        on = going & (~speaks | (count >= config.max_symbols_per_step))
+        at = at + on.long()
+        count = torch.where(on, 0, count)
+    return Spoken(said, hidden, cell, at, count, sane), torch.stack(tokens, 1)
+
+
+def _predicted(decoder: Any, token: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What the prediction network makes of one token more, and its state: by the class's weights, layer by layer,
+    since cuDNN's LSTM waits for the host."""
+    x, hiddens, cells = decoder.embedding(token), [], []
+    for layer in range(hidden.shape[0]):
+        names = (f"{name}_l{layer}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+        weights = [getattr(decoder.lstm, name) for name in names]
+        x, state = torch.lstm_cell(x, (hidden[layer], cell[layer]), *weights)
+        hiddens.append(x)
+        cells.append(state)
+    return decoder.decoder_projector(x), torch.stack(hiddens), torch.stack(cells)
