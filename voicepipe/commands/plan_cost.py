@@ -97,6 +97,9 @@ def advice(prices: Prices, chosen: Option | None, calls: int) -> Iterator[str]:
     if chosen is None or not chosen.calls:
         yield "No call is answered in time on this host, so there is no cost of a minute to tell, and no break-even."
         return
+    if chosen.host_calls < calls:
+        hosts = math.ceil(calls / chosen.host_calls)
+        yield f"{hosts} such hosts, for {calls} calls, cost {_money(hosts * prices.host_hour)} an hour."
     if chosen.calls > calls:
         own = prices.host_hour / chosen.pops
         few, many = (_money(minute_cost(own, most)) for most in (calls, chosen.calls))
