@@ -328,7 +328,7 @@ def _plan(args: argparse.Namespace) -> int:
 
     return plan.run(
         args.model, args.gpus, args.calls,
-        interconnect=args.interconnect, asr=args.asr, tts=args.tts, mps=args.mps,
+        interconnect=args.interconnect, speech=(args.asr, args.tts), mps=args.mps,
         prices=plan_cost.given(args.price, args.hosted), as_json=args.json,
     )  # fmt: skip
 

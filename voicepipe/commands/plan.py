@@ -36,7 +36,7 @@ NEVER = "never: with {calls} calls more comes in than a stage can do, so that th
 
 
 def run(
-    model: str, gpus: str, calls: int, *, interconnect: str = "", asr: str = "nemotron", tts: str = "kokoro",
+    model: str, gpus: str, calls: int, *, interconnect: str = "", speech: tuple[str, str] = ("nemotron", "kokoro"),
     mps: bool = False, prices: Prices | None = None, as_json: bool = False,
 ) -> int:  # fmt: skip
     """Print the plan, with costs if there are prices; several hosts, with commas between them, are compared. Exit
@@ -44,7 +44,7 @@ def run(
     if calls < 1:
         raise ConfigError(f"--calls: {calls}: give at least 1")
     source, name, shape, only = _model(model)
-    engines = recogniser(asr), voice(tts)
+    engines = recogniser(speech[0]), voice(speech[1])
 
     def ways(text: str) -> list[Option]:
         gpu, count = data_sheets.gpus(text)
@@ -237,8 +237,8 @@ def _assumptions(host: SizedHost) -> str:
     return (
         "Milliseconds, predicted from data sheets and published measurements; `voicepipe bench engines` measures. "
         f"Assumed: a turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; "
-        f"{heard}{traffic.new_tokens} new tokens of a prompt behind {traffic.context_tokens} that are cached; replies of "
-        f"{traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
+        f"{heard}{traffic.new_tokens} new tokens of a prompt behind {traffic.context_tokens} that are cached; replies "
+        f"of {traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
         f"long. A turn takes max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute), by the 95th percentile. "
         f"{'' if host.tts.name == 'neutts' else 'Synthesis is not scaled by GPU. '}"
         + ("CUDA MPS runs." if host.mps else "Stages on one GPU take turns; --mps: as with CUDA MPS.")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from voicepipe.sizing.gpu_memory import DTYPES
 from voicepipe.sizing.lifts import lifts
-from voicepipe.sizing.options import Option, best
+from voicepipe.sizing.options import Option
 
-MOST_LIFTS = 3
+MOST_LIFTS = 2
 
 
 def show(hosts: Sequence[list[Option]], what: str, budget_ms: int) -> None:
@@ -29,8 +29,9 @@ def _row(found: list[Option], kinds: Sequence[str]) -> list[str]:
     name = host.gpu.name if host.gpus == 1 else f"{host.gpus} x {host.gpu.name}"
     of = {kind: [option for option in found if option.group.dtype == kind and option.host.fits] for kind in kinds}
     cells = [str(max((option.host_calls for option in of[kind]), default=0)) if of[kind] else "-" for kind in kinds]
-    chosen = best(found, 10**6)
-    if chosen is None:
+    fitting = [option for option in found if option.host.fits]
+    if not fitting:
         return [name, *cells, "memory", ""]
+    chosen = max(fitting, key=lambda option: (option.host_calls, -option.group.gpus))  # the most precise of equals
     more = ", ".join(f"{lift.what} {lift.calls}" for lift in lifts(chosen.host, chosen.compute_ms)[:MOST_LIFTS])
     return [name, *cells, f"{chosen.group.dtype}: {chosen.bound}", more]

@@ -87,7 +87,11 @@ def title(prices: Prices, found: Sequence[Option]) -> str:
     return (
         f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host. 50 % used: half of its calls "
         "in time are in progress on average."
-        + (" Above the break-even the host is cheaper than the hosted API." if prices.hosted_minute else "")
+        + (
+            " Above the break-even the host is cheaper than the hosted API; never: it is not."
+            if prices.hosted_minute
+            else ""
+        )
         + (f" {_host_calls(several)}: {several.pops} PoPs on the host, {several.calls} calls each." if several else "")
     )
 

@@ -66,8 +66,8 @@ def prefill_step(group: Group, new: int, context: int, sequences: int) -> Work:
 
 
 def at_a_time(group: Group, tokens: float, context: int, slow: float) -> float:
-    """Sequences that are being generated at a time, in the mean, where so many tokens a millisecond are wanted: the more
-    there are the longer each takes. `MOST_SEQUENCES`: they come faster than they end."""
+    """Sequences that are being generated at a time, in the mean, where so many tokens a millisecond are wanted: the
+    more there are the longer each takes. `MOST_SEQUENCES`: they come faster than they end."""
     running = before = 0.0
     for _ in range(200):
         step = decode_step(group, max(1, math.ceil(running)), context).lasts(slow)

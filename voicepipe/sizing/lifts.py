@@ -24,14 +24,18 @@ def lifts(host: SizedHost, compute_ms: float) -> list[Lift]:
     turn that is answered in time."""
     now, _ = most_calls(host, compute_ms)
     found = [Lift(what, most_calls(other, compute_ms)[0]) for what, other in _changes(host)]
+    found += _smaller(host, now, compute_ms)
     return sorted((lift for lift in found if lift.calls > now), key=lambda lift: -lift.calls)
 
 
-def smaller(host: SizedHost) -> str:
-    """The largest known model that is clearly smaller than the host's; empty: there is none."""
-    weights = {name: shape.weights for name, shape in LLMS.items()}
-    few = [name for name, size in weights.items() if size <= SMALLER * host.group.shape.weights]
-    return max(few, key=weights.__getitem__, default="")
+def _smaller(host: SizedHost, more_than: int, compute_ms: float) -> Iterator[Lift]:
+    """The largest known model, clearly smaller than the host's, with which it answers more calls."""
+    few = {name: shape for name, shape in LLMS.items() if shape.weights <= SMALLER * host.group.shape.weights}
+    for name in sorted(few, key=lambda name: -few[name].weights):
+        calls, _ = most_calls(replace(host, group=replace(host.group, shape=few[name])), compute_ms)
+        if calls > more_than:
+            yield Lift(name, calls)
+            return
 
 
 def _changes(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
@@ -47,6 +51,4 @@ def _changes(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
     if group.dtype != "awq4":
         yield "weights in AWQ", replace(host, group=replace(group, dtype="awq4"))
     if host.shared:
-        yield "one more GPU, for speech alone", replace(host, gpus=group.gpus + 1)
-    if name := smaller(host):
-        yield name, replace(host, group=replace(group, shape=LLMS[name]))
+        yield "a GPU for speech", replace(host, gpus=group.gpus + 1)

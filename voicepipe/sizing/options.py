@@ -83,13 +83,13 @@ def judged(host: SizedHost, calls: int, compute_ms: float) -> Option:
 
 
 def best(found: Sequence[Option], calls: int) -> Option | None:
-    """Of those that fit: it answers the calls in time, on the fewest GPUs, with the most precise weights. Where none
+    """Of those that fit: its PoPs answer the calls in time, each on the fewest GPUs, with the most precise weights. Where none
     does, it is the one with which a turn takes the least, of those that answer a call in time if there are any."""
 
     def rank(option: Option) -> tuple[float, ...]:
         group = option.group
-        late = 0.0 if option.calls >= calls else option.turn.compute_p95
-        return option.calls == 0, late, -min(option.calls, calls), group.gpus, group.pipeline, _precision(group)
+        late = 0.0 if option.host_calls >= calls else option.turn.compute_p95
+        return option.calls == 0, late, -min(option.host_calls, calls), group.gpus, group.pipeline, _precision(group)
 
     return min((option for option in found if option.host.fits), key=rank, default=None)
 
@@ -105,7 +105,12 @@ def advice(found: Sequence[Option], calls: int, budget_ms: int) -> list[str]:
         return [_does_not_fit(found)]
     if not chosen.calls:
         return [*_nothing(chosen, budget_ms)]
-    return [*_sharding(chosen, found), _speech(chosen), *_capacity(chosen, calls, budget_ms)]
+    return [
+        *_sharding(chosen, found),
+        *_faster(chosen, found, calls),
+        _speech(chosen),
+        *_capacity(chosen, calls, budget_ms),
+    ]
 
 
 def kv_cache_bytes(option: Option, calls: int) -> int:
@@ -172,11 +177,25 @@ def _sharding(chosen: Option, found: Sequence[Option]) -> Iterator[str]:
         f"{needs}: tensor_parallel_size = {group.tensor}; of {step:.1f} ms a token {talk:.1f} are all-reduces by "
         f"{group.link.name}."
     )
-    if talk > TALKING * step:
+    yield from _link(chosen)
+
+
+def _link(option: Option) -> Iterator[str]:
+    """Whether it is too slow."""
+    group = option.group
+    if communication_ms(group, 1 + round(option.turn.replies)) > TALKING * option.turn.token:
         yield (
             f"{group.link.name} is too slow for that: take GPUs with NVLink{_narrower(group, ' on fewer cards')} or a "
             "smaller model. A pipeline would save memory and no time."
         )
+
+
+def _faster(chosen: Option, found: Sequence[Option], calls: int) -> Iterator[str]:
+    """Why it is not the way in which a turn of so many calls takes the least, where that is another."""
+    same = [option for option in found if option.host.fits and option.group.dtype == chosen.group.dtype]
+    fastest = min(same, key=lambda option: option.turn.compute_p95)
+    if chosen.calls < calls and not fastest.calls:
+        yield f"With {calls} calls {fastest.name} is faster, but it answers none of them in time."
 
 
 def _speech(chosen: Option) -> str:
@@ -189,10 +208,11 @@ def _nothing(nearest: Option, budget_ms: int) -> Iterator[str]:
     """No option answers a call."""
     one = turn(nearest.host, 1)
     yield (
-        f"Not even one call is answered within {budget_ms} ms 19 times of 20, so that none of these ways is advised. The "
-        f"nearest is {nearest.name}: a turn's compute takes {one.compute_p95:.0f} ms with one call, and {one.slowest} "
-        "has the largest part of it."
+        f"Not even one call is answered within {budget_ms} ms 19 times of 20, so that none of these ways is advised. "
+        f"The nearest is {nearest.name}: with one call a turn's compute takes {one.compute_p95:.0f} ms, and "
+        f"{one.slowest} has the largest part of it."
     )
+    yield from _link(nearest)
     yield from _lifted(nearest, 1) or [f"Take a faster GPU{_narrower(nearest.group)} or a smaller model."]
 
 
@@ -200,9 +220,10 @@ def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
     answers = f"answers {chosen.calls} within {budget_ms} ms 19 times of 20"
     if chosen.calls < calls:
         hosts = math.ceil(calls / chosen.host_calls)
+        needed = f"{hosts} such hosts with {hosts * chosen.host.gpus} GPUs" if hosts > 1 else "several on this host"
         yield (
-            f"{calls} calls are too many for one such host: it {answers}, then {chosen.bound} is the bound. That would "
-            f"be {hosts} such hosts with {hosts * chosen.host.gpus} GPUs."
+            f"{calls} calls are too many for one such PoP: it {answers}, then {chosen.bound} is the bound. That would "
+            f"be {needed}."
         )
     else:
         yield f"It {answers.replace(' within', ' calls within', 1)}; then {chosen.bound} is the bound."

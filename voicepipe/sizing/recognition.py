@@ -119,7 +119,9 @@ class Nemotron:
 
     chunk_ms: int = 160
     name: str = "nemotron"
-    beat: float = 0
+    gather_ms: float = 0
+    """Steps would begin no sooner than this after each other; 0: as soon as a chunk is due, which is what the engine
+    does."""
     streams: bool = True
 
     def memory(self, calls: int) -> int:
@@ -157,10 +159,9 @@ class Nemotron:
         )
 
     def _steps(self, gpu: GpuModel, chunks: float, slow: float) -> tuple[float, float]:
-        """Calls in a step, and steps a millisecond, if one begins as soon as a chunk is due and none is under way."""
-        if self.beat:
-            rows = max(chunks * self.beat, 1.0)
-            return rows, min(chunks, 1 / self.beat)
+        """Calls in a step, and steps a millisecond: one begins when a chunk is due and none is under way."""
+        if self.gather_ms:
+            return max(1.0, chunks * self.gather_ms), min(chunks, 1 / self.gather_ms)
         fixed, row = slow * self.step_ms(gpu, 0), slow * self.row_ms(gpu)
         if chunks * (fixed + row) <= 1:
             return 1.0, chunks

@@ -72,8 +72,8 @@ def decode_ms(group: Group, batch: int, context: int) -> float:
 
 
 def prefill_ms(group: Group, new: int, context: int, sequences: int) -> float:
-    """Until a prompt of `new` tokens behind `context` cached ones is read, beside `sequences` - 1 replies, each of which
-    gets a token in each step."""
+    """Until a prompt of `new` tokens behind `context` cached ones is read, in pieces, beside `sequences` - 1 replies,
+    each of which gets a token in each step."""
     others, read, ms = sequences - 1, 0, 0.0
     while read < new:
         piece = min(new - read, max(1, STEP_TOKENS - others))

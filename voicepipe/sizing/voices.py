@@ -46,9 +46,8 @@ PROCESSES = {"kokoro": 0, "coqui": 1}
 
 @dataclass(frozen=True, slots=True)
 class PhraseVoice:
-    """It makes a phrase as a whole. Not scaled by GPU: the anchor does not say on which it was, and a phrase is bound by
-    launching small kernels more than by what a data sheet tells. Several workers share one GPU, so that they add no
-    capacity."""
+    """It makes a phrase as a whole, one after the other. Not scaled by GPU: the anchor does not say on which it was,
+    and a phrase is bound by launching small kernels more than by what a data sheet tells."""
 
     name: str
 
@@ -84,14 +83,14 @@ PROMPT_TOKENS = 512
 """A voice's recording of up to 8 s, and phonemes; the recording stands behind the phonemes, so that no prefix cache
 holds it."""
 FIRST_TOKENS = 13
-"""After which the first window of the codec is decoded (`engines/neutts/windows.py`: 8 that are sent, 5 behind them)."""
+"""After which the first window of the codec is decoded: 8 that are sent, 5 behind them."""
 WINDOW_TOKENS = 128
 """Of each window, of which 8, 16, 32, 48, 48 ... are new."""
-CODEC_WEIGHTS, CODEC_DECODER = 630_000_000, 188_000_000
-"""By transformers' class (`NeuCodecModel`); the rest encodes voices' recordings. float32."""
+CODEC_DECODER = 188_000_000
+"""Weights, float32, by transformers' class (`NeuCodecModel`). The rest of it encodes voices' recordings, and leaves."""
 CODEC_MS = 8.0
-"""Launching the decoder's kernels, one by one. Estimate: some 300 of them; of 1,500 an eager step of the recogniser took
-25 ms (`latency_probes/figures/h100-streaming.json`)."""
+"""Launching the decoder's kernels, one by one. Estimate: there are some 300; an eager step of the recogniser launches
+1,500 in 25 ms (`latency_probes/figures/h100-streaming.json`)."""
 CODEC_FLOPS = 0.05
 """Share of the data sheet's bf16 FLOPS that float32 reaches: without tensor cores the data sheet has 7 %."""
 NEUTTS_CONTEXTS = 64
@@ -108,7 +107,7 @@ class NeuTts:
     def memory(self) -> int:
         model = gpu_memory.llm_weights(NEUTTS, "bf16") + gpu_memory.LLM_WORKSPACE + gpu_memory.CONTEXT
         cache = NEUTTS_CONTEXTS * gpu_memory.kv_call(NEUTTS, 2 * PROMPT_TOKENS)
-        return model + cache + 4 * CODEC_WEIGHTS + gpu_memory.TTS_WORKSPACE
+        return model + cache + 4 * CODEC_DECODER + gpu_memory.TTS_WORKSPACE
 
     def window(self, gpu: GpuModel) -> Work:
         """Of the codec."""
