@@ -278,18 +278,3 @@ def test_what_cannot_be_planned(capsys: pytest.CaptureFixture[str], argv: tuple[
     status, _, err = said(capsys, *argv)
     assert status == 2
     assert error in err and err.count("\n") == 1
-
-
-def test_the_shipped_configuration_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    """configs/gpu.toml: memory for 36 calls on an H100, in 40 GiB; as many slots as are answered in time."""
-    file = config.data_directory() / "gpu.toml"
-    shipped = config.load(file)
-    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--calls", "36", "--json")
-    one = json.loads(out)["options"][0]
-    assert (one["name"], one["fits"]) == ("bf16, one GPU", True)
-    assert shipped.vllm.kv_cache_memory_bytes == one["kv_cache_memory_bytes"]
-    assert shipped.vllm.max_model_len == 8192
-    assert shipped.pop.slots <= one["calls_in_time"]
-    in_fp8 = json.loads(out)["options"][1]["calls_in_time"]
-    assert f"{one['calls_in_time']} are answered in time in bf16 ({in_fp8} in fp8)" in file.read_text()
-    assert one["llm_bytes_a_gpu"] + one["speech_bytes"] + shipped.vllm.kv_cache_memory_bytes < 0.97 * 40 * 2**30
