@@ -1,12 +1,21 @@
 """`voicepipe plan`, as someone at a terminal meets it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.shape import ROOT
 from voicepipe import config
 from voicepipe.commands import cli
+from voicepipe.sizing.gpu_models import GPUS, LINKS
+from voicepipe.sizing.host import SizedHost, most_calls
+from voicepipe.sizing.recognition import Nemotron
+from voicepipe.sizing.shapes import LLMS
+from voicepipe.sizing.speed import Group
+from voicepipe.sizing.traffic import Traffic
+from voicepipe.sizing.voices import voice
 
 
 def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
@@ -238,6 +247,37 @@ def test_the_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> N
     for line in out.splitlines():
         if line.startswith(("bf16, one GPU", "fp8, one GPU", "awq4, one GPU")) and line.endswith("% "):
             assert line.rstrip() in page
+
+
+def test_the_page_compares_hosts_as_the_command_does(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "pops" / "gpu.md").read_text()
+    commands = re.findall(r"^\.venv/bin/voicepipe (plan .*--gpus \S+,.*)$", page, re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        assert cli.main(command.split()) == 0
+        table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+        assert "\n".join(table) in page
+    _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", "--asr", "large-v3-turbo", "--json")
+    two, four, six = (option["calls_in_time"] for option in json.loads(out)["options"])
+    assert f"and Kokoro an H100 answers {two}, {four} and {six} calls" in page.replace("\n", " ")
+
+
+def test_what_else_would_lift_it() -> None:
+    """The table of D107: what no setting changes yet."""
+    page = (ROOT / "voicepipe" / "sizing" / "README.md").read_text()
+    group = Group(LLMS["llama-3.1-8b"], "bf16", GPUS["h100"], LINKS["nvlink"])
+    for row, asr, traffic in (
+        ("today", Nemotron(), Traffic()),
+        ("the recogniser's steps at least 40 ms apart", Nemotron(gather_ms=40), Traffic()),
+        (
+            "a first phrase of 5 tokens and 0.8 s, in place of 8 and 1.2 s",
+            Nemotron(),
+            Traffic(phrase_tokens=5, phrase_s=0.8),
+        ),
+    ):
+        ways = [(voice(name), mps) for name in ("kokoro", "neutts") for mps in (False, True)]
+        calls = [most_calls(SizedHost(group, 1, asr, tts, mps, traffic=traffic), 220)[0] for tts, mps in ways]
+        assert f"| {row} | {' | '.join(map(str, calls))} |" in page
 
 
 def test_a_models_own_config_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

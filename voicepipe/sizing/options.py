@@ -83,8 +83,9 @@ def judged(host: SizedHost, calls: int, compute_ms: float) -> Option:
 
 
 def best(found: Sequence[Option], calls: int) -> Option | None:
-    """Of those that fit: its PoPs answer the calls in time, each on the fewest GPUs, with the most precise weights. Where none
-    does, it is the one with which a turn takes the least, of those that answer a call in time if there are any."""
+    """Of those that fit: its PoPs answer the calls in time, each on the fewest GPUs, with the most precise weights.
+    Where none does, it is the one with which a turn takes the least, of those that answer a call in time if there are
+    any."""
 
     def rank(option: Option) -> tuple[float, ...]:
         group = option.group

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from voicepipe.sizing import gpu_memory
-from voicepipe.sizing.gpu_models import GpuModel
+from voicepipe.sizing.gpu_models import GIB, GpuModel
 from voicepipe.sizing.language import at_a_time, decode_step, prefill_step, present
 from voicepipe.sizing.shapes import LlmShape
 from voicepipe.sizing.speed import READING, REQUEST_MS, alone
@@ -84,7 +84,7 @@ PROMPT_TOKENS = 512
 holds it."""
 FIRST_TOKENS = 13
 """After which the first window of the codec is decoded: 8 that are sent, 5 behind them."""
-WINDOW_TOKENS = 128
+WINDOW_TOKENS = 160
 """Of each window, of which 8, 16, 32, 48, 48 ... are new."""
 CODEC_DECODER = 188_000_000
 """Weights, float32, by transformers' class (`NeuCodecModel`). The rest of it encodes voices' recordings, and leaves."""
@@ -93,8 +93,8 @@ CODEC_MS = 8.0
 1,500 in 25 ms (`latency_probes/figures/h100-streaming.json`)."""
 CODEC_FLOPS = 0.05
 """Share of the data sheet's bf16 FLOPS that float32 reaches: without tensor cores the data sheet has 7 %."""
-NEUTTS_CONTEXTS = 64
-"""For which its cache has room."""
+NEUTTS_CACHE = GIB
+"""`neutts.kv_cache_memory_bytes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,7 @@ class NeuTts:
     @property
     def memory(self) -> int:
         model = gpu_memory.llm_weights(NEUTTS, "bf16") + gpu_memory.LLM_WORKSPACE + gpu_memory.CONTEXT
-        cache = NEUTTS_CONTEXTS * gpu_memory.kv_call(NEUTTS, 2 * PROMPT_TOKENS)
-        return model + cache + 4 * CODEC_DECODER + gpu_memory.TTS_WORKSPACE
+        return model + NEUTTS_CACHE + 4 * CODEC_DECODER + gpu_memory.TTS_WORKSPACE
 
     def window(self, gpu: GpuModel) -> Work:
         """Of the codec."""
