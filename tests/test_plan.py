@@ -175,7 +175,7 @@ def test_how_many_hosts_and_what_they_cost(capsys: pytest.CaptureFixture[str]) -
     assert "36 calls are too many for one such PoP: it answers 6 within 300 ms" in unwrapped(out)
     assert "That would be 6 such hosts with 6 GPUs." in unwrapped(out)
     assert "- 6 such hosts, for 36 calls, cost 15.0 an hour." in unwrapped(out)
-    assert "- Calls in time with one change: nemotron as recogniser 15" in unwrapped(out)
+    assert "- Calls in time with one change: Nemotron 15" in unwrapped(out)
     _, out, _ = said(capsys, *argv)
     assert "an hour" not in out, "nobody asked"
 

@@ -66,6 +66,20 @@ def test_a_turn_on_an_h100() -> None:
     assert computes == sorted(computes)
 
 
+@pytest.mark.parametrize("mps", [False, True])
+def test_with_more_calls_fewer_are_in_time(mps: bool) -> None:
+    """What fits is found by halving, so that no number may fit behind one that does not."""
+    one = host("llama-3.1-8b", "h100", asr=recogniser("nemotron"), tts=voice("neutts"), mps=mps)
+    in_time = [turn(one, calls).compute_p95 <= COMPUTE_MS for calls in range(1, 81)]
+    assert in_time == sorted(in_time, reverse=True) and sum(in_time) == most_calls(one, COMPUTE_MS)[0]
+
+
+def test_a_card_for_speech_leaves_the_model_alone() -> None:
+    one, two = (host("llama-3.1-8b", "h100", gpus, asr=recogniser("nemotron")) for gpus in (1, 2))
+    assert turn(two, 16).slow["llm"] == 1 < turn(one, 16).slow["llm"]
+    assert turn(two, 16).slow["asr"] > 1, "the voice shares its card"
+
+
 def test_sharing_one_card_costs_what_it_cost_others() -> None:
     """Unmute's speech takes 450 ms from a card of its own and 750 from one that all share."""
     alone, shared = (turn(host("llama-3.1-8b", "l40s", gpus), 8).tts for gpus in (2, 1))
@@ -212,7 +226,7 @@ def test_too_many_calls() -> None:
     hosts = math.ceil(200 / chosen.calls)
     (line,) = (line for line in said if line.startswith("200 calls are too many for one such PoP"))
     assert line.endswith(f"That would be {hosts} such hosts with {2 * hosts} GPUs.")
-    assert any(line.startswith("Calls in time with one change: nemotron as recogniser") for line in said)
+    assert any(line.startswith("Calls in time with one change: Nemotron") for line in said)
 
 
 def test_too_many_calls_for_one_pop_and_not_for_its_host() -> None:

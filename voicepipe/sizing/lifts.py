@@ -43,9 +43,9 @@ def _changes(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
     if not host.mps and host.shared:
         yield "CUDA MPS", replace(host, mps=True)
     if not host.asr.streams:
-        yield "nemotron as recogniser", replace(host, asr=Nemotron())
+        yield "Nemotron", replace(host, asr=Nemotron())
     if host.tts.name != "neutts":
-        yield "neutts as voice", replace(host, tts=NeuTts())
+        yield "NeuTTS", replace(host, tts=NeuTts())
     if group.dtype == "bf16" and group.gpu.fp8_tflops:
         yield "weights in fp8", replace(host, group=replace(group, dtype="fp8"))
     if group.dtype != "awq4":
