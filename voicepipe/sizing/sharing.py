@@ -15,7 +15,7 @@ from dataclasses import dataclass
 MPS_SHARE = 0.35
 """With CUDA MPS kernels run side by side. What is bound by memory, a language model's step, loses this part of what it
 would lose to taking turns; what launches many small kernels still waits for the others' large ones and gains nothing.
-Measured: h100-streaming-mps.json, first phrases of 16 to 64 calls 1.1 to 1.4 times as long, settling as without MPS."""
+Fitted to h100-streaming-mps.json: first phrases of 16 to 64 calls 1.1 to 1.4 times as long, settling as without MPS."""
 ROUNDS = 200
 SAME = 1e-4
 
@@ -36,7 +36,7 @@ def shared(
     """`together`: the stages that share a GPU; `on_gpu`: the share of the time in which each has work on it, if that
     takes so many times as long; `gains`: what part of a meeting slows a stage down, where that is not all of it."""
     slow = dict.fromkeys(on_gpu, 1.0)
-    sharing = set(together)
+    sharing = tuple(together)
     for _ in range(ROUNDS):
         shares = {name: on_gpu[name](slow[name]) for name in sharing}
         others = {name: sum(share for other, share in shares.items() if other != name) for name in sharing}
