@@ -28,7 +28,7 @@ from voicepipe.bench.engines.standins.streaming.cases import ALONE, CASES, PROCE
 from voicepipe.bench.engines.standins.streaming.voice import TAIL_S, SpokenReplies
 from voicepipe.commands.cli import main
 from voicepipe.prediction import latency_ms
-from voicepipe.sizing.host import LATER_PHRASE_S, Traffic
+from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
 from voicepipe.sizing.shapes import ASRS, LLMS
 
 

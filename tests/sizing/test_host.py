@@ -5,24 +5,29 @@ import math
 import pytest
 
 from voicepipe.sizing.gpu_models import GIB, GPUS, LINKS
-from voicepipe.sizing.host import MOST_REPLIES, SizedHost, Traffic, _replies, keeps_up, most_calls, turn
+from voicepipe.sizing.host import SizedHost, keeps_up, most_calls, turn
+from voicepipe.sizing.language import MOST_SEQUENCES
 from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
-from voicepipe.sizing.shapes import ASRS, LLMS
+from voicepipe.sizing.recognition import recogniser
+from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.speed import Group
+from voicepipe.sizing.traffic import Traffic
+from voicepipe.sizing.voices import voice
 
-TURBO = ASRS["large-v3-turbo"]
+TURBO, KOKORO = recogniser("large-v3-turbo"), voice("kokoro")
 COMPUTE_MS = 220
 
 
 def host(model: str, gpu: str, gpus: int = 1, dtype: str = "bf16", tensor: int = 1, **more: object) -> SizedHost:
-    return SizedHost(Group(LLMS[model], dtype, GPUS[gpu], LINKS["nvlink"], tensor), gpus, TURBO, "kokoro", **more)  # type: ignore[arg-type]
+    speech = {"asr": TURBO, "tts": KOKORO}
+    return SizedHost(Group(LLMS[model], dtype, GPUS[gpu], LINKS["nvlink"], tensor), gpus, **speech | more)  # type: ignore[arg-type]
 
 
 def found(
     model: str, gpu: str, gpus: int, calls: int, by: str = "nvlink", compute_ms: float = COMPUTE_MS
 ) -> list[Option]:
     dtypes = ["bf16", *(["fp8"] if GPUS[gpu].fp8_tflops else []), "awq4"]
-    ways = options(LLMS[model], GPUS[gpu], gpus, LINKS[by], dtypes=dtypes, speech=(TURBO, "kokoro"))
+    ways = options(LLMS[model], GPUS[gpu], gpus, LINKS[by], dtypes=dtypes, speech=(TURBO, KOKORO))
     return [judged(way, calls, compute_ms) for way in ways]
 
 
@@ -48,7 +53,7 @@ def test_recognition_and_synthesis_get_the_card_after_the_group() -> None:
 
 def test_64_calls_are_three_to_four_replies_at_a_time() -> None:
     """60 tokens every 8 s are a duty of 5 %."""
-    assert 3 <= _replies(host("qwen3-8b", "h100", 2, traffic=Traffic(silences=1)), 64) <= 4
+    assert 3 <= turn(host("qwen3-8b", "h100", 2, traffic=Traffic(silences=1)), 64).replies <= 4
 
 
 def test_a_turn_on_an_h100() -> None:
@@ -59,6 +64,20 @@ def test_a_turn_on_an_h100() -> None:
     assert 80 + one.compute_p95 < 300
     computes = [turn(host("qwen3-8b", "h100"), calls).compute_p95 for calls in (1, 2, 4, 8, 16, 32)]
     assert computes == sorted(computes)
+
+
+@pytest.mark.parametrize("mps", [False, True])
+def test_with_more_calls_fewer_are_in_time(mps: bool) -> None:
+    """What fits is found by halving, so that no number may fit behind one that does not."""
+    one = host("llama-3.1-8b", "h100", asr=recogniser("nemotron"), tts=voice("neutts"), mps=mps)
+    in_time = [turn(one, calls).compute_p95 <= COMPUTE_MS for calls in range(1, 81)]
+    assert in_time == sorted(in_time, reverse=True) and sum(in_time) == most_calls(one, COMPUTE_MS)[0]
+
+
+def test_a_card_for_speech_leaves_the_model_alone() -> None:
+    one, two = (host("llama-3.1-8b", "h100", gpus, asr=recogniser("nemotron")) for gpus in (1, 2))
+    assert turn(two, 16).slow["llm"] == 1 < turn(one, 16).slow["llm"]
+    assert turn(two, 16).slow["asr"] > 1, "the voice shares its card"
 
 
 def test_sharing_one_card_costs_what_it_cost_others() -> None:
@@ -104,17 +123,15 @@ def test_no_stage_that_cannot_keep_up_is_finite() -> None:
     late = next(calls for calls in range(spoken, 1024) if turn(two, calls).busy["tts"] >= 1)
     assert turn(two, late).tts == math.inf and math.isfinite(turn(two, spoken).tts)
     slow = host("llama-3.1-70b", "a100-80", 8, tensor=4)
-    assert turn(slow, 1000).replies == MOST_REPLIES and turn(slow, 1000).first_token == math.inf
+    assert turn(slow, 1000).replies == MOST_SEQUENCES and turn(slow, 1000).first_token == math.inf
 
 
 def test_replies_last_longer_beside_others() -> None:
     """More of them meet then."""
     one = host("qwen3-8b", "h100")
-    slow = turn(one, 8).token / turn(host("qwen3-8b", "h100", 2), 8).token
-    assert slow > 1.1
-    assert turn(one, 8).replies == pytest.approx(_replies(one, 8, slow), rel=0.02) and _replies(
-        one, 8, slow
-    ) > _replies(one, 8)
+    alone = turn(host("qwen3-8b", "h100", 2), 8)
+    slow = turn(one, 8).token / alone.token
+    assert slow > 1.1 and turn(one, 8).replies == pytest.approx(slow * alone.replies, rel=0.1)
 
 
 def test_one_card_is_enough() -> None:
@@ -134,9 +151,9 @@ def test_one_card_is_enough_when_quantised() -> None:
 
 
 def test_several_cards() -> None:
-    ways = [way for way in found("llama-3.1-70b", "h100", 8, 1) if way.group.dtype == "bf16"]
+    ways = [way for way in found("llama-3.1-70b", "h100", 8, 1, compute_ms=400) if way.group.dtype == "bf16"]
     chosen = best(ways, 1)
-    assert chosen and chosen.group.tensor in {4, 8} and not ways[0].host.fits
+    assert chosen and chosen.group.tensor in {2, 4, 8} and not ways[0].host.fits
     assert f"tensor_parallel_size = {chosen.group.tensor}; of " in advice(ways, 1, 300)[0]
 
 
@@ -159,9 +176,41 @@ def test_more_gpus_are_advised_than_there_are() -> None:
 
 
 def test_a_card_would_do_but_more_are_faster() -> None:
-    said = advice(found("llama-3.1-70b", "a100-80", 4, 4), 4, 300)
+    said = advice(found("llama-3.1-70b", "a100-80", 4, 4, compute_ms=400), 4, 480)
     assert said[0].startswith("It fits on one card in awq4; on ") and " ms in place of " in said[0]
-    assert "narrower weights" not in said[-1] and "language takes the longest" in said[-1]
+
+
+def test_what_answers_no_call_is_not_advised() -> None:
+    """The nearest is told, what is the longest part, and what would help."""
+    ways = found("llama-3.1-70b", "a100-80", 4, 4)
+    assert all(way.calls == 0 for way in ways)
+    said = advice(ways, 4, 300)
+    assert said[0].startswith("Not even one call is answered within 300 ms 19 times of 20, so that none of these ways")
+    assert "The nearest is awq4, TP " in said[0] and "language has the largest part of it" in said[0]
+    assert said[1].startswith("Calls in time with one change: ") and said[1].split()[-1] != "0."
+    assert not any("tensor_parallel_size" in line for line in said)
+
+
+def test_what_answers_a_call_goes_before_what_answers_none() -> None:
+    """AWQ on two cards is faster with 8 calls than on four, and answers none of them in time; four answer one."""
+    ways = found("llama-3.1-70b", "h100", 4, 8)
+    chosen = best(ways, 8)
+    assert chosen and (chosen.name, chosen.calls) == ("awq4, TP 4", 1)
+    assert "With 8 calls awq4, TP 2 is faster, but it answers none of them in time." in advice(ways, 8, 300)
+
+
+def test_among_those_that_answer_calls_it_is_what_a_turn_takes() -> None:
+    """Each way is worse than what is advised in one of both: what a turn takes, or how many calls."""
+    for model, gpu, gpus, calls in (
+        ("llama-3.1-70b", "b200", 4, 8),
+        ("qwen3-32b", "h100", 4, 12),
+        ("qwen3-8b", "h100", 4, 36),
+    ):
+        ways = [way for way in found(model, gpu, gpus, calls) if way.calls]
+        chosen = best(ways, calls)
+        assert chosen
+        late = [way for way in ways if way.turn.compute_p95 < chosen.turn.compute_p95 and way.calls > chosen.calls]
+        assert chosen.calls >= calls or not late
 
 
 def test_nothing_is_for_ever_in_place_of_for_ever() -> None:
@@ -174,8 +223,17 @@ def test_too_many_calls() -> None:
     chosen = best(ways, 200)
     assert chosen
     said = advice(ways, 200, 300)
-    assert any(line.startswith("200 calls are too many for one such host") for line in said)
-    assert any(line.endswith(f"take {math.ceil(200 / chosen.calls)} such hosts.") for line in said)
+    hosts = math.ceil(200 / chosen.calls)
+    (line,) = (line for line in said if line.startswith("200 calls are too many for one such PoP"))
+    assert line.endswith(f"That would be {hosts} such hosts with {2 * hosts} GPUs.")
+    assert any(line.startswith("Calls in time with one change: Nemotron") for line in said)
+
+
+def test_too_many_calls_for_one_pop_and_not_for_its_host() -> None:
+    ways = found("qwen3-4b", "h100", 8, 16)
+    chosen = best(ways, 16)
+    assert chosen and chosen.calls < 16 <= chosen.host_calls
+    assert any(line.endswith("That would be several on this host.") for line in advice(ways, 16, 300))
 
 
 def test_more_cards_than_one_pop_uses() -> None:

@@ -3,10 +3,17 @@
 import pytest
 
 from voicepipe.errors import ConfigError
-from voicepipe.sizing import speech_speed
 from voicepipe.sizing.gpu_models import GPUS, LINKS, gpus, link
-from voicepipe.sizing.shapes import ASRS, LLMS
-from voicepipe.sizing.speed import Group, all_reduce_ms, communication_ms, decode_ms, step_ms
+from voicepipe.sizing.shapes import LLMS
+from voicepipe.sizing.speed import (
+    STEP_TOKENS,
+    Group,
+    all_reduce_ms,
+    communication_ms,
+    decode_ms,
+    prefill_ms,
+    step_ms,
+)
 
 NVLINK = LINKS["nvlink"]
 
@@ -83,18 +90,14 @@ def test_experts_are_read_as_far_as_tokens_go_through_them() -> None:
     assert many > 4 * alone
 
 
-def test_whisper() -> None:
-    """faster-whisper on an RTX 4090, 30 s windows: 205, 219 and 208 ms for 2, 5 and 10 s of speech."""
-    turbo, card = ASRS["large-v3-turbo"], GPUS["rtx-4090"]
-    for seconds, published in ((2, 205), (5, 219), (10, 208)):
-        assert speech_speed.pass_ms(turbo, card, 30, seconds) == pytest.approx(published, rel=0.15)
-    assert speech_speed.pass_ms(turbo, card, 10, 2) < 0.5 * speech_speed.pass_ms(turbo, card, 30, 2)
-    assert speech_speed.pass_ms(ASRS["large-v3"], card, 10, 2) > speech_speed.pass_ms(turbo, card, 10, 2)
-
-
-def test_kokoro() -> None:
-    assert 30 <= speech_speed.speak_ms("kokoro", 1.0) and speech_speed.speak_ms("kokoro", 1.5) <= 60
-    assert speech_speed.speak_ms("kokoro", 10) == pytest.approx(300, rel=0.1)
+def test_a_long_prompt_is_read_in_pieces() -> None:
+    """Of as many tokens as a step has, of which each reply beside it takes one."""
+    one = group("qwen3-8b", "h100")
+    assert prefill_ms(one, 40, 2048, 1) == step_ms(one, 40, 2048, sequences=1), "one piece"
+    pieces = [step_ms(one, STEP_TOKENS, behind, sequences=1) for behind in range(0, 2048, STEP_TOKENS)]
+    assert prefill_ms(one, 2048, 0, 1) == pytest.approx(sum(pieces))
+    assert max(pieces) < 0.5 * step_ms(one, 2048, 0, sequences=1), "how long others wait for their next token"
+    assert prefill_ms(one, STEP_TOKENS, 0, 9) > prefill_ms(one, STEP_TOKENS - 8, 0, 9) + 5, "a second step"
 
 
 def test_gpus_by_name() -> None:

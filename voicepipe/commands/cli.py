@@ -126,17 +126,22 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument(
         "--model", required=True, metavar="NAME", help="a model's name, its config.json, or its directory"
     )
-    plan.add_argument("--gpus", required=True, metavar="GPU:N", help="of one host: H100:2, L4, RTX-4090")
+    plan.add_argument(
+        "--gpus", required=True, metavar="GPU:N",
+        help="of one host: H100:2, L4, RTX-4090; several with commas are compared",
+    )  # fmt: skip
     plan.add_argument("--calls", type=int, default=8, metavar="N", help="at a time (default 8)")
     plan.add_argument(
         "--interconnect", choices=("nvlink", "pcie", "ethernet"), default="",
         help="between the GPUs (default: NVLink where they have it, else PCIe)",
     )  # fmt: skip
     plan.add_argument(
-        "--asr", choices=("tiny", "base", "small", "medium", "large-v3", "large-v3-turbo"), default="large-v3-turbo",
-        help="size of Whisper (default large-v3-turbo)",
+        "--asr", default="nemotron",
+        choices=("nemotron", "tiny", "base", "small", "medium", "large-v3", "large-v3-turbo"),
+        help="Nemotron Speech Streaming, or a size of Whisper (default nemotron)",
     )  # fmt: skip
-    plan.add_argument("--tts", choices=("kokoro", "coqui"), default="kokoro", help="default kokoro")
+    plan.add_argument("--tts", choices=("kokoro", "neutts", "coqui"), default="kokoro", help="default kokoro")
+    plan.add_argument("--mps", action="store_true", help="CUDA MPS runs: processes on a GPU work at the same time")
     plan.add_argument(
         "--price", type=float, metavar="N", help="price of the host an hour: what a minute of call costs there"
     )
@@ -323,7 +328,7 @@ def _plan(args: argparse.Namespace) -> int:
 
     return plan.run(
         args.model, args.gpus, args.calls,
-        interconnect=args.interconnect, asr=args.asr, tts=args.tts,
+        interconnect=args.interconnect, speech=(args.asr, args.tts), mps=args.mps,
         prices=plan_cost.given(args.price, args.hosted), as_json=args.json,
     )  # fmt: skip
 

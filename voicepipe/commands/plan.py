@@ -4,65 +4,88 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from voicepipe.commands import plan_cost
+from voicepipe.commands import plan_compare, plan_cost
 from voicepipe.commands.plan_cost import Prices
 from voicepipe.config import PopConfig
 from voicepipe.engines import hub
 from voicepipe.errors import ConfigError, EngineMissing
 from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
-from voicepipe.sizing import gpu_memory, shapes
+from voicepipe.sizing import gpu_memory, names, shapes
 from voicepipe.sizing import gpu_models as data_sheets
-from voicepipe.sizing.gpu_models import GIB
-from voicepipe.sizing.host import Traffic, keeps_up
+from voicepipe.sizing.gpu_models import GIB, GpuModel
+from voicepipe.sizing.host import SizedHost, keeps_up
+from voicepipe.sizing.language import MOST_SEQUENCES
 from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
+from voicepipe.sizing.recognition import Recogniser, recogniser
 from voicepipe.sizing.shapes import LLMS, LlmShape
+from voicepipe.sizing.speed import STEP_TOKENS
+from voicepipe.sizing.voices import Voice, voice
 
 BUDGET_MS = PopConfig().budget_ms
 WIDE = 130
 """Columns of a terminal that shows the whole table."""
 WIDE_TIMES = "ASR", "first token", "token", "first phrase", "TTS", "compute mean", "compute p95", "turn p95 (ms)"
 NARROW_TIMES = "ASR", "LLM", "TTS", "all, p95", "turn p95"
+NEVER = "never: with {calls} calls more comes in than a stage can do, so that the wait for it grows without end."
 
 
 def run(
-    model: str, gpus: str, calls: int, *, interconnect: str = "", asr: str = "large-v3-turbo", tts: str = "kokoro",
-    prices: Prices | None = None, as_json: bool = False,
+    model: str, gpus: str, calls: int, *, interconnect: str = "", speech: tuple[str, str] = ("nemotron", "kokoro"),
+    mps: bool = False, prices: Prices | None = None, as_json: bool = False,
 ) -> int:  # fmt: skip
-    """Print the plan, with costs if there are prices. Exit status 1 if the model does not fit. Raises ConfigError."""
+    """Print the plan, with costs if there are prices; several hosts, with commas between them, are compared. Exit
+    status 1 if no call is answered in time. Raises ConfigError."""
     if calls < 1:
         raise ConfigError(f"--calls: {calls}: give at least 1")
     source, name, shape, only = _model(model)
-    gpu, count = data_sheets.gpus(gpus)
-    link = data_sheets.link(interconnect, gpu)
-    dtypes = [only] if only else [dtype for dtype in gpu_memory.DTYPES if dtype != "fp8" or gpu.fp8_tflops]
-    hosts = options(shape, gpu, count, link, dtypes=dtypes, speech=(shapes.ASRS[asr], tts))
-    found = [judged(host, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for host in hosts]
+    engines = recogniser(speech[0]), voice(speech[1])
+
+    def ways(text: str) -> list[Option]:
+        gpu, count = data_sheets.gpus(text)
+        link = data_sheets.link(interconnect, gpu)
+        hosts = options(shape, gpu, count, link, dtypes=_dtypes(only, gpu), speech=engines, mps=mps)
+        return [judged(host, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for host in hosts]
+
+    if "," in gpus:
+        if prices or as_json:
+            raise ConfigError("--gpus: several are compared in one table; --price and --json are for one")
+        plan_compare.show([ways(text) for text in gpus.split(",")], f"{name}, {_engines(engines)}", BUDGET_MS)
+        return 0
+    found = ways(gpus)
     chosen = best(found, calls)
     if as_json:
         print(json.dumps(_facts(name, found, chosen, calls, prices), indent=2))
     else:
-        _print(name, source, found, chosen, calls, asr, prices)
-    return 0 if chosen else 1
+        _print(name, source, found, chosen, calls, prices)
+    return 0 if chosen and chosen.calls else 1
+
+
+def _dtypes(only: str, gpu: GpuModel) -> list[str]:
+    """`only`: in which the weights are stored, if they are quantised."""
+    return [only] if only else [dtype for dtype in gpu_memory.DTYPES if dtype != "fp8" or gpu.fp8_tflops]
+
+
+def _engines(engines: tuple[Recogniser, Voice]) -> str:
+    asr, tts = engines
+    return f"{'' if asr.streams else 'whisper '}{asr.name} and {tts.name}"
 
 
 def _model(text: str) -> tuple[str, str, LlmShape, str]:
     """What `vllm.model` is to be, what it is called, its shape, and its only dtype, if it is quantised."""
-    named = {hub_name.lower(): known for known, hub_name in shapes.HUB.items()}
-    if known := named.get(text.lower(), text.lower() if text.lower() in LLMS else ""):
-        return shapes.HUB[known], known, LLMS[known], ""
+    if known := names.known(text):
+        return known.source, known.name, LLMS[known.name], known.dtype
     try:
         path = hub.local(text)
     except EngineMissing:
-        near = get_close_matches(text.lower(), LLMS, n=1)
+        near = names.near(text)
         raise ConfigError(
-            f"--model: {text}: {f'did you mean {near[0]}? ' if near else ''}give the path of a config.json or of a "
+            f"--model: {text}: {f'did you mean {near}? ' if near else ''}give the path of a config.json or of a "
             f"directory with one, or one of {', '.join(LLMS)}"
         ) from None
     file = path / "config.json" if path.is_dir() else path
@@ -78,7 +101,7 @@ def _model(text: str) -> tuple[str, str, LlmShape, str]:
 
 
 def _print(
-    name: str, source: str, found: list[Option], chosen: Option | None, calls: int, asr: str, prices: Prices | None
+    name: str, source: str, found: list[Option], chosen: Option | None, calls: int, prices: Prices | None
 ) -> None:
     console = Console(highlight=False, markup=False)
     host, shape, traffic = found[0].host, found[0].group.shape, found[0].host.traffic
@@ -95,29 +118,39 @@ def _print(
         f"{host.gpus} x {host.gpu.name}{by}: {host.gpu.memory_gib:.1f} GiB, "
         f"{host.gpu.bandwidth_gbs / 1000:.2f} TB/s, {host.gpu.bf16_tflops:.0f} TFLOPS in bf16"
     )
-    console.print(f"whisper {asr} and {host.tts}: {host.speech_fixed / GIB:.1f} GiB\n")
-    console.print(_table(found, chosen, calls, console.width))
-    if chosen:
-        busy = {stage: f"{100 * share:.0f} %" for stage, share in chosen.turn.busy.items()}
-        console.print(
-            f"\nBusy at {calls} calls ({chosen.name}): recognition {busy['asr']} with every partial, {busy['finals']} "
-            f"with finals only; synthesis {busy['tts']}; {chosen.turn.replies:.1f} replies at a time"
-        )
-        most = {stage: keeps_up(chosen.host, stage) for stage in ("asr", "finals", "tts")}
-        console.print(
-            f"They keep up with: recognition {most['asr']} calls with every partial, {most['finals']} with finals "
-            f"only; synthesis {most['tts']}"
-        )
-    if prices and chosen and chosen.calls:
-        console.print("\n" + plan_cost.title(prices, found) + "\n")
-        console.print(plan_cost.table(prices, found, chosen))
+    console.print(f"{_engines((host.asr, host.tts))}: {host.speech_fixed / GIB:.1f} GiB\n")
+    advised = chosen if chosen and chosen.calls else None
+    console.print(_table(found, advised, calls, console.width))
+    if any(not math.isfinite(option.turn.compute) for option in found if option.host.fits):
+        console.print(NEVER.format(calls=calls), style="dim")
+    if advised:
+        console.print("\n" + _busy(advised, calls))
+        if prices:
+            console.print("\n" + plan_cost.title(prices, found) + "\n")
+            console.print(plan_cost.table(prices, found, advised))
     console.print()
     for line in _advice(found, chosen, calls, prices):
         console.print(f"- {line}")
-    if chosen:
-        toml = _toml(source, chosen, calls, prices, narrow=found[0].group.dtype == "bf16")
+    if advised:
+        toml = _toml(source, advised, calls, prices, narrow=found[0].group.dtype == "bf16")
         console.print("\n" + toml, style="green", soft_wrap=True)
-    console.print("\n" + _assumptions(traffic) + (plan_cost.COUNTED if prices else ""), style="dim")
+    console.print("\n" + _assumptions(host) + (plan_cost.COUNTED if prices else ""), style="dim")
+
+
+def _busy(chosen: Option, calls: int) -> str:
+    """How busy each stage is, and with how many calls it keeps up."""
+    busy = {stage: f"{100 * share:.0f} %" for stage, share in chosen.turn.busy.items()}
+    most = {stage: keeps_up(chosen.host, stage) for stage in ("asr", "finals", "tts")}
+    if chosen.host.asr.streams:
+        heard, keeps = busy["asr"], f"{most['asr']} calls"
+    else:
+        heard = f"{busy['asr']} with every partial, {busy['finals']} with finals only"
+        keeps = f"{most['asr']} calls with every partial, {most['finals']} with finals only"
+    return (
+        f"Busy at {calls} calls ({chosen.name}): recognition {heard}; synthesis {busy['tts']}; "
+        f"{chosen.turn.replies:.1f} replies at a time\n"
+        f"They keep up with: recognition {keeps}; synthesis {most['tts']}"
+    )
 
 
 def _advice(found: list[Option], chosen: Option | None, calls: int, prices: Prices | None) -> list[str]:
@@ -182,22 +215,33 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
         f"max_model_len = {chosen.host.max_model_len}",
         f"kv_cache_memory_bytes = {kv_cache_bytes(chosen, calls):_}",
     ]
+    lines += [
+        f"args.max_num_seqs = {MOST_SEQUENCES}",
+        f"args.max_num_batched_tokens = {STEP_TOKENS}",
+        'args.performance_mode = "interactivity"',
+    ]
     lines += [f"args.pipeline_parallel_size = {group.pipeline}"] if group.pipeline > 1 else []
     lines += ['args.quantization = "fp8"'] if narrow and group.dtype == "fp8" else []
     return "\n".join([*lines, 'tool_call_parser = ""  # as your model was trained to call tools; empty: it has none'])
 
 
-def _assumptions(traffic: Traffic) -> str:
+def _assumptions(host: SizedHost) -> str:
+    traffic = host.traffic
+    heard = (
+        f"sound is heard in chunks while it is said; {traffic.silences} silences a turn that might end it; "
+        if host.asr.streams
+        else '"with every partial": words are read while they are said, '
+        f"every {traffic.partial_s} s in windows of {traffic.window_s:.0f} s; {traffic.silences} silences a turn that "
+        'might end it ("finals only": words are read at those alone, as it is done where there is no time for more); '
+    )
     return (
         "Milliseconds, predicted from data sheets and published measurements; `voicepipe bench engines` measures. "
         f"Assumed: a turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; "
-        '"with every partial": words are read while they are said, '
-        f"every {traffic.partial_s} s in windows of {traffic.window_s:.0f} s; {traffic.silences} silences a turn that "
-        f'might end it ("finals only": words are read at those alone, as it is done where there is no time for more); '
-        f"{traffic.new_tokens} new tokens of a prompt behind {traffic.context_tokens} that are cached; replies of "
-        f"{traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
+        f"{heard}{traffic.new_tokens} new tokens of a prompt behind {traffic.context_tokens} that are cached; replies "
+        f"of {traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
         f"long. A turn takes max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute), by the 95th percentile. "
-        "Synthesis is not scaled by GPU. Stages on one GPU take turns, without CUDA MPS."
+        f"{'' if host.tts.name == 'neutts' else 'Synthesis is not scaled by GPU. '}"
+        + ("CUDA MPS runs." if host.mps else "Stages on one GPU take turns; --mps: as with CUDA MPS.")
     )
 
 
@@ -210,7 +254,7 @@ def _facts(name: str, found: list[Option], chosen: Option | None, calls: int, pr
         "gpu": asdict(host.gpu), "gpus": host.gpus, "interconnect": asdict(host.group.link), "calls": calls,
         "traffic": asdict(host.traffic), "budget_ms": BUDGET_MS,
         "options": [_option(option, calls, prices) for option in found],
-        "best": chosen.name if chosen else None,
+        "best": chosen.name if chosen and chosen.calls else None,
         "advice": _advice(found, chosen, calls, prices),
         "cost": plan_cost.facts(prices) if prices else None,
     }  # fmt: skip

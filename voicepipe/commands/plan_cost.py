@@ -87,7 +87,11 @@ def title(prices: Prices, found: Sequence[Option]) -> str:
     return (
         f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host. 50 % used: half of its calls "
         "in time are in progress on average."
-        + (" Above the break-even the host is cheaper than the hosted API." if prices.hosted_minute else "")
+        + (
+            " Above the break-even the host is cheaper than the hosted API; never: it is not."
+            if prices.hosted_minute
+            else ""
+        )
         + (f" {_host_calls(several)}: {several.pops} PoPs on the host, {several.calls} calls each." if several else "")
     )
 
@@ -97,6 +101,9 @@ def advice(prices: Prices, chosen: Option | None, calls: int) -> Iterator[str]:
     if chosen is None or not chosen.calls:
         yield "No call is answered in time on this host, so there is no cost of a minute to tell, and no break-even."
         return
+    if chosen.host_calls < calls:
+        hosts = math.ceil(calls / chosen.host_calls)
+        yield f"{hosts} such hosts, for {calls} calls, cost {_money(hosts * prices.host_hour)} an hour."
     if chosen.calls > calls:
         own = prices.host_hour / chosen.pops
         few, many = (_money(minute_cost(own, most)) for most in (calls, chosen.calls))

@@ -7,13 +7,18 @@ from dataclasses import dataclass, replace
 from voicepipe.sizing.gpu_memory import DTYPES, llm_weights
 from voicepipe.sizing.gpu_models import GIB, GpuModel, Link
 from voicepipe.sizing.host import SizedHost, TurnEstimate, most_calls, turn
-from voicepipe.sizing.shapes import AsrShape, LlmShape
+from voicepipe.sizing.lifts import lifts
+from voicepipe.sizing.recognition import Recogniser
+from voicepipe.sizing.shapes import LlmShape
 from voicepipe.sizing.speed import Group, communication_ms
+from voicepipe.sizing.voices import Voice
 
 TALKING = 0.3
 """Share of a token's time in all-reduces from which on the link is too slow to share layers."""
 PRECISION = tuple(DTYPES)
 """The most precise first."""
+MOST_LIFTS = 4
+"""That are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,8 @@ class Option:
     """That are answered in time."""
     bound: str
     """What keeps it from one more."""
+    compute_ms: float
+    """That the engines may take for a turn that is answered in time."""
 
     @property
     def group(self) -> Group:
@@ -49,39 +56,47 @@ class Option:
 
 
 def options(
-    shape: LlmShape, gpu: GpuModel, gpus: int, link: Link, *, dtypes: Sequence[str], speech: tuple[AsrShape, str]
-) -> Iterator[SizedHost]:
+    shape: LlmShape, gpu: GpuModel, gpus: int, link: Link, *, dtypes: Sequence[str], speech: tuple[Recogniser, Voice],
+    mps: bool = False,
+) -> Iterator[SizedHost]:  # fmt: skip
     """Every way that fits, and one GPU with each dtype, fitting or not. Pipelines save only
     memory: the shortest that fits, where one GPU is too small."""
     asr, tts = speech
+
+    def host(dtype: str, tensor: int = 1, pipeline: int = 1) -> SizedHost:
+        return SizedHost(Group(shape, dtype, gpu, link, tensor, pipeline), gpus, asr, tts, mps)
+
     powers = [2**n for n in range(1, gpus.bit_length()) if 2**n <= gpus]
     for dtype in dtypes:
-        alone = SizedHost(Group(shape, dtype, gpu, link), gpus, asr, tts)
+        alone = host(dtype)
         yield alone
-        for tensor in powers:
-            host = SizedHost(Group(shape, dtype, gpu, link, tensor), gpus, asr, tts)
-            if shape.heads % tensor == 0 and host.fits:
-                yield host
-        pipelines = (SizedHost(Group(shape, dtype, gpu, link, 1, parts), gpus, asr, tts) for parts in powers)
-        yield from [] if alone.fits else [host for host in pipelines if host.fits][:1]
+        for shared in (host(dtype, tensor) for tensor in powers if shape.heads % tensor == 0):
+            if shared.fits:
+                yield shared
+        yield from [] if alone.fits else [piped for n in powers if (piped := host(dtype, pipeline=n)).fits][:1]
 
 
 def judged(host: SizedHost, calls: int, compute_ms: float) -> Option:
     """`compute_ms`: what the engines may take for a turn that is answered in time, 19 times of 20."""
     most, bound = most_calls(host, compute_ms)
-    return Option(host, turn(host, calls), most, bound)
+    return Option(host, turn(host, calls), most, bound, compute_ms)
 
 
 def best(found: Sequence[Option], calls: int) -> Option | None:
-    """Of those that fit: it answers the calls in time, on the fewest GPUs, with the most precise weights; where none
-    does, it is the one that answers the most of them, or is the least late."""
+    """Of those that fit: its PoPs answer the calls in time, each on the fewest GPUs, with the most precise weights.
+    Where none does, it is the one with which a turn takes the least, of those that answer a call in time if there are
+    any."""
 
     def rank(option: Option) -> tuple[float, ...]:
         group = option.group
-        late = 0.0 if option.calls >= calls else option.turn.compute_p95
-        return -min(option.calls, calls), late, group.gpus, group.pipeline, PRECISION.index(group.dtype)
+        late = 0.0 if option.host_calls >= calls else option.turn.compute_p95
+        return option.calls == 0, late, -min(option.host_calls, calls), group.gpus, group.pipeline, _precision(group)
 
     return min((option for option in found if option.host.fits), key=rank, default=None)
+
+
+def _precision(group: Group) -> int:
+    return PRECISION.index(group.dtype)
 
 
 def advice(found: Sequence[Option], calls: int, budget_ms: int) -> list[str]:
@@ -89,7 +104,14 @@ def advice(found: Sequence[Option], calls: int, budget_ms: int) -> list[str]:
     chosen = best(found, calls)
     if chosen is None:
         return [_does_not_fit(found)]
-    return [*_sharding(chosen, found), _speech(chosen), *_capacity(chosen, calls, budget_ms)]
+    if not chosen.calls:
+        return [*_nothing(chosen, budget_ms)]
+    return [
+        *_sharding(chosen, found),
+        *_faster(chosen, found, calls),
+        _speech(chosen),
+        *_capacity(chosen, calls, budget_ms),
+    ]
 
 
 def kv_cache_bytes(option: Option, calls: int) -> int:
@@ -156,11 +178,25 @@ def _sharding(chosen: Option, found: Sequence[Option]) -> Iterator[str]:
         f"{needs}: tensor_parallel_size = {group.tensor}; of {step:.1f} ms a token {talk:.1f} are all-reduces by "
         f"{group.link.name}."
     )
-    if talk > TALKING * step:
+    yield from _link(chosen)
+
+
+def _link(option: Option) -> Iterator[str]:
+    """Whether it is too slow."""
+    group = option.group
+    if communication_ms(group, 1 + round(option.turn.replies)) > TALKING * option.turn.token:
         yield (
             f"{group.link.name} is too slow for that: take GPUs with NVLink{_narrower(group, ' on fewer cards')} or a "
             "smaller model. A pipeline would save memory and no time."
         )
+
+
+def _faster(chosen: Option, found: Sequence[Option], calls: int) -> Iterator[str]:
+    """Why it is not the way in which a turn of so many calls takes the least, where that is another."""
+    same = [option for option in found if option.host.fits and option.group.dtype == chosen.group.dtype]
+    fastest = min(same, key=lambda option: option.turn.compute_p95)
+    if chosen.calls < calls and not fastest.calls:
+        yield f"With {calls} calls {fastest.name} is faster, but it answers none of them in time."
 
 
 def _speech(chosen: Option) -> str:
@@ -169,27 +205,41 @@ def _speech(chosen: Option) -> str:
     return f"Recognition and synthesis get GPU {chosen.group.gpus} to themselves."
 
 
+def _nothing(nearest: Option, budget_ms: int) -> Iterator[str]:
+    """No option answers a call."""
+    one = turn(nearest.host, 1)
+    yield (
+        f"Not even one call is answered within {budget_ms} ms 19 times of 20, so that none of these ways is advised. "
+        f"The nearest is {nearest.name}: with one call a turn's compute takes {one.compute_p95:.0f} ms, and "
+        f"{one.slowest} has the largest part of it."
+    )
+    yield from _link(nearest)
+    yield from _lifted(nearest, 1) or [f"Take a faster GPU{_narrower(nearest.group)} or a smaller model."]
+
+
 def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
-    if not chosen.calls:
-        one = turn(chosen.host, 1)
-        language = one.slowest == "language"
-        ways = f"a faster GPU{_narrower(chosen.group)} or a smaller model" if language else "a faster GPU"
+    answers = f"answers {chosen.calls} within {budget_ms} ms 19 times of 20"
+    if chosen.calls < calls:
+        hosts = math.ceil(calls / chosen.host_calls)
+        needed = f"{hosts} such hosts with {hosts * chosen.host.gpus} GPUs" if hosts > 1 else "several on this host"
         yield (
-            f"Not even one call is answered within {budget_ms} ms 19 times of 20: {one.slowest} takes the longest, and "
-            f"a turn's compute {one.compute_p95:.0f} ms; take {ways}."
-        )
-    elif chosen.calls < calls:
-        hosts = math.ceil(calls / chosen.calls)
-        yield (
-            f"{calls} calls are too many for one such host: it answers {chosen.calls} within {budget_ms} ms 19 times "
-            f"of 20, then {chosen.bound} is the bound; take {hosts} such hosts."
+            f"{calls} calls are too many for one such PoP: it {answers}, then {chosen.bound} is the bound. That would "
+            f"be {needed}."
         )
     else:
-        yield (
-            f"It answers {chosen.calls} calls within {budget_ms} ms 19 times of 20; then {chosen.bound} is the bound."
-        )
+        yield f"It {answers.replace(' within', ' calls within', 1)}; then {chosen.bound} is the bound."
+    yield from _lifted(chosen, calls)
     if chosen.pops > 1:
         yield f"The host has GPUs for {chosen.pops} such PoPs, each with its own by CUDA_VISIBLE_DEVICES."
+
+
+def _lifted(option: Option, calls: int) -> list[str]:
+    """What would let it answer more of the calls, if it does not answer all."""
+    found = lifts(option.host, option.compute_ms) if option.calls < calls else []
+    if not found:
+        return []
+    ways = ", ".join(f"{lift.what} {lift.calls}" for lift in found[:MOST_LIFTS])
+    return [f"Calls in time with one change: {ways}."]
 
 
 def _narrower(group: Group, more: str = "") -> str:

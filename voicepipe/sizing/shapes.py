@@ -90,6 +90,10 @@ class AsrShape:
         return self.encoder + self.decoder
 
 
+def _qwen2(layers: int, dim: int, heads: int, kv: int, ffn: int, vocab: int = 152_064, tied: bool = False) -> LlmShape:
+    return LlmShape(layers, dim, heads, kv, 128, ffn, vocab, tied, qkv_bias=True, kind="qwen2")
+
+
 def _qwen3(layers: int, dim: int, heads: int, ffn: int, tied: bool = False) -> LlmShape:
     return LlmShape(layers, dim, heads, 8, 128, ffn, 151_936, tied, qk_norm=True, kind="qwen3")
 
@@ -103,9 +107,19 @@ LLMS = {
     "llama-3.2-3b": LlmShape(28, 3072, 24, 8, 128, 8192, 128_256, tied=True),
     "llama-3.1-8b": LlmShape(32, 4096, 32, 8, 128, 14_336, 128_256),
     "llama-3.1-70b": LlmShape(80, 8192, 64, 8, 128, 28_672, 128_256),
+    "llama-3.3-70b": LlmShape(80, 8192, 64, 8, 128, 28_672, 128_256),
+    "llama-3-8b": LlmShape(32, 4096, 32, 8, 128, 14_336, 128_256),
+    "llama-3-70b": LlmShape(80, 8192, 64, 8, 128, 28_672, 128_256),
     "mistral-7b": LlmShape(32, 4096, 32, 8, 128, 14_336, 32_768, kind="mistral"),
     "mistral-small-24b": LlmShape(40, 5120, 32, 8, 128, 32_768, 131_072, kind="mistral"),
-    "qwen2.5-7b": LlmShape(28, 3584, 28, 4, 128, 18_944, 152_064, qkv_bias=True, kind="qwen2"),
+    "qwen2.5-1.5b": _qwen2(28, 1536, 12, 2, 8960, 151_936, tied=True),
+    "qwen2.5-3b": _qwen2(36, 2048, 16, 2, 11_008, 151_936, tied=True),
+    "qwen2.5-7b": _qwen2(28, 3584, 28, 4, 18_944),
+    "qwen2.5-14b": _qwen2(48, 5120, 40, 8, 13_824),
+    "qwen2.5-32b": _qwen2(64, 5120, 40, 8, 27_648),
+    "qwen2.5-72b": _qwen2(80, 8192, 64, 8, 29_568),
+    "qwen3-0.6b": _qwen3(28, 1024, 16, 3072, tied=True),
+    "qwen3-1.7b": _qwen3(28, 2048, 16, 6144, tied=True),
     "qwen3-4b": _qwen3(36, 2560, 32, 9728, tied=True),
     "qwen3-8b": _qwen3(36, 4096, 32, 12_288),
     "qwen3-14b": _qwen3(40, 5120, 40, 17_408),
@@ -121,9 +135,19 @@ HUB = {
     "llama-3.2-3b": "meta-llama/Llama-3.2-3B-Instruct",
     "llama-3.1-8b": "meta-llama/Llama-3.1-8B-Instruct",
     "llama-3.1-70b": "meta-llama/Llama-3.1-70B-Instruct",
+    "llama-3.3-70b": "meta-llama/Llama-3.3-70B-Instruct",
+    "llama-3-8b": "meta-llama/Meta-Llama-3-8B-Instruct",
+    "llama-3-70b": "meta-llama/Meta-Llama-3-70B-Instruct",
     "mistral-7b": "mistralai/Mistral-7B-Instruct-v0.3",
     "mistral-small-24b": "mistralai/Mistral-Small-24B-Instruct-2501",
+    "qwen2.5-1.5b": "Qwen/Qwen2.5-1.5B-Instruct",
+    "qwen2.5-3b": "Qwen/Qwen2.5-3B-Instruct",
     "qwen2.5-7b": "Qwen/Qwen2.5-7B-Instruct",
+    "qwen2.5-14b": "Qwen/Qwen2.5-14B-Instruct",
+    "qwen2.5-32b": "Qwen/Qwen2.5-32B-Instruct",
+    "qwen2.5-72b": "Qwen/Qwen2.5-72B-Instruct",
+    "qwen3-0.6b": "Qwen/Qwen3-0.6B",
+    "qwen3-1.7b": "Qwen/Qwen3-1.7B",
     "qwen3-4b": "Qwen/Qwen3-4B",
     "qwen3-8b": "Qwen/Qwen3-8B",
     "qwen3-14b": "Qwen/Qwen3-14B",

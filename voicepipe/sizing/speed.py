@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from voicepipe.sizing.gpu_memory import DTYPES, kv_shards, kv_token
-from voicepipe.sizing.gpu_models import GpuModel, Link
+from voicepipe.sizing.gpu_models import GpuModel, Link, link
 from voicepipe.sizing.shapes import LlmShape
 
 READING = {"bf16": 0.80, "fp8": 0.60, "awq4": 0.50}
@@ -17,6 +17,11 @@ MULTIPLYING = 0.5
 """Share of the data sheet's FLOPS that a prompt of a few hundred tokens reaches."""
 STEP_MS, LAYER_MS = 1.0, 0.015
 """Of each step: scheduling and sampling; launching a layer's kernels from a CUDA graph."""
+REQUEST_MS = 6.0
+"""From our process to vLLM's and back: tokenising, its queue, its scheduler."""
+STEP_TOKENS = 512
+"""`vllm.args.max_num_batched_tokens` as our configurations set it. A longer prompt is read in pieces, so that no reply
+waits longer for its next token than such a piece takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,11 @@ class Group:
     @property
     def gpus(self) -> int:
         return self.tensor * self.pipeline
+
+
+def alone(shape: LlmShape, gpu: GpuModel) -> Group:
+    """On one GPU, 16-bit."""
+    return Group(shape, "bf16", gpu, link("", gpu))
 
 
 def step_ms(group: Group, tokens: int, context: int, *, sequences: int) -> float:
@@ -59,6 +69,17 @@ def step_ms(group: Group, tokens: int, context: int, *, sequences: int) -> float
 def decode_ms(group: Group, batch: int, context: int) -> float:
     """From one token to the next, of `batch` replies at a time (TPOT)."""
     return step_ms(group, batch, context, sequences=batch)
+
+
+def prefill_ms(group: Group, new: int, context: int, sequences: int) -> float:
+    """Until a prompt of `new` tokens behind `context` cached ones is read, in pieces, beside `sequences` - 1 replies,
+    each of which gets a token in each step."""
+    others, read, ms = sequences - 1, 0, 0.0
+    while read < new:
+        piece = min(new - read, max(1, STEP_TOKENS - others))
+        ms += step_ms(group, piece + others, context + read, sequences=sequences)
+        read += piece
+    return ms
 
 
 def communication_ms(group: Group, tokens: int) -> float:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from voicepipe.sizing.host import LATER_PHRASE_S, Traffic
+from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
 
 TRAFFIC = Traffic()
 """What `voicepipe plan` reckons with."""

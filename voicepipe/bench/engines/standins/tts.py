@@ -11,7 +11,7 @@ from voicepipe.bench.engines.shapes import TtsShape
 from voicepipe.bench.engines.standins.device import Device, Recorded
 from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths
 from voicepipe.engines.worker import Worker
-from voicepipe.sizing.host import LATER_PHRASE_S
+from voicepipe.sizing.traffic import LATER_PHRASE_S
 
 WORKERS = 2
 """Phrases that are spoken at a time: the configuration's default."""

@@ -1,0 +1,37 @@
+"""`voicepipe plan --gpus L4,H100`: one line a host, as Markdown, so that a page can show it."""
+
+from collections.abc import Sequence
+
+from voicepipe.sizing.gpu_memory import DTYPES
+from voicepipe.sizing.lifts import lifts
+from voicepipe.sizing.options import Option
+
+MOST_LIFTS = 2
+
+
+def show(hosts: Sequence[list[Option]], what: str, budget_ms: int) -> None:
+    """`hosts`: of each, the ways to put the model on it. `what`: the model and the engines."""
+    print(f"Calls that are answered within {budget_ms} ms, 19 times of 20: {what}.\n")
+    print("\n".join(lines(hosts)))
+
+
+def lines(hosts: Sequence[list[Option]]) -> list[str]:
+    """A table: of each host the calls in time with each kind of weights, what bounds the best of them, and what would
+    answer more."""
+    kinds = [dtype for dtype in DTYPES if any(option.group.dtype == dtype for found in hosts for option in found)]
+    head = ["one host", *kinds, "bound", "calls with one change"]
+    rows = [head, ["---", *["---:"] * len(kinds), "---", "---"], *(_row(found, kinds) for found in hosts)]
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def _row(found: list[Option], kinds: Sequence[str]) -> list[str]:
+    host = found[0].host
+    name = host.gpu.name if host.gpus == 1 else f"{host.gpus} x {host.gpu.name}"
+    of = {kind: [option for option in found if option.group.dtype == kind and option.host.fits] for kind in kinds}
+    cells = [str(max((option.host_calls for option in of[kind]), default=0)) if of[kind] else "-" for kind in kinds]
+    fitting = [option for option in found if option.host.fits]
+    if not fitting:
+        return [name, *cells, "memory", ""]
+    chosen = max(fitting, key=lambda option: (option.host_calls, -option.group.gpus))  # the most precise of equals
+    more = ", ".join(f"{lift.what} {lift.calls}" for lift in lifts(chosen.host, chosen.compute_ms)[:MOST_LIFTS])
+    return [name, *cells, f"{chosen.group.dtype}: {chosen.bound}", more]
