@@ -28,8 +28,8 @@ from voicepipe.bench.engines.standins.streaming.cases import ALONE, CASES, PROCE
 from voicepipe.bench.engines.standins.streaming.voice import TAIL_S, SpokenReplies
 from voicepipe.commands.cli import main
 from voicepipe.prediction import latency_ms
-from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
 from voicepipe.sizing.shapes import ASRS, LLMS
+from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
 
 
 def test_what_is_measured_by_default_has_the_published_number_of_weights() -> None:
