@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -21,6 +22,10 @@ from voicepipe.records.records import kept
 from voicepipe.supervised import supervised
 from voicepipe.tools import ToolRunner
 
+SWITCH_S = 0.0005
+"""A thread that computes in Python lets another one have the interpreter after so long, if that asks for it. The event
+loop asks each time that the media clock wakes it, and by default it would wait for 5 ms."""
+
 
 @asynccontextmanager
 async def running(config: Config) -> AsyncIterator["Pop"]:
@@ -39,6 +44,7 @@ async def member(
     from voicepipe.ingress.http import serve
 
     descriptors.raise_limit()
+    sys.setswitchinterval(SWITCH_S)
     own, shelf = config, shelf_of(config)
     its = await asyncio.to_thread(begun, own, shelf)
     config, agents = its.config, its.agents
