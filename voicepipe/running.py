@@ -19,12 +19,9 @@ from voicepipe.membership import Membership
 from voicepipe.observe.traces import traced
 from voicepipe.pop import Pop, beginning
 from voicepipe.records.records import kept
+from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.supervised import supervised
 from voicepipe.tools import ToolRunner
-
-SWITCH_S = 0.0005
-"""A thread that computes in Python lets another one have the interpreter after so long, if that asks for it. The event
-loop asks each time that the media clock wakes it, and by default it would wait for 5 ms."""
 
 
 @asynccontextmanager

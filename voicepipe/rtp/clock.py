@@ -12,6 +12,9 @@ PHASES = 4
 """Calls tick in turns, 5 ms apart, so that they do not all want the processor in the same moment ..."""
 TOGETHER = 16
 """... but so many at a time, since what follows the same path finds it in the processor's caches."""
+SWITCH_S = 0.0005
+"""For `sys.setswitchinterval`. A thread that computes in Python lets another one have the interpreter after so long, if
+that asks for it. The event loop asks each time that this clock wakes it; by default it would wait for 5 ms."""
 
 Tick = Callable[[float], None]
 
