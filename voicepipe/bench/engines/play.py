@@ -9,7 +9,6 @@ from typing import Any
 
 from voicepipe.bench.engines import figures
 from voicepipe.bench.engines.figures import Samples
-from voicepipe.bench.engines.late import Lateness
 from voicepipe.bench.engines.load import CallTurn, turns
 from voicepipe.bench.engines.stages import AsrStage, HeardUtterance, LlmStage, TtsStage
 from voicepipe.engines.fair import owned_by
@@ -53,7 +52,7 @@ class PlayedLoad:
 async def play(engines: PlayedEngines, load: PlayedLoad) -> Samples:
     """What so many calls see. Raises what an engine raises."""
     player, clock, began = _Player(engines), MediaClock(), time.monotonic()
-    lines = [_Line(player, number, load, began) for number in range(load.calls)]
+    lines = [_Line(player, clock, number, load, began) for number in range(load.calls)]
     removes = [clock.add(line.tick) for line in lines]
     ticking = asyncio.create_task(clock.run())
     try:
@@ -63,7 +62,7 @@ async def play(engines: PlayedEngines, load: PlayedLoad) -> Samples:
                 _cut(lines, player)
         for line in lines:
             line.over = True
-        return await player.end(min(GRACE_S, load.seconds), lines)
+        return await player.end(min(GRACE_S, load.seconds))
     finally:
         for remove in removes:
             remove()
@@ -83,9 +82,9 @@ def _cut(lines: "Sequence[_Line]", player: "_Player") -> None:
 class _Line:
     """One call: the caller's sound comes by its ticks."""
 
-    def __init__(self, player: "_Player", call: int, load: PlayedLoad, began: float) -> None:
+    def __init__(self, player: "_Player", clock: MediaClock, call: int, load: PlayedLoad, began: float) -> None:
         self.over = False
-        self.late = Lateness()
+        self._clock = clock
         self._player, self._call, self._sound = player, call, load.sound
         self._turns, self._began = turns(call, load.seed), began
         self._turn: CallTurn = next(self._turns)
@@ -111,9 +110,10 @@ class _Line:
             self._heard.cancel()
 
     def tick(self, now: float) -> None:
-        late_s = self.late.tick(now)
         if self.over:
             return
+        due = now - self._clock.late_s
+        self._player.ticked(self._clock.late_s)
         if not self._speaks:
             if now < self._began + self._turn.at:
                 return
@@ -126,9 +126,9 @@ class _Line:
         if self._spoken >= 1000 * SAMPLES_A_MS * self._turn.spoken_s:
             heard, self._heard, self._speaks = self._heard, None, False
             self._turn = next(self._turns)
-            self._player.turn(self._call, heard, now - late_s)
+            self._player.turn(self._call, heard, due)
         elif before < self._guess <= self._spoken:
-            self._player.guess(self._call, self._heard, now - late_s)
+            self._player.guess(self._call, self._heard, due)
 
     def told(self, covered: int) -> None:
         """Partial words cover so many samples."""
@@ -158,6 +158,9 @@ class _Player:
         with owned_by(str(call)):
             return self._asr.listen(call, line.told) if self._asr else None
 
+    def ticked(self, late_s: float) -> None:
+        self._samples.note(figures.CLOCK, late_s)
+
     def partial(self, behind: int) -> None:
         self._samples.note(figures.ASR_BEHIND, behind / SAMPLES_A_MS / 1000)
 
@@ -171,7 +174,7 @@ class _Player:
         self._samples.unanswered += bool(self._llm or self._tts)
         self._start(call, self._turn(call, heard, ended))
 
-    async def end(self, grace_s: float, lines: Sequence[_Line]) -> Samples:
+    async def end(self, grace_s: float) -> Samples:
         """Wait a while for what has begun. Raises what an engine has raised."""
         until = time.monotonic() + grace_s
         while self._tasks and not self.failed and time.monotonic() < until:
@@ -181,9 +184,6 @@ class _Player:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.failed:
             raise self.failed
-        for line in lines:
-            for late_s in line.late.seconds:
-                self._samples.note(figures.CLOCK, late_s)
         return self._samples
 
     def _start(self, call: int, work: Coroutine[None, None, None]) -> None:

@@ -13,6 +13,7 @@ from voicepipe.sizing.shapes import LlmShape
 WORD = "la "
 """A token's text."""
 START_S = 300.0
+ENDED = "the stand-in for the language model ended"
 
 
 class LanguageApart:
@@ -52,7 +53,7 @@ class LanguageApart:
         self._asked += 1
         number, count = self._asked, 0
         told = self._replies[number] = asyncio.Queue()
-        self._pipe.send((number, True))
+        self._send(number, True)
         try:
             while (tokens := await told.get()) != 0:
                 if isinstance(tokens, Exception):
@@ -61,8 +62,7 @@ class LanguageApart:
                 count = tokens
         finally:
             del self._replies[number]
-            if self._process.is_alive():
-                self._pipe.send((number, False))
+            self._send(number, False)
 
     def close(self) -> None:
         try:
@@ -71,6 +71,13 @@ class LanguageApart:
             pass
         self._process.kill()
         self._process.join(5)
+
+    def _send(self, number: int, asks: bool) -> None:
+        try:
+            self._pipe.send((number, asks))
+        except OSError:
+            if asks:
+                self._replies[number].put_nowait(EngineError(ENDED))
 
     def _came(self) -> None:
         try:
@@ -81,7 +88,7 @@ class LanguageApart:
         except (EOFError, OSError):
             asyncio.get_running_loop().remove_reader(self._pipe.fileno())
             for told in self._replies.values():
-                told.put_nowait(EngineError("the stand-in for the language model ended"))
+                told.put_nowait(EngineError(ENDED))
 
 
 def serve(pipe: Connection, name: str, shape: LlmShape, slots: int, device: str) -> None:
