@@ -320,7 +320,7 @@ def test_without_torch_it_says_what_to_install(
     monkeypatch.delitem(sys.modules, "voicepipe.bench.engines.standins.device", raising=False)
     assert main(["bench", "engines"]) == 2
     said = capsys.readouterr().err
-    assert "the environment that has vLLM" in said and "--config FILE" in said
+    assert "the environment of pops/gpu.md" in said and "--config FILE" in said
 
 
 @pytest.mark.parametrize("calls", ["", "0", "1,", "many"])

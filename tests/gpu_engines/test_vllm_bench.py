@@ -25,6 +25,7 @@ from voicepipe.bench.engines.standins.device import Device  # noqa: E402
 from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths  # noqa: E402
 from voicepipe.bench.engines.standins.llama import EPS, KINDS, ROPE_THETA, Cache, Llama  # noqa: E402
 from voicepipe.bench.engines.standins.llm import TorchLlm  # noqa: E402
+from voicepipe.bench.engines.standins.streaming import __main__ as streaming  # noqa: E402
 from voicepipe.bench.engines.standins.streaming.language import LanguageLoad  # noqa: E402
 from voicepipe.bench.engines.standins.tts import TorchTts  # noqa: E402
 from voicepipe.bench.engines.standins.vocoder import FFT, HOP, _sound, _waves  # noqa: E402
@@ -263,29 +264,57 @@ def benched(file: Path, *options: str) -> tuple[str, dict[str, Any]]:
     return printed.stdout, json.loads(file.read_text())["figures"]
 
 
-@pytest.mark.parametrize(
-    ("options", "asr", "llm", "process"),
-    [
-        (["--stand-ins"], "stand-in: Whisper tiny", "stand-in in a process of its own: tiny", "python"),
-        pytest.param(
-            [], "faster-whisper: tiny", "vLLM: tiny", "EngineCor",
-            marks=pytest.mark.skipif(not REAL, reason="vLLM is not installed"),
-        ),
-    ],
-    ids=["stand-ins", "real"],
-)  # fmt: skip
-def test_a_whole_run(options: list[str], asr: str, llm: str, process: str, tmp_path: Path) -> None:
-    shapes = ["--shape", "tiny", "--asr-shape", "tiny", "--device", "cpu", "--calls", "2", "--seconds", "8"]
-    table, told = benched(tmp_path / "figures.json", *shapes, "--rounds", "1", *options)
-    assert "| turn compute (with stand-ins) |" in table
-    assert ("| LLM, first token (stand-in) |" in table) == ("--stand-ins" in options)
-    assert told["engines"]["asr"].startswith(asr) and told["engines"]["llm"].startswith(llm)
-    assert any(process in name for name in told["processes"])
+def check(told: dict[str, Any]) -> None:
     assert [(result["calls"], result["idle_gaps"]) for result in told["results"]] == [(2, True), (2, False)]
     for result in told["results"]:
         assert result["turns"] > 0
         assert {ASR_FINAL, LLM_FIRST, TTS_FIRST, COMPUTE, CLOCK} <= set(result["together"]) <= {*NAMES}
         assert {LLM_FIRST, TTS_FIRST, CLOCK} <= set(result["alone"])
+
+
+@pytest.mark.skipif(not REAL, reason="vLLM is not installed")
+def test_real_engines_of_a_shape(tmp_path: Path) -> None:
+    shapes = ["--shape", "tiny", "--asr-shape", "tiny", "--device", "cpu", "--calls", "2", "--seconds", "5"]
+    table, told = benched(tmp_path / "figures.json", *shapes, "--rounds", "1")
+    assert "| turn compute (with stand-ins) |" in table and "| LLM, first token |" in table
+    assert told["engines"]["asr"].startswith("faster-whisper: tiny") and told["engines"]["llm"].startswith("vLLM: tiny")
+    assert any("EngineCor" in name for name in told["processes"])
+    check(told)
+
+
+ONLY_TORCH = """
+import sys
+
+class Missing:
+    def find_spec(self, name, *rest):
+        if name.partition(".")[0] in {"msgspec", "uvloop", "faster_whisper", "vllm", "av", "httpx"}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+sys.path.insert(0, sys.argv[2])
+
+from voicepipe.bench.engines.chosen import Options
+from voicepipe.bench.engines.run import run
+from pathlib import Path
+
+if __name__ == "__main__":
+    options = Options(llm="tiny", asr="tiny", tts="tiny", calls=(2,), seconds=5.0, window_s=3, device="cpu",
+                      standins=True, seed=1, rounds=1)
+    sys.exit(run(options, Path(sys.argv[1]), markdown=True))
+"""
+
+
+def test_stand_ins_where_only_torch_is(tmp_path: Path) -> None:
+    """As on a machine with a GPU on which nothing of ours is installed."""
+    file, script = tmp_path / "figures.json", tmp_path / "only_torch.py"
+    script.write_text(ONLY_TORCH)
+    printed = subprocess.run([sys.executable, script, file, ROOT], capture_output=True, text=True)
+    assert printed.returncode == 0, printed.stderr
+    assert "| LLM, first token (stand-in) |" in printed.stdout
+    told = json.loads(file.read_text())["figures"]
+    assert told["engines"]["llm"].startswith("stand-in in a process of its own: tiny")
+    assert told["engines"]["asr"].startswith("stand-in: Whisper tiny") and told["processes"]
+    check(told)
 
 
 @pytest.mark.skipif(not REAL, reason="vLLM is not installed")
@@ -320,6 +349,18 @@ async def test_a_language_model_in_a_process_of_its_own_that_ends_is_an_error() 
 
 
 STREAMING = "voicepipe.bench.engines.standins.streaming"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_the_streaming_recogniser_is_only_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers.models.nemotron_asr_streaming")
+    file = tmp_path / "figures.json"
+    with pytest.raises(SystemExit):
+        streaming.main([str(file)])
+    said = capsys.readouterr().err
+    assert "torch sees no GPU" in said and "--tiny" in said and not file.exists()
 
 
 def test_a_streaming_recogniser_beside_a_language_model_and_a_voice(tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ def device_of(options: Options) -> "Device":
         from voicepipe.bench.engines.standins.device import Device
     except ImportError as error:
         raise EngineMissing(
-            f"bench engines needs torch for models of true shape ({error}): run it in the environment that has vLLM "
-            "(pops/gpu.md), or measure a configuration's engines with --config FILE."
+            f"bench engines needs torch for models of true shape ({error}): the environment of pops/gpu.md has it, "
+            "by vLLM (elsewhere: pip install torch); or measure a configuration's engines: --config FILE."
         ) from None
     return Device(options.device)
 

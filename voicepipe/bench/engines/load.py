@@ -42,7 +42,7 @@ def turns(call: int, seed: int) -> Iterator[CallTurn]:
     """Of one call, in order, without end; whether the engines keep up or not. Its phase is random, as callers' are; but
     the first call is speaking when the load begins, so that short runs, too, see a turn end."""
     rng = random.Random(f"{seed}/{call}")
-    at = TRAFFIC.turn_s * (rng.uniform(-TRAFFIC.speaking, 1 - TRAFFIC.speaking) if call else -TRAFFIC.speaking / 2)
+    at = TRAFFIC.turn_s * (rng.uniform(-TRAFFIC.speaking, 1 - TRAFFIC.speaking) if call else -0.65 * TRAFFIC.speaking)
     while True:
         spoken = TRAFFIC.speaking * TRAFFIC.turn_s * rng.uniform(1 - JITTER, 1 + JITTER)
         guess = spoken * rng.uniform(0.2, 0.8) if rng.random() < TRAFFIC.silences - 1 else None

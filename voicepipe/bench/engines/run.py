@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +51,10 @@ def run(options: Options, json_file: Path | None, markdown: bool) -> int:
 
 def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """A PoP's, if it is installed."""
-    if not find_spec("uvloop"):
+    try:
+        import uvloop
+    except ImportError:
         return None
-    import uvloop
-
     new: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return new
 
