@@ -31,6 +31,7 @@ from voicepipe.bench.engines.standins.streaming import __main__ as streaming
 from voicepipe.bench.engines.standins.streaming.cases import ALONE, CASES, PROCESSES, chosen
 from voicepipe.bench.engines.standins.streaming.voice import TAIL_S, SpokenReplies
 from voicepipe.commands.cli import main
+from voicepipe.errors import EngineBusy, EngineError
 from voicepipe.prediction import latency_ms
 from voicepipe.sizing.host import LATER_PHRASE_S
 from voicepipe.sizing.shapes import ASRS, LLMS
@@ -207,6 +208,29 @@ async def test_what_an_engine_raises_is_heard_at_once() -> None:
 
 @pytest.mark.virtual_time
 @pytest.mark.usefixtures("virtual")
+async def test_a_recogniser_that_takes_no_sound_ends_the_run() -> None:
+    class Deaf(Instant):
+        def listen(self, call: int, told: Callable[[int], None]) -> "InstantUtterance":
+            raise EngineError("no model")
+
+    with pytest.raises(EngineError, match="no model"):
+        await play(PlayedEngines(asr=Deaf()), load(1, 1000.0))
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
+async def test_a_turn_for_which_an_engine_has_no_room_is_not_answered() -> None:
+    class Busy(Instant):
+        async def reply(self, call: int, *, guess: bool) -> AsyncGenerator[str, None]:
+            raise EngineBusy("admit fewer calls")
+            yield
+
+    samples = await play(PlayedEngines(Instant(), Busy(), Instant()), load(1, 30.0))
+    assert samples.turns == samples.unanswered > 1
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
 async def test_a_turn_that_gets_no_sound_is_not_answered_and_not_in_time() -> None:
     class Mute(Instant):
         async def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
@@ -274,7 +298,7 @@ def test_the_report() -> None:
     assert "| ASR, final (stand-in) | 7.0/7.0/7.0 | 9.0/10/10 | 8.0/10/10 |" in lines
     assert "| LLM, first token |  |  |  |" in lines
     assert "| turn latency (with stand-ins) |  | 160/340/340 | 160/160/160 |" in lines
-    assert "| turn latency, p95 of the rounds |  | 160-340 | 160-160 |" in lines
+    assert "| turn latency, p95 of the rounds (with stand-ins) |  | 160-340 | 160-160 |" in lines
     assert "| p95 within 300 ms |  | no | yes |" in lines
     assert "| turns not answered |  | 1 | 0 |" in lines
     assert "| media clock late, p50/p95/p99/max |  | 0.5/30/30/30 | 0.5/30/30/30 |" in lines

@@ -12,6 +12,7 @@ from voicepipe.bench.engines.figures import Samples
 from voicepipe.bench.engines.load import CallTurn, turns
 from voicepipe.bench.engines.stages import AsrStage, HeardUtterance, LlmStage, TtsStage
 from voicepipe.engines.fair import owned_by
+from voicepipe.errors import EngineBusy
 from voicepipe.rtp.clock import PERIOD_S, MediaClock
 from voicepipe.turn.phrases import Phraser
 
@@ -110,8 +111,15 @@ class _Line:
             self._heard.cancel()
 
     def tick(self, now: float) -> None:
+        """Of the media clock, which goes on whatever is raised here."""
         if self.over:
             return
+        try:
+            self._tick(now)
+        except Exception as error:
+            self.over, self._player.failed = True, error
+
+    def _tick(self, now: float) -> None:
         due = now - self._clock.late_s
         self._player.ticked(self._clock.late_s)
         if not self._speaks:
@@ -194,7 +202,8 @@ class _Player:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
+        error = None if task.cancelled() else task.exception()
+        if error and not isinstance(error, EngineBusy):  # that is a turn without an answer, as in a call
             self.failed = error
 
     async def _final(self, heard: HeardUtterance | None, ended: float) -> None:
@@ -204,14 +213,16 @@ class _Player:
 
     async def _guess(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
         await self._final(heard, ended)
-        text = "one moment"
+        text = PHRASES_ALONE[0]
         if self._llm:
+            text = ""
             phraser = Phraser(self._llm.phrasing)
             async with aclosing(self._llm.reply(call, guess=True)) as reply:
                 async for delta in reply:
-                    if text := next(iter([*phraser.push(delta)]), ""):
+                    if text := "".join([*phraser.push(delta)][:1]):
                         break
-        if self._tts and text:
+            text = text or "".join(phraser.flush())
+        if self._tts and text.strip():
             async with aclosing(self._tts.speak(call, text, first=True)) as sound:
                 async for _ in sound:
                     pass

@@ -62,7 +62,7 @@ class BenchReport:
         """A row for each figure, with its name."""
         rows = [[self._named(stage, name), *self._cells(name)] for stage, names in STAGES.items() for name in names]
         rows += [[self._named("", name), *self._cells(name)] for name in TURN]
-        rows.append(["turn latency, p95 of the rounds", *self._spreads()])
+        rows.append([self._named("", f"{LATENCY}, p95 of the rounds"), *self._spreads()])
         rows.append([f"p95 within {self.budget_ms:g} ms", *self._each(self._in_time)])
         rows.append(["turns", *self._each(lambda result: str(result.together.turns))])
         rows.append(["turns not answered", *self._each(lambda result: str(result.together.unanswered))])

@@ -35,7 +35,6 @@ ARCHITECTURES = {
     "qwen2": "Qwen2ForCausalLM",
     "qwen3": "Qwen3ForCausalLM",
 }
-HISTORY = CACHED_TOKENS
 LONGEST = 2 * CACHED_TOKENS
 """Tokens of a prompt and its reply."""
 TEMPLATE = "{% for message in messages %}{{ message['role'] + ' ' + message['content'] + ' ' }}{% endfor %}assistant"
@@ -65,7 +64,7 @@ async def shaped(
         progress("; ".join(real))
         agent = Agent("bench", instructions="You answer the phone.")
         async with loaded(config) as engines:
-            played = stages(config, engines, agent, max(options.calls), HISTORY)
+            played = stages(config, engines, agent, max(options.calls), CACHED_TOKENS)
             assert played.llm and played.asr
             played.llm.phrasing = BY_LENGTH
             played.llm.name, played.llm.weights = f"vLLM: {options.llm}, random weights", llm.weights

@@ -45,8 +45,3 @@ class LlmStage(Stage, Protocol):
 class TtsStage(Stage, Protocol):
     def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
         """A phrase; each time that more of its sound is in the host's memory."""
-
-
-def is_standin(stage: Stage) -> bool:
-    """Its figures are none of a real engine."""
-    return stage.name.startswith("stand-in")
