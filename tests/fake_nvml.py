@@ -29,6 +29,7 @@ class FakeGpu:
     celsius: int = 40
     milliwatts: int = 120_000
     throttled: int = 0
+    mhz: int = 1980
     ecc: tuple[int, int] | None = (0, 0)
     """Corrected, uncorrected; None: it has no such memory."""
 
@@ -57,6 +58,8 @@ class FakeDriver:
         nvml.NVML_P2P_STATUS_OK, nvml.NVML_P2P_CAPS_INDEX_WRITE, nvml.NVML_P2P_CAPS_INDEX_NVLINK = 0, 1, 2
         nvml.NVML_TOPOLOGY_HOSTBRIDGE, nvml.NVML_TOPOLOGY_SYSTEM = 30, 50
         nvml.nvmlInit, nvml.nvmlShutdown = self._init, self._shutdown
+        nvml.NVML_CLOCK_SM = 1
+        nvml.nvmlDeviceGetClockInfo = lambda gpu, kind: gpu.mhz
         nvml.nvmlSystemGetDriverVersion = lambda: self.driver
         nvml.nvmlSystemGetCudaDriverVersion_v2 = lambda: self.cuda
         nvml.nvmlDeviceGetCount = lambda: len(self.gpus)

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import sys
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack
@@ -304,3 +305,15 @@ async def test_a_background_job_that_fails_does_not_end_the_pop(
             await asyncio.sleep(0.1)
         assert pop.health().status == "ok"
     assert "rereading agents failed and is begun again" in caplog.text
+
+
+async def test_a_pop_lets_its_event_loop_run_soon_beside_python_in_other_threads(tmp_path: Path) -> None:
+    """By default a thread of an engine keeps the interpreter for 5 ms, a quarter of the media clock's period."""
+    (tmp_path / "front-desk.toml").write_text('name = "front-desk"\n')
+    tables = {"pop": {"agents": str(tmp_path)}, "http": {"port": free_port()}, "engines": SCRIPTED}
+    before = sys.getswitchinterval()
+    try:
+        async with running(msgspec.convert(tables, Config)):
+            assert sys.getswitchinterval() <= 0.001
+    finally:
+        sys.setswitchinterval(before)

@@ -38,6 +38,11 @@ def visible_gpus() -> str | None:
     return os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
+def library_folders() -> tuple[Path, ...]:
+    """Where the system's loader looks first, as whoever started this process says."""
+    return tuple(Path(folder) for folder in variable("LD_LIBRARY_PATH").split(":") if folder)
+
+
 def mps_runs() -> bool:
     """Whether a CUDA MPS control daemon serves this process's GPUs (MPS manual, 4.2)."""
     return (Path(variable("CUDA_MPS_PIPE_DIRECTORY") or "/tmp/nvidia-mps") / "control").exists()

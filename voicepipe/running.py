@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -18,6 +19,7 @@ from voicepipe.membership import Membership
 from voicepipe.observe.traces import traced
 from voicepipe.pop import Pop, beginning
 from voicepipe.records.records import kept
+from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.supervised import supervised
 from voicepipe.tools import ToolRunner
 
@@ -39,6 +41,7 @@ async def member(
     from voicepipe.ingress.http import serve
 
     descriptors.raise_limit()
+    sys.setswitchinterval(SWITCH_S)
     own, shelf = config, shelf_of(config)
     its = await asyncio.to_thread(begun, own, shelf)
     config, agents = its.config, its.agents

@@ -6,30 +6,35 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from importlib.metadata import packages_distributions
 from itertools import takewhile
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from tests.virtual_time import VirtualTimeLoop
 from tests.waiting import until
 from voicepipe.bench.engines import figures
-from voicepipe.bench.engines.figures import FiguresResult, Samples, percentile
-from voicepipe.bench.engines.load import LATER, PASSES_A_SECOND, PHRASES, TRAFFIC, schedule
-from voicepipe.bench.engines.play import PlayedEngines, capacity, play
+from voicepipe.bench.engines.figures import FiguresResult, Samples, calls_in_time, percentile
+from voicepipe.bench.engines.load import BY_LENGTH, LATER, PHRASES, TRAFFIC, CallTurn, turns
+from voicepipe.bench.engines.play import PlayedEngines, PlayedLoad, play
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.report import BenchReport
 from voicepipe.bench.engines.standins.streaming import __main__ as streaming
 from voicepipe.bench.engines.standins.streaming.cases import ALONE, CASES, PROCESSES, chosen
 from voicepipe.bench.engines.standins.streaming.voice import TAIL_S, SpokenReplies
 from voicepipe.commands.cli import main
+from voicepipe.errors import EngineBusy, EngineError
 from voicepipe.prediction import latency_ms
 from voicepipe.sizing.shapes import ASRS, LLMS
-from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
+from voicepipe.sizing.traffic import LATER_PHRASE_S
 
 
 def test_what_is_measured_by_default_has_the_published_number_of_weights() -> None:
@@ -37,28 +42,29 @@ def test_what_is_measured_by_default_has_the_published_number_of_weights() -> No
     assert ASRS["large-v3-turbo"].weights == 808_878_080
 
 
-def test_the_schedule_is_that_of_calls() -> None:
+def of(call: int, seconds: float, seed: int = 1) -> list[CallTurn]:
+    return list(takewhile(lambda turn: turn.at < seconds, turns(call, seed)))
+
+
+def test_turns_are_those_of_calls() -> None:
     calls, seconds = 8, 400.0
-    events = list(takewhile(lambda event: event.at < seconds, schedule(calls, seed=1)))
-    assert events == sorted(events)
-    assert len(events) / calls / seconds == pytest.approx(PASSES_A_SECOND, rel=0.1)
-    turns = calls * seconds / TRAFFIC.turn_s
-    assert sum(event.ends for event in events) == pytest.approx(turns, rel=0.1)
-    assert sum(event.final for event in events) == pytest.approx(turns * TRAFFIC.silences, rel=0.1)
-    assert events == list(takewhile(lambda event: event.at < seconds, schedule(calls, seed=1)))
-    one = [event for event in events if event.call == 3]
-    for before, event in zip(one, one[1:], strict=False):
-        assert event.heard_s == (0.5 if before.ends else pytest.approx(before.heard_s + event.at - before.at))
+    all_turns = [turn for call in range(calls) for turn in of(call, seconds)]
+    wanted = calls * seconds / TRAFFIC.turn_s
+    assert len(all_turns) == pytest.approx(wanted, rel=0.1)
+    assert sum(turn.guess_s is not None for turn in all_turns) == pytest.approx(
+        (TRAFFIC.silences - 1) * wanted, rel=0.25
+    )
+    assert sum(turn.spoken_s for turn in all_turns) == pytest.approx(TRAFFIC.speaking * calls * seconds, rel=0.1)
+    assert of(3, seconds) == of(3, seconds) != of(3, seconds, seed=2)
+    for turn, following in zip(of(3, seconds), of(3, seconds)[1:], strict=False):
+        assert turn.at + turn.spoken_s < following.at
 
 
-def test_calls_do_not_all_end_their_turns_at_once_and_one_does_soon() -> None:
-    ends: dict[int, float] = {}
-    for event in takewhile(lambda event: event.at < 20, schedule(8, seed=1)):
-        if event.ends:
-            ends.setdefault(event.call, event.at)
-    times = sorted(ends.values())
-    assert len(times) == 8 and times[0] < 3
-    assert all(later - earlier < 3 for earlier, later in zip(times, times[1:], strict=False))
+def test_calls_begin_at_random_phases_and_one_ends_a_turn_soon() -> None:
+    ends = [of(call, 20)[0].at + of(call, 20)[0].spoken_s for call in range(8)]
+    assert ends[0] < 3
+    assert len({round(end, 2) for end in ends}) == 8
+    assert max(ends) < 2 * TRAFFIC.turn_s
 
 
 def test_percentiles() -> None:
@@ -87,16 +93,6 @@ async def test_finals_go_first_and_partials_that_came_too_late_are_left_out() ->
     readings.close()
 
 
-async def test_what_the_engine_raises_is_heard() -> None:
-    def read(heard_s: list[float], urgent: bool) -> None:
-        raise RuntimeError("out of memory")
-
-    readings = Readings("test", 0, read)
-    with pytest.raises(RuntimeError, match="out of memory"):
-        await play(PlayedEngines(asr=readings), calls=1, seconds=5, seed=1)
-    readings.close()
-
-
 async def test_whoever_gave_up_does_not_keep_others_from_being_heard() -> None:
     readings = Readings("test", 0, lambda heard_s, urgent: time.sleep(0.05))
     async with asyncio.timeout(60):
@@ -105,55 +101,161 @@ async def test_whoever_gave_up_does_not_keep_others_from_being_heard() -> None:
         for task in given_up:
             task.cancel()
         assert await readings.read(2, 1.0, final=False)
-        assert 0 < await capacity(readings, 0.5, seed=1) < 8 / 0.05 / PASSES_A_SECOND
     readings.close()
 
 
-class Counted:
-    """A recogniser for which a reading takes 5 ms, many at a time."""
+class Instant:
+    """Engines that take no time; what they were asked."""
+
+    name, weights, phrasing = "instant", 1_500_000_000, BY_LENGTH
 
     def __init__(self) -> None:
-        self.done = 0
+        self.fed: list[int] = []
+        self.guesses = self.over = 0
+        self.phrases: list[tuple[str, bool]] = []
 
-    async def read(self, call: int, heard_s: float, *, final: bool) -> bool:
-        await asyncio.sleep(0.005)
-        self.done += 1
-        return True
+    def listen(self, call: int, told: Callable[[int], None]) -> "InstantUtterance":
+        return InstantUtterance(self, told)
 
+    async def reply(self, call: int, *, guess: bool) -> AsyncGenerator[str, None]:
+        self.guesses += guess
+        for _ in range(TRAFFIC.reply_tokens):
+            yield "la "
 
-async def test_every_reading_counts_towards_what_can_be_heard() -> None:
-    counted = Counted()
-    calls = await capacity(counted, 0.5, seed=1)  # type: ignore[arg-type]
-    assert calls * 0.5 * PASSES_A_SECOND == pytest.approx(counted.done, abs=16)
-
-
-class Instant:
-    """Engines that take no time."""
-
-    name, weights = "instant", 1_500_000_000
-
-    async def read(self, call: int, heard_s: float, *, final: bool) -> bool:
-        return True
-
-    async def reply(self, call: int) -> AsyncGenerator[int, None]:
-        for count in range(1, TRAFFIC.reply_tokens + 1):
-            yield count
-
-    async def speak(self, call: int, *, first: bool) -> None:
-        pass
+    async def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
+        self.phrases.append((text, first))
+        yield
+        yield
 
     def close(self) -> None:
         pass
 
 
-async def test_a_run_times_every_stage_of_every_turn() -> None:
+class InstantUtterance:
+    def __init__(self, engine: Instant, told: Callable[[int], None]) -> None:
+        self._engine, self._told, self._fed = engine, told, 0
+
+    def feed(self, pcm: NDArray[np.int16]) -> None:
+        self._engine.fed.append(pcm.size)
+        self._fed += pcm.size
+        self._told(self._fed - 320)
+
+    async def settle(self) -> None:
+        pass
+
+    def cancel(self) -> None:
+        self._engine.over += 1
+
+
+SOUND = np.ones(16_000, np.int16)
+
+
+@pytest.fixture
+def virtual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The media clock and the load live by the loop's clock, which jumps."""
+    monkeypatch.setattr(time, "monotonic", lambda: asyncio.get_running_loop().time())
+
+
+def load(calls: int, seconds: float, *, gaps: bool = True) -> PlayedLoad:
+    return PlayedLoad(calls, seconds, seed=1, gaps=gaps, sound=SOUND)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
+async def test_a_run_times_every_stage_of_every_turn_and_the_clock() -> None:
     instant = Instant()
-    samples = await play(PlayedEngines(instant, instant, instant), calls=2, seconds=2, seed=1)
-    assert samples.turns > 1 and samples.unanswered == 0 and samples.dropped == 0
-    assert set(samples.times) == {*figures.STAGES, *figures.TURN}
-    assert {len(samples.times[name]) for name in (figures.LLM_TOKEN, figures.COMPUTE)} == {samples.turns}
-    assert len(samples.times[figures.ASR_FINAL]) >= samples.turns
+    samples = await play(PlayedEngines(instant, instant, instant), load(2, 60.0))
+    assert samples.turns >= 10 and samples.unanswered == 0
+    assert set(samples.times) == {*figures.NAMES}
+    assert {len(samples.times[name]) for name in (figures.LLM_PIECE, figures.COMPUTE)} == {samples.turns}
+    assert len(samples.times[figures.ASR_FINAL]) == samples.turns + instant.guesses
     assert len(samples.times[figures.TTS_LATER]) == LATER * samples.turns
+    assert len(samples.times[figures.CLOCK]) == pytest.approx(2 * 60 * 50, rel=0.05)
+    assert set(instant.fed) == {320}
+    assert set(samples.times[figures.ASR_BEHIND]) <= {0.0, 20.0, 40.0}
+    firsts = [text for text, first in instant.phrases if first]
+    assert {len(text.split()) for text in firsts} == {TRAFFIC.phrase_tokens}
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
+async def test_without_idle_gaps_a_call_has_more_turns() -> None:
+    real, cut = [await play(PlayedEngines(tts=Instant()), load(1, 60.0, gaps=gaps)) for gaps in (True, False)]
+    assert 6 <= real.turns < cut.turns
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
+async def test_a_stage_by_itself_is_not_a_turn() -> None:
+    for alone in (PlayedEngines(asr=Instant()), PlayedEngines(llm=Instant()), PlayedEngines(tts=Instant())):
+        samples = await play(alone, load(1, 3.0))
+        assert samples.turns and not samples.unanswered
+        assert figures.COMPUTE not in samples.times
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
+async def test_what_an_engine_raises_is_heard_at_once() -> None:
+    class Broken(Instant):
+        async def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
+            raise RuntimeError("out of memory")
+            yield
+
+    async with asyncio.timeout(30):
+        with pytest.raises(RuntimeError, match="out of memory"):
+            await play(PlayedEngines(tts=Broken()), load(1, 1000.0))
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
+async def test_a_recogniser_that_takes_no_sound_ends_the_run() -> None:
+    class Deaf(Instant):
+        def listen(self, call: int, told: Callable[[int], None]) -> "InstantUtterance":
+            raise EngineError("no model")
+
+    with pytest.raises(EngineError, match="no model"):
+        await play(PlayedEngines(asr=Deaf()), load(1, 1000.0))
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
+async def test_a_turn_for_which_an_engine_has_no_room_is_not_answered() -> None:
+    class Busy(Instant):
+        async def reply(self, call: int, *, guess: bool) -> AsyncGenerator[str, None]:
+            raise EngineBusy("admit fewer calls")
+            yield
+
+    samples = await play(PlayedEngines(Instant(), Busy(), Instant()), load(1, 30.0))
+    assert samples.turns == samples.unanswered > 1
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
+async def test_a_turn_that_gets_no_sound_is_not_answered_and_not_in_time() -> None:
+    class Mute(Instant):
+        async def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
+            return
+            yield
+
+    samples = await play(PlayedEngines(Instant(), Instant(), Mute()), load(1, 3.0))
+    assert samples.turns == samples.unanswered == 1
+    assert FiguresResult(1, True, [samples]).in_time(300.0) is False
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
+async def test_what_holds_up_the_loop_is_seen_by_the_clock() -> None:
+    class Blocking(Instant):
+        async def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
+            loop = asyncio.get_running_loop()
+            assert isinstance(loop, VirtualTimeLoop)
+            loop.stand_still(0.15)
+            yield
+
+    samples = await play(PlayedEngines(tts=Blocking()), load(1, 30.0))
+    held_up = [each for each in samples.times[figures.CLOCK] if each > 50]
+    assert held_up and max(held_up) < 310  # a first phrase and a later one
+    assert percentile(samples.times[figures.CLOCK], 0.5) < 1
 
 
 def test_a_reply_is_as_long_as_the_plan_reckons() -> None:
@@ -162,30 +264,77 @@ def test_a_reply_is_as_long_as_the_plan_reckons() -> None:
     assert spoken_s == pytest.approx(TRAFFIC.spoken * TRAFFIC.turn_s, rel=0.2)
 
 
-async def test_a_stage_by_itself_is_not_a_turn() -> None:
-    for alone in (PlayedEngines(asr=Instant()), PlayedEngines(llm=Instant()), PlayedEngines(tts=Instant())):
-        samples = await play(alone, calls=2, seconds=1, seed=1)
-        assert samples.turns and not samples.unanswered
-        assert figures.COMPUTE not in samples.times
+def result(calls: int, *latencies: float, gaps: bool = True, **more: Any) -> FiguresResult:
+    return FiguresResult(calls, gaps, [Samples({figures.LATENCY: [each]}, turns=1) for each in latencies], **more)
+
+
+def test_calls_in_time() -> None:
+    few, more, late = result(1, 160.0, 200.0), result(8, 160.0, 299.0), result(32, 160.0, 301.0)
+    assert calls_in_time([few, more, late], 300) == 8
+    assert calls_in_time([few, late, result(64, 160.0)], 300) == 1
+    assert calls_in_time([more, result(8, 400.0, gaps=False)], 300) == 0
+    assert calls_in_time([result(1)], 300) == 0
 
 
 def test_the_report() -> None:
-    together = Samples({figures.ASR_FINAL: [8.0, 10.0], figures.COMPUTE: [120.0]}, partials=20, dropped=5, turns=2)
-    results = [FiguresResult(1, together, Samples({figures.ASR_FINAL: [7.0]}), 40.2, 31.0)]
-    instant = {"llm": "instant"}
-    report = BenchReport("a GPU", {"torch": "2.11.0"}, instant, {"llm": 1_500_000_000}, 30.0, results)
+    rounds = [
+        Samples({figures.ASR_FINAL: [8.0, 10.0], figures.LATENCY: [160.0], figures.CLOCK: [0.5, 30.0]}, turns=1),
+        Samples({figures.ASR_FINAL: [9.0], figures.LATENCY: [340.0]}, turns=2, unanswered=1),
+    ]
+    alone = Samples({figures.ASR_FINAL: [7.0]})
+    results = [
+        FiguresResult(1, True, rounds, alone, (1200, 1980)), FiguresResult(1, False, rounds[:1], alone),
+    ]  # fmt: skip
+    engines = {"llm": "vllm: a model", "asr": "stand-in: a recogniser"}
+    report = BenchReport(
+        "a GPU", {"torch": "2.11.0"}, engines, {"llm": 1_500_000_000, "asr": 0}, 30.0, results, ["VLLM::EngineCor"]
+    )
     lines = report.markdown().splitlines()
-    assert lines[0] == "a GPU. LLM: instant, 1.50 B weights. torch 2.11.0."
-    assert "| | alone | 1 call |" in [line.replace("|  |", "| |") for line in lines]
-    assert "| ASR, final | 7.0/7.0 | 8.0/10 |" in lines
-    assert "| turn compute |  | 120/120 |" in lines
-    assert "| partials left out |  | 25 % |" in lines
-    assert "| calls that ASR could hear | 40 | 31 |" in lines
-    (told,) = json.loads(json.dumps(report.json()))["results"]
-    assert told["together"]["ASR, final"] == {"p50_ms": 8.0, "p95_ms": 10.0, "count": 2}
-    assert told["asr_capacity_calls_beside"] == 31.0
+    assert lines[0] == (
+        "a GPU. LLM: vllm: a model, 1.50 B weights. ASR: stand-in: a recogniser. processes beside this one: "
+        "VLLM::EngineCor. torch 2.11.0."
+    )
+    assert "|  | 1 call, alone | 1 call | 1 call, no gaps |" in lines
+    assert "| ASR, final (stand-in) | 7.0/7.0/7.0 | 9.0/10/10 | 8.0/10/10 |" in lines
+    assert "| LLM, first token |  |  |  |" in lines
+    assert "| turn latency (with stand-ins) |  | 160/340/340 | 160/160/160 |" in lines
+    assert "| turn latency, p95 of the rounds (with stand-ins) |  | 160-340 | 160-160 |" in lines
+    assert "| p95 within 300 ms |  | no | yes |" in lines
+    assert "| turns not answered |  | 1 | 0 |" in lines
+    assert "| media clock late, p50/p95/p99/max |  | 0.5/30/30/30 | 0.5/30/30/30 |" in lines
+    assert "| GPU's clock, MHz |  | 1200-1980 |  |" in lines
+    assert "at most 300 ms: 0 (tried: 1, stand-ins among the engines)" in lines[-1]
+    told = json.loads(json.dumps(report.json()))
+    assert told["calls_in_time"] == 0 and told["processes"] == ["VLLM::EngineCor"]
+    assert told["results"][0]["together"]["ASR, final"] == {
+        "p50_ms": 9.0, "p95_ms": 10.0, "p99_ms": 10.0, "max_ms": 10.0, "count": 3
+    }  # fmt: skip
+    assert told["results"][0]["p95_ms_of_rounds"]["turn latency"] == [160.0, 340.0]
     assert report.table().row_count == len(report.rows())
-    assert f"40 new tokens behind {Traffic().context_tokens} in the prefix cache, as `voicepipe plan`" in lines[-1]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("asr", "llm", "tts", "gaps"),
+    [("sphinx", "frontdesk", "espeak", "both"), ("scripted", "scripted", "scripted", "none")],
+)
+def test_the_engines_of_a_configuration(asr: str, llm: str, tts: str, gaps: str, tmp_path: Path) -> None:
+    file, config = tmp_path / "figures.json", tmp_path / "pop.toml"
+    agents = Path(__file__).parents[2] / "configs" / "agents"
+    config.write_text(f'[pop]\nagents = "{agents}"\n[engines]\nasr = "{asr}"\nllm = "{llm}"\ntts = "{tts}"\n')
+    options = ["--config", str(config), "--calls", "2", "--seconds", "4", "--rounds", "1", "--gaps", gaps]
+    line = [sys.executable, "-m", "voicepipe", "bench", "engines", *options, "--table", "--json", str(file)]
+    printed = subprocess.run(line, capture_output=True, text=True)
+    assert printed.returncode == 0, printed.stderr
+    assert "(stand-in)" not in printed.stdout
+    told = json.loads(file.read_text())["figures"]
+    assert told["engines"] == {"asr": asr, "llm": f"{llm}{': the embedded engine' * (llm == 'frontdesk')}", "tts": tts}
+    kinds = [True, False] if gaps == "both" else [False]
+    assert [(each["calls"], each["idle_gaps"]) for each in told["results"]] == [(2, kind) for kind in kinds]
+    for each in told["results"]:
+        assert each["turns"] >= 1
+        assert {figures.ASR_FINAL, figures.LLM_FIRST, figures.TTS_FIRST, figures.LATENCY} <= set(each["together"])
+        assert each["together"][figures.CLOCK]["count"] > 50
 
 
 def test_without_torch_it_says_what_to_install(
@@ -194,7 +343,8 @@ def test_without_torch_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "voicepipe.bench.engines.standins.device", raising=False)
     assert main(["bench", "engines"]) == 2
-    assert "pip install torch" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "the environment of pops/gpu.md" in said and "--config FILE" in said
 
 
 @pytest.mark.parametrize("calls", ["", "0", "1,", "many"])
@@ -240,10 +390,17 @@ class Asked:
         self.turns.append((turn, now))
 
 
+class Spoken:
+    """A voice that takes no time."""
+
+    async def speak(self, call: int, *, first: bool) -> None:
+        pass
+
+
 async def test_each_turn_is_timed_from_the_end_of_speech_to_its_own_first_sound() -> None:
     phrases, told = Pipe(duplex=False)
     language, began = Asked(phrases), time.monotonic() - 0.1
-    replies = SpokenReplies(Instant(), language)
+    replies = SpokenReplies(Spoken(), language)
     heard = [replies.turn(began + n / 1000) for n in range(3)]
     heard[1](began + 0.02)
     heard[0](began + 0.03)
@@ -267,7 +424,7 @@ async def test_each_turn_is_timed_from_the_end_of_speech_to_its_own_first_sound(
 
 
 async def test_a_voice_that_fails_and_a_language_model_that_is_gone_are_told() -> None:
-    class Mute(Instant):
+    class Mute(Spoken):
         async def speak(self, call: int, *, first: bool) -> None:
             raise RuntimeError("out of memory")
 

@@ -43,6 +43,21 @@ def test_a_good_machine() -> None:
     assert "runs" in next(gpu for gpu in gpu.judged(machine(mps=True), 2, GIB) if gpu.what == "CUDA MPS").detail
 
 
+def test_a_systems_cuda_that_is_found_before_the_wheels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    system, empty = tmp_path / "cuda-12" / "lib64", tmp_path / "empty"
+    system.mkdir(parents=True)
+    empty.mkdir()
+    for name in ("libcublas.so.12", "libcudnn.so.9", "libssl.so.3"):
+        (system / name).touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{empty}::{tmp_path / 'nowhere'}")
+    assert "CUDA's libraries" not in {finding.what for finding in gpu.findings(None)}
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{empty}:{system}")
+    (found,) = [finding for finding in gpu.findings(None) if finding.what == "CUDA's libraries"]
+    assert found.state == "note" and f"{system} (libcublas.so.12, libcudnn.so.9)" in found.detail
+    assert "LD_LIBRARY_PATH" in found.detail and found.way_out
+
+
 @pytest.mark.parametrize(
     ("seen", "together", "shm", "what", "said"),
     [

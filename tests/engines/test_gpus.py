@@ -30,6 +30,13 @@ def test_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert driver.shut == 1
 
 
+def test_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = FakeDriver([FakeGpu(mhz=345), FakeGpu(uuid="GPU-1")]).install(monkeypatch)
+    assert gpus.clocks() == [345, 1980] and driver.shut == 1
+    driver.fails = True
+    assert gpus.clocks() == []
+
+
 @pytest.mark.parametrize(
     ("nvlink", "near", "link"),
     [

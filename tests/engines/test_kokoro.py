@@ -6,9 +6,11 @@ The phonemes are those of the real kokoro-onnx.
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -213,6 +215,51 @@ async def test_who_waits_when_a_model_is_given_up_is_told(
     await engine.close()
     assert [type(error) for error in said] == [EngineError, EngineDead, EngineDead]
     assert model._kokoro is None, "its memory is free"
+
+
+class Overlapping:
+    """A session that notes how many runs there are at a time, on the device that it says."""
+
+    def __init__(self, session: Any, providers: list[str]) -> None:
+        self._session, self._providers = session, providers
+        self._counting, self._running = threading.Lock(), 0
+        self.most = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def get_providers(self) -> list[str]:
+        return self._providers
+
+    def run(self, *given: Any, **options: Any) -> Any:
+        with self._counting:
+            self._running += 1
+            self.most = max(self.most, self._running)
+        time.sleep(0.1)
+        try:
+            return self._session.run(*given, **options)
+        finally:
+            with self._counting:
+                self._running -= 1
+
+
+@pytest.mark.parametrize(
+    ("providers", "at_a_time"),
+    [(["CPUExecutionProvider"], 2), (["CUDAExecutionProvider", "CPUExecutionProvider"], 1)],
+    ids=["CPU", "GPU"],
+)
+async def test_two_phrases_run_at_a_time_on_a_cpu_and_one_on_a_gpu(
+    config: KokoroConfig, monkeypatch: pytest.MonkeyPatch, providers: list[str], at_a_time: int
+) -> None:
+    session = Overlapping(kokoro._session(config), providers)
+    monkeypatch.setattr(kokoro, "_session", lambda config: session)
+    engine = KokoroTts(msgspec.structs.replace(config, workers=2))
+    await engine.start()
+    said = await asyncio.gather(*(whole(engine, TEXT) for _ in range(4)))
+    await engine.close()
+    assert session.most == at_a_time
+    for speech in said:
+        assert_same_speech(speech, said[0])
 
 
 async def collected(pieces: AsyncGenerator[Speech, None]) -> list[Speech]:

@@ -1,5 +1,6 @@
 """Which stage runs where, and what is said where it has no room."""
 
+import importlib.metadata
 import json
 import os
 from pathlib import Path
@@ -311,10 +312,22 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_loader_places(monkeypatch: pytest.MonkeyPatch, models: Config) -> None:
     FakeDriver([FakeGpu(), FakeGpu(uuid="GPU-1")]).install(monkeypatch)
-    monkeypatch.setattr(loader, "_installed", lambda package: package == "onnxruntime-gpu")
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CUDAExecutionProvider"])
     assert devices(loader.placed(models)) == ("cuda:1", "cuda:1", "cuda:1")
-    monkeypatch.setattr(loader, "_installed", lambda package: False)
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CPUExecutionProvider"])
     assert devices(loader.placed(models)) == ("cuda:1", "cpu", "cuda:1")
+
+
+def test_kokoro_runs_on_the_cpu_where_another_onnxruntime_lies_over_the_one_with_cuda(
+    monkeypatch: pytest.MonkeyPatch, models: Config, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two packages bring one module. Both are installed then, and the one that came last is imported."""
+    FakeDriver([FakeGpu(), FakeGpu(uuid="GPU-1")]).install(monkeypatch)
+    found = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: found(name.removesuffix("-gpu")))
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CPUExecutionProvider"])
+    assert devices(loader.placed(models)) == ("cuda:1", "cpu", "cuda:1")
+    assert "kokoro runs on the CPU" in caplog.text and "onnxruntime-gpu" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -15,19 +16,22 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from voicepipe.bench.engines.figures import ASR_FINAL, COMPUTE, LLM_FIRST, STAGES, TTS_FIRST, TURN  # noqa: E402
+from voicepipe.bench.engines.figures import ASR_FINAL, CLOCK, COMPUTE, LLM_FIRST, NAMES, TTS_FIRST  # noqa: E402
 from voicepipe.bench.engines.load import PHRASES, TRAFFIC  # noqa: E402
 from voicepipe.bench.engines.shapes import TINY_LLM, TTSS  # noqa: E402
+from voicepipe.bench.engines.standins.apart import LanguageApart  # noqa: E402
 from voicepipe.bench.engines.standins.batching import Batch  # noqa: E402
 from voicepipe.bench.engines.standins.device import Device  # noqa: E402
 from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths  # noqa: E402
 from voicepipe.bench.engines.standins.llama import EPS, KINDS, ROPE_THETA, Cache, Llama  # noqa: E402
 from voicepipe.bench.engines.standins.llm import TorchLlm  # noqa: E402
+from voicepipe.bench.engines.standins.streaming import __main__ as streaming  # noqa: E402
 from voicepipe.bench.engines.standins.streaming.language import LanguageLoad  # noqa: E402
 from voicepipe.bench.engines.standins.tts import TorchTts  # noqa: E402
 from voicepipe.bench.engines.standins.vocoder import FFT, HOP, _sound, _waves  # noqa: E402
 from voicepipe.bench.engines.standins.whisper import Mel, Whisper  # noqa: E402
 from voicepipe.commands.cli import main  # noqa: E402
+from voicepipe.errors import EngineError  # noqa: E402
 from voicepipe.sizing.shapes import ASRS, LLMS, AsrShape, LlmShape  # noqa: E402
 
 pytestmark = pytest.mark.engine
@@ -251,32 +255,112 @@ def test_what_cannot_be_measured_is_refused(
     assert " ".join(options) in (said := capsys.readouterr().err) and instead in said
 
 
-@pytest.mark.parametrize(
-    ("options", "measured"),
-    [
-        (["--stand-ins"], "stand-in: Whisper tiny"),
-        pytest.param([], "faster-whisper", marks=pytest.mark.skipif(not REAL, reason="vLLM is not installed")),
-    ],
-    ids=["stand-ins", "real"],
-)
-def test_a_whole_run(options: list[str], measured: str, tmp_path: Path) -> None:
-    file = tmp_path / "figures.json"
-    command = ["bench", "engines", "--shape", "tiny", "--asr-shape", "tiny", "--device", "cpu", "--table"]
-    line = [sys.executable, "-m", "voicepipe", *command, "--json", str(file), *options]
-    printed = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
+def benched(file: Path, *options: str) -> tuple[str, dict[str, Any]]:
+    """The table and all figures. vLLM's engine has a process of its own, as on a GPU, though it costs a CPU more."""
+    line = [sys.executable, "-m", "voicepipe", "bench", "engines", *options, "--table", "--json", str(file)]
+    environment = os.environ | {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
+    printed = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, env=environment)
     assert printed.returncode == 0, printed.stderr
-    assert "| turn compute |" in printed.stdout
+    return printed.stdout, json.loads(file.read_text())["figures"]
+
+
+def check(told: dict[str, Any]) -> None:
+    assert [(result["calls"], result["idle_gaps"]) for result in told["results"]] == [(2, True), (2, False)]
+    for result in told["results"]:
+        assert result["turns"] > 0
+        assert {ASR_FINAL, LLM_FIRST, TTS_FIRST, COMPUTE, CLOCK} <= set(result["together"]) <= {*NAMES}
+        assert {LLM_FIRST, TTS_FIRST, CLOCK} <= set(result["alone"])
+
+
+@pytest.mark.skipif(not REAL, reason="vLLM is not installed")
+def test_real_engines_of_a_shape(tmp_path: Path) -> None:
+    shapes = ["--shape", "tiny", "--asr-shape", "tiny", "--device", "cpu", "--calls", "2", "--seconds", "5"]
+    table, told = benched(tmp_path / "figures.json", *shapes, "--rounds", "1")
+    assert "| turn compute (with stand-ins) |" in table and "| LLM, first token |" in table
+    assert told["engines"]["asr"].startswith("faster-whisper: tiny") and told["engines"]["llm"].startswith("vLLM: tiny")
+    assert any("EngineCor" in name for name in told["processes"])
+    check(told)
+
+
+ONLY_TORCH = """
+import sys
+
+class Missing:
+    def find_spec(self, name, *rest):
+        if name.partition(".")[0] in {"msgspec", "uvloop", "faster_whisper", "vllm", "av", "httpx"}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+sys.path.insert(0, sys.argv[2])
+
+from voicepipe.bench.engines.chosen import Options
+from voicepipe.bench.engines.run import run
+from pathlib import Path
+
+if __name__ == "__main__":
+    options = Options(llm="tiny", asr="tiny", tts="tiny", calls=(2,), seconds=5.0, window_s=3, device="cpu",
+                      standins=True, seed=1, rounds=1)
+    sys.exit(run(options, Path(sys.argv[1]), markdown=True))
+"""
+
+
+def test_stand_ins_where_only_torch_is(tmp_path: Path) -> None:
+    """As on a machine with a GPU on which nothing of ours is installed."""
+    file, script = tmp_path / "figures.json", tmp_path / "only_torch.py"
+    script.write_text(ONLY_TORCH)
+    printed = subprocess.run([sys.executable, script, file, ROOT], capture_output=True, text=True)
+    assert printed.returncode == 0, printed.stderr
+    assert "| LLM, first token (stand-in) |" in printed.stdout
     told = json.loads(file.read_text())["figures"]
-    assert measured in told["engines"]["asr"]
-    assert told["engines"]["llm"].startswith("vLLM" if REAL and not options else "stand-in")
-    assert [result["calls"] for result in told["results"]] == [1, 2]
-    together, alone = ({name for result in told["results"] for name in result[how]} for how in ("together", "alone"))
-    assert {ASR_FINAL, LLM_FIRST, TTS_FIRST, COMPUTE} <= together <= {*STAGES, *TURN}
-    assert {LLM_FIRST, TTS_FIRST} <= alone
-    assert all(result["turns"] > 0 for result in told["results"])
+    assert told["engines"]["llm"].startswith("stand-in in a process of its own: tiny")
+    assert told["engines"]["asr"].startswith("stand-in: Whisper tiny") and told["processes"]
+    check(told)
+
+
+@pytest.mark.skipif(not REAL, reason="vLLM is not installed")
+def test_the_engines_of_a_configuration(tmp_path: Path) -> None:
+    nano = (Path(__file__).parent / "nano.toml").read_text()
+    config = tmp_path / "nano.toml"
+    config.write_text(nano.replace("../models", str(ROOT / "tests" / "models")) + "enforce_eager = true\n")
+    options = ["--config", str(config), "--calls", "1", "--seconds", "4", "--rounds", "1", "--gaps", "none"]
+    _, told = benched(tmp_path / "figures.json", *options)
+    assert told["engines"] == {"llm": "vllm: nano-llm", "asr": "sphinx", "tts": "espeak"}
+    assert any("EngineCor" in name for name in told["processes"])
+    (result,) = told["results"]
+    assert result["turns"] > 0 and {LLM_FIRST, TTS_FIRST, COMPUTE, CLOCK} <= set(result["together"])
+
+
+async def test_a_language_model_in_a_process_of_its_own_that_ends_is_an_error() -> None:
+    apart = LanguageApart("tiny", TINY_LLM, 2, "cpu")
+    await apart.start()
+    assert "stand-in in a process of its own: tiny" in apart.name
+    async with asyncio.timeout(60):
+        async with aclosing(apart.reply(0, guess=False)) as deltas:
+            text = "".join([delta async for delta in deltas])
+        assert len(text.split()) == TRAFFIC.reply_tokens
+        async with aclosing(apart.reply(0, guess=True)) as deltas:
+            assert await anext(deltas)
+        apart._process.kill()
+        with pytest.raises(EngineError, match="stand-in for the language model ended"):
+            async with aclosing(apart.reply(1, guess=False)) as deltas:
+                async for _ in deltas:
+                    pass
+    apart.close()
 
 
 STREAMING = "voicepipe.bench.engines.standins.streaming"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_the_streaming_recogniser_is_only_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers.models.nemotron_asr_streaming")
+    file = tmp_path / "figures.json"
+    with pytest.raises(SystemExit):
+        streaming.main([str(file)])
+    said = capsys.readouterr().err
+    assert "torch sees no GPU" in said and "--tiny" in said and not file.exists()
 
 
 def test_a_streaming_recogniser_beside_a_language_model_and_a_voice(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from transformers.models.nemotron_asr_streaming.feature_extraction_nemotron_asr_
 from tests.engines.contract import AsrContract
 from tests.waiting import until
 from voicepipe.audio import RATE, Pcm
-from voicepipe.bench.engines.nemotron import NemotronReader
 from voicepipe.bench.random_nemotron import make_nemotron
 from voicepipe.commands.cli import main
 from voicepipe.config.engine_config import NemotronConfig
@@ -397,9 +396,3 @@ def test_what_it_takes_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture
     kept = json.loads((tmp_path / "figures.json").read_text())["figures"]
     assert set(kept["steps_ms"]) == {"step", "step of 8", "settle, one step", "settle, two steps"}
     assert kept["bytes_a_call"] > 0 and "memory of a call" in capsys.readouterr().out
-
-
-def test_bench_engines_hears_by_it() -> None:
-    reader = NemotronReader(tiny=True, device="cpu")
-    for urgent in (True, False):
-        reader.read([1.0] * 8, urgent)

@@ -324,6 +324,19 @@ async def test_a_stall_is_not_made_up_for() -> None:
     running.cancel()
 
 
+async def test_the_clock_tells_how_late_it_is() -> None:
+    clock, late = MediaClock(), list[float]()
+    clock.add(lambda now: late.append(clock.late_s))
+    running = asyncio.create_task(clock.run())
+    await asyncio.sleep(0.1)
+    time.sleep(0.3)  # noqa: ASYNC251
+    stalled = len(late)
+    await asyncio.sleep(0.1)
+    running.cancel()
+    assert min(late) >= 0 and max(late[stalled : stalled + 2]) > 0.25
+    assert max(late[stalled + 2 :]) < max(late), "that the ticks come at another time from then on is not late"
+
+
 async def test_a_clock_without_calls_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, ticks, sleeps, sleep = MediaClock(), 0, 0, asyncio.sleep
 

@@ -15,8 +15,7 @@ from rich.table import Table
 
 from voicepipe.audio import RATE
 from voicepipe.bench.consoles import for_tables
-from voicepipe.bench.engines.random_whisper import Shape, make_whisper
-from voicepipe.bench.engines.whisper import SAYS
+from voicepipe.bench.engines.random_whisper import SAYS, Shape, make_whisper
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.whisper_model import LoadedWhisper, Passage
 from voicepipe.figures import keep

@@ -1,13 +1,15 @@
 """This machine's GPUs, what connects them, and what would slow engines on them down."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from voicepipe.config import Config
 from voicepipe.doctor import node
 from voicepipe.doctor.finding import Finding
 from voicepipe.engines import gpu_placement, gpus
 from voicepipe.engines.gpus import Machine
+from voicepipe.environment import library_folders
 from voicepipe.errors import EngineMissing
 from voicepipe.sizing.gpu_models import GIB
 
@@ -17,6 +19,8 @@ CUDA = (13, 0)
 """What vLLM and torch are built for."""
 DRIVER = "580"
 """The oldest that can do it."""
+OF_CUDA = ("libcudart.so*", "libcublas*.so*", "libcudnn*.so*", "libnccl.so*", "libnvrtc.so*")
+"""Libraries that Python's packages bring along, each in the version that it wants."""
 
 
 def findings(config: Config | None) -> Iterator[Finding]:
@@ -30,6 +34,7 @@ def findings(config: Config | None) -> Iterator[Finding]:
     together = gpu_placement.group(config.vllm) if config and config.engines.llm == "vllm" else 0
     if machine.gpus:
         yield from judged(machine, together, node.shm_bytes())
+        yield from _mixed(library_folders())
     else:
         yield _none(config)
 
@@ -98,6 +103,18 @@ def _group(machine: Machine, together: int, shm: int) -> Iterator[Finding]:
             "/dev/shm", "note", f"{shm / 2**20:.0f} MiB: processes that share a model need {SHM // GIB} GiB",
             "docker run --shm-size=2g, or --ipc=host",
         )  # fmt: skip
+
+
+def _mixed(folders: Sequence[Path]) -> Iterator[Finding]:
+    """Libraries that the loader finds before those of the wheels. Reads the folders."""
+    for folder in folders:
+        if names := sorted({path.name for pattern in OF_CUDA for path in folder.glob(pattern)}):
+            yield Finding(
+                "CUDA's libraries", "note",
+                f"LD_LIBRARY_PATH has {folder} ({', '.join(names)}): it goes before what Python's packages bring "
+                "along, and two versions of CUDA may mix",
+                "start voicepipe without it, if an engine fails to load or crashes",
+            )  # fmt: skip
 
 
 def _settings(machine: Machine) -> Iterator[Finding]:

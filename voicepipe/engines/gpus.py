@@ -130,6 +130,19 @@ def loads() -> list[GpuLoad]:
         return []
 
 
+def clocks() -> list[int]:
+    """MHz at which the GPUs that this process sees compute now. None where no driver can be asked."""
+    try:
+        import pynvml
+    except ImportError:
+        return []
+    try:
+        with _library(pynvml):
+            return [pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM) for gpu in _handles(pynvml)]
+    except pynvml.NVMLError:
+        return []
+
+
 @contextmanager
 def _library(nvml: Any) -> Iterator[None]:
     nvml.nvmlInit()

@@ -1,9 +1,11 @@
 """Speech synthesis: Kokoro by kokoro-onnx, on a CPU or a GPU.
 
-One onnxruntime session serves all threads: `run` may be called by several at a time and releases the GIL, and the
-weights are in memory once. A phrase is one run: its first sound comes with its last.
+One onnxruntime session serves all threads, so that the weights are in memory once. On a CPU several threads run it at a
+time, and a run releases the GIL; on a GPU one after the other do. A phrase is one run: its first sound comes with its
+last.
 """
 
+import contextlib
 import json
 import logging
 import threading
@@ -41,6 +43,8 @@ WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from T
 SLOWEST = 0.2
 """Seconds that a letter may take, three times what it takes to say it: a phrase that takes longer by kokoro.stall_s
 hangs."""
+CUDA = "CUDAExecutionProvider"
+"""What onnxruntime calls the part of it that computes on NVIDIA's GPUs."""
 ENDED = "kokoro's model failed and is being loaded again: see the log."
 
 
@@ -159,6 +163,9 @@ class _KokoroModel:
             for language in sorted(set(self.languages.values()))
         }
         self._phonemizing = threading.Lock()
+        # onnxruntime promises that threads may share a session. Its part for CUDA has broken that more than once
+        # (onnxruntime#3828, #15154), and two runs at a time gain little there.
+        self._running = threading.Lock() if CUDA in session.get_providers() else contextlib.nullcontext()
 
     def warm(self) -> None:
         """Speak a little. Raises EngineError."""
@@ -180,9 +187,10 @@ class _KokoroModel:
         if not phonemes:
             return Speech(np.empty(0, np.int16))
         try:
-            sound, _, timings = self._kokoro.create_timed(
-                phonemes, self._styles[name], speed, is_phonemes=True, trim=False, sentence_pause=0, clause_pause=0
-            )
+            with self._running:
+                sound, _, timings = self._kokoro.create_timed(
+                    phonemes, self._styles[name], speed, is_phonemes=True, trim=False, sentence_pause=0, clause_pause=0
+                )
         except Exception as error:  # onnxruntime's own classes share no root but this
             raise EngineError(f"kokoro failed: {error}") from error
         pcm = (np.clip(sound, -1.0, 1.0) * 32767).astype(np.int16)
@@ -194,6 +202,12 @@ class _KokoroModel:
         with self._phonemizing:  # each backend has one espeak-ng: a copy of the library, apart from engines/espeak.py's
             written: str = self._phonemizers[language].phonemize([text])[0]
         return " ".join("".join(sign for sign in written if sign in self._kokoro.tokenizer.vocab).split())
+
+
+def has_cuda() -> bool:
+    """Whether the onnxruntime that is imported can compute on a GPU. Which package is installed does not tell: two of
+    them bring this module, and the one that pip wrote last is what there is."""
+    return CUDA in onnxruntime.get_available_providers()
 
 
 def _session(config: KokoroConfig) -> Any:
@@ -208,7 +222,7 @@ def _session(config: KokoroConfig) -> Any:
         session = onnxruntime.InferenceSession(config.model, options, providers=providers)
     except Exception as error:  # onnxruntime's own classes share no root but this
         raise EngineError(f"{config.model} cannot be loaded as an ONNX model: {error}") from None
-    if len(providers) > 1 and "CUDAExecutionProvider" not in session.get_providers():
+    if len(providers) > 1 and CUDA not in session.get_providers():
         problem = "onnxruntime has CUDA and cannot use it: its version of CUDA and cuDNN must be on this machine"
         if config.device != "auto":
             raise EngineError(f'{problem}; or set kokoro.device to "cpu".')
@@ -217,10 +231,9 @@ def _session(config: KokoroConfig) -> Any:
 
 
 def _providers(device: str) -> Sequence[str | tuple[str, dict[str, str]]]:
-    cuda = "CUDAExecutionProvider" in onnxruntime.get_available_providers()
-    if device == "cpu" or (device == "auto" and not cuda):
+    if device == "cpu" or (device == "auto" and not has_cuda()):
         return ["CPUExecutionProvider"]
-    if not cuda:
+    if not has_cuda():
         raise EngineMissing(
             f'kokoro.device is "{device}", and this onnxruntime has no CUDA: '
             'install onnxruntime-gpu in its place, or set it to "cpu".'
@@ -228,7 +241,7 @@ def _providers(device: str) -> Sequence[str | tuple[str, dict[str, str]]]:
     onnxruntime.preload_dlls()
     # By default cuDNN would try all its algorithms out on every new length, for hundreds of milliseconds.
     options = {"device_id": device.partition(":")[2] or "0", "cudnn_conv_algo_search": "HEURISTIC"}
-    return [("CUDAExecutionProvider", options), "CPUExecutionProvider"]
+    return [(CUDA, options), "CPUExecutionProvider"]
 
 
 def _check(session: Any, path: str) -> None:

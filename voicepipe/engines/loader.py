@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import importlib.metadata
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -80,25 +79,23 @@ def placed(config: Config) -> Config:
 
 
 def _without_cuda(config: Config, chosen: Config) -> Iterator[str]:
-    """Tables whose engine is to choose its device and cannot use the GPU that was `chosen`, as it is installed:
-    onnxruntime comes in two packages, one without CUDA, and coqui-tts's environment has a torch of its own."""
-    if config.engines.tts == "kokoro" and config.kokoro.device == "auto" and not _installed("onnxruntime-gpu"):
-        log.info("kokoro runs on the CPU: for a GPU install onnxruntime-gpu in onnxruntime's place")
-        yield "kokoro"
+    """Tables whose engine is to choose its device and cannot use the GPU that was `chosen`, as it is here: onnxruntime
+    comes with CUDA and without, and coqui-tts's environment has a torch of its own."""
+    if config.engines.tts == "kokoro" and config.kokoro.device == "auto":
+        from voicepipe.engines.kokoro import has_cuda
+
+        if not has_cuda():
+            log.warning(
+                "kokoro runs on the CPU, since this onnxruntime has no CUDA; for a GPU: pip uninstall -y onnxruntime "
+                "onnxruntime-gpu, then pip install onnxruntime-gpu"
+            )
+            yield "kokoro"
     if config.engines.tts == "coqui" and config.coqui.device == "auto":
         from voicepipe.engines.coqui import without_cuda
 
         if why := without_cuda(chosen.coqui):
             log.warning("coqui runs on the CPU, since the torch of coqui.python cannot use its GPU: %s", why)
             yield "coqui"
-
-
-def _installed(package: str) -> bool:
-    try:
-        importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def choose(config: Config, phrases: Sequence[str] = ()) -> Engines:

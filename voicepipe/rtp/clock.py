@@ -12,6 +12,9 @@ PHASES = 4
 """Calls tick in turns, 5 ms apart, so that they do not all want the processor in the same moment ..."""
 TOGETHER = 16
 """... but so many at a time, since what follows the same path finds it in the processor's caches."""
+SWITCH_S = 0.0005
+"""For `sys.setswitchinterval`. A thread that computes in Python lets another one have the interpreter after so long, if
+that asks for it. The event loop asks each time that this clock wakes it; by default it would wait for 5 ms."""
 
 Tick = Callable[[float], None]
 
@@ -20,6 +23,8 @@ class MediaClock:
     """Calls every tick that was added once in 20 ms, with the monotonic second. One timer, whatever the calls."""
 
     def __init__(self) -> None:
+        self.late_s = 0.0
+        """By how much the ticks that are running now come late."""
         self._phases: list[set[Tick]] = [set() for _ in range(PHASES)]
         self._added = asyncio.Event()
 
@@ -40,12 +45,13 @@ class MediaClock:
                 await self._added.wait()
                 due = time.monotonic() + step
             await asyncio.sleep(due - time.monotonic())
-            due = max(due, time.monotonic() - PERIOD_S)  # Ticks that a stall swallowed are not made up.
+            planned, due = due, max(due, time.monotonic() - PERIOD_S)  # Ticks that a stall swallowed are not made up.
             # Where wake-ups of the loop are further apart than our turns, several turns are due.
             for _ in range(PHASES):
+                self.late_s = max(0.0, time.monotonic() - planned)
                 self._tick(self._phases[turn])
                 turn = (turn + 1) % PHASES
-                due += step
+                planned, due = planned + step, due + step
                 if due > time.monotonic():
                     break
 

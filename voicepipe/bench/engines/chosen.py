@@ -1,25 +1,23 @@
-"""Which engines are measured here: the real ones that can be used, stand-ins for the others."""
+"""Which engines are measured here: those of a configuration, or of shapes. Of shapes the real ones that can be used,
+stand-ins for the others."""
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from voicepipe.bench.engines.play import PlayedEngines
-from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.shapes import TINY, TINY_LLM, TTSS
-from voicepipe.errors import ConfigError, EngineError, EngineMissing
+from voicepipe.bench.engines.stages import AsrStage, LlmStage
+from voicepipe.errors import ConfigError, EngineMissing
 from voicepipe.sizing.shapes import ASRS, LLMS
 
 if TYPE_CHECKING:
-    from voicepipe.bench.engines.stages import AsrStage, LlmStage, TtsStage
     from voicepipe.bench.engines.standins.device import Device
 
 LONGEST_S = 30
-NEMOTRONS = {"nemotron": False, "nemotron-tiny": True}
-"""Names of `--asr-shape` besides Whisper's sizes: the recogniser that streams, and a small one for trials."""
 Shape = TypeVar("Shape")
 Progress = Callable[[str], None]
 """Told what is done next."""
@@ -34,98 +32,83 @@ class Options:
     tts: str
     calls: tuple[int, ...]
     seconds: float
+    """Of each number of calls, with idle gaps and without them."""
     window_s: int
     """Seconds that a pass of ASR hears, whatever the utterance has."""
     device: str
     standins: bool
     """Nothing but stand-ins, whatever is installed."""
     seed: int
+    config: Path | None = None
+    """The engines of this configuration, in place of shapes."""
+    rounds: int = 3
+    """In which `seconds` are spent."""
+    kinds: tuple[bool, ...] = (True, False)
+    """With idle gaps (True), without them."""
+    budget_ms: float = 300.0
+    """A turn that takes longer is late."""
 
 
-def device_of(options: Options) -> "Device":
-    """Raises EngineMissing, ConfigError."""
+def checked(options: Options) -> None:
+    """Raises ConfigError."""
     if not 1 <= options.window_s <= LONGEST_S:
         raise ConfigError(f"--asr-window {options.window_s}: Whisper hears from 1 to {LONGEST_S} seconds.")
     if options.seconds < 1:
         raise ConfigError(f"--seconds {options.seconds:g}: a run takes 1 second or more.")
+
+
+def device_of(options: Options) -> "Device":
+    """Where stand-ins run. Raises EngineMissing, ConfigError."""
     try:
         from voicepipe.bench.engines.standins.device import Device
     except ImportError as error:
         raise EngineMissing(
-            f"bench engines needs torch ({error}): pip install torch, in an environment of its own."
+            f"bench engines needs torch for models of true shape ({error}): the environment of pops/gpu.md has it, "
+            "by vLLM (elsewhere: pip install torch); or measure a configuration's engines: --config FILE."
         ) from None
     return Device(options.device)
 
 
-async def loaded(options: Options, device: "Device", stack: ExitStack, progress: Progress) -> PlayedEngines:
-    """Warm engines, closed by the stack; the LLM first: vLLM counts free memory. Raises ConfigError, EngineError."""
-    llm = await _llm(options, device, progress)
-    stack.callback(llm.close)
-    asr = _asr(options, device, progress)
-    stack.callback(asr.close)
-    tts = _tts(options, device, progress)
-    stack.callback(tts.close)
-    return PlayedEngines(asr, llm, tts)
-
-
-async def _llm(options: Options, device: "Device", progress: Progress) -> "LlmStage":
+@asynccontextmanager
+async def loaded(options: Options, device: "Device", progress: Progress) -> AsyncIterator[PlayedEngines]:
+    """Warm engines of true shapes; the LLM first: vLLM counts free memory. Raises ConfigError, EngineError."""
     from voicepipe.bench.engines.standins.llama import KINDS
 
-    known = {name: shape for name, shape in LLMS.items() if shape.kind in KINDS}
-    shape, calls = _shape("--shape", known | {TINY: TINY_LLM}, options.llm), max(options.calls)
-    if not options.standins and find_spec("vllm"):
-        from voicepipe.bench.engines.vllm import BenchVllm
+    known = {name: shape for name, shape in LLMS.items() if shape.kind in KINDS} | {TINY: TINY_LLM}
+    llm, asr = _shape("--shape", known, options.llm), _shape("--asr-shape", ASRS, options.asr)
+    tts = _shape("--tts-shape", TTSS, options.tts)
+    async with AsyncExitStack() as stack:
+        real = PlayedEngines()
+        if not options.standins and (find_spec("vllm") or find_spec("faster_whisper")):
+            from voicepipe.bench.engines.shaped import shaped
 
-        if device.torch.index:
-            raise ConfigError(
-                f"--device {device.torch}: vLLM takes the first GPU that it sees; leave --device out and set the "
-                f"environment variable CUDA_VISIBLE_DEVICES={device.torch.index}, or measure with --stand-ins."
-            )
-        progress(f"LLM: {options.llm}, by vLLM")
-        served = BenchVllm(options.llm, shape, calls, cuda=device.cuda)
-        await served.warm()
-        return served
-    from voicepipe.bench.engines.standins.llm import TorchLlm
+            real = await stack.enter_async_context(shaped(options, llm, asr, device, progress))
+        from voicepipe.bench.engines.standins import stages
 
-    progress(f"LLM: {options.llm}, by a stand-in")
-    return TorchLlm(options.llm, shape, calls, device)
-
-
-def _asr(options: Options, device: "Device", progress: Progress) -> "AsrStage":
-    if options.asr in NEMOTRONS:
-        from voicepipe.bench.engines.nemotron import WEIGHTS, NemotronReader
-
-        progress(f"ASR: {options.asr}, by transformers")
-        streaming = NemotronReader(tiny=NEMOTRONS[options.asr], device=str(device.torch))
-        title = f"transformers {version('transformers')}: {options.asr}, a chunk of 160 ms for each partial"
-        return Readings(title, WEIGHTS, streaming.read)
-    shape = _shape("--asr-shape", ASRS, options.asr)
-    name = f"Whisper {options.asr} with windows of {options.window_s} s"
-    if not options.standins and find_spec("faster_whisper"):
-        from voicepipe.bench.engines.whisper import WhisperReader
-
-        progress(f"ASR: {name}, by faster-whisper")
-        try:
-            reader = WhisperReader(shape, options.window_s, device=str(device.torch))
-        except EngineError as error:
-            progress(f"ASR: {error}")
-        else:
-            return Readings(f"faster-whisper {version('faster-whisper')}: {name}", shape.weights, reader.read)
-    from voicepipe.bench.engines.standins.asr import TorchAsr
-
-    progress(f"ASR: {name}, by a stand-in")
-    standin = TorchAsr(shape, options.window_s, device)
-    return Readings(f"stand-in: {name} in torch, {device.named(device.half)}", shape.weights, standin.read)
+        language: LlmStage | None = real.llm
+        if language is None:
+            progress(f"LLM: {options.llm}, by a stand-in in a process of its own")
+            language = await stages.language(options, llm)
+            stack.callback(language.close)
+        hearing: AsrStage | None = real.asr
+        if hearing is None:
+            progress(f"ASR: Whisper {options.asr} with windows of {options.window_s} s, by a stand-in")
+            hearing = stages.recogniser(options, asr, device)
+            stack.callback(hearing.close)
+        progress(f"TTS: {options.tts}, by a stand-in")
+        voice = stages.voice(options, tts, device)
+        stack.callback(voice.close)
+        yield PlayedEngines(hearing, language, voice)
 
 
-def _tts(options: Options, device: "Device", progress: Progress) -> "TtsStage":
-    from voicepipe.bench.engines.standins.tts import TorchTts
+def noise() -> Any:
+    """Ten seconds that random weights hear as well as speech: int16 at 16 kHz."""
+    import numpy as np
 
-    progress(f"TTS: {options.tts}, by a stand-in")
-    return TorchTts(options.tts, _shape("--tts-shape", TTSS, options.tts), device)
+    return np.random.default_rng(0).integers(-3000, 3000, 160_000, np.int16)
 
 
-def _shape(option: str, shapes: Mapping[str, Shape], name: str) -> Shape:
-    if name not in shapes:
-        raise ConfigError(f"{option} {name}: there is no such shape; choose one of {', '.join(shapes)}.")
-    return shapes[name]
+def _shape(option: str, known: Mapping[str, Shape], name: str) -> Shape:
+    if name not in known:
+        raise ConfigError(f"{option} {name}: there is no such shape; choose one of {', '.join(known)}.")
+    return known[name]

@@ -1,48 +1,81 @@
-"""All runs of one measurement: for each number of calls the engines together, then each by itself."""
+"""All runs of one measurement: for each number of calls the engines together, in rounds, then each by itself."""
 
 import asyncio
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 from voicepipe.bench.engines.chosen import Options, Progress
 from voicepipe.bench.engines.figures import FiguresResult, Samples
-from voicepipe.bench.engines.play import PlayedEngines, capacity, play
+from voicepipe.bench.engines.play import PlayedEngines, PlayedLoad, play
+from voicepipe.engines import gpus
 
-WARM_UP_S = 2.0
+WARM_UP_S = 6.0
 """Played before each number of calls, and not counted."""
 ALONE = 0.5
 """A stage by itself is measured for this share of the time."""
-CAPACITY_S = 4.0
+CLOCKS_S = 0.5
 
 
-async def measured(engines: PlayedEngines, options: Options, progress: Progress) -> list[FiguresResult]:
-    """A result for each number of calls. Raises what an engine raises."""
-    assert engines.asr
-    progress("ASR by itself: how many calls it could hear")
-    await capacity(engines.asr, min(WARM_UP_S, options.seconds), options.seed)
-    whole = await capacity(engines.asr, min(CAPACITY_S, options.seconds), options.seed)
-    return [await _measured(engines, calls, options, progress, whole) for calls in options.calls]
+async def measured(engines: PlayedEngines, options: Options, sound: Any, progress: Progress) -> list[FiguresResult]:
+    """Results for each number of calls. Raises what an engine raises."""
+    gc.collect()
+    gc.freeze()  # as a PoP does it: a full collection would stop the clock
+    results = []
+    for calls in options.calls:
+        warming = PlayedLoad(calls, min(WARM_UP_S, options.seconds), options.seed, gaps=False, sound=sound)
+        await play(engines, warming)
+        alone = await _alone(engines, calls, options, sound, progress)
+        for gaps in options.kinds:
+            result = await _together(engines, calls, gaps, options, sound, progress)
+            results.append(FiguresResult(calls, gaps, *result[:1], alone, result[1]))
+    return results
 
 
-async def _measured(
-    engines: PlayedEngines, calls: int, options: Options, progress: Progress, whole: float
-) -> FiguresResult:
-    assert engines.asr
+async def _together(
+    engines: PlayedEngines, calls: int, gaps: bool, options: Options, sound: Any, progress: Progress
+) -> tuple[list[Samples], tuple[int, int] | None]:
+    seconds, rounds = options.seconds / options.rounds, []
+    async with _clocks() as seen:
+        for number in range(options.rounds):
+            progress(f"{_calls(calls)}, {'with' if gaps else 'without'} idle gaps: round {number + 1}, {seconds:.3g} s")
+            rounds.append(await play(engines, PlayedLoad(calls, seconds, options.seed + number, gaps, sound)))
+    return rounds, (min(seen), max(seen)) if seen else None
 
-    async def run(what: str, taking_part: PlayedEngines, seconds: float) -> Samples:
-        progress(f"{calls} {'call' if calls == 1 else 'calls'}: {what}, {seconds:g} s")
-        return await play(taking_part, calls, seconds, options.seed)
 
-    await play(engines, calls, min(WARM_UP_S, options.seconds), options.seed + 1)
-    together = await run("ASR, LLM and TTS together", engines, options.seconds)
-    others, seconds = PlayedEngines(llm=engines.llm, tts=engines.tts), min(CAPACITY_S, options.seconds)
-    progress("ASR beside them: how many calls it could hear")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play(others, calls, seconds, options.seed))
-        beside = group.create_task(capacity(engines.asr, seconds, options.seed))
-    alone: dict[str, list[float]] = {}
+async def _alone(engines: PlayedEngines, calls: int, options: Options, sound: Any, progress: Progress) -> Samples:
+    """Each stage under the same load, without idle gaps, and the media clock with nothing at all beside it."""
+    times: dict[str, list[float]] = {}
+    seconds = ALONE * options.seconds
     for stage, single in (
         ("ASR", PlayedEngines(asr=engines.asr)),
         ("LLM", PlayedEngines(llm=engines.llm)),
         ("TTS", PlayedEngines(tts=engines.tts)),
+        ("the media clock", PlayedEngines()),
     ):
-        alone |= (await run(f"{stage} by itself", single, ALONE * options.seconds)).times
-    return FiguresResult(calls, together, Samples(alone), whole, beside.result())
+        progress(f"{_calls(calls)}: {stage} by itself, {seconds:.3g} s")
+        load = PlayedLoad(calls, seconds, options.seed, gaps=single == PlayedEngines(), sound=sound)
+        times |= (await play(single, load)).times  # the clock's are those of the last one
+    return Samples(times)
+
+
+@asynccontextmanager
+async def _clocks() -> AsyncIterator[list[int]]:
+    """MHz of the GPUs, seen meanwhile; none where no driver tells."""
+    seen: list[int] = []
+
+    async def look() -> None:
+        while told := await asyncio.to_thread(gpus.clocks):
+            seen.extend(told)
+            await asyncio.sleep(CLOCKS_S)
+
+    looking = asyncio.create_task(look())
+    try:
+        yield seen
+    finally:
+        looking.cancel()
+
+
+def _calls(calls: int) -> str:
+    return "1 call" if calls == 1 else f"{calls} calls"

@@ -1,24 +1,28 @@
-"""Calls at a time, played to the engines in real time."""
+"""Calls at a time, played to the engines in real time, on rtp's own media clock as in a PoP."""
 
 import asyncio
 import time
-from collections.abc import Coroutine
-from contextlib import aclosing, suppress
+from collections.abc import Coroutine, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 
 from voicepipe.bench.engines import figures
 from voicepipe.bench.engines.figures import Samples
-from voicepipe.bench.engines.load import PASSES_A_SECOND, PHRASES, LoadEvent, schedule
-from voicepipe.bench.engines.stages import AsrStage, LlmStage, TtsStage
+from voicepipe.bench.engines.load import CallTurn, turns
+from voicepipe.bench.engines.stages import AsrStage, HeardUtterance, LlmStage, TtsStage
+from voicepipe.engines.fair import owned_by
+from voicepipe.errors import EngineBusy
+from voicepipe.rtp.clock import PERIOD_S, MediaClock
+from voicepipe.turn.phrases import Phraser
 
 IDLE_S = 0.05
-"""When nothing is being done the next event comes after this time at the latest, so that a run with one call, too,
-holds turns enough for a percentile. Time in which engines work is never cut short."""
-POLL_S = 0.01
+"""Without idle gaps: when nobody speaks and nothing is being done, the next turn comes after this time."""
+POLL_S = 0.05
 GRACE_S = 3.0
 """After a run, for turns that have begun."""
-IN_FLIGHT = 16
-"""Readings at a time when ASR's capacity is measured."""
+SAMPLES_A_MS = 16
+BLOCK = round(1000 * PERIOD_S) * SAMPLES_A_MS
 
 
 @dataclass(frozen=True)
@@ -29,153 +33,261 @@ class PlayedEngines:
     llm: LlmStage | None = None
     tts: TtsStage | None = None
 
-
-async def play(engines: PlayedEngines, calls: int, seconds: float, seed: int) -> Samples:
-    """What `calls` calls at a time see for `seconds` seconds. Raises what an engine raises."""
-    player = _Player(engines)
-    began, skipped = time.monotonic(), 0.0
-    for event in schedule(calls, seed):
-        while (now := time.monotonic() - began) < seconds and (wait := event.at - skipped - now) > 0:
-            if player.idle and wait > IDLE_S:
-                skipped += wait - IDLE_S
-            await asyncio.sleep(min(wait, POLL_S))
-        if now >= seconds:
-            break
-        player.begin(event)
-        await asyncio.sleep(0)
-    return await player.end(min(GRACE_S, seconds))
+    @property
+    def together(self) -> bool:
+        return bool(self.asr and self.llm and self.tts)
 
 
-async def capacity(asr: AsrStage, seconds: float, seed: int) -> float:
-    """Calls whose readings `asr` can do: the readings of many calls, one upon the other, for `seconds` seconds. Raises
-    what it raises."""
-    done, events = 0, schedule(IN_FLIGHT, seed)
+@dataclass(frozen=True, slots=True)
+class PlayedLoad:
+    calls: int
+    seconds: float
+    seed: int
+    gaps: bool
+    """As in calls; else time in which nobody speaks and no engine works is cut to IDLE_S. Time in which one works never
+    is."""
+    sound: Any
+    """What callers say, again and again: int16 at 16 kHz."""
 
-    async def read(call: int) -> None:  # by a number of its own: readings of one call replace one another
-        nonlocal done
-        while True:
-            event = next(events)
-            heard = await asr.read(call, event.heard_s, final=event.final)
-            done += heard  # not across the await: others count meanwhile
 
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await asyncio.gather(*(read(call) for call in range(IN_FLIGHT)))
-    return done / seconds / PASSES_A_SECOND
+async def play(engines: PlayedEngines, load: PlayedLoad) -> Samples:
+    """What so many calls see. Raises what an engine raises."""
+    player, clock, began = _Player(engines), MediaClock(), time.monotonic()
+    lines = [_Line(player, clock, number, load, began) for number in range(load.calls)]
+    removes = [clock.add(line.tick) for line in lines]
+    ticking = asyncio.create_task(clock.run())
+    try:
+        while time.monotonic() - began < load.seconds and not player.failed:
+            await asyncio.sleep(POLL_S)
+            if not load.gaps:
+                _cut(lines, player)
+        for line in lines:
+            line.over = True
+        return await player.end(min(GRACE_S, load.seconds))
+    finally:
+        for remove in removes:
+            remove()
+        ticking.cancel()
+        for line in lines:
+            line.hang_up()
+
+
+def _cut(lines: "Sequence[_Line]", player: "_Player") -> None:
+    """The next turn comes soon, where nothing is going on."""
+    if player.idle and not any(line.speaks for line in lines):
+        idle_s = min(line.wait_s for line in lines)
+        for line in lines:
+            line.skip(max(0.0, idle_s - IDLE_S))
+
+
+class _Line:
+    """One call: the caller's sound comes by its ticks."""
+
+    def __init__(self, player: "_Player", clock: MediaClock, call: int, load: PlayedLoad, began: float) -> None:
+        self.over = False
+        self._clock = clock
+        self._player, self._call, self._sound = player, call, load.sound
+        self._turns, self._began = turns(call, load.seed), began
+        self._turn: CallTurn = next(self._turns)
+        self._heard: HeardUtterance | None = None
+        self._speaks = False
+        self._spoken = self._guess = 0
+        """Samples, of the turn that is being spoken; 0: there is no guess."""
+
+    @property
+    def speaks(self) -> bool:
+        return self._speaks
+
+    @property
+    def wait_s(self) -> float:
+        """Until the caller speaks."""
+        return self._began + self._turn.at - time.monotonic()
+
+    def skip(self, seconds: float) -> None:
+        self._began -= seconds
+
+    def hang_up(self) -> None:
+        if self._heard:
+            self._heard.cancel()
+
+    def tick(self, now: float) -> None:
+        """Of the media clock, which goes on whatever is raised here."""
+        if self.over:
+            return
+        try:
+            self._tick(now)
+        except Exception as error:
+            self.over, self._player.failed = True, error
+
+    def _tick(self, now: float) -> None:
+        due = now - self._clock.late_s
+        self._player.ticked(self._clock.late_s)
+        if not self._speaks:
+            if now < self._began + self._turn.at:
+                return
+            self._speaks, self._spoken = True, 0
+            self._guess = round(1000 * (self._turn.guess_s or 0.0)) * SAMPLES_A_MS
+            self._heard = self._player.listen(self._call, self)
+        if self._heard:
+            self._heard.feed(self._block())
+        before, self._spoken = self._spoken, self._spoken + BLOCK
+        if self._spoken >= 1000 * SAMPLES_A_MS * self._turn.spoken_s:
+            heard, self._heard, self._speaks = self._heard, None, False
+            self._turn = next(self._turns)
+            self._player.turn(self._call, heard, due)
+        elif before < self._guess <= self._spoken:
+            self._player.guess(self._call, self._heard, due)
+
+    def told(self, covered: int) -> None:
+        """Partial words cover so many samples."""
+        if self._heard:
+            self._player.partial(max(0, self._spoken - covered))
+
+    def _block(self) -> Any:
+        at = self._spoken % max(1, len(self._sound) - BLOCK)
+        return self._sound[at : at + BLOCK]
 
 
 class _Player:
-    """Turns and partials that are under way."""
+    """Turns that are under way."""
 
     def __init__(self, engines: PlayedEngines) -> None:
+        self.failed: BaseException | None = None
         self._samples = Samples()
         self._asr, self._llm, self._tts = engines.asr, engines.llm, engines.tts
-        self._together = bool(engines.asr and engines.llm and engines.tts)
+        self._together = engines.together
         self._tasks: set[asyncio.Task[None]] = set()
-        self._failed: BaseException | None = None
 
     @property
     def idle(self) -> bool:
         return not self._tasks
 
-    def begin(self, event: LoadEvent) -> None:
-        """Do what the event asks for. Raises what an engine has raised meanwhile."""
-        if self._failed:
-            raise self._failed
-        if event.final and not event.ends:
-            self._start(self._guess(event))
-        elif event.final:
-            self._samples.turns += 1
-            self._samples.unanswered += 1
-            self._start(self._turn(event))
-        elif self._asr:
-            self._start(self._partial(self._asr, event))
+    def listen(self, call: int, line: _Line) -> HeardUtterance | None:
+        with owned_by(str(call)):
+            return self._asr.listen(call, line.told) if self._asr else None
+
+    def ticked(self, late_s: float) -> None:
+        self._samples.note(figures.CLOCK, late_s)
+
+    def partial(self, behind: int) -> None:
+        self._samples.note(figures.ASR_BEHIND, behind / SAMPLES_A_MS / 1000)
+
+    def guess(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+        """The caller goes on: what is prepared up to the first phrase is thrown away."""
+        self._start(call, self._guess(call, heard, ended))
+
+    def turn(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+        """The caller's last sound was due at the monotonic second `ended`."""
+        self._samples.turns += 1
+        self._samples.unanswered += bool(self._llm or self._tts)
+        self._start(call, self._turn(call, heard, ended))
 
     async def end(self, grace_s: float) -> Samples:
         """Wait a while for what has begun. Raises what an engine has raised."""
         until = time.monotonic() + grace_s
-        while self._tasks and time.monotonic() < until:
-            await asyncio.wait(self._tasks, timeout=until - time.monotonic())
+        while self._tasks and not self.failed and time.monotonic() < until:
+            await asyncio.wait(self._tasks, timeout=until - time.monotonic(), return_when=asyncio.FIRST_COMPLETED)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._failed:
-            raise self._failed
+        if self.failed:
+            raise self.failed
         return self._samples
 
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
+    def _start(self, call: int, work: Coroutine[None, None, None]) -> None:
+        with owned_by(str(call)):
+            task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            self._failed = error
+        error = None if task.cancelled() else task.exception()
+        if error and not isinstance(error, EngineBusy):  # that is a turn without an answer, as in a call
+            self.failed = error
 
-    async def _partial(self, asr: AsrStage, event: LoadEvent) -> None:
-        began = time.monotonic()
-        self._samples.partials += 1
-        if await asr.read(event.call, event.heard_s, final=False):
-            self._samples.note(figures.ASR_PARTIAL, time.monotonic() - began)
-        else:
-            self._samples.dropped += 1
+    async def _final(self, heard: HeardUtterance | None, ended: float) -> None:
+        if heard:
+            await heard.settle()
+            self._samples.note(figures.ASR_FINAL, time.monotonic() - ended)
 
-    async def _final(self, event: LoadEvent) -> None:
-        began = time.monotonic()
-        if self._asr:
-            await self._asr.read(event.call, event.heard_s, final=True)
-            self._samples.note(figures.ASR_FINAL, time.monotonic() - began)
-
-    async def _guess(self, event: LoadEvent) -> None:
-        """The caller goes on: what is prepared up to the first phrase is thrown away."""
-        await self._final(event)
+    async def _guess(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+        await self._final(heard, ended)
+        text = PHRASES_ALONE[0]
         if self._llm:
-            async with aclosing(self._llm.reply(event.call)) as reply:
-                async for count in reply:
-                    if count >= PHRASES[0]:
+            text = ""
+            phraser = Phraser(self._llm.phrasing)
+            async with aclosing(self._llm.reply(call, guess=True)) as reply:
+                async for delta in reply:
+                    if text := "".join([*phraser.push(delta)][:1]):
                         break
-        if self._tts:
-            await self._tts.speak(event.call, first=True)
+            text = text or "".join(phraser.flush())
+        if self._tts and text.strip():
+            async with aclosing(self._tts.speak(call, text, first=True)) as sound:
+                async for _ in sound:
+                    pass
 
-    async def _turn(self, event: LoadEvent) -> None:
-        began = time.monotonic()
-        await self._final(event)
+    async def _turn(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+        try:
+            await self._final(heard, ended)
+        finally:
+            if heard:
+                heard.cancel()
         if self._llm:
-            await self._reply(self._llm, event.call, began)
+            await self._reply(self._llm, call, ended)
         elif self._tts:
-            for number in range(len(PHRASES)):
-                await self._speak(self._tts, event.call, number == 0, began)
-        else:
-            self._samples.unanswered -= 1
+            for number, text in enumerate(PHRASES_ALONE):
+                await self._speak(self._tts, call, text, number == 0, ended)
 
-    async def _reply(self, llm: LlmStage, call: int, began: float) -> None:
+    async def _reply(self, llm: LlmStage, call: int, ended: float) -> None:
         asked = time.monotonic()
-        first, tokens, spoken = asked, 0, 0
-        async with aclosing(llm.reply(call)) as reply:
-            async for count in reply:
-                now = time.monotonic()
-                if not tokens:
-                    first = now
-                    self._samples.note(figures.LLM_FIRST, now - asked)
-                tokens = count
-                while spoken < len(PHRASES) and tokens >= PHRASES[spoken]:
-                    if spoken == 0:
-                        self._samples.note(figures.LLM_PHRASE, now - asked)
-                    if self._tts:
-                        self._start(self._speak(self._tts, call, spoken == 0, began))
-                    elif spoken == 0:
-                        self._samples.unanswered -= 1
-                    spoken += 1
-        self._samples.note(figures.LLM_TOKEN, (time.monotonic() - first) / max(1, tokens - 1))
+        first, pieces, spoken = asked, 0, 0
+        phraser = Phraser(llm.phrasing)
 
-    async def _speak(self, tts: TtsStage, call: int, first: bool, began: float) -> None:
-        asked = time.monotonic()
-        await tts.speak(call, first=first)
-        now = time.monotonic()
-        self._samples.note(figures.TTS_FIRST if first else figures.TTS_LATER, now - asked)
+        def whole(phrase: str) -> None:
+            nonlocal spoken
+            if not phrase.strip():
+                return
+            if not spoken:
+                self._samples.note(figures.LLM_PHRASE, time.monotonic() - asked)
+            if self._tts:
+                self._start(call, self._speak(self._tts, call, phrase, not spoken, ended))
+            elif not spoken:
+                self._samples.unanswered -= 1
+            spoken += 1
+
+        async with aclosing(llm.reply(call, guess=False)) as reply:
+            async for delta in reply:
+                if not pieces:
+                    first = time.monotonic()
+                    self._samples.note(figures.LLM_FIRST, first - asked)
+                pieces += 1
+                for phrase in phraser.push(delta):
+                    whole(phrase)
+        last = time.monotonic()
+        for phrase in phraser.flush():
+            whole(phrase)
+        if pieces > 1:
+            self._samples.note(figures.LLM_PIECE, (last - first) / (pieces - 1))
+
+    async def _speak(self, tts: TtsStage, call: int, text: str, first: bool, ended: float) -> None:
+        asked, heard = time.monotonic(), False
+        async with aclosing(tts.speak(call, text, first=first)) as sound:
+            async for _ in sound:
+                if first and not heard:
+                    heard = True
+                    self._first(asked, ended)
         if not first:
-            return
+            self._samples.note(figures.TTS_LATER, time.monotonic() - asked)
+
+    def _first(self, asked: float, ended: float) -> None:
+        """A reply's first sound is there."""
+        now = time.monotonic()
+        self._samples.note(figures.TTS_FIRST, now - asked)
         self._samples.unanswered -= 1
         if self._together:
-            self._samples.turn(now - began)
+            self._samples.turn(now - ended)
+
+
+PHRASES_ALONE = ("We are open from noon.", "Would you like to book a table for tonight, or for another day this week?")
+"""Spoken where the voice is measured by itself: a first phrase and a later one."""

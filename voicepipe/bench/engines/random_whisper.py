@@ -16,6 +16,7 @@ from faster_whisper.tokenizer import _LANGUAGE_CODES
 from numpy.typing import NDArray
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+SAYS = "we would like to book a table for two at seven tonight"
 LANGUAGES = tuple(code for code in _LANGUAGE_CODES if code != "yue")
 TASKS = ("translate", "transcribe", "startoflm", "startofprev", "nospeech", "notimestamps")
 TIMESTAMPS = 1501

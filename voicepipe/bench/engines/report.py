@@ -1,20 +1,22 @@
 """What was found, as a table for a terminal, for a page in Markdown, and as JSON. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.table import Table
 
-from voicepipe.bench.engines.figures import STAGES, TURN, FiguresResult, Samples
-from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
+from voicepipe.bench.engines.figures import CLOCK, LATENCY, STAGES, TURN, FiguresResult, Samples, calls_in_time
+from voicepipe.bench.engines.load import CACHED_TOKENS
 
+STANDIN = "stand-in"
 NOTE = (
-    "p50/p95 in ms. Alone: under the same load, with the device to itself. LLM's prompts: "
-    f"{TRAFFIC.new_tokens} new tokens behind {CACHED_TOKENS} in the prefix cache, as `voicepipe plan` reckons; its "
-    f"first phrase: {TRAFFIC.phrase_tokens} tokens. "
-    "Turn compute: ASR's final, then LLM's and TTS's first phrase. Turn latency: what the caller waits, the longer of "
-    "160 ms and 80 ms + compute."
+    "p50/p95/p99 in ms, of all rounds; the media clock's has its largest, too. Alone: each stage by itself under the "
+    f"same load. Prompts: about {CACHED_TOKENS} tokens that the prefix cache holds, and a new question; "
+    "rendering them is in LLM's first token, but of a stand-in. Turn compute: from the "
+    "caller's last sound to the first phrase's first sound, less the wait for the turn's end. Turn latency: what the "
+    "caller waits, the longer of 160 ms and 80 ms + compute. No gaps: time in which nobody speaks and no engine works "
+    "is cut to 50 ms, so that a GPU's clock stays up."
 )
 
 
@@ -27,39 +29,52 @@ class BenchReport:
     engines: dict[str, str]
     """What is measured as "llm", "asr", "tts"; stand-ins are named so."""
     weights: dict[str, int]
-    """Of each."""
+    """Of each; 0: not told."""
     seconds: float
-    """That the engines were measured together, for each number of calls."""
+    """That the engines were measured together, for each column."""
     results: Sequence[FiguresResult]
+    processes: list[str] = field(default_factory=list)
+    """Beside the one with the media clock."""
+    budget_ms: float = 300.0
+
+    @property
+    def calls_in_time(self) -> int:
+        """See `figures.calls_in_time`."""
+        return calls_in_time(self.results, self.budget_ms)
 
     def json(self) -> dict[str, Any]:
         """All figures, in ms."""
         about = {name: value for name, value in asdict(self).items() if name != "results"}
-        return about | {"results": [result.json() for result in self.results]}
+        return about | {"calls_in_time": self.calls_in_time, "results": [result.json() for result in self.results]}
 
     def header(self) -> list[str]:
         """Of `rows`."""
-        calls = [f"{result.calls} {'call' if result.calls == 1 else 'calls'}" for result in self.results]
-        return ["", *(cell for each in calls for cell in ("alone", each))]
+        columns, seen = [""], set()
+        for result in self.results:
+            calls = f"{result.calls} {'call' if result.calls == 1 else 'calls'}"
+            if result.calls not in seen:
+                columns.append(f"{calls}, alone")
+            seen.add(result.calls)
+            columns.append(calls if result.gaps else f"{calls}, no gaps")
+        return columns
 
     def rows(self) -> list[list[str]]:
         """A row for each figure, with its name."""
-        rows = [
-            [name, *(_times(which, name) for result in self.results for which in (result.alone, result.together))]
-            for name in (*STAGES, *TURN)
-        ]
-        turns, unanswered, left_out = ["turns"], ["turns not answered"], ["partials left out"]
-        heard = ["calls that ASR could hear"]
-        for result in self.results:
-            turns += ["", str(result.together.turns)]
-            unanswered += ["", str(result.together.unanswered)]
-            left_out += ["", _share(result.together)]
-            heard += [_calls(result.capacity), _calls(result.capacity_beside)]
-        return [*rows, turns, unanswered, left_out, heard]
+        rows = [[self._named(stage, name), *self._cells(name)] for stage, names in STAGES.items() for name in names]
+        rows += [[self._named("", name), *self._cells(name)] for name in TURN]
+        rows.append([self._named("", f"{LATENCY}, p95 of the rounds"), *self._spreads()])
+        rows.append([f"p95 within {self.budget_ms:g} ms", *self._each(self._in_time)])
+        rows.append(["turns", *self._each(lambda result: str(result.together.turns))])
+        rows.append(["turns not answered", *self._each(lambda result: str(result.together.unanswered))])
+        rows.append([f"{CLOCK}, p50/p95/p99/max", *self._cells(CLOCK)])
+        if any(result.mhz for result in self.results):
+            rows.append(["GPU's clock, MHz", *self._each(lambda result: "-".join(map(str, result.mhz or ())))])
+        return rows
 
     def table(self) -> Table:
         """For a terminal."""
-        table = Table(title=f"engines on {self.device}", caption="\n".join([NOTE, *self._about()]))
+        table = Table(title=f"engines on {self.device}", caption="\n".join([self.headline, NOTE, *self._about()]))
+        table.caption_justify = "left"
         first, *others = self.header()
         table.add_column(first, no_wrap=True)
         for column in others:
@@ -73,29 +88,69 @@ class BenchReport:
         first, *others = self.header()
         lines = [[first, *others], ["---", *("---:" for _ in others)], *self.rows()]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return f"{self.device}. {'. '.join(self._about())}.\n\n{table}\n\n{NOTE}"
+        return f"{self.device}. {'. '.join(self._about())}.\n\n{table}\n\n{self.headline} {NOTE}"
+
+    @property
+    def headline(self) -> str:
+        if not any(result.together.turns for result in self.results):
+            return "No turn ended: measure for longer (--seconds)."
+        tried = ", ".join(str(calls) for calls in sorted({result.calls for result in self.results}))
+        by = f", {STANDIN}s among the engines" if self._standins else ""
+        within = f"Calls of which 95 in 100 turns take at most {self.budget_ms:g} ms"
+        return f"{within}: {self.calls_in_time} (tried: {tried}{by})."
+
+    @property
+    def _standins(self) -> set[str]:
+        return {stage for stage, name in self.engines.items() if name.startswith(STANDIN)}
+
+    def _named(self, stage: str, name: str) -> str:
+        """With what it is that was measured, where that is no real engine."""
+        if stage in self._standins:
+            return f"{name} ({STANDIN})"
+        return f"{name} (with {STANDIN}s)" if not stage and self._standins else name
+
+    def _cells(self, name: str) -> list[str]:
+        cells, seen = [], set()
+        for result in self.results:
+            if result.calls not in seen:
+                cells.append(_times(result.alone, name))
+            seen.add(result.calls)
+            cells.append(_times(result.together, name))
+        return cells
+
+    def _each(self, told: Callable[[FiguresResult], str]) -> list[str]:
+        """A cell for each column; none of those alone has one."""
+        cells, seen = [], set()
+        for result in self.results:
+            cells += ["", told(result)] if result.calls not in seen else [told(result)]
+            seen.add(result.calls)
+        return cells
+
+    def _spreads(self) -> list[str]:
+        return self._each(lambda result: "-".join(map(_ms, result.spread(LATENCY) or ())))
+
+    def _in_time(self, result: FiguresResult) -> str:
+        return {True: "yes", False: "no", None: ""}[result.in_time(self.budget_ms)]
 
     def _about(self) -> list[str]:
-        engines = [f"{stage.upper()}: {self.engines[stage]}, {_weights(self.weights[stage])}" for stage in self.engines]
-        return [*engines, ", ".join(f"{name} {version}" for name, version in self.versions.items())]
+        engines = [f"{stage.upper()}: {name}{_weights(self.weights[stage])}" for stage, name in self.engines.items()]
+        beside = f"processes beside this one: {', '.join(self.processes) or 'none'}"
+        return [*engines, beside, ", ".join(f"{name} {version}" for name, version in self.versions.items())]
 
 
 def _times(samples: Samples, name: str) -> str:
     figure = samples.figure(name)
-    return f"{_ms(figure.p50)}/{_ms(figure.p95)}" if figure else ""
+    if figure is None:
+        return ""
+    times = [figure.p50, figure.p95, figure.p99, *([figure.most] if name == CLOCK else [])]
+    return "/".join(_ms(time) for time in times)
 
 
 def _ms(time: float) -> str:
     return f"{time:.1f}" if time < 10 else f"{time:.0f}"
 
 
-def _share(samples: Samples) -> str:
-    return f"{100 * samples.dropped / samples.partials:.0f} %" if samples.partials else ""
-
-
-def _calls(capacity: float | None) -> str:
-    return "" if capacity is None else f"{capacity:.0f}" if capacity >= 10 else f"{capacity:.1f}"
-
-
 def _weights(count: int) -> str:
-    return f"{count / 1e9:.2f} B weights" if count >= 1e9 else f"{count / 1e6:.1f} M weights"
+    if not count:
+        return ""
+    return f", {count / 1e9:.2f} B weights" if count >= 1e9 else f", {count / 1e6:.1f} M weights"

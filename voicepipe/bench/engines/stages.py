@@ -1,27 +1,47 @@
-"""The three engines as the load sees them. Protocols; `close` ends the threads and frees the memory."""
+"""The three engines as the load sees them. Protocols: the engines of a configuration are behind them (`configured.py`),
+and stand-ins in torch. Nothing here needs more than Python, so that stand-ins run where only torch is."""
 
-from collections.abc import AsyncGenerator
-from typing import Protocol
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, Protocol
+
+from voicepipe.turn.phrases import PhraseConfig
 
 
 class Stage(Protocol):
     name: str
-    """What it is, with its version: a stand-in says that it is one."""
+    """What it is, with its version and where it runs: a stand-in says that it is one."""
     weights: int
+    """0: not told."""
 
     def close(self) -> None: ...
 
 
+class HeardUtterance(Protocol):
+    """What one caller says until the end of a turn."""
+
+    def feed(self, pcm: Any) -> None:
+        """Sound as it comes: int16[320] at 16 kHz, 20 ms."""
+
+    async def settle(self) -> None:
+        """Until the words of all that was fed are there. The utterance may go on."""
+
+    def cancel(self) -> None:
+        """It is over."""
+
+
 class AsrStage(Stage, Protocol):
-    async def read(self, call: int, heard_s: float, *, final: bool) -> bool:
-        """The words of the last `heard_s` seconds. False: a newer reading of this call took its place."""
+    def listen(self, call: int, told: Callable[[int], None]) -> HeardUtterance:
+        """`told`: partial words are there, which cover so many samples."""
 
 
 class LlmStage(Stage, Protocol):
-    def reply(self, call: int) -> AsyncGenerator[int, None]:
-        """How many tokens of the reply there are, each time that there are more. Closing it aborts the reply."""
+    phrasing: PhraseConfig
+    """How its words are cut into phrases: random ones have no commas."""
+
+    def reply(self, call: int, *, guess: bool) -> AsyncGenerator[str, None]:
+        """The text of one reply, as it is made. Closing it aborts the reply. `guess`: the turn may not be over."""
 
 
 class TtsStage(Stage, Protocol):
-    async def speak(self, call: int, *, first: bool) -> None:
-        """A first phrase or a later one, as speech in the host's memory."""
+    def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
+        """A phrase; each time that more of its sound is in the host's memory."""

@@ -37,8 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not (cases := chosen(options.only, options.calls, bool(options.voice))):
         known = "; ".join(case.name for case in chosen("", (), bool(options.voice)))
         cli.error(f"--only {options.only!r} names none of: {known}")
-    from voicepipe.bench.engines.standins.streaming.run import Run  # the child imports this file, and needs it not
+    from voicepipe.bench.engines.standins.device import Device  # not above: a child imports this file, and needs none
+    from voicepipe.bench.engines.standins.streaming.run import Run
 
+    if not options.tiny and not Device("auto").cuda:
+        cli.error("torch sees no GPU here, and these models are none for a CPU: --tiny tries it, and measures nothing")
     return Run(
         options.out, BEGAN, options.budget_s, options.tiny, cases, options.llm_share, options.voice == "beside"
     ).run()

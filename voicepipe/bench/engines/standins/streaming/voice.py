@@ -12,7 +12,6 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Protocol
 
-from voicepipe.bench.engines.stages import TtsStage
 from voicepipe.prediction import latency_ms
 
 TAIL_S = 0.6
@@ -23,6 +22,13 @@ HOW = (
     "end of speech to first sound: of each turn by itself, 80 ms of endpointing + settle + the language model's first "
     "phrase + the voice, with the ways between the processes; 160 ms at least"
 )
+
+
+class SpokenTo(Protocol):
+    """The voice."""
+
+    async def speak(self, call: int, *, first: bool) -> None:
+        """A first phrase or a later one, as speech in the host's memory."""
 
 
 class AskedLanguage(Protocol):
@@ -63,7 +69,7 @@ class VoiceFigures:
 class SpokenReplies:
     """Of one window. But for what `turn` returns, all of it is the event loop's."""
 
-    tts: TtsStage
+    tts: SpokenTo
     language: AskedLanguage
     error: str = ""
     """The last one."""
@@ -119,7 +125,7 @@ class SpokenReplies:
             self._turns[number].phrase, self._turns[number].sound = whole, now
 
 
-async def alone(tts: TtsStage) -> dict[bool, list[float]]:
+async def alone(tts: SpokenTo) -> dict[bool, list[float]]:
     """ms of first phrases (True) and later ones, one after the other."""
     took: dict[bool, list[float]] = {}
     for first in (True, False):
