@@ -55,8 +55,9 @@ class FakeModel:
         pass
 
 
-def opened(model: FakeModel, streams: int = 8) -> tuple[Steps, Callable[..., NemotronStream]]:
-    steps = Steps(model, model, streams, 10.0, asyncio.get_running_loop().time)  # type: ignore[arg-type]
+def opened(model: FakeModel, streams: int = 8, gather_s: float = 0.0) -> tuple[Steps, Callable[..., NemotronStream]]:
+    clock = asyncio.get_running_loop().time
+    steps = Steps(model, model, streams, 10.0, clock, gather_s)  # type: ignore[arg-type]
 
     def stream(call: str = "", told: Callable[[Hypothesis], None] = lambda partial: None) -> NemotronStream:
         with owned_by(call):
@@ -194,3 +195,35 @@ async def test_the_end_is_told_to_all_who_wait() -> None:
     for each in (has, waits, late):
         each.cancel()
     assert steps.slots.lent == 0
+
+
+async def test_while_nobody_waits_a_step_gathers_calls() -> None:
+    """One that began at once for each chunk would keep the device busy with steps for one call."""
+    model, clock = FakeModel(), asyncio.get_running_loop().time
+    _, stream = opened(model, gather_s=0.2)
+    streams = [stream(f"call {number}") for number in range(3)]
+    for each in streams:
+        each.feed(silence(1))
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.5)
+    assert [len(step) for step in model.steps] == [1, 2], "the first found nobody before it"
+    streams[0].feed(silence(1))
+    streams[1].feed(silence(1))
+    began = clock()
+    await streams[1].settle()
+    assert clock() - began < 0.2, "who waits for words does not wait for others"
+    for each in streams:
+        each.cancel()
+
+
+async def test_nothing_rings_for_calls_that_are_over() -> None:
+    model = FakeModel()
+    steps, stream = opened(model, gather_s=0.2)
+    first, second = stream("a"), stream("b")
+    first.feed(silence(1))
+    second.feed(silence(1))
+    await asyncio.sleep(0.06)
+    second.cancel()
+    steps.close()
+    await asyncio.sleep(1)
+    assert len(model.steps) == 1

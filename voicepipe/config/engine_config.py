@@ -72,6 +72,8 @@ class NemotronConfig(Section, frozen=True):
     better and later, and cost less. 320 is for the model with 40 languages alone."""
     streams: Annotated[int, Meta(ge=1, le=1024)] = 64
     """Utterances that are heard at a time, 7 MB of a GPU each; more wait."""
+    gather_ms: Annotated[int, Meta(ge=0, le=1000)] = 40
+    """Steps begin so far apart unless words are waited for: each hears more calls, and the GPU is free in between."""
     detect_language: bool = False
     """Of each utterance, by the model with 40 languages; otherwise it is the agent's."""
     stall_s: Stall = 10

@@ -33,7 +33,8 @@ class NemotronRecogniser:
 
     def __init__(self, worker: Worker, model: "LoadedNemotron", config: NemotronConfig) -> None:
         self.model = model
-        self.steps = Steps(worker, model, config.streams, config.stall_s, time.monotonic)
+        gather_s = config.gather_ms / 1000
+        self.steps = Steps(worker, model, config.streams, config.stall_s, time.monotonic, gather_s)
         self._worker = worker
 
     @property

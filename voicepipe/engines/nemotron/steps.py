@@ -2,13 +2,15 @@
 
 Words that a call waits for (`settle`, `finish`) go before partial ones, and calls take turns (`fair.py`): an utterance
 gives one chunk to a step, however many it has waiting. So a call whose sound comes faster than real time takes a row of
-each step and no more. A step cannot be stopped; it takes about as long for many as for one.
+each step and no more. A step cannot be stopped; it takes about as long for many as for one. So while nobody waits, steps
+begin `gather_s` apart and hear more calls each: else many calls would keep the device busy with steps for one or two.
 
 When a step fails nobody knows what it has written: the words of those who took part in it are lost, and they are told.
 """
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -47,6 +49,10 @@ class Schedule(Generic[Who]):
     def withdraw(self, who: Who) -> None:
         if self._asking.pop(who, None) is not None:
             self._queue.remove(who)
+
+    def __bool__(self) -> bool:
+        """Somebody asks."""
+        return bool(self._asking)
 
     def next(self) -> Who | None:
         """Who takes part next; None: nobody asks."""
@@ -104,11 +110,15 @@ class Steps:
     """Runs `model` on the worker's thread, one step at a time; one that takes `stall_s` hangs."""
 
     def __init__(
-        self, worker: Worker, model: Model, streams: int, stall_s: float, clock: Callable[[], float]
+        self, worker: Worker, model: Model, streams: int, stall_s: float, clock: Callable[[], float],
+        gather_s: float = 0.0,
     ) -> None:  # fmt: skip
         self.failures = Tried(lambda: worker.ask(model.try_out, within_s=stall_s))
         self.slots: Slots[Asking] = Slots(streams)
         self._worker, self._model, self._stall_s, self._clock = worker, model, stall_s, clock
+        self._gather_s, self._began = gather_s, -math.inf
+        """When the last step did."""
+        self._alarm: asyncio.TimerHandle | None = None
         self._schedule: Schedule[Asking] = Schedule()
         self._running: list[tuple[Asking, Given]] = []
         self._closed = False
@@ -154,6 +164,8 @@ class Steps:
     def close(self) -> None:
         """Whoever asks is told that it has ended, and so are those in a step that runs."""
         self._closed = True
+        if self._alarm:
+            self._alarm.cancel()
         running, self._running = self._running, []
         for who, given in running:
             who.failed(given, EngineDead(ENDED))
@@ -171,11 +183,24 @@ class Steps:
         if self._closed:
             while (who := self._schedule.next()) is not None:
                 who.failed(None, EngineDead(ENDED))
-        elif not self._running and (batch := self._chosen()):
-            self._running = batch
+        elif not self._running and self._due() and (batch := self._chosen()):
+            self._running, self._began = batch, self._clock()
             rows = [given.row for _, given in batch]
             hearing = self._worker.ask(partial(self._model.hear, rows), within_s=self._stall_s)
             hearing.add_done_callback(partial(self._done, batch))
+
+    def _due(self) -> bool:
+        """Somebody waits for words, or the last step began long enough ago. Otherwise this is seen to when it has."""
+        early_s = self._began + self._gather_s - self._clock()
+        if self._since or early_s <= 0:
+            return True
+        if self._schedule and self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(early_s, self._rung)
+        return False
+
+    def _rung(self) -> None:
+        self._alarm = None
+        self._next()
 
     def _chosen(self) -> list[tuple[Asking, Given]]:
         """The next step's. What is a copy too many comes in the one after it."""
