@@ -120,7 +120,7 @@ class Nemotron:
     chunk_ms: int = 160
     name: str = "nemotron"
     gather_ms: float = 40
-    """Steps begin no sooner than this after each other, as `nemotron.gather_ms` has it; 0: as soon as a chunk is due."""
+    """Steps begin no sooner than this after each other, as the engine's do; 0: as soon as a chunk is due."""
     streams: bool = True
 
     def memory(self, calls: int) -> int:
