@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.fair import owned_by
 from voicepipe.engines.nemotron.chunks import Chunks
@@ -278,6 +279,21 @@ async def test_while_nobody_waits_a_step_gathers_calls() -> None:
     assert clock() - began < 0.2, "who waits for words does not wait for others"
     for each in streams:
         each.cancel()
+
+
+async def test_a_call_that_is_behind_catches_up_while_steps_gather() -> None:
+    """The longest `gather_ms` that the shortest chunk allows."""
+    with pytest.raises(ValueError, match="gather_ms"):
+        NemotronConfig(chunk_ms=160, gather_ms=81)
+    config, told = NemotronConfig(chunk_ms=160, gather_ms=80), list[Hypothesis]()
+    _, stream = opened(FakeModel(), gather_s=config.gather_ms / 1000)
+    one = stream("a", told.append)
+    one.feed(silence(20))
+    for _ in range(30):
+        one.feed(silence(1))
+        await asyncio.sleep(0.16)
+    assert told[-1].until >= (50 - 2) * CHUNK
+    one.cancel()
 
 
 async def test_nothing_rings_for_calls_that_are_over() -> None:
