@@ -215,10 +215,10 @@ class NemotronStream:
         chunks, slot = self._chunks, self._slot.result()
         if chunks.ready:
             sound = chunks.take()
-            return Given(Row(slot, self._begins, [sound], self._prompt), chunks.heard, chunks.fed)
+            return Given(Row(slot, self._begins, [sound], self._prompt), chunks.heard)
         if not self._waited_for:
             return None
-        return Given(Row(slot, self._begins, chunks.rest(), self._prompt, copies=True), chunks.fed, chunks.fed)
+        return Given(Row(slot, self._begins, chunks.rest(), self._prompt, copies=True), chunks.fed)
 
     def made(self, given: Given, tokens: list[int]) -> None:
         """It has been heard."""
