@@ -84,8 +84,6 @@ class Given:
     row: Row
     upto: int
     """Samples of it that are heard then."""
-    fed: int
-    """Samples that had come."""
 
 
 class Asking(Protocol):
