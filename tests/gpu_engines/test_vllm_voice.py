@@ -159,6 +159,12 @@ async def test_a_start_that_fails_says_why(config: NeuttsConfig, changes: dict[s
         await NeuTts(msgspec.structs.replace(config, **changes)).start()
 
 
+async def test_a_language_that_espeak_does_not_know_is_told_with_its_key(config: NeuttsConfig) -> None:
+    anna = msgspec.structs.replace(config.voices["anna"], language="pt-brasil")
+    with pytest.raises(EngineError, match="neutts.voices.anna.language: .* such as pt-br"):
+        await NeuTts(msgspec.structs.replace(config, voices={"anna": anna})).start()
+
+
 async def test_a_voice_whose_process_is_killed_comes_back(engine: NeuTts) -> None:
     speaking = engine.speak(" ".join([TEXT] * 4))
     await anext(speaking)
