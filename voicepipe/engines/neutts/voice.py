@@ -104,8 +104,8 @@ class NeuttsVoice(VllmProcess):
 
     async def close(self) -> None:
         self._parts = None
-        for worker in (self._reading, self._decoding.worker):
-            worker.close(EngineDead(ENDED))
+        self._reading.close(EngineDead(ENDED))
+        self._decoding.close(ENDED)
         await super().close()
 
     async def speak(self, text: str, voice: str, speed: float, *, first: bool) -> AsyncGenerator[Speech, None]:
