@@ -96,6 +96,7 @@ async def test_words_of_a_voice_that_streams_come_with_the_piece_in_which_they_e
     """All of them used to be told with its first piece, of which a caller who interrupts has heard everything."""
     phrases = [phrase async for phrase in Speaker(Streams(), 24_000).say("Yes it costs $18.50", voice="", speed=1)]
     assert [phrase.text for phrase in phrases] == ["Yes it costs $18.50", "", ""]
+    assert [phrase.more for phrase in phrases] == [True, True, False]
     assert [phrase.words for phrase in phrases] == [(), (("Yes", 100), ("it", 200), ("costs", 300)), (("$18.50", 300),)]
 
 

@@ -31,6 +31,8 @@ class Phrase:
     """The written words and the sample of this piece at which each has been heard."""
     stand_in: bool = False
     """Said while the answer is waited for, or in its place; it is not the answer."""
+    more: bool = False
+    """The next piece goes on with its sound."""
     answer: int = 0
     """The number of the model's answer that it is of: the model answers again after each of its calls of tools."""
 
@@ -60,14 +62,14 @@ class Speaker:
         writing = _Writing(parts)
         if made := self._made(spoken, voice, speed):
             for speech in made:
-                yield Phrase(text, speech.pcm, writing.take(speech))
+                yield Phrase(text, speech.pcm, writing.take(speech), more=speech.more)
                 text = ""
             return
         convert = Conversion(self.tts.rate, self.out_rate)
         async for speech in self.tts.speak(spoken, voice=voice, speed=speed, first=first):
             if self.tts.rate != self.out_rate:
                 speech = await _converter.submit(convert, speech)
-            yield Phrase(text, speech.pcm, writing.take(speech))
+            yield Phrase(text, speech.pcm, writing.take(speech), more=speech.more)
             text = ""
 
     async def whole(self, text: str, *, voice: str, speed: float) -> Phrase | None:
