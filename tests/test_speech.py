@@ -113,6 +113,27 @@ async def test_what_streams_is_converted_as_one_sound() -> None:
     assert np.array_equal(np.concatenate([phrase.pcm for phrase in phrases]), whole)
 
 
+async def test_who_stops_listening_closes_the_voice_at_once() -> None:
+    """What an engine makes for nobody others wait for."""
+    closed = False
+
+    class Closes(Streams):
+        async def speak(
+            self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+        ) -> AsyncGenerator[Speech, None]:
+            nonlocal closed
+            try:
+                async for speech in super().speak(text):
+                    yield speech
+            finally:
+                closed = True
+
+    phrases = Speaker(Closes(), RATE).say("Yes it costs $18.50", voice="", speed=1)
+    await anext(phrases)
+    await phrases.aclose()
+    assert closed
+
+
 class InParts(Voice):
     """Three sounds for any text, at 22.05 kHz."""
 
