@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from tests.scenario import Says, Scenario, load, play
 from voicepipe.call.playout import Playout
+from voicepipe.call.said import Said
 from voicepipe.call.speech import Phrase, Speaker
 from voicepipe.engines.base import Speech, Word
 from voicepipe.engines.scripted import ScriptedTts
@@ -87,3 +90,19 @@ async def test_an_answer_that_comes_while_an_acknowledgement_is_made_does_not_fa
     agent = {"acknowledgement": "One moment please while I have a look at that."}
     await play(msgspec.structs.replace(scenario, delays=late, agent=agent))
     assert not any(stand_ins[stand_ins.index(False) :])
+
+
+def test_a_piece_that_ends_with_a_point_ends_no_sentence_if_the_next_one_goes_on() -> None:
+    """Who interrupted after "at seven p.m." counted as told of a tool's result."""
+    ends: list[int] = []
+    telling = SimpleNamespace(says=lambda answer, heard: ends.extend(heard))
+    draft: Any = SimpleNamespace(telling=telling, studio=None, order=None, record=None, gave_up=False)
+    said, sound = Said(draft, "resp_1"), np.zeros(100, np.int16)
+    said.speaks(Phrase("", sound, (("seven", 40), ("p.m.", 90)), more=True), 0)
+    said.speaks(Phrase("", sound, (("on", 50),), more=True), 100)
+    assert not ends
+    said.speaks(Phrase("", sound, (("Friday.", 80),)), 200)
+    assert ends == [280]
+    said.speaks(Phrase("", sound, (("Good.", 30),), more=True), 300)
+    said.speaks(Phrase("", sound, (("Bye.", 30),)), 400)
+    assert ends == [280, 330, 430]
