@@ -1,12 +1,14 @@
 """A client commits the caller's sound and asks for a reply before its words are recognised: in virtual time."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from tests.scenario import Delays, Recording, Says, Scenario, play
+from tests.scenario import Delays, Recording, Says, Scenario, TellingAsr, play
 from voicepipe.call.control import Control
 from voicepipe.call_api import ReplyRequest
+from voicepipe.engines.scripted import ScriptedAsrStream
 from voicepipe.errors import ItemUnknown, ReplyActive
 from voicepipe.turn.events import ReplyDone, ReplyStarted
 
@@ -23,6 +25,25 @@ def replies(recording: Recording) -> list[str]:
         isinstance(event, ReplyDone) for _, event in recording.events
     )
     return [event.status for _, event in recording.events if isinstance(event, ReplyDone)]
+
+
+async def test_a_call_that_ends_as_its_sound_is_committed_leaves_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever would have asked for the words never runs: the recogniser would keep a decoder, or a slot, for ever."""
+    streams: list[ScriptedAsrStream] = []
+    make = TellingAsr.stream
+
+    def stream(*args: Any, **options: Any) -> ScriptedAsrStream:
+        streams.append(make(*args, **options))
+        return streams[-1]
+
+    async def commits_and_ends(control: Control) -> None:
+        await asyncio.sleep(0.8)
+        control.commit_input()
+        control._call.jobs.cancel()
+
+    monkeypatch.setattr(TellingAsr, "stream", stream)
+    await play(PUSHED, asks=commits_and_ends)
+    assert [stream._over for stream in streams] == [True]
 
 
 async def test_one_reply_is_asked_for_at_a_time() -> None:

@@ -40,6 +40,8 @@ def test_what_is_configured_is_what_is_planned(capsys: pytest.CaptureFixture[str
     in_name = "AWQ" in vllm["model"] and "awq4"
     assert chosen["dtype"] == (in_name or vllm["args"].get("quantization", "bf16"))
     assert f"An {facts['gpu']['name'].replace('-', ' ')} answers {chosen['calls_in_time']} calls in time" in text
+    page = (ROOT / "pops" / "gpu.md").read_text()
+    assert re.search(rf"^\| \[{name}\].* \| {chosen['calls_in_time']} \|$", page, re.MULTILINE)
     asr, tts = shipped["engines"]["asr"], shipped["engines"]["tts"]
     assert (asr == "whisper") == ("--asr large-v3-turbo" in command[1]) and tts == "kokoro"
 
@@ -51,7 +53,7 @@ def test_the_lines_that_plan_prints_stand_in_the_file(capsys: pytest.CaptureFixt
     assert command
     cli.main(["plan", *command[1].split()])
     out = capsys.readouterr().out
-    printed = tomllib.loads(out[out.index("[pop]") : out.index("Milliseconds, predicted")])
+    printed = tomllib.loads(out[out.index("[engines]") : out.index("All of it is predicted")])
     shipped = tomllib.loads(text)
     assert shipped["vllm"]["args"] == printed["vllm"]["args"]
     for key in ("model", "max_model_len"):
@@ -79,7 +81,7 @@ def test_it_fits_on_the_gpus_that_it_names(
 
 def test_what_else_the_headers_say(capsys: pytest.CaptureFixture[str]) -> None:
     header = " ".join((ROOT / "configs" / "gpu.toml").read_text().replace("\n#", "\n").split())
-    base = "--model qwen3-8b --calls 12 --gpus"
+    base = "--model qwen3-8b --calls 13 --gpus"
     h100 = by_dtype(planned(capsys, f"{base} H100"))
     with_mps, streamed = (by_dtype(planned(capsys, f"{base} H100 --mps", *more)) for more in ((), ("--tts", "neutts")))
     a100 = by_dtype(planned(capsys, f"{base} A100"))

@@ -261,6 +261,8 @@ MACHINES = [
               "sip: first_port and last_port go together, the lower one first"),
     in_config("a server without its scheme", '[openai]\nbase_url = "localhost:8000/v1"\n',
               "openai.base_url: 'localhost:8000/v1' is no address; give one such as http://127.0.0.1:8000/v1"),
+    in_config("steps further apart than chunks", "[nemotron]\nchunk_ms = 80\ngather_ms = 100\n",
+              "nemotron.gather_ms: cannot be 100, more than half of chunk_ms, 80"),
     in_config("an engine that there is not", '[engines]\nllm = "ollama"\n',
               'engines.llm: cannot be "ollama"; allowed: "auto"'),
     in_config("a GPU by another name", '[whisper]\ndevice = "gpu"\n',

@@ -193,6 +193,27 @@ async def test_a_recogniser_that_has_become_slower_is_found_out() -> None:
     assert patience.ms(0, 60_000) == 4000, "a wait in vain counts as what it took at least, as any other"
 
 
+async def test_a_stream_that_is_left_as_the_utterance_ends_is_over() -> None:
+    """Its task never runs: the stream would keep a decoder, or a slot, for ever."""
+
+    class Left(Stream):
+        over = False
+
+        def __init__(self) -> None:
+            streams.append(self)
+
+        def cancel(self) -> None:
+            self.over = True
+
+    streams: list[Left] = []
+    utterance = Utterance("item", 0, 0, 0.0, Left(), TurnRecord("turn"), asyncio.create_task, Left)
+    utterance.hear(np.ones(LONGEST, np.int16))
+    utterance.hear(np.ones(RATE, np.int16))
+    utterance.cancel()
+    await asyncio.sleep(0.01)
+    assert [stream.over for stream in streams] == [True, True]
+
+
 @pytest.mark.virtual_time
 async def test_a_quarter_of_an_hour_of_voice_keeps_no_more_than_minutes_of_it() -> None:
     """A radio beside the telephone: what recognisers keep grows with what one stream of theirs has heard."""

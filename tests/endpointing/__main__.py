@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -26,6 +27,7 @@ from tests.endpointing.recordings import Recording
 from voicepipe import config as configs
 from voicepipe.config.agent_store import open_agents
 from voicepipe.engines.base import Engines
+from voicepipe.figures import keep
 from voicepipe.running import engines_for
 from voicepipe.turn.endpoint import EndpointConfig, Endpointer
 
@@ -38,6 +40,7 @@ PATIENT_S = 600
 def main() -> None:
     cli = argparse.ArgumentParser(prog="python -m tests.endpointing")
     cli.add_argument("--set", dest="part", choices=("probes", "development", "held_out"), default="probes")
+    cli.add_argument("--json", type=Path, help="file for the figures")
     cli.add_argument("--kept", type=Path, help="folder for what is heard")
     options = cli.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -53,9 +56,11 @@ def main() -> None:
         "noise": [row for row in full.values() if row.noise != "quiet"],
         "all": [*full.values()],
         "own room": [row for row in full.values() if row.id in own],
-        "own room, by telephone": [*narrow.values()],
+        "own room, by telephone": [row for row in narrow.values() if row.id in own],
     }
-    Console().print(table(rooms))
+    rows = compared(rooms)
+    Console().print(table(rows))
+    keep(options.json, rows)
 
 
 def kept_rows(file: Path) -> dict[str, Heard]:
@@ -84,8 +89,26 @@ async def one(engines: Engines, recording: Recording, by_phone: bool) -> Heard:
     return Heard(recording.id, recording.text, recording.kind, recording.noise, recording.end_ms, gaps)
 
 
-def table(rooms: dict[str, list[Heard]]) -> Table:
-    """Rules of waiting, side by side in each room."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One rule of waiting in one kind of room."""
+
+    room: str
+    rule: str
+    finished_ms: dict[str, float]
+    """What callers wait who have finished: "p50", "p75", "p95"."""
+    interrupted: str
+    """Of these, who were interrupted in the middle."""
+    cut_ins: str
+    """At pauses of 300 to 700 ms inside a phrase, with the one-sided 95 % upper bound."""
+    cut_ins_people: str
+    """At pauses as long as people's."""
+    unfinished: str
+    """Utterances that end unfinished, and are answered within 0.8 to 1.5 s."""
+
+
+def compared(rooms: dict[str, list[Heard]]) -> list[Row]:
+    """Rules side by side in each room."""
     config = EndpointConfig()
     rules: dict[str, Wait] = {
         "three waits": by_three_waits(Endpointer(config)),
@@ -93,23 +116,36 @@ def table(rooms: dict[str, list[Heard]]) -> Table:
         "eagerness low": by_degrees(Endpointer(config, "low")),
         "eagerness high": by_degrees(Endpointer(config, "high")),
     }
-    columns = ("", "rule", "finished: p50, p75, p95 (ms)", "cut in", "cut in at pauses of 300 to 700 ms", "at people's")
-    made = Table(*columns, "unfinished, answered in 0.8 to 1.5 s", box=None, header_style="dim")
-    for room, rows in rooms.items():
-        for name, wait in rules.items():
-            short, long = judge(rows, wait, "pause_inside"), judge(rows, wait, HESITATION)
-            waits = ", ".join(f"{percentile(short.finished_ms, percent) or 0:.0f}" for percent in (50, 75, 95))
-            begun = f"{short.interrupted} of {len(short.finished_ms) + short.interrupted}"
-            in_time = sum(800 <= ms <= 1500 for ms in short.unfinished_ms)
-            made.add_row(room, name, waits, begun, rate(short), rate(long), f"{in_time} of {len(short.unfinished_ms)}")
-            room = ""
-    return made
+    return [row(room, name, heard, wait) for room, heard in rooms.items() for name, wait in rules.items()]
+
+
+def row(room: str, rule: str, heard: list[Heard], wait: Wait) -> Row:
+    short, long = judge(heard, wait, "pause_inside"), judge(heard, wait, HESITATION)
+    waits = {f"p{percent}": percentile(short.finished_ms, percent) or 0.0 for percent in (50, 75, 95)}
+    return Row(
+        room,
+        rule,
+        waits,
+        f"{short.interrupted} of {len(short.finished_ms) + short.interrupted}",
+        rate(short),
+        rate(long),
+        f"{sum(800 <= ms <= 1500 for ms in short.unfinished_ms)} of {len(short.unfinished_ms)}",
+    )
 
 
 def rate(judged: Judged) -> str:
     """With its one-sided 95 % upper bound, as if each pause had been drawn once."""
     bound = upper_bound(round(judged.cut_ins), judged.pauses) or 0.0
     return f"{100 * judged.cut_ins / max(1, judged.pauses):.1f} % of {judged.pauses} (≤ {100 * bound:.1f} %)"
+
+
+def table(rows: list[Row]) -> Table:
+    columns = ("", "rule", "finished: p50, p75, p95 (ms)", "cut in", "cut in at pauses of 300 to 700 ms")
+    made = Table(*columns, "at people's", "unfinished: 0.8 to 1.5 s", box=None, header_style="dim")
+    for each in rows:
+        waits = ", ".join(f"{ms:.0f}" for ms in each.finished_ms.values())
+        made.add_row(each.room, each.rule, waits, each.interrupted, each.cut_ins, each.cut_ins_people, each.unfinished)
+    return made
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What is played to the ear: the development sentences, spoken by flite, or the probes' clips, which are none of them.
 
-A recording ends in a silence longer than any wait. What it says is complete, or ends where a caller pauses and goes on.
+A recording ends in silence, though not for as long as the longest wait: rules are judged by what they would wait for.
+What it says is complete, or ends where a caller pauses and goes on.
 """
 
 import json

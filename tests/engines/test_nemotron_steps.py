@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.fair import owned_by
 from voicepipe.engines.nemotron.chunks import Chunks
@@ -177,6 +178,70 @@ async def test_a_failed_step_is_told_to_all_in_it_and_to_nobody_else() -> None:
         await last.finish()
 
 
+async def test_who_is_over_just_as_a_slot_is_theirs_does_not_use_it() -> None:
+    model = FakeModel()
+    steps, stream = opened(model, 1)
+    first, second, third = (stream(call) for call in "abc")
+    for each in (first, second, third):
+        each.feed(silence(2.5))
+    settling = asyncio.ensure_future(second.settle())
+    await asyncio.sleep(STEP_S / 2)
+    first.cancel()
+    second.cancel()
+    assert (await third.finish()).text == "0 1 2 3"
+    await asyncio.wait([settling], timeout=1)
+    assert settling.cancelled() and steps.slots.lent == 0
+
+
+async def test_who_ends_at_partial_words_takes_no_part_any_more() -> None:
+    model = FakeModel()
+    steps, stream = opened(model, 1)
+
+    def leave(partial: Hypothesis) -> None:
+        first.cancel()
+
+    first: NemotronStream = stream("a", leave)
+    second = stream("b")
+    for each in (first, second):
+        each.feed(silence(3))
+    assert (await second.finish()).text == "0 1 2 3"
+    assert steps.slots.lent == 0
+
+
+async def test_a_listener_that_fails_does_not_end_the_hearing() -> None:
+    model, told = FakeModel(), []
+
+    def fail(partial: Hypothesis) -> None:
+        told.append(partial)
+        raise RuntimeError("a call's own")
+
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    _, stream = opened(model)
+    one = stream("a", fail)
+    one.feed(silence(3))
+    await asyncio.sleep(1)
+    assert [partial.text for partial in told] == ["0", "0 1", "0 1 2"]
+    assert (await one.finish()).text == "0 1 2 3"
+
+
+async def test_each_is_told_of_a_failure_by_an_error_of_its_own() -> None:
+    """One has a traceback, which leads to the call that it was raised in."""
+    model = FakeModel()
+    _, stream = opened(model)
+    first = stream("a")
+    first.feed(silence(1))  # so that the next step has two calls
+    model.fails = True
+    streams = [stream("b"), stream("c")]
+    for each in streams:
+        each.feed(silence(1))
+    settles = [each.settle() for each in streams for _ in range(2)]
+    errors = await asyncio.gather(*settles, return_exceptions=True)
+    assert all(isinstance(error, EngineError) for error in errors)
+    assert len({id(error) for error in errors}) == len(errors)
+    for each in (first, *streams):
+        each.cancel()
+
+
 async def test_the_end_is_told_to_all_who_wait() -> None:
     model = FakeModel()
     steps, stream = opened(model, 1)
@@ -214,6 +279,21 @@ async def test_while_nobody_waits_a_step_gathers_calls() -> None:
     assert clock() - began < 0.2, "who waits for words does not wait for others"
     for each in streams:
         each.cancel()
+
+
+async def test_a_call_that_is_behind_catches_up_while_steps_gather() -> None:
+    """The longest `gather_ms` that the shortest chunk allows."""
+    with pytest.raises(ValueError, match="gather_ms"):
+        NemotronConfig(chunk_ms=160, gather_ms=81)
+    config, told = NemotronConfig(chunk_ms=160, gather_ms=80), list[Hypothesis]()
+    _, stream = opened(FakeModel(), gather_s=config.gather_ms / 1000)
+    one = stream("a", told.append)
+    one.feed(silence(20))
+    for _ in range(30):
+        one.feed(silence(1))
+        await asyncio.sleep(0.16)
+    assert told[-1].until >= (50 - 2) * CHUNK
+    one.cancel()
 
 
 async def test_nothing_rings_for_calls_that_are_over() -> None:

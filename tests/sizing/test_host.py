@@ -142,7 +142,8 @@ def test_one_card_is_enough() -> None:
     assert said[0] == "It fits on one card: do not shard."
     assert "with recognition and synthesis on a card of the group" in said[1]
     assert said[2] == "Recognition and synthesis get GPU 1 to themselves."
-    assert said[3].startswith(f"It answers {chosen.calls} calls within 300 ms 19 times of 20")
+    assert said[3].startswith("bf16, one GPU is advised: of the ways that answer 4 calls in time, ")
+    assert f"It answers {chosen.calls} calls within 300 ms 19 times of 20" in said[3]
 
 
 def test_one_card_is_enough_when_quantised() -> None:

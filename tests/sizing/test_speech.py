@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.shape import ROOT
+from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.sizing.gpu_memory import llm_weights
 from voicepipe.sizing.gpu_models import GPUS
 from voicepipe.sizing.recognition import Nemotron, Whisper, recogniser
@@ -59,15 +60,26 @@ def test_a_stream_is_settled_sooner_than_a_window_is_read() -> None:
         assert nemotron.busy == nemotron.least, "nothing of a stream can be left out"
 
 
+def test_steps_gather_calls_as_the_engine_does() -> None:
+    assert Nemotron().gather_ms == NemotronConfig().gather_ms
+
+
 def test_steps_that_wait_for_each_other_leave_the_gpu_to_others() -> None:
-    """By default one begins whenever a chunk is due, so that it is seldom without work."""
+    """With a step for each chunk that is due the recogniser is seldom without work."""
     eager, patient = (Nemotron(gather_ms=wait).stage(H100, Traffic(), 32, 1.0) for wait in (0, 40))
     assert patient.on_gpu < 0.6 * eager.on_gpu and patient.ms < eager.ms + 5
 
 
 def test_more_calls_make_larger_steps_not_more() -> None:
-    few, many = (Nemotron().stage(H100, Traffic(), calls, 2.0) for calls in (4, 64))
+    eager = Nemotron(gather_ms=0)
+    few, many = (eager.stage(H100, Traffic(), calls, 2.0) for calls in (4, 64))
     assert few.on_gpu < 0.5 and many.on_gpu == 1.0 and many.busy < 0.9
+
+
+def test_steps_that_last_longer_than_they_would_wait_gather_no_less() -> None:
+    """One that begins when the last one ends hears all chunks that came meanwhile."""
+    eager, patient = (Nemotron(gather_ms=wait).stage(H100, Traffic(), 64, 8.0) for wait in (0, 40))
+    assert eager.met.length > 40 and patient == eager
 
 
 def test_memory_of_a_stream() -> None:

@@ -22,7 +22,10 @@ class Commits:
 
     def end_turn(self) -> None:
         """What is being heard is the caller's turn, and joins the conversation as soon as its words are there."""
-        self.pending = self._jobs.spawn(self._join(self._hand_over(), self.pending))
+        utterance = self._hand_over()
+        self.pending = self._jobs.spawn(self._join(utterance, self.pending))
+        # Where the call is over, or ends now, that never runs, and nobody else would end the recogniser's stream.
+        self.pending.add_done_callback(lambda done: utterance.cancel())
 
     def give_way(self) -> None:
         """Something else takes the turn: what is being said joins the conversation if it has words. Where the client
@@ -46,8 +49,6 @@ class Commits:
         self._turns.discard()
         self._turns.feed(Committed())
         self._hearing.leave(utterance)
-        if self._jobs.over:
-            utterance.cancel()  # Nobody will ask for its words.
         return utterance
 
     async def _join(self, utterance: Utterance, before: "asyncio.Future[None] | None") -> None:

@@ -159,6 +159,7 @@ class Hearing:
         """End the utterance; it now is the last turn. The next voice is a new one."""
         utterance = self.utterance
         assert utterance is not None
+        self.stop_settling()
         utterance.cancel()
         self.leave(utterance)
         return utterance
@@ -229,7 +230,7 @@ class Hearing:
         self.utterance.settling = self._jobs.spawn(self._settle(self.utterance))
 
     def stop_settling(self) -> None:
-        """The voice came back."""
+        """The voice came back, or the turn is over: nobody need judge any more whether it is."""
         if self.utterance and self.utterance.settling:
             self.utterance.settling.cancel()
 

@@ -227,14 +227,13 @@ class Utterance:
         self._earlier = self._all(words)
         self.stream, self._stream_from, self._part, self.agreement = stream, self._heard, "", Agreement()
         self._left = self.spawn(self._last_words(left, before))
+        self._left.add_done_callback(lambda done: left.cancel())  # also where it is cancelled before it has begun
 
     async def _last_words(self, stream: AsrStream, before: str) -> None:
         try:
             self._earlier = f"{before} {(await stream.finish()).text}".strip()
         except Exception as error:  # Also one that no engine should raise: the call can do without these words.
             log.error("the end of %g s of voice is not recognised: %s", LONGEST / RATE, error)
-        finally:
-            stream.cancel()
 
     async def _complete(self) -> float | None:
         try:

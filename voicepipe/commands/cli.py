@@ -140,7 +140,9 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
         choices=("nemotron", "tiny", "base", "small", "medium", "large-v3", "large-v3-turbo"),
         help="Nemotron Speech Streaming, or a size of Whisper (default nemotron)",
     )  # fmt: skip
-    plan.add_argument("--tts", choices=("kokoro", "neutts", "coqui"), default="kokoro", help="default kokoro")
+    plan.add_argument(
+        "--tts", choices=("kokoro", "neutts", "coqui"), default="kokoro", help="NeuTTS streams (default kokoro)"
+    )
     plan.add_argument("--mps", action="store_true", help="CUDA MPS runs: processes on a GPU work at the same time")
     plan.add_argument(
         "--price", type=float, metavar="N", help="price of the host an hour: what a minute of call costs there"

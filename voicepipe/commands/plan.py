@@ -32,6 +32,7 @@ WIDE = 130
 """Columns of a terminal that shows the whole table."""
 WIDE_TIMES = "ASR", "first token", "token", "first phrase", "TTS", "compute mean", "compute p95", "turn p95 (ms)"
 NARROW_TIMES = "ASR", "LLM", "TTS", "all, p95", "turn p95"
+MEASURES = "voicepipe bench engines --config FILE"
 NEVER = "never: with {calls} calls more comes in than a stage can do, so that the wait for it grows without end."
 
 
@@ -119,6 +120,10 @@ def _print(
         f"{host.gpu.bandwidth_gbs / 1000:.2f} TB/s, {host.gpu.bf16_tflops:.0f} TFLOPS in bf16"
     )
     console.print(f"{_engines((host.asr, host.tts))}: {host.speech_fixed / GIB:.1f} GiB\n")
+    console.print(
+        f"With {_calls(calls)} at a time, in milliseconds. Calls in time: with so many at a "
+        f"time a turn is answered within {BUDGET_MS}, 19 times of 20."
+    )
     advised = chosen if chosen and chosen.calls else None
     console.print(_table(found, advised, calls, console.width))
     if any(not math.isfinite(option.turn.compute) for option in found if option.host.fits):
@@ -147,9 +152,9 @@ def _busy(chosen: Option, calls: int) -> str:
         heard = f"{busy['asr']} with every partial, {busy['finals']} with finals only"
         keeps = f"{most['asr']} calls with every partial, {most['finals']} with finals only"
     return (
-        f"Busy at {calls} calls ({chosen.name}): recognition {heard}; synthesis {busy['tts']}; "
+        f"Busy at {_calls(calls)} ({chosen.name}): recognition {heard}; synthesis {busy['tts']}; "
         f"{chosen.turn.replies:.1f} replies at a time\n"
-        f"They keep up with: recognition {keeps}; synthesis {most['tts']}"
+        f"However late, they keep up with: recognition {keeps}; synthesis {most['tts']}"
     )
 
 
@@ -190,6 +195,10 @@ def _few_times(option: Option) -> Sequence[float]:
     return at.asr, at.first_token + at.first_phrase, at.tts, at.compute_p95, latency_ms(at.compute_p95)
 
 
+def _calls(calls: int) -> str:
+    return "1 call" if calls == 1 else f"{calls} calls"
+
+
 def _ms(value: float) -> str:
     if not math.isfinite(value):
         return "never"
@@ -204,9 +213,16 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
         model += "  # or a checkpoint of it that is in fp8"
     if narrow and group.dtype == "awq4":  # which vLLM cannot make by itself: another name than the model's
         model = f'""  # a checkpoint of {source} in AWQ, 4 bits'
+    asr, tts = chosen.host.asr, chosen.host.tts
     lines = [
+        "# Save as FILE, then: voicepipe models pull FILE; voicepipe doctor --config FILE",
+        "[engines]",
+        'asr = "nemotron"' if asr.streams else f'asr = "whisper"  # [whisper] model: {asr.name}',
+        'llm = "vllm"',
+        f'tts = "{tts.name}"' + ("  # it needs a voice: [neutts.voices.NAME]" if tts.name == "neutts" else ""),
+        "",
         "[pop]",
-        f"slots = {max(1, min(calls, chosen.calls))}  # `voicepipe bench engines` tells what your GPU can do",
+        f"slots = {max(1, min(calls, chosen.calls))}  # `{MEASURES}` measures what your host answers",
         *([f"price_per_hour = {round(prices.host_hour / chosen.pops, 6)}"] if prices else []),
         "",
         "[vllm]",
@@ -235,11 +251,15 @@ def _assumptions(host: SizedHost) -> str:
         'might end it ("finals only": words are read at those alone, as it is done where there is no time for more); '
     )
     return (
-        "Milliseconds, predicted from data sheets and published measurements; `voicepipe bench engines` measures. "
+        f"All of it is predicted, from data sheets and published measurements; `{MEASURES}` measures. ASR: until the "
+        "caller's last words are known; LLM: until the first phrase is written; TTS: until it sounds; all, compute: "
+        f"their sum. Turn: from the end of the voice on, max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute). "
+        "p95: 19 of 20 take no longer. GiB a GPU: without the KV cache. Bound: what keeps one call more from being in "
+        "time.\n"
         f"Assumed: a turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; "
         f"{heard}{traffic.new_tokens} new tokens of a prompt behind {traffic.context_tokens} that are cached; replies "
         f"of {traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
-        f"long. A turn takes max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute), by the 95th percentile. "
+        "long. "
         f"{'' if host.tts.name == 'neutts' else 'Synthesis is not scaled by GPU. '}"
         + ("CUDA MPS runs." if host.mps else "Stages on one GPU take turns; --mps: as with CUDA MPS.")
     )

@@ -11,7 +11,8 @@ MOST_LIFTS = 2
 
 def show(hosts: Sequence[list[Option]], what: str, budget_ms: int) -> None:
     """`hosts`: of each, the ways to put the model on it. `what`: the model and the engines."""
-    print(f"Calls that are answered within {budget_ms} ms, 19 times of 20: {what}.\n")
+    mps = ", with CUDA MPS" if hosts[0][0].host.mps else ""
+    print(f"Calls that are answered within {budget_ms} ms, 19 times of 20: {what}{mps}.\n")
     print("\n".join(lines(hosts)))
 
 

@@ -72,12 +72,17 @@ class NemotronConfig(Section, frozen=True):
     better and later, and cost less. 320 is for the model with 40 languages alone."""
     streams: Annotated[int, Meta(ge=1, le=1024)] = 64
     """Utterances that are heard at a time, 7 MB of a GPU each; more wait."""
-    gather_ms: Annotated[int, Meta(ge=0, le=1000)] = 40
-    """Steps begin so far apart unless words are waited for: each hears more calls, and the GPU is free in between."""
+    gather_ms: Annotated[int, Meta(ge=0, le=560)] = 40
+    """Steps begin so far apart unless words are waited for: each hears more calls, and the GPU is free in between. At
+    most half of `chunk_ms`: a call takes one chunk of each step, and must catch up if it was late."""
     detect_language: bool = False
     """Of each utterance, by the model with 40 languages; otherwise it is the agent's."""
     stall_s: Stall = 10
     """So long a step may take."""
+
+    def __post_init__(self) -> None:
+        if 2 * self.gather_ms > self.chunk_ms:
+            raise ValueError(f"gather_ms: cannot be {self.gather_ms}, more than half of chunk_ms, {self.chunk_ms}")
 
     def dtype_on(self, device: str) -> str:
         """torch's name of what it computes with on "cpu", "cuda:1"."""

@@ -214,28 +214,32 @@ def _nothing(nearest: Option, budget_ms: int) -> Iterator[str]:
         f"{one.slowest} has the largest part of it."
     )
     yield from _link(nearest)
-    yield from _lifted(nearest, 1) or [f"Take a faster GPU{_narrower(nearest.group)} or a smaller model."]
+    yield from _lifted(nearest) or [f"Take a faster GPU{_narrower(nearest.group)} or a smaller model."]
 
 
 def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
-    answers = f"answers {chosen.calls} within {budget_ms} ms 19 times of 20"
+    within = f"within {budget_ms} ms 19 times of 20"
     if chosen.calls < calls:
         hosts = math.ceil(calls / chosen.host_calls)
         needed = f"{hosts} such hosts with {hosts * chosen.host.gpus} GPUs" if hosts > 1 else "several on this host"
         yield (
-            f"{calls} calls are too many for one such PoP: it {answers}, then {chosen.bound} is the bound. That would "
-            f"be {needed}."
+            f"{calls} calls are too many for one such PoP ({chosen.name}): it answers {chosen.calls} {within}, then "
+            f"{chosen.bound} is the bound. That would be {needed}."
         )
     else:
-        yield f"It {answers.replace(' within', ' calls within', 1)}; then {chosen.bound} is the bound."
-    yield from _lifted(chosen, calls)
+        asked = "one call" if calls == 1 else f"{calls} calls"
+        yield (
+            f"{chosen.name} is advised: of the ways that answer {asked} in time, the one with the fewest GPUs, then "
+            f"the most precise weights. It answers {chosen.calls} calls {within}; then {chosen.bound} is the bound."
+        )
+    yield from _lifted(chosen)
     if chosen.pops > 1:
         yield f"The host has GPUs for {chosen.pops} such PoPs, each with its own by CUDA_VISIBLE_DEVICES."
 
 
-def _lifted(option: Option, calls: int) -> list[str]:
-    """What would let it answer more of the calls, if it does not answer all."""
-    found = lifts(option.host, option.compute_ms) if option.calls < calls else []
+def _lifted(option: Option) -> list[str]:
+    """What would let it answer more calls, asked for or not: who plans for few wants to know what the host could do."""
+    found = lifts(option.host, option.compute_ms)
     if not found:
         return []
     ways = ", ".join(f"{lift.what} {lift.calls}" for lift in found[:MOST_LIFTS])

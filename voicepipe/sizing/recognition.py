@@ -120,7 +120,7 @@ class Nemotron:
     chunk_ms: int = 160
     name: str = "nemotron"
     gather_ms: float = 40
-    """Steps begin no sooner than this after each other, as the engine's do; 0: as soon as a chunk is due."""
+    """Steps begin no sooner than this after each other (`nemotron.gather_ms`); 0: as soon as a chunk is due."""
     streams: bool = True
 
     def memory(self, calls: int) -> int:
@@ -158,14 +158,17 @@ class Nemotron:
         )
 
     def _steps(self, gpu: GpuModel, chunks: float, slow: float) -> tuple[float, float]:
-        """Calls in a step, and steps a millisecond: one begins when a chunk is due and none is under way."""
-        if self.gather_ms:
-            return max(1.0, chunks * self.gather_ms), min(chunks, 1 / self.gather_ms)
+        """Calls in a step, and steps a millisecond: one begins when a chunk is due, none is under way, and the last one
+        began `gather_ms` ago."""
         fixed, row = slow * self.step_ms(gpu, 0), slow * self.row_ms(gpu)
         if chunks * (fixed + row) <= 1:
-            return 1.0, chunks
-        rows = chunks * fixed / max(1 - chunks * row, 1e-3)
-        return rows, 1 / (fixed + rows * row)
+            rows, steps = 1.0, chunks
+        else:
+            rows = chunks * fixed / max(1 - chunks * row, 1e-3)
+            steps = 1 / (fixed + rows * row)
+        if self.gather_ms and steps > 1 / self.gather_ms:
+            return chunks * self.gather_ms, 1 / self.gather_ms
+        return rows, steps
 
 
 def recogniser(name: str) -> Recogniser:

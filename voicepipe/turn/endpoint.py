@@ -10,7 +10,7 @@ are complete, however little they are.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -35,10 +35,10 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     answer_ms: Ms = 240
     """The same of a few words that answer what the agent asked. Never less than `sure_ms`."""
     yes_ms: Ms = 320
-    """The same of a lone yes or no: "but ..." may follow, behind a pause of its own. Never less than `answer_ms`. Also
-    of "wait a moment", behind which "please" may follow, and to which nobody waits for an answer, and of one word after
-    a question that wants a yes or a no: it may be a misheard one."""
-    longest_ms: Ms = 1350
+    """The same of a lone yes or no: "but ..." may follow, behind a pause of its own. Also of "wait a moment", behind
+    which "please" may follow, and to which nobody waits for an answer, and of one word after a question that wants a
+    yes or a no: it may be a misheard one."""
+    longest_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 1350
     """The longest wait: few hesitate for longer inside a phrase, and who will not go on is answered."""
     cut_in_ms: Wait = 1100
     """To interrupt a caller who goes on is as bad as to let one wait for so much longer who has finished."""

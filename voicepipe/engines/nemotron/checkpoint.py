@@ -61,9 +61,8 @@ def read(config: NemotronConfig) -> Checkpoint:
             f"{directory} is not a Nemotron streaming model as transformers stores it: its config.json "
             f"{f'names the model {kind!r}' if kind else 'is missing or names no model'}."
         )
-    for name in ("tokenizer.json",):
-        if not (directory / name).is_file():
-            raise EngineMissing(f"{directory} has no {name}, in which the model's words are.")
+    if not (directory / "tokenizer.json").is_file():
+        raise EngineMissing(f"{directory} has no tokenizer.json, in which the model's words are.")
     if not any(directory.glob("*.safetensors")):
         raise EngineMissing(f"{directory} has no *.safetensors, in which the model's weights are.")
     prepared = _json(directory / "processor_config.json")

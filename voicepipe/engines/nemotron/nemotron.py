@@ -145,7 +145,7 @@ class NemotronStream:
 
     async def settle(self) -> Hypothesis:
         if self._lost and not self._over:
-            raise type(self._lost)(*self._lost.args)  # Each gets its own: a traceback would keep a call.
+            raise _own(self._lost)
         if self._settled.until < self._chunks.fed and not self._over:
             await self._wait_for_slot()
             await self._hear_out()
@@ -176,6 +176,8 @@ class NemotronStream:
             raise EngineBusy(
                 f"No stream of the recogniser became free within {WAIT_S:g} s; admit fewer calls."
             ) from None
+        if self._over:  # It was cancelled just as it had one, which may be another's by now.
+            raise asyncio.CancelledError
 
     async def _hear_out(self) -> None:
         """Until all that has been fed is heard."""
@@ -188,19 +190,24 @@ class NemotronStream:
             self._waiting.remove(wanted)
             if not self._waiting:
                 self._steps.withdraw(self)
-                if self._chunks.ready and not self._over and not self._lost:
+                if self._chunks.ready and not self._lost:
                     self._ask()
 
     def _ask(self) -> None:
-        if self._slot.done() and not self._slot.exception():
-            self._steps.ask(self, urgent=bool(self._waiting))
+        if not self._over and self._slot.done() and not self._slot.exception():
+            self._steps.ask(self, urgent=self._waited_for)
+
+    @property
+    def _waited_for(self) -> bool:
+        """Somebody wants words that are not there yet."""
+        return any(not waiting.done() for _, waiting in self._waiting)
 
     # For the steps.
 
     def admitted(self, slot: int) -> None:
         """It has a slot."""
         self._slot.set_result(slot)
-        if self._chunks.ready or self._waiting:
+        if self._chunks.ready or self._waited_for:
             self._ask()
 
     def given(self) -> Given | None:
@@ -208,10 +215,10 @@ class NemotronStream:
         chunks, slot = self._chunks, self._slot.result()
         if chunks.ready:
             sound = chunks.take()
-            return Given(Row(slot, self._begins, [sound], self._prompt), chunks.heard, chunks.fed)
-        if not self._waiting:
+            return Given(Row(slot, self._begins, [sound], self._prompt), chunks.heard)
+        if not self._waited_for:
             return None
-        return Given(Row(slot, self._begins, chunks.rest(), self._prompt, copies=True), chunks.fed, chunks.fed)
+        return Given(Row(slot, self._begins, chunks.rest(), self._prompt, copies=True), chunks.fed)
 
     def made(self, given: Given, tokens: list[int]) -> None:
         """It has been heard."""
@@ -225,10 +232,10 @@ class NemotronStream:
         else:
             self._begins = False
             self._tokens += tokens
-            if tokens and not self._finishing:
-                self._on_partial(Hypothesis(self._text(self._tokens), given.upto))
-        if self._chunks.ready or any(not waiting.done() for _, waiting in self._waiting):
+        if self._chunks.ready or self._waited_for:
             self._ask()
+        if tokens and not given.row.copies and not self._finishing:  # last: who is told may fail, or cancel
+            self._on_partial(Hypothesis(self._text(self._tokens), given.upto))
 
     def failed(self, given: Given | None, error: EngineError) -> None:
         """It could not be heard. Who waits is told, now or when the words are asked for: a text with a hole in it would
@@ -237,8 +244,13 @@ class NemotronStream:
             self._lost = error
             self._steps.withdraw(self)
         if not self._slot.done():
-            self._slot.set_exception(error)
+            self._slot.set_exception(_own(error))
             self._slot.exception()  # it may be asked for by nobody
         for _, waiting in self._waiting:
             if not waiting.done():
-                waiting.set_exception(error)
+                waiting.set_exception(_own(error))
+
+
+def _own(error: EngineError) -> EngineError:
+    """To be raised: each gets its own, since a traceback would keep a call."""
+    return type(error)(*error.args)

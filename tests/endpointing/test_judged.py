@@ -1,0 +1,53 @@
+"""Rules of waiting, judged on silences that are made."""
+
+import pytest
+
+from latency_probes.clips import HESITATION
+from tests.endpointing.heard import Gap, Heard
+from tests.endpointing.judged import Wait, by_degrees, by_three_waits, judge
+from voicepipe.turn.endpoint import EndpointConfig, Endpointer, Evidence
+
+
+def heard(kind: str, *gaps: Gap, end_ms: float = 2000) -> Heard:
+    return Heard("id", "text", kind, "quiet", end_ms, [*gaps])
+
+
+def behind(text: str = "are you open", sure_ms: float = 80, last_ms: float = 2010) -> Gap:
+    return Gap(last_ms, sure_ms, 1300, text)
+
+
+def always(ms: float) -> Wait:
+    return lambda evidence: ms
+
+
+def test_what_callers_wait_runs_from_the_end_of_their_voice() -> None:
+    rows = [heard("finished", behind()), heard("finished", behind(sure_ms=200))]
+    assert judge(rows, always(140), HESITATION).finished_ms == [150, 210], "the ear was 10 ms late; unsure until 200"
+
+
+def test_a_turn_that_ends_within_a_pause_is_a_cut_in() -> None:
+    rows = [heard("pause_inside", behind())]
+    assert judge(rows, always(100), "pause_inside").cut_ins == 1
+    assert judge(rows, always(690), "pause_inside").cut_ins == 0
+    assert judge(rows, always(490), "pause_inside").cut_ins == pytest.approx(0.5, abs=0.1)
+    assert 0 < judge(rows, always(1000), HESITATION).cut_ins < 0.15, "some pause for longer than a second"
+
+
+def test_a_silence_inside_a_word_that_outlasts_the_wait_interrupts() -> None:
+    closure = Gap(900, 100, 160, "are you")
+    judged = judge([heard("finished", closure, behind())], always(140), HESITATION)
+    assert (judged.interrupted, judged.finished_ms) == (1, [])
+    judged = judge([heard("finished", closure, behind())], always(180), HESITATION)
+    assert (judged.interrupted, judged.finished_ms) == (0, [190])
+
+
+def test_without_words_or_with_a_doubting_detector_no_turn_ends() -> None:
+    for gap in (behind(text=""), behind(sure_ms=-1)):
+        assert judge([heard("unfinished", gap)], always(140), HESITATION).unfinished_ms == [float("inf")]
+
+
+def test_the_rules_differ_where_it_is_unclear() -> None:
+    end = Endpointer(EndpointConfig())
+    open_, sure = Evidence("can i bring"), Evidence("what are your opening hours")
+    assert by_three_waits(end)(sure) == by_degrees(end)(sure) == 140
+    assert by_three_waits(end)(open_) == 950 and 600 < by_degrees(end)(open_) < 950
