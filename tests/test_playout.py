@@ -105,6 +105,28 @@ async def test_a_lead_is_sent_at_once() -> None:
         assert stage.line.sent[-1][0] - start == pytest.approx(0.78, abs=0.021)
 
 
+@pytest.mark.parametrize("lead_ms", [0, 200])
+async def test_a_phrase_that_goes_on_has_no_silence_where_its_pieces_meet(lead_ms: int) -> None:
+    """With a lead of 200 ms the end of a first piece of 165 ms once left at once, filled up with 15 ms of silence."""
+    async with Stage(lead_ms) as stage:
+        ramp = np.arange(1, 4001, dtype=np.int16)
+        await stage.playout.put(Phrase("a", ramp[:1320], more=True))
+        await asyncio.sleep(0.1)
+        await stage.playout.put(Phrase("", ramp[1320:1330], more=True))
+        await stage.playout.put(Phrase("", ramp[1330:]))
+        await stage.playout.drained()
+        sent = np.concatenate([pcm for _, pcm in stage.line.sent])
+        assert np.array_equal(sent, ramp)
+
+
+async def test_a_phrase_that_broke_off_is_played_to_its_last_sample() -> None:
+    async with Stage(lead_ms=200) as stage:
+        await stage.playout.put(Phrase("a", np.full(170, 8000, np.int16), more=True))
+        assert len(stage.line.sent) == 1
+        await stage.playout.drained()
+        assert np.count_nonzero(np.concatenate([pcm for _, pcm in stage.line.sent])) == 170
+
+
 async def test_audible_is_the_first_sound_not_the_first_packet() -> None:
     async with Stage() as stage:
         start = asyncio.get_running_loop().time()

@@ -96,6 +96,7 @@ async def test_words_of_a_voice_that_streams_come_with_the_piece_in_which_they_e
     """All of them used to be told with its first piece, of which a caller who interrupts has heard everything."""
     phrases = [phrase async for phrase in Speaker(Streams(), 24_000).say("Yes it costs $18.50", voice="", speed=1)]
     assert [phrase.text for phrase in phrases] == ["Yes it costs $18.50", "", ""]
+    assert [phrase.more for phrase in phrases] == [True, True, False]
     assert [phrase.words for phrase in phrases] == [(), (("Yes", 100), ("it", 200), ("costs", 300)), (("$18.50", 300),)]
 
 
@@ -110,6 +111,27 @@ async def test_what_streams_is_converted_as_one_sound() -> None:
     phrases = [phrase async for phrase in Speaker(Streams(), RATE).say("Yes it costs $18.50", voice="", speed=1)]
     whole = Conversion(24_000, RATE)(Speech(Streams.SOUND)).pcm
     assert np.array_equal(np.concatenate([phrase.pcm for phrase in phrases]), whole)
+
+
+async def test_who_stops_listening_closes_the_voice_at_once() -> None:
+    """What an engine makes for nobody others wait for."""
+    closed = False
+
+    class Closes(Streams):
+        async def speak(
+            self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+        ) -> AsyncGenerator[Speech, None]:
+            nonlocal closed
+            try:
+                async for speech in super().speak(text):
+                    yield speech
+            finally:
+                closed = True
+
+    phrases = Speaker(Closes(), RATE).say("Yes it costs $18.50", voice="", speed=1)
+    await anext(phrases)
+    await phrases.aclose()
+    assert closed
 
 
 class InParts(Voice):

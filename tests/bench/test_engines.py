@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from rich.console import Console
 
 from tests.virtual_time import VirtualTimeLoop
 from tests.waiting import until
-from voicepipe.bench.engines import figures
+from voicepipe.bench.engines import figures, run
+from voicepipe.bench.engines.chosen import Options
 from voicepipe.bench.engines.figures import FiguresResult, Samples, calls_in_time, percentile
 from voicepipe.bench.engines.load import BY_LENGTH, LATER, PHRASES, TRAFFIC, CallTurn, turns
 from voicepipe.bench.engines.play import PlayedEngines, PlayedLoad, play
@@ -31,6 +33,7 @@ from voicepipe.bench.engines.standins.streaming import __main__ as streaming
 from voicepipe.bench.engines.standins.streaming.cases import ALONE, CASES, PROCESSES, chosen
 from voicepipe.bench.engines.standins.streaming.voice import TAIL_S, SpokenReplies
 from voicepipe.commands.cli import main
+from voicepipe.engines import gpus
 from voicepipe.errors import EngineBusy, EngineError
 from voicepipe.prediction import latency_ms
 from voicepipe.sizing.shapes import ASRS, LLMS
@@ -335,6 +338,26 @@ def test_the_engines_of_a_configuration(asr: str, llm: str, tts: str, gaps: str,
         assert each["turns"] >= 1
         assert {figures.ASR_FINAL, figures.LLM_FIRST, figures.TTS_FIRST, figures.LATENCY} <= set(each["together"])
         assert each["together"][figures.CLOCK]["count"] > 50
+
+
+@pytest.mark.engine
+def test_a_driver_that_nobody_can_ask_does_not_end_a_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the engines were loaded, it did."""
+    config, agents = tmp_path / "pop.toml", Path(__file__).parents[2] / "configs" / "agents"
+    scripted = "\n".join(f'{stage} = "scripted"' for stage in ("vad", "asr", "llm", "tts"))
+    config.write_text(f'[pop]\nagents = "{agents}"\n[engines]\n{scripted}\n')
+    monkeypatch.setattr(gpus, "DRIVER", config)
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    options = Options("", "", "", (1,), 1.0, 3, "cpu", standins=False, seed=1, config=config)
+
+    async def described() -> str:
+        async with run._configured(options, Console()) as (device, _, _):
+            return device
+
+    assert asyncio.run(described())
+    assert "not asked" in run._versions()["driver"]
 
 
 def test_without_torch_it_says_what_to_install(

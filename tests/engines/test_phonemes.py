@@ -34,8 +34,16 @@ def test_any_text_becomes_phonemes_and_no_marks_of_the_model(phonemizer: Phonemi
     assert written and not set(written) & set("<|>[]")
 
 
+@pytest.mark.parametrize("language", ["en", "en-us", "en-US", "en-gb", "en-GB", "fr", "fr-fr", "pt-br"])
+def test_a_language_has_the_name_that_espeak_lists_it_by(phonemizer: Phonemizer, language: str) -> None:
+    """espeak-ng lists "en-gb" and "fr-fr", and does not know them when it is asked for them."""
+    assert phonemizer.phonemes("table", language)
+
+
 def test_languages(phonemizer: Phonemizer) -> None:
     assert phonemizer.phonemes("gut", "de") == "ɡˈuːt" != phonemizer.phonemes("gut", "en-us")
     with pytest.raises(EngineError, match="no voice 'xx-none': write a language"):
         phonemizer.phonemes("ja", "xx-none")
+    with pytest.raises(EngineError, match="no voice 'pt-brasil': write a language such as pt-br"):
+        phonemizer.phonemes("sim", "pt-brasil")
     assert phonemizer.phonemes("Hello", "en-us") == "həlˈoʊ"

@@ -317,19 +317,6 @@ def test_stand_ins_where_only_torch_is(tmp_path: Path) -> None:
     check(told)
 
 
-@pytest.mark.skipif(not REAL, reason="vLLM is not installed")
-def test_the_engines_of_a_configuration(tmp_path: Path) -> None:
-    nano = (Path(__file__).parent / "nano.toml").read_text()
-    config = tmp_path / "nano.toml"
-    config.write_text(nano.replace("../models", str(ROOT / "tests" / "models")) + "enforce_eager = true\n")
-    options = ["--config", str(config), "--calls", "1", "--seconds", "4", "--rounds", "1", "--gaps", "none"]
-    _, told = benched(tmp_path / "figures.json", *options)
-    assert told["engines"] == {"llm": "vllm: nano-llm", "asr": "sphinx", "tts": "espeak"}
-    assert any("EngineCor" in name for name in told["processes"])
-    (result,) = told["results"]
-    assert result["turns"] > 0 and {LLM_FIRST, TTS_FIRST, COMPUTE, CLOCK} <= set(result["together"])
-
-
 async def test_a_language_model_in_a_process_of_its_own_that_ends_is_an_error() -> None:
     apart = LanguageApart("tiny", TINY_LLM, 2, "cpu")
     await apart.start()

@@ -5,25 +5,16 @@ What it says is noise and never ends by itself, so every phrase has the length a
 
 import asyncio
 import logging
-import re
-import urllib.request
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 import pytest_asyncio
-from psutil import STATUS_ZOMBIE, NoSuchProcess, Process
 
-from latency_probes.conversation import converse
-from latency_probes.own_server import started as started_pop
-from latency_probes.plan import CallPlan, Turn
-from latency_probes.realtime import RealtimeCaller
 from tests.engines.contract import TtsContract, whole
 from tests.models import tiny_neutts
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP, until
+from tests.waiting import until
 from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice
 from voicepipe.engines.neutts import NeuTts
 from voicepipe.engines.neutts.windows import Joint, Window, Windows
@@ -31,17 +22,15 @@ from voicepipe.errors import EngineDead, EngineError
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
 TEXT = "A table for two, on Friday at seven."
-SAID = "This is what she says in it, word for word, and she says it so quickly that nobody could follow her, ever."
 CONSENT = "nobody: it is noise, 2026"
 ARGS = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 8}
 CACHE = 32 << 20
-NANO = Path(__file__).parent / "nano.toml"
 
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> NeuttsConfig:
     model, codec, recording = tiny_neutts.make(tmp_path_factory.mktemp("neutts"))
-    voices = {name: RecordedVoice(str(recording), SAID, CONSENT) for name in ("anna", "ben")}
+    voices = {name: RecordedVoice(str(recording), tiny_neutts.SAID, CONSENT) for name in ("anna", "ben")}
     return NeuttsConfig(str(model), str(codec), "anna", kv_cache_memory_bytes=CACHE, args=ARGS, voices=voices)
 
 
@@ -159,6 +148,12 @@ async def test_a_start_that_fails_says_why(config: NeuttsConfig, changes: dict[s
         await NeuTts(msgspec.structs.replace(config, **changes)).start()
 
 
+async def test_a_language_that_espeak_does_not_know_is_told_with_its_key(config: NeuttsConfig) -> None:
+    anna = msgspec.structs.replace(config.voices["anna"], language="pt-brasil")
+    with pytest.raises(EngineError, match="neutts.voices.anna.language: .* such as pt-br"):
+        await NeuTts(msgspec.structs.replace(config, voices={"anna": anna})).start()
+
+
 async def test_a_voice_whose_process_is_killed_comes_back(engine: NeuTts) -> None:
     speaking = engine.speak(" ".join([TEXT] * 4))
     await anext(speaking)
@@ -173,59 +168,11 @@ async def test_a_voice_whose_process_is_killed_comes_back(engine: NeuTts) -> Non
     assert engine.restarts == 1 and (await whole(engine, TEXT)).pcm.size
 
 
-def lives(process: Process) -> bool:
-    """It is more than an entry that nobody has asked for yet."""
-    try:
-        return process.status() != STATUS_ZOMBIE
-    except NoSuchProcess:
-        return False
-
-
 async def test_it_is_closed_twice_without_harm(engine: NeuTts) -> None:
     processes = engine.core.processes
     await engine.close()
     await engine.close()
     assert not engine.alive and not engine.voices()
-    await until(lambda: not any(lives(process) for process in processes))
+    await until(lambda: not any(process.is_running() for process in processes))
     with pytest.raises(EngineError, match="has not been started"):
         await anext(engine.speak(TEXT))
-
-
-@pytest.mark.e2e
-async def test_the_language_model_and_the_voice_live_side_by_side_in_one_pop(
-    config: NeuttsConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each has a process of vLLM's; a spoken question is answered out loud, and the model's metrics stay."""
-    monkeypatch.setattr("latency_probes.conversation.MISSED_S", 20.0)
-    anna = config.voices["anna"]
-    text = NANO.read_text().replace("../models", str(NANO.parents[1] / "models"))
-    text = text.replace('llm = "vllm"', 'asr = "scripted"\nllm = "vllm"\ntts = "neutts"') + (
-        'enforce_eager = true\n[scripted]\nhears = ["what are your opening hours"]\n'
-        f'[neutts]\nmodel = "{config.model}"\ncodec = "{config.codec}"\nkv_cache_memory_bytes = {CACHE}\n'
-        f'[neutts.args]\nenforce_eager = true\ndtype = "float32"\n'
-        f'[neutts.voices.anna]\nfile = "{anna.file}"\ntext = "{anna.text}"\nconsent = "{anna.consent}"\n'
-    )
-    file = tmp_path / "pop.toml"
-    file.write_text(text)
-    with started_pop((*PATIENT_POP, "--config", str(file))) as pop:
-        caller = RealtimeCaller(pop.url, "quiet", seed=1)
-        plan = CallPlan(1, "quiet", tuple(Turn("e2e", clip) for clip in spoken("hours")))
-        record = await converse(caller, plan, seed=1)
-        assert not record.failure
-        said = " ".join(
-            event.data["transcript"] for event in caller.timeline.of_type("response.output_audio_transcript.done")
-        ).lower()
-        assert "noon" in said, said
-        metrics = await asyncio.to_thread(scraped, pop.url)
-        assert re.search(r'^vllm:generation_tokens_total{.*model_name="[^"]*nano-llm.* [1-9]', metrics, re.M)
-        assert len(cores(pop.pid)) == 2
-
-
-def scraped(url: str) -> str:
-    with urllib.request.urlopen(f"{url}/metrics") as answer:
-        return str(answer.read(), "utf-8")
-
-
-def cores(pid: int) -> set[int]:
-    """vLLM's processes of a PoP."""
-    return {child.pid for child in Process(pid).children() if "EngineCore" in child.name() + " ".join(child.cmdline())}

@@ -15,6 +15,8 @@ from voicepipe.engines.neutts.prompt import SPEECH_BEGINS, SPEECH_ENDS, TEXT_BEG
 LEVELS = (4, 4, 4)
 CODES = math.prod(LEVELS)
 VOCABULARY = 384
+SAID = "This is what she says in it, word for word, and she says it so quickly that nobody could follow her, ever."
+"""Of the recording, so that its pace is a fast one."""
 SURE = 8.0
 """How much likelier codes of speech are than anything else."""
 

@@ -31,6 +31,9 @@ class Playout:
         self._level = Level(line.out_rate, duck_db)
         self._queue: deque[Phrase] = deque()
         self._queued = 0
+        """Samples."""
+        self._going_on = False
+        """The last phrase has a piece that is still being made."""
         self._offset = 0
         self._sent = 0
         """Samples of this reply that the line has."""
@@ -65,11 +68,14 @@ class Playout:
             await self._room.wait()
         self._queue.append(phrase)
         self._queued += phrase.pcm.size
+        self._going_on = phrase.more
         self._pump()
         self._wake.set()
 
     async def drained(self) -> None:
-        """Returns when everything queued has been handed to the line."""
+        """Returns when everything queued has been handed to the line. Nothing more comes of a phrase that goes on."""
+        self._going_on = False
+        self._wake.set()
         while self._queue:
             self._room.clear()
             await self._room.wait()
@@ -134,6 +140,7 @@ class Playout:
     def _clear(self) -> None:
         self._queue.clear()
         self._queued = self._offset = 0
+        self._going_on = False
         self._room.set()
 
     def _pump(self) -> float | None:
@@ -143,6 +150,8 @@ class Playout:
             self._on_audible = None  # A reply that waits for its caller is not timed.
             return None
         while self._queue and not self._level.held:
+            if self._going_on and self._queued < self.packet:
+                return None  # Filled up with silence it would be a hole in a word.
             now = self.clock()
             if now - self._play_end > SLIP_S:
                 self._play_end = now

@@ -37,6 +37,8 @@ class Said:
         self.telling = draft.telling
         self._draft, self._id = draft, reply_id
         self._studio, self._order, self._record = draft.studio, draft.order, draft.record
+        self._unsure: list[tuple[str, int]] = []
+        """The last word of a phrase that goes on: whether a sentence ends with it, the next one tells."""
         self._item: Item | None = None
         self._items: list[Item] = []
 
@@ -150,7 +152,9 @@ class Said:
         if self._draft.gave_up:  # It asks the caller to say it again.
             self._studio.errands.put_off(self.telling.knows)
         elif not phrase.stand_in:
-            followed = pairwise([*words, ("", 0)])  # a phrase spoken in pieces has all its words with the first
+            words = [*self._unsure, *words]
+            self._unsure = words[-1:] if phrase.more else []
+            followed = pairwise(words if phrase.more else [*words, ("", 0)])
             self.telling.says(
                 phrase.answer, [end for (word, end), (following, _) in followed if ends_sentence(word, following)]
             )

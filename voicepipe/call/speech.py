@@ -1,7 +1,8 @@
 """A phrase from text to samples: speakable words, the voice, the line's rate, and where each word ends."""
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -31,6 +32,8 @@ class Phrase:
     """The written words and the sample of this piece at which each has been heard."""
     stand_in: bool = False
     """Said while the answer is waited for, or in its place; it is not the answer."""
+    more: bool = False
+    """The next piece goes on with its sound."""
     answer: int = 0
     """The number of the model's answer that it is of: the model answers again after each of its calls of tools."""
 
@@ -47,7 +50,7 @@ class Speaker:
         self._kept: OrderedDict[tuple[str, str, float], list[Phrase]] = OrderedDict()
         """The latest stand last."""
 
-    async def say(self, text: str, *, voice: str, speed: float, first: bool = False) -> AsyncIterator[Phrase]:
+    async def say(self, text: str, *, voice: str, speed: float, first: bool = False) -> AsyncGenerator[Phrase, None]:
         """The phrases of `text`, in order; `first`: nothing is heard until they are there. Nothing to say: none."""
         if kept := self._kept.get((text, voice, speed)):
             for phrase in kept:
@@ -60,26 +63,21 @@ class Speaker:
         writing = _Writing(parts)
         if made := self._made(spoken, voice, speed):
             for speech in made:
-                yield Phrase(text, speech.pcm, writing.take(speech))
+                yield Phrase(text, speech.pcm, writing.take(speech), more=speech.more)
                 text = ""
             return
         convert = Conversion(self.tts.rate, self.out_rate)
-        async for speech in self.tts.speak(spoken, voice=voice, speed=speed, first=first):
-            if self.tts.rate != self.out_rate:
-                speech = await _converter.submit(convert, speech)
-            yield Phrase(text, speech.pcm, writing.take(speech))
-            text = ""
+        async with aclosing(self.tts.speak(spoken, voice=voice, speed=speed, first=first)) as said:
+            async for speech in said:
+                if self.tts.rate != self.out_rate:
+                    speech = await _converter.submit(convert, speech)
+                yield Phrase(text, speech.pcm, writing.take(speech), more=speech.more)
+                text = ""
 
     async def whole(self, text: str, *, voice: str, speed: float) -> Phrase | None:
         """All of `text` as one phrase; None: there is nothing to say."""
         phrases = [phrase async for phrase in self.say(text, voice=voice, speed=speed, first=True)]
-        if not phrases:
-            return None
-        words, size = [], 0
-        for phrase in phrases:
-            words += [(word, size + end) for word, end in phrase.words]
-            size += phrase.pcm.size
-        return Phrase(text, np.concatenate([phrase.pcm for phrase in phrases]), tuple(words))
+        return joined(text, phrases) if phrases else None
 
     def has(self, text: str, *, voice: str, speed: float) -> bool:
         """Whether `text` was made ahead of time, by this call or for all."""
@@ -96,6 +94,15 @@ class Speaker:
 
     def _made(self, spoken: str, voice: str, speed: float) -> tuple[Speech, ...]:
         return self._made_ahead.get(spoken, voice, speed, self.out_rate) if self._made_ahead else ()
+
+
+def joined(text: str, phrases: Sequence[Phrase]) -> Phrase:
+    """The pieces of `text` as one."""
+    words, size = [], 0
+    for phrase in phrases:
+        words += [(word, size + end) for word, end in phrase.words]
+        size += phrase.pcm.size
+    return Phrase(text, np.concatenate([phrase.pcm for phrase in phrases]), tuple(words))
 
 
 class Conversion:

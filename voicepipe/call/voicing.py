@@ -9,7 +9,7 @@ import numpy as np
 
 from voicepipe.call.draft import Draft
 from voicepipe.call.ladder import Rungs
-from voicepipe.call.speech import Phrase
+from voicepipe.call.speech import Phrase, joined
 from voicepipe.call.writer import Writer
 from voicepipe.errors import EngineBusy, OverQueued, RequestRefused
 from voicepipe.shown import shown
@@ -86,8 +86,9 @@ class Voicing:
         if at_once and not speaker.has(text, voice=voice, speed=speed):
             if speaker.has(text, voice=agent.voice, speed=agent.speed):
                 voice, speed = agent.voice, agent.speed
-        async for phrase in speaker.say(text, voice=voice, speed=speed, first=first):
-            yield phrase
+        async with aclosing(speaker.say(text, voice=voice, speed=speed, first=first)) as phrases:
+            async for phrase in phrases:
+                yield phrase
 
     async def climb(self, making: "asyncio.Task[None]") -> None:
         """Say what fills the silence, or replaces the answer, if it is late after the commit. `making` runs `make`."""
@@ -105,12 +106,15 @@ class Voicing:
         await self._ladder.climb(Rungs(self._writer.cutter.hurry, acknowledge, fall_back))
 
     async def _stand_in(self, text: str, *, instead: bool = True) -> None:
-        """Say it `instead` of the answer, or before it: not if that has come meanwhile."""
+        """Say it `instead` of the answer, or before it: not if that has come meanwhile, and as one piece, or the
+        answer's pieces would fall between its own."""
         with suppress(Exception):
+            said: list[Phrase] = []
             async with aclosing(self._voiced(text, first=True, at_once=True)) as phrases:
-                phrase = await self._ladder.next(phrases, rung=True)
-                if self._ladder.answering and not instead:
-                    return
-                while phrase is not None:
-                    await self._pieces.put(replace(phrase, stand_in=True))
-                    phrase = await self._ladder.next(phrases, rung=True)
+                while (phrase := await self._ladder.next(phrases, rung=True)) is not None:
+                    if instead:
+                        await self._pieces.put(replace(phrase, stand_in=True))
+                    else:
+                        said.append(phrase)
+            if said and not self._ladder.answering:
+                await self._pieces.put(replace(joined(text, said), stand_in=True))

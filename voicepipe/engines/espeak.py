@@ -87,26 +87,12 @@ class _Library:
     def __init__(self, *, copy: bool = False) -> None:
         """`copy`: beside one that hangs."""
         self._lib = library(copy=copy)
-        self._lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
-        self._lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
         self.rate = initialised(self._lib)
         self._take = _Take()
         self._callback = _Callback(self._collect)  # kept: ctypes does not own it
         self._lib.espeak_SetSynthCallback(self._callback)
-        self.voices = self._languages()
+        self.voices = identifiers(self._lib)
         self._settings: tuple[str, int] = ("", 0)
-
-    def _languages(self) -> dict[str, str]:
-        """Language tag -> the identifier that espeak_SetVoiceByName accepts for sure (it refuses "en-gb" itself)."""
-        table = self._lib.espeak_ListVoices(None)
-        voices: dict[str, str] = {}
-        index = 0
-        while table[index]:
-            voice = table[index].contents
-            tag = ctypes.string_at(voice.languages + 1).decode()  # byte 0 is a priority
-            voices.setdefault(tag, voice.identifier.decode())
-            index += 1
-        return voices
 
     def _collect(self, wav: "ctypes._Pointer[ctypes.c_short]", count: int, events: "ctypes._Pointer[_Event]") -> int:
         if wav and count > 0:
@@ -154,6 +140,21 @@ def initialised(lib: ctypes.CDLL) -> int:
     if rate <= 0:
         raise EngineError("espeak-ng found no voices: reinstall espeakng-loader")
     return rate
+
+
+def identifiers(lib: ctypes.CDLL) -> dict[str, str]:
+    """Language tag -> the identifier that espeak_SetVoiceByName accepts for sure (it refuses "en-gb" itself)."""
+    lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
+    lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
+    table = lib.espeak_ListVoices(None)
+    voices: dict[str, str] = {}
+    index = 0
+    while table[index]:
+        voice = table[index].contents
+        tag = ctypes.string_at(voice.languages + 1).decode()  # byte 0 is a priority
+        voices.setdefault(tag, voice.identifier.decode())
+        index += 1
+    return voices
 
 
 def _copied(path: str) -> ctypes.CDLL:

@@ -5,6 +5,7 @@ less than a millisecond; ctypes releases the GIL meanwhile.
 """
 
 import ctypes
+import difflib
 import re
 
 from voicepipe.engines import espeak
@@ -25,6 +26,7 @@ class Phonemizer:
         """Raises EngineMissing, EngineError."""
         self._lib = espeak.library(copy=True)
         espeak.initialised(self._lib)
+        self._identifiers = espeak.identifiers(self._lib)
         self._lib.espeak_TextToPhonemes.restype = ctypes.c_char_p
         self._language = ""
 
@@ -32,8 +34,10 @@ class Phonemizer:
         """`text` in the IPA, with its stresses and its punctuation. Raises EngineError: espeak-ng has no such
         language."""
         if language != self._language:
-            if self._lib.espeak_SetVoiceByName(language.encode()) != 0:
-                raise EngineError(f"espeak-ng has no voice {language!r}: write a language such as en-us.")
+            name = self._identifiers.get(language.lower(), language)  # "en", "fr" are in no list, and espeak knows them
+            if self._lib.espeak_SetVoiceByName(name.encode()) != 0:
+                near = difflib.get_close_matches(language.lower(), self._identifiers, 3) or ["en-us"]
+                raise EngineError(f"espeak-ng has no voice {language!r}: write a language such as {', '.join(near)}.")
             self._language = language
         parts = PUNCTUATION.split(text)
         spoken = "".join(sign if index % 2 else self._spoken(sign) for index, sign in enumerate(parts))

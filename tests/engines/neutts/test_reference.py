@@ -43,3 +43,23 @@ def test_a_recording_that_cannot_be_used_says_why(tmp_path: Path) -> None:
     for seconds in (1.0, 30.0):
         with pytest.raises(EngineError, match="record 3 to 15 s"):
             reference.read("key", saved(tmp_path / "a.wav", rate=8000, seconds=seconds))
+
+
+@pytest.mark.parametrize(("at", "value"), [(24, 0), (34, 64)])
+def test_a_header_without_sense_is_no_crash(tmp_path: Path, at: int, value: int) -> None:
+    """No samples a second, and 64 bits a sample."""
+    file = saved(tmp_path / "a.wav", rate=8000)
+    data = bytearray(file.read_bytes())
+    data[at : at + 2] = value.to_bytes(2, "little")
+    file.write_bytes(data)
+    with pytest.raises(EngineError, match="is no WAV file of whole numbers"):
+        reference.read("key", file)
+
+
+def test_silence_is_nobodys_voice(tmp_path: Path) -> None:
+    file = tmp_path / "a.wav"
+    with wave.open(str(file), "wb") as written:
+        written.setparams((1, 2, 16_000, 0, "NONE", ""))
+        written.writeframes(bytes(2 * 3 * 16_000))
+    with pytest.raises(EngineError, match="is silent: record somebody"):
+        reference.read("key", file)

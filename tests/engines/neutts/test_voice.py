@@ -1,8 +1,10 @@
 """A NeuTTS whose vLLM and codec are stand-ins: what becomes of phrases, failures and hangs."""
 
 import asyncio
+import gc
 import sys
 import threading
+import weakref
 from collections.abc import AsyncIterator, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -183,3 +185,12 @@ async def test_a_codec_that_hangs_is_found_out_and_who_waits_is_told(voice: Neut
     with pytest.raises(EngineDead):
         await said(voice)
     hanging.go_on.set()
+
+
+async def test_a_closed_voice_gives_its_codec_back(voice: NeuttsVoice) -> None:
+    """Whoever loads the next one still holds it, and a GPU has no room for two."""
+    known = weakref.ref(codec(voice))
+    assert await said(voice)
+    await voice.close()
+    gc.collect()
+    assert known() is None

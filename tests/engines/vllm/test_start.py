@@ -112,6 +112,14 @@ def test_processes_of_a_start_that_hangs_are_ended() -> None:
             child.join()
 
 
+def test_what_was_ended_is_no_zombie() -> None:
+    """vLLM kills an engine that is slow to end, and then nobody buried it."""
+    core = Process(process("EngineCore").pid)
+    end([core])
+    assert not core.is_running()
+    end([core])
+
+
 def test_processes_end_with_ours_however_that_ends() -> None:
     first, second = process("EngineCore"), process("EngineCore")
     guard = Guard()

@@ -28,14 +28,15 @@ async def measured(engines: PlayedEngines, options: Options, sound: Any, progres
         await play(engines, warming)
         alone = await _alone(engines, calls, options, sound, progress)
         for gaps in options.kinds:
-            result = await _together(engines, calls, gaps, options, sound, progress)
-            results.append(FiguresResult(calls, gaps, *result[:1], alone, result[1]))
+            rounds, clocks = await _together(engines, calls, gaps, options, sound, progress)
+            results.append(FiguresResult(calls, gaps, rounds, alone, clocks))
     return results
 
 
 async def _together(
     engines: PlayedEngines, calls: int, gaps: bool, options: Options, sound: Any, progress: Progress
 ) -> tuple[list[Samples], tuple[int, int] | None]:
+    """Of each round, and between how many MHz the GPUs' clocks were."""
     seconds, rounds = options.seconds / options.rounds, []
     async with _clocks() as seen:
         for number in range(options.rounds):

@@ -87,7 +87,8 @@ async def _configured(options: Options, progress: Console) -> AsyncIterator[tupl
     progress.print(f"the engines of {options.config}: {named.asr}, {named.llm}, {named.tts}")
     sound = await speech()
     async with configured(config, max(options.calls)) as engines:
-        names = ", ".join(gpu.name for gpu in gpus.read().gpus)
+        machine = _machine()
+        names = ", ".join(gpu.name for gpu in machine.gpus) if machine else ""
         yield names or cpu(), engines, sound
 
 
@@ -117,15 +118,17 @@ def _versions() -> dict[str, str]:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    try:
-        machine = gpus.read()
-    except EngineMissing:
+    machine = _machine()
+    if machine is None:
         found["driver"] = "not asked (nvidia-ml-py is not installed)"
-    else:
-        if machine.driver:
-            found |= {
-                "driver": machine.driver,
-                "CUDA of the driver": machine.cuda,
-                "MPS": "on" if machine.mps else "off",
-            }
+    elif machine.driver:
+        found |= {"driver": machine.driver, "CUDA of the driver": machine.cuda, "MPS": "on" if machine.mps else "off"}
     return found
+
+
+def _machine() -> gpus.Machine | None:
+    """None: nobody can ask its driver."""
+    try:
+        return gpus.read()
+    except EngineMissing:
+        return None

@@ -8,6 +8,7 @@ from functools import partial
 from voicepipe.engines.base import Speech
 from voicepipe.engines.neutts.windows import Sound
 from voicepipe.engines.worker import Worker
+from voicepipe.errors import EngineDead
 
 BATCH = 16
 """Windows that are decoded together, at most."""
@@ -42,6 +43,15 @@ class Decoding:
             with self._one:
                 if asked in self._waiting:
                     self._waiting.remove(asked)
+
+    def close(self, why: str) -> None:
+        """Who waits is told EngineDead. The codec is forgotten: its memory is given back, whoever holds this."""
+
+        def ended(windows: Sequence[Sequence[int]]) -> list[Sound]:
+            raise EngineDead(why)
+
+        self._decode = ended
+        self.worker.close(EngineDead(why))
 
     def _made(self, asked: _Asked, use: Callable[[Sound], Speech]) -> Speech:
         """Who comes first in the worker's order takes others along, who find their sound when it is their turn."""

@@ -7,19 +7,25 @@ import numpy as np
 
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
+from voicepipe.engines.shaping import audible
 from voicepipe.errors import EngineError, EngineMissing
 
 LEAST_S, MOST_S = 2.0, 20.0
 """With less the voice is not the person's; more leaves no room for what is to be said."""
 
+WIDEST = 4
+"""Bytes of a sample."""
+
 
 def read(key: str, file: Path) -> Pcm:
     """int16[n] at 16 kHz, its channels mixed. `key`: where the configuration names it. Raises EngineMissing: there is
-    no such file; EngineError: it is no WAV file, or too short or too long."""
+    no such file; EngineError: it is no WAV file, too short, too long or silent."""
     try:
         with wave.open(str(file), "rb") as opened:
             rate, channels, width = opened.getframerate(), opened.getnchannels(), opened.getsampwidth()
             data = opened.readframes(opened.getnframes())
+        if not rate or width > WIDEST:
+            raise wave.Error(f"{rate} Hz, {8 * width} bits")
     except FileNotFoundError:
         raise EngineMissing(f"{key}: there is no {file}") from None
     except (wave.Error, EOFError, OSError) as error:
@@ -31,7 +37,10 @@ def read(key: str, file: Path) -> Pcm:
         raise EngineError(f"{key}: {file} lasts {seconds:.1f} s: record 3 to 15 s (2 to 20 are taken)")
     pcm = np.clip(np.round(mixed), -32768, 32767).astype(np.int16)
     resampler = Resampler(rate, RATE)
-    return np.concatenate([resampler(pcm), resampler.flush()])
+    heard = np.concatenate([resampler(pcm), resampler.flush()])
+    if audible(heard, RATE) is None:
+        raise EngineError(f"{key}: {file} is silent: record somebody who speaks")
+    return heard
 
 
 def _samples(data: bytes, width: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":

@@ -104,8 +104,8 @@ class NeuttsVoice(VllmProcess):
 
     async def close(self) -> None:
         self._parts = None
-        for worker in (self._reading, self._decoding.worker):
-            worker.close(EngineDead(ENDED))
+        self._reading.close(EngineDead(ENDED))
+        self._decoding.close(ENDED)
         await super().close()
 
     async def speak(self, text: str, voice: str, speed: float, *, first: bool) -> AsyncGenerator[Speech, None]:
@@ -254,7 +254,10 @@ def _parts(config: NeuttsConfig) -> Parts:
     codec.only_decode()
     voices = {}
     for name, recorded in config.voices.items():
-        phonemes = phonemizer.phonemes(recorded.text, recorded.language)
+        try:
+            phonemes = phonemizer.phonemes(recorded.text, recorded.language)
+        except EngineError as error:
+            raise EngineError(f"neutts.voices.{name}.language: {error}") from None
         recording = prompt.recording(recorded.text, phonemes, codes[name])
         sound = np.concatenate(
             [codec.decode([codes[name][at : at + MOST]])[0] for at in range(0, len(codes[name]), MOST)]

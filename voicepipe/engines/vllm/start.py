@@ -21,6 +21,8 @@ NAMES = ("EngineCore", "VLLM_DP_Coordinator")
 """How vLLM's own children are called; workers are theirs."""
 LAST_WORDS_S = 10.0
 """A build whose processes were ended has so long to see it."""
+BURIED_S = 2.0
+"""A process that was killed is gone by then, or hangs in its driver."""
 SHARED_MEMORY = "/dev/shm"
 WATCH_S = 1.0
 NICE = 10
@@ -182,9 +184,14 @@ def end(processes: "Iterable[Process]") -> None:
     """Kill what is left of them: a worker that waits for others holds its GPU's memory until it is gone."""
     from psutil import NoSuchProcess
 
+    pids = set()
     for process in processes:
+        pids.add(process.pid)
         with contextlib.suppress(NoSuchProcess):
             process.kill()
+    for child in multiprocessing.active_children():  # Asking buries those that have ended.
+        if child.pid in pids:
+            child.join(BURIED_S)
 
 
 def lower(processes: "Iterable[Process]") -> None:
