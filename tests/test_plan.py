@@ -79,20 +79,6 @@ def test_a_name_that_is_misspelt(capsys: pytest.CaptureFixture[str]) -> None:
     assert err.endswith(" (two: H100:2)\n")
 
 
-def test_a_model_that_must_be_had_in_awq_is_left_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--calls", "15")
-    assert 'model = ""  # a checkpoint of Qwen/Qwen3-8B in AWQ, 4 bits\n' in out, "its own name would load 16 bits"
-
-
-def test_its_toml_is_a_configuration(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for model, gpus in (("qwen3-8b", "H100"), ("llama-3.1-70b", "H100:4"), ("llama-3.1-8b", "RTX-5090")):
-        _, out, _ = said(capsys, "--model", model, "--gpus", gpus)
-        file = tmp_path / "my.toml"
-        file.write_text(out[out.index("[engines]") : out.index("All of it is predicted")])
-        assert cli.main(["check", str(file)]) == 0
-        capsys.readouterr()
-
-
 def test_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = said(capsys, "--model", "llama-3.1-70b", "--gpus", "H100:2", "--calls", "64", "--json")
     facts = json.loads(out)

@@ -1,6 +1,7 @@
 """Whole hosts: what fits, what a turn takes, how many calls, and which way is advised."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -241,8 +242,8 @@ def test_more_cards_than_one_pop_uses() -> None:
     assert "The host has GPUs for 4 such PoPs" in advice(found("qwen3-4b", "h100", 8, 4), 4, 300)[-1]
 
 
-@pytest.mark.parametrize(("calls", "mib"), [(1, 1268), (64, 20_276)])
-def test_the_cache_that_is_configured(calls: int, mib: int) -> None:
-    """For the calls, a tenth more, or one context as long as any."""
-    option = judged(host("qwen3-8b", "h100"), calls, COMPUTE_MS)
+@pytest.mark.parametrize(("calls", "answered", "mib"), [(1, 64, 1268), (64, 64, 20_276), (64, 9, 2852), (64, 0, 1268)])
+def test_the_cache_that_is_configured(calls: int, answered: int, mib: int) -> None:
+    """For the calls that it answers of those asked for, a tenth more, or one context as long as any."""
+    option = replace(judged(host("qwen3-8b", "h100"), calls, COMPUTE_MS), calls=answered)
     assert kv_cache_bytes(option, calls) == mib * 2**20

@@ -21,7 +21,7 @@ from voicepipe.sizing import gpu_models as data_sheets
 from voicepipe.sizing.gpu_models import GIB, GpuModel
 from voicepipe.sizing.host import SizedHost, keeps_up
 from voicepipe.sizing.language import MOST_SEQUENCES
-from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
+from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options, slots
 from voicepipe.sizing.recognition import Recogniser, recogniser
 from voicepipe.sizing.shapes import LLMS, LlmShape
 from voicepipe.sizing.speed import STEP_TOKENS
@@ -222,7 +222,7 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
         f'tts = "{tts.name}"' + ("  # it needs a voice: [neutts.voices.NAME]" if tts.name == "neutts" else ""),
         "",
         "[pop]",
-        f"slots = {max(1, min(calls, chosen.calls))}  # `{MEASURES}` measures what your host answers",
+        f"slots = {slots(chosen, calls)}  # `{MEASURES}` measures what your host answers",
         *([f"price_per_hour = {round(prices.host_hour / chosen.pops, 6)}"] if prices else []),
         "",
         "[vllm]",

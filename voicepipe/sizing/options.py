@@ -114,10 +114,17 @@ def advice(found: Sequence[Option], calls: int, budget_ms: int) -> list[str]:
     ]
 
 
+def slots(option: Option, calls: int) -> int:
+    """`pop.slots` where so many calls were asked for: as many of them as are answered in time, at least 1."""
+    return max(1, min(calls, option.calls))
+
+
 def kv_cache_bytes(option: Option, calls: int) -> int:
-    """`vllm.kv_cache_memory_bytes`: for the calls' context and a tenth more, in whole MiB, as far as there is room."""
+    """`vllm.kv_cache_memory_bytes`: for the context of its slots and a tenth more, in whole MiB, as far as there is
+    room. `calls`: that were asked for."""
     mib = 2**20
-    return min(math.ceil(option.host.kv_needed(calls) * 1.1 / mib), option.host.kv_room // mib) * mib
+    needed = option.host.kv_needed(slots(option, calls))
+    return min(math.ceil(needed * 1.1 / mib), option.host.kv_room // mib) * mib
 
 
 def _does_not_fit(found: Sequence[Option]) -> str:
