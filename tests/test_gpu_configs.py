@@ -56,7 +56,7 @@ def test_the_lines_that_plan_prints_stand_in_the_file(capsys: pytest.CaptureFixt
     printed = tomllib.loads(out[out.index("[engines]") : out.index("All of it is predicted")])
     shipped = tomllib.loads(text)
     assert shipped["vllm"]["args"] == printed["vllm"]["args"]
-    for key in ("model", "max_model_len"):
+    for key in ("model", "max_model_len", "tool_call_parser"):
         assert shipped["vllm"][key] == printed["vllm"][key]
 
 

@@ -45,3 +45,10 @@ def test_the_cache_is_for_the_slots_that_are_printed(
     assert read(capsys, *argv, str(slots))["vllm"]["kv_cache_memory_bytes"] == cache
     one = read(capsys, *argv, "1")["vllm"]
     assert one["kv_cache_memory_bytes"] >= one["max_model_len"] * 144 * 1024, "room for one context"
+
+
+def test_agents_can_use_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    for model, parser in (("Qwen/Qwen3-8B", "hermes"), ("llama-3.2-3b", "llama3_json")):
+        assert read(capsys, "--model", model, "--gpus", "H100")["vllm"]["tool_call_parser"] == parser
+    text = printed(capsys, "--model", "gemma-3-4b", "--gpus", "H100")
+    assert 'tool_call_parser = ""  # "hermes", "llama3_json", ...; empty: agents cannot use tools\n' in text

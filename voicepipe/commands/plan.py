@@ -238,7 +238,9 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
     ]
     lines += [f"args.pipeline_parallel_size = {group.pipeline}"] if group.pipeline > 1 else []
     lines += ['args.quantization = "fp8"'] if narrow and group.dtype == "fp8" else []
-    return "\n".join([*lines, 'tool_call_parser = ""  # as your model was trained to call tools; empty: it has none'])
+    parser = names.tool_call_parser(source)
+    unknown = '  # "hermes", "llama3_json", ...; empty: agents cannot use tools'
+    return "\n".join([*lines, f'tool_call_parser = "{parser}"{"" if parser else unknown}'])
 
 
 def _assumptions(host: SizedHost) -> str:
