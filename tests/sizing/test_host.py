@@ -247,3 +247,14 @@ def test_the_cache_that_is_configured(calls: int, answered: int, mib: int) -> No
     """For the calls that it answers of those asked for, a tenth more, or one context as long as any."""
     option = replace(judged(host("qwen3-8b", "h100"), calls, COMPUTE_MS), calls=answered)
     assert kv_cache_bytes(option, calls) == mib * 2**20
+
+
+def test_a_host_that_answers_more_than_was_asked_for() -> None:
+    ways = found("qwen3-8b", "h100", 1, 1)
+    chosen = best(ways, 1)
+    assert chosen and chosen.calls > 1
+    (line,) = (line for line in advice(ways, 1, 300) if "is advised" in line)
+    assert f"It answers {chosen.calls} calls within 300 ms 19 times of 20 (for all {chosen.calls}: --calls " in line
+    again = judged(chosen.host, chosen.calls, COMPUTE_MS)
+    (line,) = (line for line in advice([again], chosen.calls, 300) if "is advised" in line)
+    assert "--calls" not in line, "all are asked for"

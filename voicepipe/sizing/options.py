@@ -235,9 +235,11 @@ def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
         )
     else:
         asked = "one call" if calls == 1 else f"{calls} calls"
+        more = f" (for all {chosen.calls}: --calls {chosen.calls})" if chosen.calls > calls else ""
         yield (
-            f"{chosen.name} is advised: of the ways that answer {asked} in time, the one with the fewest GPUs, then "
-            f"the most precise weights. It answers {chosen.calls} calls {within}; then {chosen.bound} is the bound."
+            f"{chosen.name} is advised: of the ways that answer {asked} in time, the one with the fewest GPUs, "
+            f"then the most precise weights. It answers {chosen.calls} calls {within}{more}; then "
+            f"{chosen.bound} is the bound."
         )
     yield from _lifted(chosen)
     if chosen.pops > 1:
