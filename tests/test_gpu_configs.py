@@ -88,7 +88,7 @@ def test_what_else_the_headers_say(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"and {with_mps['fp8']['calls_in_time']} where CUDA MPS runs" in header
     assert f'with tts = "neutts" and CUDA MPS, {streamed["fp8"]["calls_in_time"]} calls' in header
     assert f"{h100['fp8']['calls_in_time']} calls in place of {h100['bf16']['calls_in_time']}" in header
-    assert f"on an A100 take it out, and {a100['bf16']['calls_in_time']} slots" in header
+    assert f"on an A100 take this line out and set `slots = {a100['bf16']['calls_in_time']}`" in header
     assert h100["fp8"]["bound"] == "synthesis" and "Synthesis bounds it." in header
 
     header = " ".join((ROOT / "configs" / "gpu-24gb.toml").read_text().replace("\n#", "\n").split())

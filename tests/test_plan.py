@@ -204,13 +204,30 @@ def test_thirty_calls_of_an_8b_model_on_one_h100(capsys: pytest.CaptureFixture[s
 def test_hosts_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "A10,H100,H100:2,L4")
     assert status == 0
-    head, line, *rows = out.splitlines()[2:]
+    table, _, footnote = out.rpartition('\n\n"-" ')
+    assert footnote == "means that it does not fit; in the column of fp8 also that the GPU does not compute in it.\n"
+    head, line, *rows = table.splitlines()[2:]
     assert head == "| one host | bf16 | fp8 | awq4 | bound | calls with one change |" and set(line) <= set("|-: ")
     a10, h100, two, l4 = ([cell.strip() for cell in row.split("|")[1:-1]] for row in rows)
     assert a10[0] == "A10" and a10[2] == "-", "it computes in no fp8"
     assert h100[3].isdecimal() and int(two[3]) > int(h100[3]) and two[0] == "2 x H100"
     assert l4[1:4] == ["-", "0", "0"] and l4[4].endswith(": latency")
     assert all(len(row) < 120 for row in rows)
+
+
+def test_what_a_dash_means_is_said_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "--model", "qwen3-0.6b", "--gpus", "H100,H200")
+    assert "does not" not in out and out.endswith("|\n")
+
+
+def test_a_checkpoint_in_fp8_on_gpus_that_do_not_compute_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    note = "A100-80 does not compute in fp8: such a checkpoint only saves memory there, and the time to read it."
+    argv = ("--model", "Qwen/Qwen3-8B-FP8", "--gpus")
+    assert f"- {note} " in unwrapped(said(capsys, *argv, "A100")[1])
+    assert note in said(capsys, *argv, "A100,H100")[1], "also where hosts are compared"
+    for gpus in ("H100", "H100,L4"):
+        assert "does not compute" not in said(capsys, *argv, gpus)[1]
+    assert "only saves memory" not in said(capsys, "--model", "qwen3-8b", "--gpus", "A100")[1], "fp8 is not proposed"
 
 
 def test_costs_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:

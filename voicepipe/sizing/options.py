@@ -105,13 +105,23 @@ def advice(found: Sequence[Option], calls: int, budget_ms: int) -> list[str]:
     if chosen is None:
         return [_does_not_fit(found)]
     if not chosen.calls:
-        return [*_nothing(chosen, budget_ms)]
+        return [*saves_only_memory(found), *_nothing(chosen, budget_ms)]
     return [
+        *saves_only_memory(found),
         *_sharding(chosen, found),
         *_faster(chosen, found, calls),
         _speech(chosen),
         *_capacity(chosen, calls, budget_ms),
     ]
+
+
+def saves_only_memory(found: Sequence[Option]) -> Iterator[str]:
+    """A sentence, where weights are stored in fp8 and the GPU does not compute in it."""
+    gpu = found[0].host.gpu
+    if not gpu.fp8_tflops and any(option.group.dtype == "fp8" for option in found):
+        yield (
+            f"{gpu.name} does not compute in fp8: such a checkpoint only saves memory there, and the time to read it."
+        )
 
 
 def slots(option: Option, calls: int) -> int:
