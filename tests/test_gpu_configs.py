@@ -91,6 +91,16 @@ def test_what_else_the_headers_say(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"on an A100 take this line out and set `slots = {a100['bf16']['calls_in_time']}`" in header
     assert h100["fp8"]["bound"] == "synthesis" and "Synthesis bounds it." in header
 
+    header = " ".join((ROOT / "configs" / "gpu-whisper.toml").read_text().replace("\n#", "\n").split())
+    whisper = "--asr large-v3-turbo --gpus"
+    h100 = by_dtype(planned(capsys, f"--model qwen3-8b {whisper} H100"))
+    a100 = [
+        planned(capsys, f"--model {model} {whisper} A100")["options"][0] for model in ("qwen3-8b", "Qwen/Qwen3-8B-FP8")
+    ]
+    assert f"in place of {h100['bf16']['calls_in_time']} in bf16" in header
+    assert [option["calls_in_time"] for option in a100] == [0, 0] and "an A100 answers none in time" in header
+    assert "it fits in 40 GB" in header, "as test_it_fits_on_the_gpus_that_it_names checks"
+
     header = " ".join((ROOT / "configs" / "gpu-24gb.toml").read_text().replace("\n#", "\n").split())
     with_mps = by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --gpus RTX-4090 --mps"))
     on_l4 = by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --gpus L4"))
