@@ -94,11 +94,11 @@ def test_what_else_the_headers_say(capsys: pytest.CaptureFixture[str]) -> None:
     header = " ".join((ROOT / "configs" / "gpu-whisper.toml").read_text().replace("\n#", "\n").split())
     whisper = "--asr large-v3-turbo --gpus"
     h100 = by_dtype(planned(capsys, f"--model qwen3-8b {whisper} H100"))
-    a100 = [
+    on_a100 = [
         planned(capsys, f"--model {model} {whisper} A100")["options"][0] for model in ("qwen3-8b", "Qwen/Qwen3-8B-FP8")
     ]
     assert f"in place of {h100['bf16']['calls_in_time']} in bf16" in header
-    assert [option["calls_in_time"] for option in a100] == [0, 0] and "an A100 answers none in time" in header
+    assert [option["calls_in_time"] for option in on_a100] == [0, 0] and "an A100 answers none in time" in header
     assert "it fits in 40 GB" in header, "as test_it_fits_on_the_gpus_that_it_names checks"
 
     header = " ".join((ROOT / "configs" / "gpu-24gb.toml").read_text().replace("\n#", "\n").split())

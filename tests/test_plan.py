@@ -75,8 +75,8 @@ def test_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 def test_a_name_that_is_misspelt(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = said(capsys, "--model", "quen3-8b", "--gpus", "H100")
     assert status == 2 and "--model: quen3-8b: did you mean qwen3-8b? give the path" in err
-    _, _, err = said(capsys, "--model", "qwen3-8b", "--gpus", "2xH100")
-    assert err.endswith(" (two: H100:2)\n")
+    _, _, err = said(capsys, "--model", "qwen3-8b", "--gpus", "H10")
+    assert "--gpus: H10: no data sheet of it; did you mean H100? known: " in err and err.endswith(" (two: H100:2)\n")
 
 
 def test_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
