@@ -42,7 +42,9 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert "bf16, TP 2" in out
     assert "- It fits on one card: do not shard." in out
     assert "- bf16, one GPU is advised: of the ways that answer 4 calls in time, " in out
-    assert "- Calls in time with one change: " in out, "also where all that were asked for are answered"
+    assert "- Calls in time with one change from bf16, one GPU: " in out, (
+        "also where all that were asked for are answered"
+    )
     assert '[vllm]\nmodel = "Qwen/Qwen3-8B"\ntensor_parallel_size = 1\n' in out
     assert "[pop]\nslots = 4  #" in out
     assert "predicted, from data sheets" in out
@@ -163,7 +165,7 @@ def test_how_many_hosts_and_what_they_cost(capsys: pytest.CaptureFixture[str]) -
     assert "36 calls are too many for one such PoP (awq4, one GPU): it answers 6 within 300 ms" in unwrapped(out)
     assert "That would be 6 such hosts with 6 GPUs." in unwrapped(out)
     assert "- 6 such hosts, for 36 calls, cost 15.0 an hour." in unwrapped(out)
-    assert "- Calls in time with one change: Nemotron 18" in unwrapped(out)
+    assert "- Calls in time with one change from awq4, one GPU: Nemotron 18" in unwrapped(out)
     _, out, _ = said(capsys, *argv)
     assert "an hour" not in out, "nobody asked"
 
@@ -213,6 +215,14 @@ def test_hosts_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert h100[3].isdecimal() and int(two[3]) > int(h100[3]) and two[0] == "2 x H100"
     assert l4[1:4] == ["-", "0", "0"] and l4[4].endswith(": latency")
     assert all(len(row) < 120 for row in rows)
+
+
+def test_a_host_that_answers_nobody_is_named_with_its_nearest_way(capsys: pytest.CaptureFixture[str]) -> None:
+    """As `plan` for it alone does."""
+    _, alone, _ = said(capsys, "--model", "qwen3-4b", "--gpus", "L4")
+    assert "The nearest is awq4, one GPU" in unwrapped(alone)
+    _, out, _ = said(capsys, "--model", "qwen3-4b", "--gpus", "L4,H100")
+    assert "| L4 | 0 | 0 | 0 | awq4: latency | " in out
 
 
 def test_what_a_dash_means_is_said_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,6 +277,24 @@ def test_the_page_compares_hosts_as_the_command_does(capsys: pytest.CaptureFixtu
     _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", "--asr", "large-v3-turbo", "--json")
     two, four, six = (option["calls_in_time"] for option in json.loads(out)["options"])
     assert f"and Kokoro an H100 answers {two}, {four} and {six} calls" in page.replace("\n", " ")
+
+
+def test_on_small_cards_kokoro_answers_more(capsys: pytest.CaptureFixture[str]) -> None:
+    page = unwrapped((ROOT / "pops" / "gpu.md").read_text())
+    most = {}
+    for model in ("llama-3.1-8b", "qwen3-4b", "llama-3.2-1b"):
+        for gpu in ("L4", "A10", "RTX-4090"):
+            for tts in ("kokoro", "neutts"):
+                argv = ("--model", model, "--gpus", gpu, "--tts", tts, "--mps", "--json")
+                options = json.loads(said(capsys, *argv)[1])["options"]
+                most[model, gpu, tts] = max(option["calls_in_time"] for option in options)
+            kokoro, neutts = most[model, gpu, "kokoro"], most[model, gpu, "neutts"]
+            assert kokoro > neutts or kokoro == neutts == 0
+    kokoro, neutts = (most["qwen3-4b", "RTX-4090", tts] for tts in ("kokoro", "neutts"))
+    assert (
+        f"On 24 GB cards Kokoro answers more than NeuTTS: with Qwen3-4B in AWQ and MPS {kokoro} calls in place of "
+        f"{neutts} on an RTX 4090."
+    ) in page
 
 
 def test_the_pages_say_what_one_h100_answers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from voicepipe.sizing.gpu_models import GIB, GPUS, LINKS
 from voicepipe.sizing.host import SizedHost, keeps_up, most_calls, turn
 from voicepipe.sizing.language import MOST_SEQUENCES
 from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
-from voicepipe.sizing.recognition import recogniser
+from voicepipe.sizing.recognition import Nemotron, recogniser
 from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.speed import Group
 from voicepipe.sizing.traffic import Traffic
@@ -189,7 +189,7 @@ def test_what_answers_no_call_is_not_advised() -> None:
     said = advice(ways, 4, 300)
     assert said[0].startswith("Not even one call is answered within 300 ms 19 times of 20, so that none of these ways")
     assert "The nearest is awq4, TP " in said[0] and "language has the largest part of it" in said[0]
-    assert said[1].startswith("Calls in time with one change: ") and said[1].split()[-1] != "0."
+    assert said[1].startswith("Calls in time with one change from awq4, TP ") and " 0" not in said[1]
     assert not any("tensor_parallel_size" in line for line in said)
 
 
@@ -228,7 +228,7 @@ def test_too_many_calls() -> None:
     hosts = math.ceil(200 / chosen.calls)
     (line,) = (line for line in said if line.startswith("200 calls are too many for one such PoP"))
     assert line.endswith(f"That would be {hosts} such hosts with {2 * hosts} GPUs.")
-    assert any(line.startswith("Calls in time with one change: Nemotron") for line in said)
+    assert any(line.startswith(f"Calls in time with one change from {chosen.name}: Nemotron") for line in said)
 
 
 def test_too_many_calls_for_one_pop_and_not_for_its_host() -> None:
@@ -236,6 +236,21 @@ def test_too_many_calls_for_one_pop_and_not_for_its_host() -> None:
     chosen = best(ways, 16)
     assert chosen and chosen.calls < 16 <= chosen.host_calls
     assert any(line.endswith("That would be several on this host.") for line in advice(ways, 16, 300))
+
+
+def test_of_many_changes_the_four_largest_are_told() -> None:
+    ways = found("qwen3-8b", "h100", 1, 1)
+    (line,) = (line for line in advice(ways, 1, 300) if line.startswith("Calls in time with one change from "))
+    *changes, last = line.removesuffix(".").split(": ")[1].split(", ")
+    assert len(changes) == 3 and last.endswith(" (the four largest of 7)")
+    few = judged(host("qwen3-0.6b", "h100", 2, asr=Nemotron(), dtype="awq4"), 1, COMPUTE_MS)
+    assert not any("largest" in line for line in advice([few], 1, 300))
+
+
+def test_a_card_that_stays_idle() -> None:
+    """It is said of three that they answer no more than two."""
+    assert "1 of the host's 3 GPUs stays idle." in advice(found("qwen3-8b", "h100", 3, 1), 1, 300)
+    assert not any("idle" in line for n in (1, 2, 4) for line in advice(found("qwen3-8b", "h100", n, 1), 1, 300))
 
 
 def test_more_cards_than_one_pop_uses() -> None:

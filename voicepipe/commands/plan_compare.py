@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from voicepipe.sizing.gpu_memory import DTYPES
+from voicepipe.sizing.host import turn
 from voicepipe.sizing.lifts import lifts
 from voicepipe.sizing.options import Option, saves_only_memory
 
@@ -41,6 +42,12 @@ def _row(found: list[Option], kinds: Sequence[str]) -> list[str]:
     fitting = [option for option in found if option.host.fits]
     if not fitting:
         return [name, *cells, "memory", ""]
-    chosen = max(fitting, key=lambda option: (option.host_calls, -option.group.gpus))  # the most precise of equals
+    chosen = max(fitting, key=_rank)  # the most precise of equals
     more = ", ".join(f"{lift.what} {lift.calls}" for lift in lifts(chosen.host, chosen.compute_ms)[:MOST_LIFTS])
     return [name, *cells, f"{chosen.group.dtype}: {chosen.bound}", more]
+
+
+def _rank(option: Option) -> tuple[float, ...]:
+    """The largest answers most calls on the fewest GPUs; where none answers a call, it comes nearest to that."""
+    near = 0.0 if option.calls else -turn(option.host, 1).compute_p95
+    return option.host_calls, near, -option.group.gpus

@@ -47,7 +47,17 @@ class Option:
     @property
     def pops(self) -> int:
         """For so many of these the host has GPUs."""
-        return self.host.gpus // (self.group.gpus + (not self.host.shared))
+        return self.host.gpus // self._gpus
+
+    @property
+    def idle(self) -> int:
+        """GPUs of the host that are left over."""
+        return self.host.gpus - self.pops * self._gpus
+
+    @property
+    def _gpus(self) -> int:
+        """Of one of these, with the one for recognition and synthesis."""
+        return self.group.gpus + (not self.host.shared)
 
     @property
     def host_calls(self) -> int:
@@ -254,6 +264,8 @@ def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
     yield from _lifted(chosen)
     if chosen.pops > 1:
         yield f"The host has GPUs for {chosen.pops} such PoPs, each with its own by CUDA_VISIBLE_DEVICES."
+    if chosen.idle:
+        yield f"{chosen.idle} of the host's {chosen.host.gpus} GPUs {'stays' if chosen.idle == 1 else 'stay'} idle."
 
 
 def _lifted(option: Option) -> list[str]:
@@ -262,7 +274,8 @@ def _lifted(option: Option) -> list[str]:
     if not found:
         return []
     ways = ", ".join(f"{lift.what} {lift.calls}" for lift in found[:MOST_LIFTS])
-    return [f"Calls in time with one change: {ways}."]
+    which = f" (the four largest of {len(found)})" if len(found) > MOST_LIFTS else ""
+    return [f"Calls in time with one change from {option.name}: {ways}{which}."]
 
 
 def _narrower(group: Group, more: str = "") -> str:
