@@ -9,6 +9,7 @@ import pytest
 from tests.shape import ROOT
 from voicepipe import config
 from voicepipe.commands import cli
+from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS
 from voicepipe.sizing.gpu_models import GPUS, LINKS
 from voicepipe.sizing.host import SizedHost, most_calls
 from voicepipe.sizing.recognition import Nemotron
@@ -348,6 +349,16 @@ def test_a_models_own_config_json(capsys: pytest.CaptureFixture[str], tmp_path: 
         assert status == 0
         assert "awq4, one GPU" in out and "bf16, one GPU" not in out
         assert f'model = "{tmp_path}"\n' in out, "it is quantised already"
+
+
+def test_what_a_turn_has_in_it_besides_compute(capsys: pytest.CaptureFixture[str]) -> None:
+    """In what is printed and in D52."""
+    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100")
+    both = f"max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute)"
+    begin, end = f"begin at {BEFORE_COMPUTE_MS:.0f}", f"the silence that ends a turn takes {NOMINAL_MS:.0f}"
+    assert f"{both}: the engines {begin}, and {end}." in unwrapped(out)
+    page = unwrapped((ROOT / "voicepipe" / "sizing" / "README.md").read_text())
+    assert f"A turn takes {both} ms" in page and f"{end} ms with handing over" in page
 
 
 def test_what_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -255,7 +255,8 @@ def _assumptions(host: SizedHost) -> str:
     return (
         f"All of it is predicted, from data sheets and published measurements; `{MEASURES}` measures. ASR: until the "
         "caller's last words are known; LLM: until the first phrase is written; TTS: until it sounds; all, compute: "
-        f"their sum. Turn: from the end of the voice on, max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute). "
+        f"their sum. Turn: from the end of the voice on, max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute): "
+        f"the engines begin at {BEFORE_COMPUTE_MS:.0f}, and the silence that ends a turn takes {NOMINAL_MS:.0f}. "
         "p95: 19 of 20 take no longer. GiB a GPU: without the KV cache. Bound: what keeps one call more from being in "
         "time.\n"
         f"Assumed: a turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; "
