@@ -56,7 +56,7 @@ def test_the_lines_that_plan_prints_stand_in_the_file(capsys: pytest.CaptureFixt
     printed = tomllib.loads(out[out.index("[engines]") : out.index("All of it is predicted")])
     shipped = tomllib.loads(text)
     assert shipped["vllm"]["args"] == printed["vllm"]["args"]
-    for key in ("model", "max_model_len"):
+    for key in ("model", "max_model_len", "tool_call_parser"):
         assert shipped["vllm"][key] == printed["vllm"][key]
 
 
@@ -88,8 +88,18 @@ def test_what_else_the_headers_say(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"and {with_mps['fp8']['calls_in_time']} where CUDA MPS runs" in header
     assert f'with tts = "neutts" and CUDA MPS, {streamed["fp8"]["calls_in_time"]} calls' in header
     assert f"{h100['fp8']['calls_in_time']} calls in place of {h100['bf16']['calls_in_time']}" in header
-    assert f"on an A100 take it out, and {a100['bf16']['calls_in_time']} slots" in header
+    assert f"on an A100 take this line out and set `slots = {a100['bf16']['calls_in_time']}`" in header
     assert h100["fp8"]["bound"] == "synthesis" and "Synthesis bounds it." in header
+
+    header = " ".join((ROOT / "configs" / "gpu-whisper.toml").read_text().replace("\n#", "\n").split())
+    whisper = "--asr large-v3-turbo --gpus"
+    h100 = by_dtype(planned(capsys, f"--model qwen3-8b {whisper} H100"))
+    on_a100 = [
+        planned(capsys, f"--model {model} {whisper} A100")["options"][0] for model in ("qwen3-8b", "Qwen/Qwen3-8B-FP8")
+    ]
+    assert f"in place of {h100['bf16']['calls_in_time']} in bf16" in header
+    assert [option["calls_in_time"] for option in on_a100] == [0, 0] and "an A100 answers none in time" in header
+    assert "it fits in 40 GB" in header, "as test_it_fits_on_the_gpus_that_it_names checks"
 
     header = " ".join((ROOT / "configs" / "gpu-24gb.toml").read_text().replace("\n#", "\n").split())
     with_mps = by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --gpus RTX-4090 --mps"))

@@ -9,6 +9,7 @@ import pytest
 from tests.shape import ROOT
 from voicepipe import config
 from voicepipe.commands import cli
+from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS
 from voicepipe.sizing.gpu_models import GPUS, LINKS
 from voicepipe.sizing.host import SizedHost, most_calls
 from voicepipe.sizing.recognition import Nemotron
@@ -42,7 +43,9 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert "bf16, TP 2" in out
     assert "- It fits on one card: do not shard." in out
     assert "- bf16, one GPU is advised: of the ways that answer 4 calls in time, " in out
-    assert "- Calls in time with one change: " in out, "also where all that were asked for are answered"
+    assert "- Calls in time with one change from bf16, one GPU: " in out, (
+        "also where all that were asked for are answered"
+    )
     assert '[vllm]\nmodel = "Qwen/Qwen3-8B"\ntensor_parallel_size = 1\n' in out
     assert "[pop]\nslots = 4  #" in out
     assert "predicted, from data sheets" in out
@@ -75,22 +78,8 @@ def test_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 def test_a_name_that_is_misspelt(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = said(capsys, "--model", "quen3-8b", "--gpus", "H100")
     assert status == 2 and "--model: quen3-8b: did you mean qwen3-8b? give the path" in err
-    _, _, err = said(capsys, "--model", "qwen3-8b", "--gpus", "2xH100")
-    assert err.endswith(" (two: H100:2)\n")
-
-
-def test_a_model_that_must_be_had_in_awq_is_left_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--calls", "15")
-    assert 'model = ""  # a checkpoint of Qwen/Qwen3-8B in AWQ, 4 bits\n' in out, "its own name would load 16 bits"
-
-
-def test_its_toml_is_a_configuration(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for model, gpus in (("qwen3-8b", "H100"), ("llama-3.1-70b", "H100:4"), ("llama-3.1-8b", "RTX-5090")):
-        _, out, _ = said(capsys, "--model", model, "--gpus", gpus)
-        file = tmp_path / "my.toml"
-        file.write_text(out[out.index("[engines]") : out.index("All of it is predicted")])
-        assert cli.main(["check", str(file)]) == 0
-        capsys.readouterr()
+    _, _, err = said(capsys, "--model", "qwen3-8b", "--gpus", "H10")
+    assert "--gpus: H10: no data sheet of it; did you mean H100? known: " in err and err.endswith(" (two: H100:2)\n")
 
 
 def test_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,7 +166,7 @@ def test_how_many_hosts_and_what_they_cost(capsys: pytest.CaptureFixture[str]) -
     assert "36 calls are too many for one such PoP (awq4, one GPU): it answers 6 within 300 ms" in unwrapped(out)
     assert "That would be 6 such hosts with 6 GPUs." in unwrapped(out)
     assert "- 6 such hosts, for 36 calls, cost 15.0 an hour." in unwrapped(out)
-    assert "- Calls in time with one change: Nemotron 18" in unwrapped(out)
+    assert "- Calls in time with one change from awq4, one GPU: Nemotron 18" in unwrapped(out)
     _, out, _ = said(capsys, *argv)
     assert "an hour" not in out, "nobody asked"
 
@@ -218,13 +207,38 @@ def test_thirty_calls_of_an_8b_model_on_one_h100(capsys: pytest.CaptureFixture[s
 def test_hosts_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "A10,H100,H100:2,L4")
     assert status == 0
-    head, line, *rows = out.splitlines()[2:]
+    table, _, footnote = out.rpartition('\n\n"-" ')
+    assert footnote == "means that it does not fit; in the column of fp8 also that the GPU does not compute in it.\n"
+    head, line, *rows = table.splitlines()[2:]
     assert head == "| one host | bf16 | fp8 | awq4 | bound | calls with one change |" and set(line) <= set("|-: ")
     a10, h100, two, l4 = ([cell.strip() for cell in row.split("|")[1:-1]] for row in rows)
     assert a10[0] == "A10" and a10[2] == "-", "it computes in no fp8"
     assert h100[3].isdecimal() and int(two[3]) > int(h100[3]) and two[0] == "2 x H100"
     assert l4[1:4] == ["-", "0", "0"] and l4[4].endswith(": latency")
     assert all(len(row) < 120 for row in rows)
+
+
+def test_a_host_that_answers_nobody_is_named_with_its_nearest_way(capsys: pytest.CaptureFixture[str]) -> None:
+    """As `plan` for it alone does."""
+    _, alone, _ = said(capsys, "--model", "qwen3-4b", "--gpus", "L4")
+    assert "The nearest is awq4, one GPU" in unwrapped(alone)
+    _, out, _ = said(capsys, "--model", "qwen3-4b", "--gpus", "L4,H100")
+    assert "| L4 | 0 | 0 | 0 | awq4: latency | " in out
+
+
+def test_what_a_dash_means_is_said_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "--model", "qwen3-0.6b", "--gpus", "H100,H200")
+    assert "does not" not in out and out.endswith("|\n")
+
+
+def test_a_checkpoint_in_fp8_on_gpus_that_do_not_compute_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    note = "A100-80 does not compute in fp8: such a checkpoint only saves memory there, and the time to read it."
+    argv = ("--model", "Qwen/Qwen3-8B-FP8", "--gpus")
+    assert f"- {note} " in unwrapped(said(capsys, *argv, "A100")[1])
+    assert note in said(capsys, *argv, "A100,H100")[1], "also where hosts are compared"
+    for gpus in ("H100", "H100,L4"):
+        assert "does not compute" not in said(capsys, *argv, gpus)[1]
+    assert "only saves memory" not in said(capsys, "--model", "qwen3-8b", "--gpus", "A100")[1], "fp8 is not proposed"
 
 
 def test_costs_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -264,6 +278,24 @@ def test_the_page_compares_hosts_as_the_command_does(capsys: pytest.CaptureFixtu
     _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", "--asr", "large-v3-turbo", "--json")
     two, four, six = (option["calls_in_time"] for option in json.loads(out)["options"])
     assert f"and Kokoro an H100 answers {two}, {four} and {six} calls" in page.replace("\n", " ")
+
+
+def test_on_small_cards_kokoro_answers_more(capsys: pytest.CaptureFixture[str]) -> None:
+    page = unwrapped((ROOT / "pops" / "gpu.md").read_text())
+    most = {}
+    for model in ("llama-3.1-8b", "qwen3-4b", "llama-3.2-1b"):
+        for gpu in ("L4", "A10", "RTX-4090"):
+            for tts in ("kokoro", "neutts"):
+                argv = ("--model", model, "--gpus", gpu, "--tts", tts, "--mps", "--json")
+                options = json.loads(said(capsys, *argv)[1])["options"]
+                most[model, gpu, tts] = max(option["calls_in_time"] for option in options)
+            kokoro, neutts = most[model, gpu, "kokoro"], most[model, gpu, "neutts"]
+            assert kokoro > neutts or kokoro == neutts == 0
+    kokoro, neutts = (most["qwen3-4b", "RTX-4090", tts] for tts in ("kokoro", "neutts"))
+    assert (
+        f"On 24 GB cards Kokoro answers more than NeuTTS: with Qwen3-4B in AWQ and MPS {kokoro} calls in place of "
+        f"{neutts} on an RTX 4090."
+    ) in page
 
 
 def test_the_pages_say_what_one_h100_answers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -317,6 +349,16 @@ def test_a_models_own_config_json(capsys: pytest.CaptureFixture[str], tmp_path: 
         assert status == 0
         assert "awq4, one GPU" in out and "bf16, one GPU" not in out
         assert f'model = "{tmp_path}"\n' in out, "it is quantised already"
+
+
+def test_what_a_turn_has_in_it_besides_compute(capsys: pytest.CaptureFixture[str]) -> None:
+    """In what is printed and in D52."""
+    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100")
+    both = f"max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute)"
+    begin, end = f"begin at {BEFORE_COMPUTE_MS:.0f}", f"the silence that ends a turn takes {NOMINAL_MS:.0f}"
+    assert f"{both}: the engines {begin}, and {end}." in unwrapped(out)
+    page = unwrapped((ROOT / "voicepipe" / "sizing" / "README.md").read_text())
+    assert f"A turn takes {both} ms" in page and f"{end} ms with handing over" in page
 
 
 def test_what_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:

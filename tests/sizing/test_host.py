@@ -1,6 +1,7 @@
 """Whole hosts: what fits, what a turn takes, how many calls, and which way is advised."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from voicepipe.sizing.gpu_models import GIB, GPUS, LINKS
 from voicepipe.sizing.host import SizedHost, keeps_up, most_calls, turn
 from voicepipe.sizing.language import MOST_SEQUENCES
 from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
-from voicepipe.sizing.recognition import recogniser
+from voicepipe.sizing.recognition import Nemotron, recogniser
 from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.speed import Group
 from voicepipe.sizing.traffic import Traffic
@@ -188,7 +189,7 @@ def test_what_answers_no_call_is_not_advised() -> None:
     said = advice(ways, 4, 300)
     assert said[0].startswith("Not even one call is answered within 300 ms 19 times of 20, so that none of these ways")
     assert "The nearest is awq4, TP " in said[0] and "language has the largest part of it" in said[0]
-    assert said[1].startswith("Calls in time with one change: ") and said[1].split()[-1] != "0."
+    assert said[1].startswith("Calls in time with one change from awq4, TP ") and " 0" not in said[1]
     assert not any("tensor_parallel_size" in line for line in said)
 
 
@@ -227,7 +228,7 @@ def test_too_many_calls() -> None:
     hosts = math.ceil(200 / chosen.calls)
     (line,) = (line for line in said if line.startswith("200 calls are too many for one such PoP"))
     assert line.endswith(f"That would be {hosts} such hosts with {2 * hosts} GPUs.")
-    assert any(line.startswith("Calls in time with one change: Nemotron") for line in said)
+    assert any(line.startswith(f"Calls in time with one change from {chosen.name}: Nemotron") for line in said)
 
 
 def test_too_many_calls_for_one_pop_and_not_for_its_host() -> None:
@@ -237,12 +238,38 @@ def test_too_many_calls_for_one_pop_and_not_for_its_host() -> None:
     assert any(line.endswith("That would be several on this host.") for line in advice(ways, 16, 300))
 
 
+def test_of_many_changes_the_four_largest_are_told() -> None:
+    ways = found("qwen3-8b", "h100", 1, 1)
+    (line,) = (line for line in advice(ways, 1, 300) if line.startswith("Calls in time with one change from "))
+    *changes, last = line.removesuffix(".").split(": ")[1].split(", ")
+    assert len(changes) == 3 and last.endswith(" (the four largest of 7)")
+    few = judged(host("qwen3-0.6b", "h100", 2, asr=Nemotron(), dtype="awq4"), 1, COMPUTE_MS)
+    assert not any("largest" in line for line in advice([few], 1, 300))
+
+
+def test_a_card_that_stays_idle() -> None:
+    """It is said of three that they answer no more than two."""
+    assert "1 of the host's 3 GPUs stays idle." in advice(found("qwen3-8b", "h100", 3, 1), 1, 300)
+    assert not any("idle" in line for n in (1, 2, 4) for line in advice(found("qwen3-8b", "h100", n, 1), 1, 300))
+
+
 def test_more_cards_than_one_pop_uses() -> None:
     assert "The host has GPUs for 4 such PoPs" in advice(found("qwen3-4b", "h100", 8, 4), 4, 300)[-1]
 
 
-@pytest.mark.parametrize(("calls", "mib"), [(1, 1268), (64, 20_276)])
-def test_the_cache_that_is_configured(calls: int, mib: int) -> None:
-    """For the calls, a tenth more, or one context as long as any."""
-    option = judged(host("qwen3-8b", "h100"), calls, COMPUTE_MS)
+@pytest.mark.parametrize(("calls", "answered", "mib"), [(1, 64, 1268), (64, 64, 20_276), (64, 9, 2852), (64, 0, 1268)])
+def test_the_cache_that_is_configured(calls: int, answered: int, mib: int) -> None:
+    """For the calls that it answers of those asked for, a tenth more, or one context as long as any."""
+    option = replace(judged(host("qwen3-8b", "h100"), calls, COMPUTE_MS), calls=answered)
     assert kv_cache_bytes(option, calls) == mib * 2**20
+
+
+def test_a_host_that_answers_more_than_was_asked_for() -> None:
+    ways = found("qwen3-8b", "h100", 1, 1)
+    chosen = best(ways, 1)
+    assert chosen and chosen.calls > 1
+    (line,) = (line for line in advice(ways, 1, 300) if "is advised" in line)
+    assert f"It answers {chosen.calls} calls within 300 ms 19 times of 20 (for all {chosen.calls}: --calls " in line
+    again = judged(chosen.host, chosen.calls, COMPUTE_MS)
+    (line,) = (line for line in advice([again], chosen.calls, 300) if "is advised" in line)
+    assert "--calls" not in line, "all are asked for"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.sizing.names import known, near
+from voicepipe.sizing.names import known, near, tool_call_parser
 from voicepipe.sizing.shapes import HUB, LLMS
 
 
@@ -49,3 +49,21 @@ def test_what_is_no_known_model(text: str) -> None:
 
 def test_a_name_that_is_misspelt() -> None:
     assert near("quen3-8b") == "qwen3-8b" and near("Quen/Quen3-8B") == "qwen3-8b" and near("gpt") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "parser"),
+    [
+        ("qwen3-8b", "hermes"),
+        ("Qwen/Qwen3-4B-AWQ", "hermes"),
+        ("/models/Qwen2.5-7B-Instruct", "hermes"),
+        ("llama-3.1-8b", "llama3_json"),
+        ("meta-llama/Llama-3.2-1B-Instruct", "llama3_json"),
+        ("llama-3.3-70b", "llama3_json"),
+        ("llama-3-8b", ""),  # it was not trained to call tools
+        ("mistral-7b", ""),
+        ("/models/mine", ""),
+    ],
+)
+def test_how_it_writes_tool_calls(text: str, parser: str) -> None:
+    assert tool_call_parser(text) == parser

@@ -2,8 +2,7 @@
 
 import pytest
 
-from voicepipe.errors import ConfigError
-from voicepipe.sizing.gpu_models import GPUS, LINKS, gpus, link
+from voicepipe.sizing.gpu_models import GPUS, LINKS
 from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.speed import (
     STEP_TOKENS,
@@ -98,14 +97,3 @@ def test_a_long_prompt_is_read_in_pieces() -> None:
     assert prefill_ms(one, 2048, 0, 1) == pytest.approx(sum(pieces))
     assert max(pieces) < 0.5 * step_ms(one, 2048, 0, sequences=1), "how long others wait for their next token"
     assert prefill_ms(one, STEP_TOKENS, 0, 9) > prefill_ms(one, STEP_TOKENS - 8, 0, 9) + 5, "a second step"
-
-
-def test_gpus_by_name() -> None:
-    assert gpus("H100:2") == (GPUS["h100"], 2)
-    assert gpus("l4") == (GPUS["l4"], 1)
-    assert gpus("RTX 4090:1")[0] is gpus("4090")[0] is GPUS["rtx-4090"]
-    assert gpus("A100:8") == (GPUS["a100-80"], 8)
-    assert link("", GPUS["h100"]) is NVLINK and link("", GPUS["l4"]) is LINKS["pcie"]
-    for text in ("TPU", "H100:0", "H100:x"):
-        with pytest.raises(ConfigError, match=f"--gpus: {text}: "):
-            gpus(text)

@@ -128,7 +128,7 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     )
     plan.add_argument(
         "--gpus", required=True, metavar="GPU:N",
-        help="of one host: H100:2, L4, RTX-4090; several with commas are compared",
+        help="of one host: H100:2, L4, RTX-4090, or as nvidia-smi names it; several with commas are compared",
     )  # fmt: skip
     plan.add_argument("--calls", type=int, default=8, metavar="N", help="at a time (default 8)")
     plan.add_argument(

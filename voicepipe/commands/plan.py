@@ -21,7 +21,7 @@ from voicepipe.sizing import gpu_models as data_sheets
 from voicepipe.sizing.gpu_models import GIB, GpuModel
 from voicepipe.sizing.host import SizedHost, keeps_up
 from voicepipe.sizing.language import MOST_SEQUENCES
-from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
+from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options, slots
 from voicepipe.sizing.recognition import Recogniser, recogniser
 from voicepipe.sizing.shapes import LLMS, LlmShape
 from voicepipe.sizing.speed import STEP_TOKENS
@@ -222,7 +222,7 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
         f'tts = "{tts.name}"' + ("  # it needs a voice: [neutts.voices.NAME]" if tts.name == "neutts" else ""),
         "",
         "[pop]",
-        f"slots = {max(1, min(calls, chosen.calls))}  # `{MEASURES}` measures what your host answers",
+        f"slots = {slots(chosen, calls)}  # `{MEASURES}` measures what your host answers",
         *([f"price_per_hour = {round(prices.host_hour / chosen.pops, 6)}"] if prices else []),
         "",
         "[vllm]",
@@ -238,7 +238,9 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
     ]
     lines += [f"args.pipeline_parallel_size = {group.pipeline}"] if group.pipeline > 1 else []
     lines += ['args.quantization = "fp8"'] if narrow and group.dtype == "fp8" else []
-    return "\n".join([*lines, 'tool_call_parser = ""  # as your model was trained to call tools; empty: it has none'])
+    parser = names.tool_call_parser(source)
+    unknown = '  # "hermes", "llama3_json", ...; empty: agents cannot use tools'
+    return "\n".join([*lines, f'tool_call_parser = "{parser}"{"" if parser else unknown}'])
 
 
 def _assumptions(host: SizedHost) -> str:
@@ -253,7 +255,8 @@ def _assumptions(host: SizedHost) -> str:
     return (
         f"All of it is predicted, from data sheets and published measurements; `{MEASURES}` measures. ASR: until the "
         "caller's last words are known; LLM: until the first phrase is written; TTS: until it sounds; all, compute: "
-        f"their sum. Turn: from the end of the voice on, max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute). "
+        f"their sum. Turn: from the end of the voice on, max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute): "
+        f"the engines begin at {BEFORE_COMPUTE_MS:.0f}, and the silence that ends a turn takes {NOMINAL_MS:.0f}. "
         "p95: 19 of 20 take no longer. GiB a GPU: without the KV cache. Bound: what keeps one call more from being in "
         "time.\n"
         f"Assumed: a turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; "

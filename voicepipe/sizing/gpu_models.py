@@ -1,6 +1,9 @@
 """GPUs and what connects them, by their data sheets."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from voicepipe.errors import ConfigError
 
@@ -60,18 +63,56 @@ LINKS = {
 (RDMA has a quarter of the latency). Orders of magnitude: NVIDIA's nccl-tests measure one's own."""
 
 
+ALIASES = {"a100": "a100-80", "h100-80": "h100"} | {name.removeprefix("rtx-"): name for name in GPUS}
+FILLING = re.compile(r"nvidia|geforce|sxm\d?|hbm\d")
+"""Parts of nvidia-smi's names that tell none of these GPUs from another."""
+MOST = 64
+"""GPUs of one host."""
+
+
 def gpus(text: str) -> tuple[GpuModel, int]:
-    """ "H100:2" -> the GPU and how many of them. Raises ConfigError."""
-    name, _, count = text.partition(":")
-    name = name.lower().replace(" ", "-").replace("_", "-")
-    gpu = GPUS.get(name) or GPUS.get(f"rtx-{name}") or GPUS.get({"a100": "a100-80"}.get(name, ""))
+    """ "H100:2", "2 x H100" or "NVIDIA H100 80GB HBM3" -> the GPU and how many of them. Raises ConfigError."""
+    readings = list(_readings(text))
+    gpu, count = next(((gpu, count) for name, count in readings if (gpu := _known(name))), (None, ""))
     if gpu is None:
+        near = next((near for name, _ in readings if (near := _near(name))), "")
         raise ConfigError(
-            f"--gpus: {text}: no data sheet of it; known: {', '.join(gpu.name for gpu in GPUS.values())} (two: H100:2)"
+            f"--gpus: {text}: no data sheet of it; {f'did you mean {GPUS[near].name}? ' if near else ''}known: "
+            f"{', '.join(gpu.name for gpu in GPUS.values())} (two: H100:2)"
         )
-    if not (count or "1").isdecimal() or not 1 <= int(count or 1) <= 64:
-        raise ConfigError(f"--gpus: {text}: give how many there are in one host as a number, such as {gpu.name}:2")
-    return gpu, int(count or 1)
+    if not count.isdecimal() or not 1 <= int(count) <= MOST:
+        raise ConfigError(
+            f"--gpus: {text}: give how many there are in one host as a number from 1 to {MOST}, such as {gpu.name}:2"
+        )
+    return gpu, int(count)
+
+
+def _readings(text: str) -> Iterator[tuple[str, str]]:
+    """Name and number, as the text may mean them. A name may have an x in it: RTX4090 is not 4090 of a kind."""
+    yield text, "1"
+    for way in (r"(?P<name>.*?):(?P<count>.*)", r"(?P<count>\d+) *x *(?P<name>.*)", r"(?P<name>.*) *x *(?P<count>\d+)"):
+        if found := re.fullmatch(way, text.strip(), re.IGNORECASE):
+            yield found["name"], found["count"]
+
+
+def _known(name: str) -> GpuModel | None:
+    plain = _plain(name)
+    return GPUS.get(ALIASES.get(plain, plain))
+
+
+def _near(name: str) -> str:
+    """The key of `GPUS` that is most like it, of the same series if there are any; empty: none is."""
+    plain = _plain(name)
+    series = [key for key in GPUS if key.startswith(plain.split("-")[0])]
+    return next(iter(get_close_matches(plain, series or GPUS, n=1)), "")
+
+
+def _plain(name: str) -> str:
+    """As the keys of `GPUS` are written."""
+    spaced = re.sub(r"\brtx(?=\d)", "rtx-", re.sub(r"[\s_-]+", "-", name.lower()))
+    return "-".join(
+        re.sub(r"(?<=\d)gb$", "", part) for part in spaced.split("-") if part and not FILLING.fullmatch(part)
+    )
 
 
 def link(name: str, gpu: GpuModel) -> Link:

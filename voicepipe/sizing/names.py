@@ -17,6 +17,9 @@ MANNER = re.compile(
 )
 """Parts of a name that change nothing of a model's shape: how it was trained or stored, and when."""
 
+TOOL_CALLS = {"qwen": "hermes", "llama-3.": "llama3_json"}
+"""How models whose names begin so write tool calls, by vLLM's names of parsers. Llama 3.0 was not trained to."""
+
 
 class Known(NamedTuple):
     name: str
@@ -42,3 +45,9 @@ def known(text: str) -> Known | None:
 def near(text: str) -> str:
     """The known name that is most like it; empty: none is."""
     return next(iter(get_close_matches(text.rpartition("/")[2].lower(), LLMS, n=1)), "")
+
+
+def tool_call_parser(text: str) -> str:
+    """What `vllm.tool_call_parser` is to be for the model of this name; empty: we do not know."""
+    name = found.name if (found := known(text)) else ""
+    return next((parser for begins, parser in TOOL_CALLS.items() if name.startswith(begins)), "")

@@ -47,7 +47,17 @@ class Option:
     @property
     def pops(self) -> int:
         """For so many of these the host has GPUs."""
-        return self.host.gpus // (self.group.gpus + (not self.host.shared))
+        return self.host.gpus // self._gpus
+
+    @property
+    def idle(self) -> int:
+        """GPUs of the host that are left over."""
+        return self.host.gpus - self.pops * self._gpus
+
+    @property
+    def _gpus(self) -> int:
+        """Of one of these, with the one for recognition and synthesis."""
+        return self.group.gpus + (not self.host.shared)
 
     @property
     def host_calls(self) -> int:
@@ -105,8 +115,9 @@ def advice(found: Sequence[Option], calls: int, budget_ms: int) -> list[str]:
     if chosen is None:
         return [_does_not_fit(found)]
     if not chosen.calls:
-        return [*_nothing(chosen, budget_ms)]
+        return [*saves_only_memory(found), *_nothing(chosen, budget_ms)]
     return [
+        *saves_only_memory(found),
         *_sharding(chosen, found),
         *_faster(chosen, found, calls),
         _speech(chosen),
@@ -114,10 +125,26 @@ def advice(found: Sequence[Option], calls: int, budget_ms: int) -> list[str]:
     ]
 
 
+def saves_only_memory(found: Sequence[Option]) -> Iterator[str]:
+    """A sentence, where weights are stored in fp8 and the GPU does not compute in it."""
+    gpu = found[0].host.gpu
+    if not gpu.fp8_tflops and any(option.group.dtype == "fp8" for option in found):
+        yield (
+            f"{gpu.name} does not compute in fp8: such a checkpoint only saves memory there, and the time to read it."
+        )
+
+
+def slots(option: Option, calls: int) -> int:
+    """`pop.slots` where so many calls were asked for: as many of them as are answered in time, at least 1."""
+    return max(1, min(calls, option.calls))
+
+
 def kv_cache_bytes(option: Option, calls: int) -> int:
-    """`vllm.kv_cache_memory_bytes`: for the calls' context and a tenth more, in whole MiB, as far as there is room."""
+    """`vllm.kv_cache_memory_bytes`: for the context of its slots and a tenth more, in whole MiB, as far as there is
+    room. `calls`: that were asked for."""
     mib = 2**20
-    return min(math.ceil(option.host.kv_needed(calls) * 1.1 / mib), option.host.kv_room // mib) * mib
+    needed = option.host.kv_needed(slots(option, calls))
+    return min(math.ceil(needed * 1.1 / mib), option.host.kv_room // mib) * mib
 
 
 def _does_not_fit(found: Sequence[Option]) -> str:
@@ -228,13 +255,17 @@ def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
         )
     else:
         asked = "one call" if calls == 1 else f"{calls} calls"
+        more = f" (for all {chosen.calls}: --calls {chosen.calls})" if chosen.calls > calls else ""
         yield (
-            f"{chosen.name} is advised: of the ways that answer {asked} in time, the one with the fewest GPUs, then "
-            f"the most precise weights. It answers {chosen.calls} calls {within}; then {chosen.bound} is the bound."
+            f"{chosen.name} is advised: of the ways that answer {asked} in time, the one with the fewest GPUs, "
+            f"then the most precise weights. It answers {chosen.calls} calls {within}{more}; then "
+            f"{chosen.bound} is the bound."
         )
     yield from _lifted(chosen)
     if chosen.pops > 1:
         yield f"The host has GPUs for {chosen.pops} such PoPs, each with its own by CUDA_VISIBLE_DEVICES."
+    if chosen.idle:
+        yield f"{chosen.idle} of the host's {chosen.host.gpus} GPUs {'stays' if chosen.idle == 1 else 'stay'} idle."
 
 
 def _lifted(option: Option) -> list[str]:
@@ -243,7 +274,8 @@ def _lifted(option: Option) -> list[str]:
     if not found:
         return []
     ways = ", ".join(f"{lift.what} {lift.calls}" for lift in found[:MOST_LIFTS])
-    return [f"Calls in time with one change: {ways}."]
+    which = f" (the four largest of {len(found)})" if len(found) > MOST_LIFTS else ""
+    return [f"Calls in time with one change from {option.name}: {ways}{which}."]
 
 
 def _narrower(group: Group, more: str = "") -> str:
