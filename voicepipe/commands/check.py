@@ -60,7 +60,7 @@ def _is_well(file: Path, names: Names) -> bool:
         else:
             settings = config.load(None, file) if kind == "manifest" else config.load(file)
             told = _notes(open_agents(settings), settings)
-            _warn(file, settings)
+            _warn(file, settings, part=kind == "manifest")
     except ConfigError as error:
         print(located(error, file))
         return False
@@ -184,8 +184,10 @@ def _warn_of_directory(file: Path, settings: directory_config.DirectoryConfig) -
         print(f"{file}: warning: a directory does not start like this: {error}")
 
 
-def _warn(file: Path, settings: config.Config) -> None:
-    """Prints what a PoP would not start with, or refuse callers for, unless another file adds what is missing."""
+def _warn(file: Path, settings: config.Config, *, part: bool) -> None:
+    """Prints what a PoP would not start with, or refuse callers for, unless another file adds what is missing.
+
+    `part`: the file is only a part of a configuration. Raises ConfigError: a whole one has no voice."""
     missing = credentials.missing_secrets(settings)
     for name, key in missing.items():
         lacks = f"the environment variable {name} is not set here, or empty"
@@ -198,8 +200,16 @@ def _warn(file: Path, settings: config.Config) -> None:
         except ConfigError as error:
             print(f"{file}: warning: by itself this is refused: {error}")
     engines = *packages.problems(settings), *needed_models.problems(settings), *_no_default_voice(settings)
+    refusal = packages.NO_VOICE if packages.NO_VOICE in engines and not part else ""
     for problem in filter(None, (*engines, traces.problem(settings))):
-        print(f"{file}: warning: {hub.copyable(problem, file)}")
+        if problem != refusal:
+            print(f"{file}: warning: {hub.copyable(problem, file)}")
+    _warn_of_ports(file, settings)
+    if refusal:
+        raise ConfigError(refusal)
+
+
+def _warn_of_ports(file: Path, settings: config.Config) -> None:
     slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next
     for table, room in (("sip", pairs), ("webrtc", webrtc.last_port - webrtc.first_port + 1)):

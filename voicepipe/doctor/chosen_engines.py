@@ -16,8 +16,10 @@ def findings(config: Config, file: Path) -> Iterator[Finding]:
     configuration's."""
     chosen = {stage: engine for part, stage in PARTS.items() if (engine := getattr(config.engines, part)) in ON_GPUS}
     for stage, engine in chosen.items():
-        problem = packages.problem(engine, config)
-        yield _broken(stage, problem) if problem else Finding(stage, "ok", f"{engine} is chosen")
+        problems = list(packages.lacks(engine, config))
+        yield from (_broken(stage, problem) for problem in problems)
+        if not problems:
+            yield Finding(stage, "ok", f"{engine} is chosen")
     missing = needed_models.problems(config)
     for problem in missing:
         yield _broken("model", hub.copyable(problem, file))
