@@ -22,6 +22,7 @@ from rich.console import Console
 
 from tests.virtual_time import VirtualTimeLoop
 from tests.waiting import until
+from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines import figures, run
 from voicepipe.bench.engines.chosen import Options
 from voicepipe.bench.engines.figures import FiguresResult, Samples, calls_in_time, percentile
@@ -313,7 +314,38 @@ def test_the_report() -> None:
         "p50_ms": 9.0, "p95_ms": 10.0, "p99_ms": 10.0, "max_ms": 10.0, "count": 3
     }  # fmt: skip
     assert told["results"][0]["p95_ms_of_rounds"]["turn latency"] == [160.0, 340.0]
-    assert report.table().row_count == len(report.rows())
+    assert report.tables(Console(width=200))[0].row_count == len(report.rows())
+
+
+def many() -> BenchReport:
+    """A report whose table is wider than terminals are."""
+    samples = Samples({figures.LATENCY: [1160.0], figures.CLOCK: [0.34, 25.0, 326.0, 661.0]}, turns=1)
+    results = [FiguresResult(calls, gaps, [samples], samples) for calls in (1, 8, 32) for gaps in (True, False)]
+    return BenchReport("a GPU", {"torch": "2.11.0"}, {"llm": "a model"}, {"llm": 0}, 30.0, results)
+
+
+def shown(report: BenchReport, console: Console) -> str:
+    with console.capture() as captured:
+        for table in report.tables(console):
+            console.print(table)
+    return captured.get()
+
+
+def test_a_table_that_goes_to_a_file_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    said = shown(many(), for_tables())
+    assert "…" not in said and "..." not in said
+    header = next(line for line in said.splitlines() if "1 call, alone" in line)
+    assert all(f"{calls} calls{more}" in header for calls in (8, 32) for more in (", alone", ", no gaps"))
+    assert "25/661/661/661" in said
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_that_is_too_narrow_has_a_table_for_each_number_of_calls(width: int) -> None:
+    wide, narrow = (shown(many(), Console(width=columns, force_terminal=True)) for columns in (400, width))
+    assert wide.count("engines on a GPU") == 1 and narrow.count("engines on a GPU") == 3
+    assert "…" not in narrow and "25/661/661/661" in narrow
+    assert narrow.count("Calls of which 95 in 100") == 1 and "tried: 1, 8, 32" in narrow
 
 
 @pytest.mark.engine

@@ -44,7 +44,8 @@ def run(options: Options, json_file: Path | None, markdown: bool) -> int:
     if markdown:
         console.print(report.markdown(), soft_wrap=True, markup=False)
     else:
-        console.print(report.table())
+        for table in report.tables(console):
+            console.print(table)
     keep(json_file, report.json())
     return 0
 
