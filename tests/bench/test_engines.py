@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from huggingface_hub import constants
 from numpy.typing import NDArray
 from rich.console import Console
 
@@ -24,18 +25,19 @@ from tests.virtual_time import VirtualTimeLoop
 from tests.waiting import until
 from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines import figures, run
-from voicepipe.bench.engines.chosen import Options
+from voicepipe.bench.engines.chosen import Options, _shape, slow
 from voicepipe.bench.engines.figures import FiguresResult, Samples, calls_in_time, percentile
 from voicepipe.bench.engines.load import BY_LENGTH, LATER, PHRASES, TRAFFIC, CallTurn, turns
 from voicepipe.bench.engines.play import PlayedEngines, PlayedLoad, play
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.report import BenchReport
+from voicepipe.bench.engines.shapes import TINY_LLM
 from voicepipe.bench.engines.standins.streaming import __main__ as streaming
 from voicepipe.bench.engines.standins.streaming.cases import ALONE, CASES, PROCESSES, chosen
 from voicepipe.bench.engines.standins.streaming.voice import TAIL_S, SpokenReplies
 from voicepipe.commands.cli import main
 from voicepipe.engines import gpus
-from voicepipe.errors import EngineBusy, EngineError
+from voicepipe.errors import ConfigError, EngineBusy, EngineError
 from voicepipe.prediction import latency_ms
 from voicepipe.sizing.shapes import ASRS, LLMS
 from voicepipe.sizing.traffic import LATER_PHRASE_S
@@ -400,6 +402,40 @@ def test_without_torch_it_says_what_to_install(
     assert main(["bench", "engines"]) == 2
     said = capsys.readouterr().err
     assert "the environment of pops/gpu.md" in said and "--config FILE" in said
+
+
+@pytest.mark.engine
+def test_models_that_are_not_here_are_fetched_by_a_command_that_names_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    config, agents = tmp_path / "pop.toml", Path(__file__).parents[2] / "configs" / "agents"
+    config.write_text(f'[pop]\nagents = "{agents}"\n[engines]\nasr = "whisper"\n[whisper]\nmodel = "org/none"\n')
+    assert main(["bench", "engines", "--config", str(config)]) == 2
+    assert f"fetch it with `voicepipe models pull {config}`" in capsys.readouterr().err
+
+
+def test_a_trial_is_asked_for_as_of_the_other_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Options] = []
+    monkeypatch.setattr(run, "run", lambda options, json_file, markdown: asked.append(options) or 0)
+    for option in (["--tiny"], ["--shape", "tiny"]):
+        assert main(["bench", "engines", *option]) == 0
+    assert asked[0] == asked[1] and (asked[0].llm, asked[0].calls) == ("tiny", (1, 2))
+
+
+def test_a_large_model_on_a_cpu_is_said_to_take_long() -> None:
+    weights = LLMS["llama-3.1-8b"].weights
+    assert slow(weights, cuda=False).startswith("8 billion weights on a CPU: 32 GB of memory, and minutes")
+    assert "--tiny" in slow(weights, cuda=False)
+    assert slow(weights, cuda=True) == slow(TINY_LLM.weights, cuda=False) == ""
+
+
+@pytest.mark.parametrize(("name", "near"), [("llama-3.1-8B", "did you mean llama-3.1-8b?"), ("zzz", "choose one of")])
+def test_a_shape_that_there_is_not(name: str, near: str) -> None:
+    with pytest.raises(ConfigError, match=f"--shape {name}: there is no such shape; ") as error:
+        _shape("--shape", LLMS, name)
+    assert near in str(error.value) and "qwen3-8b" in str(error.value)
+    assert ("did you mean" in str(error.value)) == (name != "zzz")
 
 
 @pytest.mark.parametrize("calls", ["", "0", "1,", "many"])
