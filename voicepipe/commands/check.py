@@ -9,6 +9,7 @@ from voicepipe.agent import Agent
 from voicepipe.commands import runtime
 from voicepipe.config import credentials, directory_config, fleet_rules, toml_file
 from voicepipe.config.agent_store import Intents, load_agent, no_voice, open_agents
+from voicepipe.config.engine_config import POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.directory_server.run import check as check_directory
 from voicepipe.engines import hub, local_servers, needed_models, packages
@@ -139,7 +140,7 @@ def _way_out_of_english(settings: config.Config) -> str:
         return 'where engines.asr is "sphinx", English alone is heard: set it to "whisper"'
     if settings.engines.asr == "nemotron" and not _knows_languages(settings):
         model = settings.nemotron.model
-        return f"nemotron.model {model} hears English alone: set it to nvidia/nemotron-3.5-asr-streaming-0.6b"
+        return f"nemotron.model {model} hears English alone: set it to {POLYGLOT}"
     return ""
 
 
@@ -204,12 +205,12 @@ def _warn(file: Path, settings: config.Config, *, part: bool) -> None:
     for problem in filter(None, (*engines, traces.problem(settings))):
         if problem != refusal:
             print(f"{file}: warning: {hub.copyable(problem, file)}")
-    _warn_of_ports(file, settings)
+    _warn_of_room(file, settings)
     if refusal:
         raise ConfigError(refusal)
 
 
-def _warn_of_ports(file: Path, settings: config.Config) -> None:
+def _warn_of_room(file: Path, settings: config.Config) -> None:
     slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next
     for table, room in (("sip", pairs), ("webrtc", webrtc.last_port - webrtc.first_port + 1)):
@@ -217,3 +218,8 @@ def _warn_of_ports(file: Path, settings: config.Config) -> None:
             print(
                 f"{file}: warning: {table}.first_port to last_port have room for {room} calls, and pop.slots is {slots}"
             )
+    if settings.engines.asr == "nemotron" and (streams := settings.nemotron.streams) < slots:
+        print(
+            f"{file}: warning: nemotron.streams is {streams}, and pop.slots is {slots}: callers who speak while "
+            f"{streams} others do wait to be heard"
+        )

@@ -22,7 +22,6 @@ def fetch(url: str, target: Path, told: Told) -> None:
     """Fetch it beside `target`, which is there once it is whole. Raises EngineMissing, Unreachable."""
     part = target.with_name(f"{target.name}.part")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         _whole(url, part, told)
         part.replace(target)
     except OSError as error:
@@ -57,6 +56,7 @@ def _rest(url: str, part: Path, told: Told) -> None:
         answer.raise_for_status()
         here = here if answer.status_code == httpx.codes.PARTIAL_CONTENT else 0
         rest = int(answer.headers.get("Content-Length", 0))
+        part.parent.mkdir(parents=True, exist_ok=True)
         _check_space(part.parent, rest)
         with part.open("ab" if here else "wb") as file:
             for data in answer.iter_bytes():
