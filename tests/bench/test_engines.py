@@ -417,7 +417,12 @@ def test_models_that_are_not_here_are_fetched_by_a_command_that_names_the_file(
 
 def test_a_trial_is_asked_for_as_of_the_other_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Options] = []
-    monkeypatch.setattr(run, "run", lambda options, json_file, markdown: asked.append(options) or 0)
+
+    def noted(options: Options, json_file: Path | None, markdown: bool) -> int:
+        asked.append(options)
+        return 0
+
+    monkeypatch.setattr(run, "run", noted)
     for option in (["--tiny"], ["--shape", "tiny"]):
         assert main(["bench", "engines", *option]) == 0
     assert asked[0] == asked[1] and (asked[0].llm, asked[0].calls) == ("tiny", (1, 2))

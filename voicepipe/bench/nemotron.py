@@ -31,8 +31,6 @@ def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
     """Raises EngineMissing, EngineError, ConfigError: there is no such device, ProbeError: `json_file` cannot be
     written."""
     try:
-        from transformers.utils.logging import disable_progress_bar
-
         from voicepipe.bench.engines.standins.device import torch_device
         from voicepipe.bench.random_nemotron import make_nemotron
         from voicepipe.engines.nemotron.model import LoadedNemotron
@@ -41,7 +39,6 @@ def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
             f"bench nemotron needs torch and transformers ({error}); run it in the environment that has vLLM"
         ) from None
     torch_device(device)
-    disable_progress_bar()
     console, shape = for_tables(), "a small" if tiny else "the true"
     with console.status(f"random weights, of {shape} shape ..."), TemporaryDirectory() as folder:
         made = make_nemotron(Path(folder), tiny=tiny)
