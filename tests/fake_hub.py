@@ -85,7 +85,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(401, b"", {"X-Error-Code": "GatedRepo"})
             return
         found = self._found(name, revision)
-        assert found
+        if not found or path not in found[1]:
+            self._answer(404, b"")
+            return
         commit, data = found[0], found[1][path]
         headers = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": commit, "Accept-Ranges": "bytes"}
         if self.command == "HEAD":

@@ -230,6 +230,17 @@ def test_check_warns_of_what_a_pop_would_refuse(
     assert out.splitlines()[-1] == f"{file}: ok (configuration)"
 
 
+@pytest.mark.parametrize(("streams", "warned"), [(30, True), (60, False)])
+def test_check_warns_of_fewer_streams_than_calls(
+    streams: int, warned: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text(f"[engines]\nasr = 'nemotron'\n[pop]\nslots = 60\n[nemotron]\nstreams = {streams}")
+    status, out, _ = said(capsys, "check", str(file))
+    assert status == 0
+    assert (f"{file}: warning: nemotron.streams is {streams}, and pop.slots is 60" in out) == warned
+
+
 def test_check_warns_of_secrets_that_are_not_in_the_environment(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

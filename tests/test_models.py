@@ -11,7 +11,6 @@ from tests.fake_hub import FakeHub, serving
 from voicepipe import config
 from voicepipe.commands import cli
 from voicepipe.engines import hub, hub_fetch, needed_models, packages
-from voicepipe.engines.needed_models import KOKORO
 
 TEXTS = {"config.json": b"{}", "tokenizer.json": b"{ }", "README.md": b"read me"}
 MODELS = {
@@ -24,6 +23,7 @@ MODELS = {
         "model.safetensors": b"s" * 900,
         "own.nemo": b"n" * 900,
     },
+    "org/kokoro": {"kokoro-v1.0.onnx": b"k" * 200_000, "voices-v1.0.bin": b"v"},
     "org/llm": {**TEXTS, "model.safetensors": b"s" * 9000, "pytorch_model.bin": b"p" * 9000, "onnx/model.onnx": b"o"},
 }
 Pull = Callable[[str], tuple[int, str]]
@@ -174,14 +174,50 @@ def test_a_full_disk(fake: FakeHub, pull: Pull, monkeypatch: pytest.MonkeyPatch)
     assert fake.fetched == []
 
 
-def test_what_no_hub_has_is_to_be_fetched_by_hand(pull: Pull, tmp_path: Path) -> None:
-    (tmp_path / "voices-v1.0.bin").write_bytes(b"")
-    tables = "[engines]\ntts = 'kokoro'\n[kokoro]\nmodel = './kokoro-v1.0.onnx'\nvoices = 'voices-v1.0.bin'"
-    status, said = pull(tables)
-    assert status == 1
-    model = tmp_path / "kokoro-v1.0.onnx"
-    assert f"kokoro.model: there is no {model}; fetch it by hand: curl -LC - --create-dirs -o {model} {KOKORO}/" in said
+KOKORO = "[engines]\ntts = 'kokoro'\n[kokoro]\nmodel = './new/kokoro-v1.0.onnx'\nvoices = './voices-v1.0.bin'"
+
+
+@pytest.fixture
+def kokoro(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> FakeHub:
+    monkeypatch.setattr(needed_models, "KOKORO", f"{fake.url}/org/kokoro/resolve/main")
+    return fake
+
+
+def test_files_that_no_hub_has_are_fetched_from_where_they_are(kokoro: FakeHub, pull: Pull, tmp_path: Path) -> None:
+    (tmp_path / "voices-v1.0.bin").write_bytes(b"mine")
+    status, said = pull(KOKORO)
+    assert status == 0
+    assert kokoro.fetched == ["kokoro-v1.0.onnx"]
+    assert f"kokoro.model: here, at {tmp_path / 'new' / 'kokoro-v1.0.onnx'}\n" in said
     assert f"kokoro.voices: here, at {tmp_path / 'voices-v1.0.bin'}\n" in said
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["kokoro-v1.0.onnx"]
+    assert (tmp_path / "new" / "kokoro-v1.0.onnx").read_bytes() == MODELS["org/kokoro"]["kokoro-v1.0.onnx"]
+    assert needed_models.problems(config.load(tmp_path / "my.toml")) == []
+    assert pull(KOKORO)[0] == 0 and len(kokoro.fetched) == 1
+
+
+def test_a_file_whose_connection_breaks_goes_on_where_it_broke(kokoro: FakeHub, pull: Pull, tmp_path: Path) -> None:
+    kokoro.breaks.add("kokoro-v1.0.onnx")
+    assert pull(KOKORO)[0] == 0
+    assert kokoro.fetched[:2] == ["kokoro-v1.0.onnx", "kokoro-v1.0.onnx bytes=100000-"]
+    assert (tmp_path / "new" / "kokoro-v1.0.onnx").read_bytes() == MODELS["org/kokoro"]["kokoro-v1.0.onnx"]
+
+
+def test_a_file_that_cannot_be_reached(pull: Pull, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(needed_models, "KOKORO", "http://127.0.0.1:9")
+    status, said = pull(KOKORO)
+    model = tmp_path / "new" / "kokoro-v1.0.onnx"
+    assert status == 1
+    assert "kokoro.model: http://127.0.0.1:9/kokoro-v1.0.onnx cannot be fetched: " in said and "HTTPS_PROXY" in said
+    assert f"`curl -LC - --create-dirs -o {model} http://127.0.0.1:9/kokoro-v1.0.onnx`; copy it here" in said
+    assert "kokoro.voices: http" in said and not model.exists()
+
+
+def test_a_file_of_a_name_that_is_not_there(kokoro: FakeHub, pull: Pull, tmp_path: Path) -> None:
+    status, said = pull(KOKORO.replace("kokoro-v1.0", "other"))
+    assert status == 1
+    assert "kokoro.model" in said and "/other.onnx cannot be fetched: its server answers 404" in said
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_recording_of_a_voice_is_made_by_hand(fake: FakeHub, pull: Pull, tmp_path: Path) -> None:
@@ -211,6 +247,20 @@ def test_check_warns_of_a_missing_model(fake: FakeHub, tmp_path: Path, capsys: p
     assert f"{file}: warning: whisper.model: {missing}\n" in said
     assert f"{file}: warning: vllm.model: none is named, and the engine needs one" in said
     assert fake.fetched == []
+
+
+def test_check_refuses_a_neutts_without_a_voice_and_hides_nothing_else_that_is_missing(
+    fake: FakeHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(packages, "PACKAGES", {"neutts": "no_such_package"})
+    file = tmp_path / "my.toml"
+    file.write_text("[engines]\ntts = 'neutts'\n[neutts]\nmodel = 'org/voice'\ncodec = 'org/codec'")
+    assert cli.main(["check", str(file)]) == 2
+    said = capsys.readouterr().out
+    assert f"{file}: neutts: it has no voice; add a table [neutts.voices.NAME] with a recording" in said
+    assert "its package no_such_package is not installed" in said
+    assert "org/voice is not on this machine" in said and "org/codec is not on this machine" in said
+    assert f"{file}: ok" not in said and said.count("has no voice") == 1
 
 
 @pytest.mark.e2e

@@ -17,24 +17,27 @@ from typing import Any
 
 import numpy as np
 import pytest
+from huggingface_hub import constants
 from numpy.typing import NDArray
 from rich.console import Console
 
 from tests.virtual_time import VirtualTimeLoop
 from tests.waiting import until
+from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines import figures, run
-from voicepipe.bench.engines.chosen import Options
+from voicepipe.bench.engines.chosen import Options, _shape, slow
 from voicepipe.bench.engines.figures import FiguresResult, Samples, calls_in_time, percentile
 from voicepipe.bench.engines.load import BY_LENGTH, LATER, PHRASES, TRAFFIC, CallTurn, turns
 from voicepipe.bench.engines.play import PlayedEngines, PlayedLoad, play
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.report import BenchReport
+from voicepipe.bench.engines.shapes import TINY_LLM
 from voicepipe.bench.engines.standins.streaming import __main__ as streaming
 from voicepipe.bench.engines.standins.streaming.cases import ALONE, CASES, PROCESSES, chosen
 from voicepipe.bench.engines.standins.streaming.voice import TAIL_S, SpokenReplies
 from voicepipe.commands.cli import main
 from voicepipe.engines import gpus
-from voicepipe.errors import EngineBusy, EngineError
+from voicepipe.errors import ConfigError, EngineBusy, EngineError
 from voicepipe.prediction import latency_ms
 from voicepipe.sizing.shapes import ASRS, LLMS
 from voicepipe.sizing.traffic import LATER_PHRASE_S
@@ -313,7 +316,38 @@ def test_the_report() -> None:
         "p50_ms": 9.0, "p95_ms": 10.0, "p99_ms": 10.0, "max_ms": 10.0, "count": 3
     }  # fmt: skip
     assert told["results"][0]["p95_ms_of_rounds"]["turn latency"] == [160.0, 340.0]
-    assert report.table().row_count == len(report.rows())
+    assert report.tables(Console(width=200))[0].row_count == len(report.rows())
+
+
+def many() -> BenchReport:
+    """A report whose table is wider than terminals are."""
+    samples = Samples({figures.LATENCY: [1160.0], figures.CLOCK: [0.34, 25.0, 326.0, 661.0]}, turns=1)
+    results = [FiguresResult(calls, gaps, [samples], samples) for calls in (1, 8, 32) for gaps in (True, False)]
+    return BenchReport("a GPU", {"torch": "2.11.0"}, {"llm": "a model"}, {"llm": 0}, 30.0, results)
+
+
+def shown(report: BenchReport, console: Console) -> str:
+    with console.capture() as captured:
+        for table in report.tables(console):
+            console.print(table)
+    return captured.get()
+
+
+def test_a_table_that_goes_to_a_file_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    said = shown(many(), for_tables())
+    assert "…" not in said and "..." not in said
+    header = next(line for line in said.splitlines() if "1 call, alone" in line)
+    assert all(f"{calls} calls{more}" in header for calls in (8, 32) for more in (", alone", ", no gaps"))
+    assert "25/661/661/661" in said
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_that_is_too_narrow_has_a_table_for_each_number_of_calls(width: int) -> None:
+    wide, narrow = (shown(many(), Console(width=columns, force_terminal=True)) for columns in (400, width))
+    assert wide.count("engines on a GPU") == 1 and narrow.count("engines on a GPU") == 3
+    assert "…" not in narrow and "25/661/661/661" in narrow
+    assert narrow.count("Calls of which 95 in 100") == 1 and "tried: 1, 8, 32" in narrow
 
 
 @pytest.mark.engine
@@ -368,6 +402,45 @@ def test_without_torch_it_says_what_to_install(
     assert main(["bench", "engines"]) == 2
     said = capsys.readouterr().err
     assert "the environment of pops/gpu.md" in said and "--config FILE" in said
+
+
+@pytest.mark.engine
+def test_models_that_are_not_here_are_fetched_by_a_command_that_names_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    config, agents = tmp_path / "pop.toml", Path(__file__).parents[2] / "configs" / "agents"
+    config.write_text(f'[pop]\nagents = "{agents}"\n[engines]\nasr = "whisper"\n[whisper]\nmodel = "org/none"\n')
+    assert main(["bench", "engines", "--config", str(config)]) == 2
+    assert f"fetch it with `voicepipe models pull {config}`" in capsys.readouterr().err
+
+
+def test_a_trial_is_asked_for_as_of_the_other_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Options] = []
+
+    def noted(options: Options, json_file: Path | None, markdown: bool) -> int:
+        asked.append(options)
+        return 0
+
+    monkeypatch.setattr(run, "run", noted)
+    for option in (["--tiny"], ["--shape", "tiny"]):
+        assert main(["bench", "engines", *option]) == 0
+    assert asked[0] == asked[1] and (asked[0].llm, asked[0].calls) == ("tiny", (1, 2))
+
+
+def test_a_large_model_on_a_cpu_is_said_to_take_long() -> None:
+    weights = LLMS["llama-3.1-8b"].weights
+    assert slow(weights, cuda=False).startswith("8 billion weights on a CPU: 32 GB of memory, and minutes")
+    assert "--tiny" in slow(weights, cuda=False)
+    assert slow(weights, cuda=True) == slow(TINY_LLM.weights, cuda=False) == ""
+
+
+@pytest.mark.parametrize(("name", "near"), [("llama-3.1-8B", "did you mean llama-3.1-8b?"), ("zzz", "choose one of")])
+def test_a_shape_that_there_is_not(name: str, near: str) -> None:
+    with pytest.raises(ConfigError, match=f"--shape {name}: there is no such shape; ") as error:
+        _shape("--shape", LLMS, name)
+    assert near in str(error.value) and "qwen3-8b" in str(error.value)
+    assert ("did you mean" in str(error.value)) == (name != "zzz")
 
 
 @pytest.mark.parametrize("calls", ["", "0", "1,", "many"])

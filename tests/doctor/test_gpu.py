@@ -137,6 +137,24 @@ def test_no_cublas_for_whisper(monkeypatch: pytest.MonkeyPatch, file: Path) -> N
     assert "pip install nvidia-cublas-cu12" in said
 
 
+def test_kokoro_that_would_run_on_the_cpu_of_a_gpu_host(
+    monkeypatch: pytest.MonkeyPatch, file: Path, tmp_path: Path
+) -> None:
+    for name in ("kokoro.onnx", "voices.bin"):
+        (tmp_path / name).write_bytes(b"weights")
+    file.write_text("[engines]\ntts = 'kokoro'\n[kokoro]\nmodel = './kokoro.onnx'\nvoices = './voices.bin'")
+    note = "on the CPU: this onnxruntime has no CUDA"
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CPUExecutionProvider"])
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    status, said = report(monkeypatch, file)
+    assert status == 0 and note in said and "pip install onnxruntime-gpu" in said
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CUDAExecutionProvider"])
+    assert note not in report(monkeypatch, file)[1]
+    FakeDriver([]).install(monkeypatch)
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CPUExecutionProvider"])
+    assert note not in report(monkeypatch, file)[1]
+
+
 def test_the_way_out_names_the_file_and_a_stage_is_broken_once(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     FakeDriver([FakeGpu()]).install(monkeypatch)
     file.write_text("[engines]\nasr = 'whisper'\ntts = 'kokoro'\n[whisper]\nmodel = 'org/none'")

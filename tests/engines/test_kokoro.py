@@ -284,7 +284,7 @@ async def test_the_embedded_voice_speaks_beside_it(tts: KokoroTts) -> None:
 @pytest.mark.parametrize("key", ["model", "voices"])
 async def test_a_missing_file_says_what_to_fetch(config: KokoroConfig, key: str) -> None:
     engine = KokoroTts(msgspec.structs.replace(config, **{key: "kokoro-or-voices.bin"}))
-    with pytest.raises(EngineMissing, match=rf"kokoro.{key}: there is no kokoro-or-voices.bin; fetch it by hand"):
+    with pytest.raises(EngineMissing, match=rf"kokoro.{key}: there is no kokoro-or-voices.bin; fetch it with"):
         await engine.start()
     with pytest.raises(EngineError, match="has not been started"):
         await whole(engine, TEXT)

@@ -376,6 +376,15 @@ def test_a_neutts_without_a_voice_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         loader.placed(configured(engines={"asr": "sphinx", "llm": "frontdesk", "tts": "neutts"}))
 
 
+def test_that_it_has_no_voice_does_not_hide_that_its_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    monkeypatch.setattr(packages, "PACKAGES", {"neutts": "no_such_package"})
+    with pytest.raises(
+        EngineMissing, match=r"it has no voice(.|\n)*no_such_package is not installed(.|\n)*neutts.codec"
+    ):
+        loader.placed(configured(engines={"asr": "sphinx", "llm": "frontdesk", "tts": "neutts"}))
+
+
 def test_all_that_is_missing_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     FakeDriver([FakeGpu()]).install(monkeypatch)
     monkeypatch.setattr(packages, "PACKAGES", {"vllm": "no_such_package"})
@@ -386,7 +395,7 @@ def test_all_that_is_missing_is_said_at_once(monkeypatch: pytest.MonkeyPatch) ->
     assert [line.partition(": ")[0] for line in lines] == [
         "vllm", "whisper.model", "vllm.model", "kokoro.model", "kokoro.voices",
     ]  # fmt: skip
-    assert "curl -LC - --create-dirs -o '/no where/k.onnx' https://" in lines[3]
+    assert "there is no /no where/k.onnx; fetch it with `voicepipe models pull CONFIG`" in lines[3]
 
 
 def test_embedded_engines_ask_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:

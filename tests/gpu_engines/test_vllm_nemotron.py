@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from transformers.models.nemotron_asr_streaming.feature_extraction_nemotron_asr_
 from tests.engines.contract import AsrContract
 from tests.waiting import until
 from voicepipe.audio import RATE, Pcm
+from voicepipe.bench import random_nemotron
 from voicepipe.bench.random_nemotron import make_nemotron
 from voicepipe.commands.cli import main
 from voicepipe.config.engine_config import NemotronConfig
@@ -399,4 +401,17 @@ def test_what_it_takes_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["bench", "nemotron", "--tiny", "--json", str(tmp_path / "figures.json")]) == 0
     kept = json.loads((tmp_path / "figures.json").read_text())["figures"]
     assert set(kept["steps_ms"]) == {"step", "step of 8", "settle, one step", "settle, two steps"}
-    assert kept["bytes_a_call"] > 0 and "memory of a call" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert kept["bytes_a_call"] > 0 and "memory of a call" in said.out
+    assert said.out.startswith("a small model: a trial, in chunks of 160 ms: ") and "0.6B" not in said.out
+    assert re.search(r"A step of 8 calls takes \d+\.\d times a step of one\n", said.out)
+    assert "shards" not in said.err
+
+
+def test_the_bench_looks_for_its_device_before_it_makes_a_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It wrote 2.4 GB first."""
+    monkeypatch.setattr(random_nemotron, "make_nemotron", lambda *args, **more: pytest.fail("it makes a model"))
+    assert main(["bench", "nemotron", "--device", "cuda:9"]) == 2
+    assert "--device cuda:9: torch sees no such device here" in capsys.readouterr().err

@@ -28,16 +28,19 @@ STEPS, LEAST, ENOUGH_S = 15, 3, 15.0
 
 
 def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
-    """Raises EngineMissing, EngineError, ProbeError: `json_file` cannot be written."""
+    """Raises EngineMissing, EngineError, ConfigError: there is no such device, ProbeError: `json_file` cannot be
+    written."""
     try:
+        from voicepipe.bench.engines.standins.device import torch_device
         from voicepipe.bench.random_nemotron import make_nemotron
         from voicepipe.engines.nemotron.model import LoadedNemotron
     except ImportError as error:
         raise EngineMissing(
             f"bench nemotron needs torch and transformers ({error}); run it in the environment that has vLLM"
         ) from None
-    console = for_tables()
-    with console.status("random weights, of the true shape ..."), TemporaryDirectory() as folder:
+    torch_device(device)
+    console, shape = for_tables(), "a small" if tiny else "the true"
+    with console.status(f"random weights, of {shape} shape ..."), TemporaryDirectory() as folder:
         made = make_nemotron(Path(folder), tiny=tiny)
         config = NemotronConfig(model=str(made), device=device, streams=TOGETHER)
         model = LoadedNemotron(config)
@@ -46,7 +49,8 @@ def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
     with console.status("steps of each kind ..."):
         took_ms = _steps(model.hear, model.frames)
     alone, together = (statistics.median(took_ms[name]) for name in ("step", f"step of {TOGETHER}"))
-    console.print(f"Nemotron streaming 0.6B in chunks of {config.chunk_ms} ms: {model.kind} ({os.cpu_count()} cores)")
+    named = "a small model: a trial" if tiny else "Nemotron streaming 0.6B"
+    console.print(f"{named}, in chunks of {config.chunk_ms} ms: {model.kind} ({os.cpu_count()} cores)")
     table = Table()
     for column in ("", "p50 ms", "most"):
         table.add_column(column, justify="right" if column else "left")
@@ -54,9 +58,7 @@ def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
         table.add_row(name, f"{statistics.median(each):.1f}", f"{max(each):.1f}")
     console.print(table)
     console.print(f"memory of a call: {model.bytes_a_slot / 1e6:.1f} MB")
-    console.print(
-        f"{TOGETHER} calls together take {together / alone:.2f} of one alone; one by one they take {TOGETHER}"
-    )
+    console.print(f"A step of {TOGETHER} calls takes {together / alone:.1f} times a step of one")
     keep(json_file, {"steps_ms": took_ms, "bytes_a_call": model.bytes_a_slot, "device": model.kind})
     model.unload()
     return 0

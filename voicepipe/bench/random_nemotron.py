@@ -16,6 +16,7 @@ from transformers.models.nemotron_asr_streaming.configuration_nemotron_asr_strea
     NemotronAsrStreamingEncoderConfig,
 )
 from transformers.models.nemotron_asr_streaming.modeling_nemotron_asr_streaming import NemotronAsrStreamingForRNNT
+from transformers.utils.logging import disable_progress_bar
 
 from voicepipe.engines.nemotron import front_end, greedy
 
@@ -41,6 +42,7 @@ def make_nemotron(folder: Path, *, tiny: bool = True, many_languages: bool = Fal
     )
     with torch.no_grad():
         _enliven(model.eval())
+    disable_progress_bar()  # it would stand above a bench's table
     model.save_pretrained(folder)
     _tokenizer(vocabulary).save(str(folder / "tokenizer.json"))
     return folder

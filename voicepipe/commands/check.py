@@ -9,6 +9,7 @@ from voicepipe.agent import Agent
 from voicepipe.commands import runtime
 from voicepipe.config import credentials, directory_config, fleet_rules, toml_file
 from voicepipe.config.agent_store import Intents, load_agent, no_voice, open_agents
+from voicepipe.config.engine_config import POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.directory_server.run import check as check_directory
 from voicepipe.engines import hub, local_servers, needed_models, packages
@@ -60,7 +61,7 @@ def _is_well(file: Path, names: Names) -> bool:
         else:
             settings = config.load(None, file) if kind == "manifest" else config.load(file)
             told = _notes(open_agents(settings), settings)
-            _warn(file, settings)
+            _warn(file, settings, part=kind == "manifest")
     except ConfigError as error:
         print(located(error, file))
         return False
@@ -139,7 +140,7 @@ def _way_out_of_english(settings: config.Config) -> str:
         return 'where engines.asr is "sphinx", English alone is heard: set it to "whisper"'
     if settings.engines.asr == "nemotron" and not _knows_languages(settings):
         model = settings.nemotron.model
-        return f"nemotron.model {model} hears English alone: set it to nvidia/nemotron-3.5-asr-streaming-0.6b"
+        return f"nemotron.model {model} hears English alone: set it to {POLYGLOT}"
     return ""
 
 
@@ -184,8 +185,10 @@ def _warn_of_directory(file: Path, settings: directory_config.DirectoryConfig) -
         print(f"{file}: warning: a directory does not start like this: {error}")
 
 
-def _warn(file: Path, settings: config.Config) -> None:
-    """Prints what a PoP would not start with, or refuse callers for, unless another file adds what is missing."""
+def _warn(file: Path, settings: config.Config, *, part: bool) -> None:
+    """Prints what a PoP would not start with, or refuse callers for, unless another file adds what is missing.
+
+    `part`: the file is only a part of a configuration. Raises ConfigError: a whole one has no voice."""
     missing = credentials.missing_secrets(settings)
     for name, key in missing.items():
         lacks = f"the environment variable {name} is not set here, or empty"
@@ -198,8 +201,16 @@ def _warn(file: Path, settings: config.Config) -> None:
         except ConfigError as error:
             print(f"{file}: warning: by itself this is refused: {error}")
     engines = *packages.problems(settings), *needed_models.problems(settings), *_no_default_voice(settings)
+    refusal = packages.NO_VOICE if packages.NO_VOICE in engines and not part else ""
     for problem in filter(None, (*engines, traces.problem(settings))):
-        print(f"{file}: warning: {hub.copyable(problem, file)}")
+        if problem != refusal:
+            print(f"{file}: warning: {hub.copyable(problem, file)}")
+    _warn_of_room(file, settings)
+    if refusal:
+        raise ConfigError(refusal)
+
+
+def _warn_of_room(file: Path, settings: config.Config) -> None:
     slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next
     for table, room in (("sip", pairs), ("webrtc", webrtc.last_port - webrtc.first_port + 1)):
@@ -207,3 +218,8 @@ def _warn(file: Path, settings: config.Config) -> None:
             print(
                 f"{file}: warning: {table}.first_port to last_port have room for {room} calls, and pop.slots is {slots}"
             )
+    if settings.engines.asr == "nemotron" and (streams := settings.nemotron.streams) < slots:
+        print(
+            f"{file}: warning: nemotron.streams is {streams}, and pop.slots is {slots}: callers who speak while "
+            f"{streams} others do wait to be heard"
+        )

@@ -66,7 +66,10 @@ def _add_engines(engines: argparse.ArgumentParser) -> None:
         "--shape",
         default="llama-3.1-8b",
         metavar="NAME",
-        help="language model (default: %(default)s); tiny: a trial, with less of everything",
+        help="language model (default: %(default)s)",
+    )
+    engines.add_argument(
+        "--tiny", dest="shape", action="store_const", const="tiny", help="a trial, with less of everything"
     )
     engines.add_argument(
         "--asr-shape", metavar="NAME", help="Whisper's size (default: large-v3-turbo; tiny in a trial)"

@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from voicepipe.config import load
-from voicepipe.engines import hub, hub_fetch
+from voicepipe.engines import file_fetch, hub, hub_fetch
 from voicepipe.engines.needed_models import NeededModel, chosen
 from voicepipe.errors import EngineMissing
 
@@ -21,8 +22,9 @@ def pull(config_file: Path) -> int:
         print(f"{config_file}: the chosen engines need no models")
         return 0
     failed = 0
+    files = [model for model in models if model.url and model.problem()]
     wanted: list[hub_fetch.WantedModel] = []
-    for model in models:
+    for model in (model for model in models if model not in files):
         try:
             if found := _survey(model):
                 wanted.append(found)
@@ -30,16 +32,39 @@ def pull(config_file: Path) -> int:
             failed += 1
             print(error)
     hub_fetch.check_space(wanted)
-    for each in wanted:
+    for fetch in (*(partial(_from_hub, each) for each in wanted), *(partial(_file, model) for model in files)):
         try:
-            print(f"{each.title}: {_what(each)}", flush=True)
-            with _progress(each):
-                directory = hub_fetch.fetch(each)
-            print(f"{each.title}: here, in {directory}")
+            fetch()
         except EngineMissing as error:
             failed += 1
             print(error)
     return 1 if failed else 0
+
+
+def _from_hub(wanted: hub_fetch.WantedModel) -> None:
+    """Raises EngineMissing."""
+    print(f"{wanted.title}: {_what(wanted)}", flush=True)
+    with _watched(wanted):
+        directory = hub_fetch.fetch(wanted)
+    print(f"{wanted.title}: here, in {directory}")
+
+
+def _file(model: NeededModel) -> None:
+    """A file that no hub has. Raises EngineMissing."""
+    file = Path(model.name).expanduser()
+    print(f"{model.key}: {model.url}", flush=True)
+    try:
+        with _bar() as bar:
+            task = bar.add_task(file.name, total=None)
+            file_fetch.fetch(model.url, file, lambda here, of: bar.update(task, completed=here, total=of or None))
+    except hub_fetch.Unreachable as error:
+        raise EngineMissing(
+            f"{model.key}: {error}. Or bring the file: on a machine that reaches it, `{model.by_hand}`; copy it here, "
+            f"to {file}."
+        ) from None
+    except EngineMissing as error:
+        raise EngineMissing(f"{model.key}: {error}") from None
+    print(f"{model.key}: here, at {file}")
 
 
 def _survey(model: NeededModel) -> hub_fetch.WantedModel | None:
@@ -76,15 +101,20 @@ def _what(wanted: hub_fetch.WantedModel) -> str:
     return f"{len(wanted.absent)} of {len(wanted.files)} files, {wanted.to_fetch / 1e9:.2f} GB"
 
 
+def _bar() -> Progress:
+    """On standard error."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+
+
 @contextmanager
-def _progress(wanted: hub_fetch.WantedModel) -> Iterator[None]:
-    """One bar on standard error for all files of a model, by what the cache holds of them."""
+def _watched(wanted: hub_fetch.WantedModel) -> Iterator[None]:
+    """One bar for all files of a model, by what the cache holds of them."""
     if not wanted.absent:
         yield
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     over = threading.Event()
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as progress:
+    with _bar() as progress:
         task = progress.add_task(wanted.name, total=wanted.to_fetch)
         before = hub_fetch.cached_bytes(wanted.name)
 

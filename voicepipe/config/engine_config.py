@@ -57,10 +57,14 @@ class WhisperConfig(Section, frozen=True):
     """Beyond the length of the sound that is read."""
 
 
+ENGLISH, POLYGLOT = "nvidia/nemotron-speech-streaming-en-0.6b", "nvidia/nemotron-3.5-asr-streaming-0.6b"
+"""Nemotron's models on the hub."""
+
+
 class NemotronConfig(Section, frozen=True):
     """Nemotron Speech Streaming by transformers."""
 
-    model: str = "nvidia/nemotron-speech-streaming-en-0.6b"
+    model: str = ENGLISH
     """A directory, or a name on the hub; English. "nvidia/nemotron-3.5-asr-streaming-0.6b" knows 40 languages."""
     device: Device = "auto"
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -82,7 +86,14 @@ class NemotronConfig(Section, frozen=True):
 
     def __post_init__(self) -> None:
         if 2 * self.gather_ms > self.chunk_ms:
-            raise ValueError(f"gather_ms: cannot be {self.gather_ms}, more than half of chunk_ms, {self.chunk_ms}")
+            most = self.chunk_ms // 2
+            raise ValueError(
+                f"gather_ms: cannot be {self.gather_ms}; at most {most}, half of chunk_ms ({self.chunk_ms})"
+            )
+        if self.model == ENGLISH and self.chunk_ms == 320:
+            raise ValueError(f"chunk_ms: cannot be 320 with {ENGLISH}; give 160 or 560, or set model to {POLYGLOT}")
+        if self.model == ENGLISH and self.detect_language:
+            raise ValueError(f"detect_language: {ENGLISH} hears English alone; set model to {POLYGLOT}")
 
     def dtype_on(self, device: str) -> str:
         """torch's name of what it computes with on "cpu", "cuda:1"."""

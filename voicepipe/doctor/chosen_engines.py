@@ -6,7 +6,7 @@ from pathlib import Path
 from voicepipe.config import Config
 from voicepipe.doctor.demo_needs import ON_GPUS, PARTS
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import hub, loader, needed_models, packages, whisper_model
+from voicepipe.engines import gpus, hub, loader, needed_models, packages, whisper_model
 from voicepipe.engines.gpu_placement import device_index, group, uses_gpus
 from voicepipe.errors import EngineError
 
@@ -16,8 +16,10 @@ def findings(config: Config, file: Path) -> Iterator[Finding]:
     configuration's."""
     chosen = {stage: engine for part, stage in PARTS.items() if (engine := getattr(config.engines, part)) in ON_GPUS}
     for stage, engine in chosen.items():
-        problem = packages.problem(engine, config)
-        yield _broken(stage, problem) if problem else Finding(stage, "ok", f"{engine} is chosen")
+        problems = list(packages.lacks(engine, config))
+        yield from (_broken(stage, problem) for problem in problems)
+        if not problems:
+            yield Finding(stage, "ok", f"{engine} is chosen")
     missing = needed_models.problems(config)
     for problem in missing:
         yield _broken("model", hub.copyable(problem, file))
@@ -29,6 +31,8 @@ def findings(config: Config, file: Path) -> Iterator[Finding]:
         yield _broken("placement", str(error))
         return
     yield Finding("placement", "ok", ", ".join(f"{engine} on {_where(placed, engine)}" for engine in chosen.values()))
+    if loader.kokoro_lacks_cuda(config) and gpus.read().gpus:
+        yield Finding("Kokoro", "note", "on the CPU: this onnxruntime has no CUDA", loader.ONNX_WITH_CUDA)
     hears_on_gpu = placed.engines.asr == "whisper" and device_index(placed.whisper.device) is not None
     if hears_on_gpu and not whisper_model.find_cublas():
         yield Finding(

@@ -16,6 +16,8 @@ from voicepipe.engines.needs import needs
 from voicepipe.errors import EngineMissing, cause
 
 log = logging.getLogger(__name__)
+ONNX_WITH_CUDA = "pip uninstall -y onnxruntime onnxruntime-gpu, then pip install onnxruntime-gpu"
+"""What to do where onnxruntime has no CUDA."""
 
 
 @asynccontextmanager
@@ -81,21 +83,24 @@ def placed(config: Config) -> Config:
 def _without_cuda(config: Config, chosen: Config) -> Iterator[str]:
     """Tables whose engine is to choose its device and cannot use the GPU that was `chosen`, as it is here: onnxruntime
     comes with CUDA and without, and coqui-tts's environment has a torch of its own."""
-    if config.engines.tts == "kokoro" and config.kokoro.device == "auto":
-        from voicepipe.engines.kokoro import has_cuda
-
-        if not has_cuda():
-            log.warning(
-                "kokoro runs on the CPU, since this onnxruntime has no CUDA; for a GPU: pip uninstall -y onnxruntime "
-                "onnxruntime-gpu, then pip install onnxruntime-gpu"
-            )
-            yield "kokoro"
+    if kokoro_lacks_cuda(config):
+        log.warning("kokoro runs on the CPU, since this onnxruntime has no CUDA; for a GPU: %s", ONNX_WITH_CUDA)
+        yield "kokoro"
     if config.engines.tts == "coqui" and config.coqui.device == "auto":
         from voicepipe.engines.coqui import without_cuda
 
         if why := without_cuda(chosen.coqui):
             log.warning("coqui runs on the CPU, since the torch of coqui.python cannot use its GPU: %s", why)
             yield "coqui"
+
+
+def kokoro_lacks_cuda(config: Config) -> bool:
+    """Whether it would choose the CPU also where there is a GPU."""
+    if config.engines.tts != "kokoro" or config.kokoro.device != "auto":
+        return False
+    from voicepipe.engines.kokoro import has_cuda
+
+    return not has_cuda()
 
 
 def choose(config: Config, phrases: Sequence[str] = ()) -> Engines:

@@ -27,6 +27,8 @@ class NeededModel:
     """A path, or org/name on the hub; empty if it is not configured."""
     by_hand: str = ""
     """How to get it, where it is a path and no hub has it."""
+    url: str = ""
+    """Where it can be fetched, if it is such a file."""
     revision: str = ""
     """Which of those that the hub has; empty: its main branch."""
     weights: bool = True
@@ -43,6 +45,8 @@ class NeededModel:
         try:
             self.local()
         except EngineMissing as error:
+            if self.url:
+                return f"{self.key}: there is no {self.name}; fetch it with `{hub.PULL}`"
             return f"{self.key}: there is no {self.name}; {self.by_hand}" if self.by_hand else f"{self.key}: {error}"
         return ""
 
@@ -89,8 +93,9 @@ def neutts(config: NeuttsConfig) -> Iterator[NeededModel]:
 def kokoro(config: KokoroConfig) -> Iterator[NeededModel]:
     """Kokoro's two files."""
     for key, name in (("model", config.model), ("voices", config.voices)):
-        target = f"{shlex.quote(name)} {KOKORO}/{quote(Path(name).name)}"
-        yield NeededModel(f"kokoro.{key}", name, f"fetch it by hand: curl -LC - --create-dirs -o {target}")
+        url = f"{KOKORO}/{quote(Path(name).name)}"
+        by_hand = f"curl -LC - --create-dirs -o {shlex.quote(name)} {url}"
+        yield NeededModel(f"kokoro.{key}", name, by_hand, url=url)
 
 
 def problems(config: Config) -> list[str]:

@@ -2,6 +2,7 @@
 none of it."""
 
 import shutil
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 from voicepipe.config import Config
@@ -21,28 +22,30 @@ OWN_ENVIRONMENT = (
 )
 
 
-def problem(engine: str, config: Config) -> str:
-    """What `engine` lacks, and what to do about it; empty if nothing."""
-    if engine == "coqui":
-        return coqui(config.coqui.python)
+NO_VOICE = "neutts: it has no voice; add a table [neutts.voices.NAME] with a recording (file, text, consent)"
+
+
+def lacks(engine: str, config: Config) -> Iterator[str]:
+    """What `engine` lacks, each with what to do about it."""
+    if engine == "coqui" and (said := coqui(config.coqui.python)):
+        yield said
     if engine == "openai" and not config.openai.base_url:
-        return "openai: openai.base_url is empty; set it to the server's address, as http://127.0.0.1:8000/v1"
+        yield "openai: openai.base_url is empty; set it to the server's address, as http://127.0.0.1:8000/v1"
     if engine == "neutts" and not config.neutts.voices:
-        return "neutts: it has no voice; add a table [neutts.voices.NAME] with a recording (file, text, consent)"
+        yield NO_VOICE
     package = PACKAGES.get(engine, "")
-    if not package or find_spec(package) is not None:
-        return ""
-    return f"{engine}: its package {package} is not installed; pip install {INSTALLS.get(package, package)}"
+    if package and find_spec(package) is None:
+        yield f"{engine}: its package {package} is not installed; pip install {INSTALLS.get(package, package)}"
 
 
 def coqui(python: str) -> str:
-    """The same of coqui-tts, which lives in the environment of `python`."""
+    """What coqui-tts lacks, which lives in the environment of `python`; empty if nothing."""
     if not python:
         return f"coqui: coqui-tts needs an environment of its own; {OWN_ENVIRONMENT}"
     return "" if shutil.which(python) else f"coqui: there is no interpreter {python!r}; {OWN_ENVIRONMENT}"
 
 
 def problems(config: Config) -> list[str]:
-    """A sentence for each chosen engine that lacks something."""
+    """A sentence for each thing that a chosen engine lacks."""
     chosen = (config.engines.asr, config.engines.llm, config.engines.tts)
-    return [said for engine in chosen if (said := problem(engine, config))]
+    return [said for engine in chosen for said in lacks(engine, config)]

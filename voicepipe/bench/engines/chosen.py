@@ -4,6 +4,7 @@ stand-ins for the others."""
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from voicepipe.bench.engines.standins.device import Device
 
 LONGEST_S = 30
+LARGE = 1_000_000_000
+"""Weights of a language model with which a CPU is busy for minutes."""
 Shape = TypeVar("Shape")
 Progress = Callable[[str], None]
 """Told what is done next."""
@@ -77,6 +80,8 @@ async def loaded(options: Options, device: "Device", progress: Progress) -> Asyn
     known = {name: shape for name, shape in LLMS.items() if shape.kind in KINDS} | {TINY: TINY_LLM}
     llm, asr = _shape("--shape", known, options.llm), _shape("--asr-shape", ASRS, options.asr)
     tts = _shape("--tts-shape", TTSS, options.tts)
+    if said := slow(llm.weights, cuda=device.cuda):
+        progress(said)
     async with AsyncExitStack() as stack:
         real = PlayedEngines()
         if not options.standins and (find_spec("vllm") or find_spec("faster_whisper")):
@@ -108,7 +113,17 @@ def noise() -> Any:
     return np.random.default_rng(0).integers(-3000, 3000, 160_000, np.int16)
 
 
+def slow(weights: int, *, cuda: bool) -> str:
+    """What a language model of so many weights takes where there is no GPU, in 32 bits; empty: it is small."""
+    if cuda or weights < LARGE:
+        return ""
+    size = f"{weights / 1e9:.0f} billion weights on a CPU: {weights * 4 / 1e9:.0f} GB of memory"
+    return f"{size}, and minutes before the first figure; --tiny is a trial"
+
+
 def _shape(option: str, known: Mapping[str, Shape], name: str) -> Shape:
     if name not in known:
-        raise ConfigError(f"{option} {name}: there is no such shape; choose one of {', '.join(known)}.")
+        near = get_close_matches(name.lower(), known, 1)
+        hint = f"did you mean {near[0]}? Or " if near else ""
+        raise ConfigError(f"{option} {name}: there is no such shape; {hint}choose one of {', '.join(known)}.")
     return known[name]

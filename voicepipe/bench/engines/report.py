@@ -1,11 +1,13 @@
 """What was found, as a table for a terminal, for a page in Markdown, and as JSON. Pure."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
+from voicepipe.bench.consoles import WIDEST
 from voicepipe.bench.engines.figures import CLOCK, LATENCY, STAGES, TURN, FiguresResult, Samples, calls_in_time
 from voicepipe.bench.engines.load import CACHED_TOKENS
 
@@ -71,12 +73,22 @@ class BenchReport:
             rows.append(["GPU's clock, MHz", *self._each(lambda result: "-".join(map(str, result.mhz or ())))])
         return rows
 
-    def table(self) -> Table:
-        """For a terminal."""
-        table = Table(title=f"engines on {self.device}", caption="\n".join([self.headline, NOTE, *self._about()]))
-        table.caption_justify = "left"
+    def tables(self, console: Console) -> list[Table]:
+        """For a terminal or a file: one, or where that is too wide one for each number of calls."""
+        whole = self._table()
+        if console.measure(whole, options=console.options.update(width=WIDEST)).maximum > console.width:
+            counts = dict.fromkeys(result.calls for result in self.results)
+            apart = [[result for result in self.results if result.calls == calls] for calls in counts]
+            tables = [replace(self, results=results)._table() for results in apart]
+        else:
+            tables = [whole]
+        tables[-1].caption = "\n".join([self.headline, NOTE, *self._about()])
+        return tables
+
+    def _table(self) -> Table:
+        table = Table(title=f"engines on {self.device}", caption_justify="left")
         first, *others = self.header()
-        table.add_column(first, no_wrap=True)
+        table.add_column(first)
         for column in others:
             table.add_column(column, justify="right", no_wrap=True)
         for row in self.rows():

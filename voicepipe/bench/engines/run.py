@@ -19,6 +19,7 @@ from voicepipe.bench.engines.measure import measured
 from voicepipe.bench.engines.play import PlayedEngines
 from voicepipe.bench.engines.report import BenchReport
 from voicepipe.engines import gpus
+from voicepipe.engines.hub import copyable
 from voicepipe.errors import EngineMissing
 from voicepipe.figures import cpu, keep
 from voicepipe.rtp.clock import SWITCH_S
@@ -39,12 +40,15 @@ def run(options: Options, json_file: Path | None, markdown: bool) -> int:
     try:
         with asyncio.Runner(loop_factory=_loop()) as runner:
             report = runner.run(_run(options, progress))
+    except EngineMissing as error:
+        raise EngineMissing(copyable(str(error), options.config) if options.config else str(error)) from None
     finally:
         sys.setswitchinterval(before)
     if markdown:
         console.print(report.markdown(), soft_wrap=True, markup=False)
     else:
-        console.print(report.table())
+        for table in report.tables(console):
+            console.print(table)
     keep(json_file, report.json())
     return 0
 

@@ -18,15 +18,20 @@ WARM_UPS = 3
 """Runs before a recording: libraries choose their kernels and take their workspaces."""
 
 
+def torch_device(name: str) -> torch.device:
+    """That of an option. Raises ConfigError: there is none of this name."""
+    gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+    known = ("auto", "cpu", *(["cuda"] if gpus else []), *gpus)
+    if name not in known:
+        raise ConfigError(f"--device {name}: torch sees no such device here; choose one of {', '.join(known)}.")
+    return torch.device(name if name != "auto" else "cuda" if gpus else "cpu")
+
+
 class Device:
     """Where the stand-ins run. Raises ConfigError."""
 
     def __init__(self, name: str) -> None:
-        gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
-        known = ("auto", "cpu", *(["cuda"] if gpus else []), *gpus)
-        if name not in known:
-            raise ConfigError(f"--device {name}: torch sees no such device here; choose one of {', '.join(known)}.")
-        self.torch = torch.device(name if name != "auto" else "cuda" if gpus else "cpu")
+        self.torch = torch_device(name)
         self.cuda = self.torch.type == "cuda"
         self.unrecorded = 0
         """Parts that CUDA could not record: they run kernel by kernel."""
