@@ -21,6 +21,9 @@ from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 SECONDS = 60.0
 """What is waited for comes within this, on slow machines too."""
 
+RTP = 0x80
+"""How each of its packets begins."""
+
 
 @dataclass(frozen=True)
 class Said:
@@ -102,6 +105,8 @@ class Phone:
         self.rtp.close()
 
     def _sip(self, data: bytes, source: Any) -> None:
+        if data[0] == RTP:
+            return  # It is for whoever had this port before.
         message = Said.parse(data)
         self.said.append(message)
         if not message.code and self.answers:
