@@ -7,37 +7,26 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
-from importlib.metadata import packages_distributions
 from itertools import takewhile
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from huggingface_hub import constants
 from numpy.typing import NDArray
 from rich.console import Console
 
 from tests.virtual_time import VirtualTimeLoop
-from tests.waiting import until
 from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines import figures, run
-from voicepipe.bench.engines.chosen import Options, _shape, slow
+from voicepipe.bench.engines.chosen import Options
 from voicepipe.bench.engines.figures import FiguresResult, Samples, calls_in_time, percentile
 from voicepipe.bench.engines.load import BY_LENGTH, LATER, PHRASES, TRAFFIC, CallTurn, turns
 from voicepipe.bench.engines.play import PlayedEngines, PlayedLoad, play
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.report import BenchReport
-from voicepipe.bench.engines.shapes import TINY_LLM
-from voicepipe.bench.engines.standins.streaming import __main__ as streaming
-from voicepipe.bench.engines.standins.streaming.cases import ALONE, CASES, PROCESSES, chosen
-from voicepipe.bench.engines.standins.streaming.voice import TAIL_S, SpokenReplies
-from voicepipe.commands.cli import main
 from voicepipe.engines import gpus
-from voicepipe.errors import ConfigError, EngineBusy, EngineError
+from voicepipe.errors import EngineBusy, EngineError
 from voicepipe.prediction import latency_ms
 from voicepipe.sizing.shapes import ASRS, LLMS
 from voicepipe.sizing.traffic import LATER_PHRASE_S
@@ -392,153 +381,3 @@ def test_a_driver_that_nobody_can_ask_does_not_end_a_measurement(
 
     assert asyncio.run(described())
     assert "not asked" in run._versions()["driver"]
-
-
-def test_without_torch_it_says_what_to_install(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "voicepipe.bench.engines.standins.device", raising=False)
-    assert main(["bench", "engines"]) == 2
-    said = capsys.readouterr().err
-    assert "the environment of pops/gpu.md" in said and "--config FILE" in said
-
-
-@pytest.mark.engine
-def test_models_that_are_not_here_are_fetched_by_a_command_that_names_the_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    config, agents = tmp_path / "pop.toml", Path(__file__).parents[2] / "configs" / "agents"
-    config.write_text(f'[pop]\nagents = "{agents}"\n[engines]\nasr = "whisper"\n[whisper]\nmodel = "org/none"\n')
-    assert main(["bench", "engines", "--config", str(config)]) == 2
-    assert f"fetch it with `voicepipe models pull {config}`" in capsys.readouterr().err
-
-
-def test_a_trial_is_asked_for_as_of_the_other_bench(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Options] = []
-
-    def noted(options: Options, json_file: Path | None, markdown: bool) -> int:
-        asked.append(options)
-        return 0
-
-    monkeypatch.setattr(run, "run", noted)
-    for option in (["--tiny"], ["--shape", "tiny"]):
-        assert main(["bench", "engines", *option]) == 0
-    assert asked[0] == asked[1] and (asked[0].llm, asked[0].calls) == ("tiny", (1, 2))
-
-
-def test_a_large_model_on_a_cpu_is_said_to_take_long() -> None:
-    weights = LLMS["llama-3.1-8b"].weights
-    assert slow(weights, cuda=False).startswith("8 billion weights on a CPU: 32 GB of memory, and minutes")
-    assert "--tiny" in slow(weights, cuda=False)
-    assert slow(weights, cuda=True) == slow(TINY_LLM.weights, cuda=False) == ""
-
-
-@pytest.mark.parametrize(("name", "near"), [("llama-3.1-8B", "did you mean llama-3.1-8b?"), ("zzz", "choose one of")])
-def test_a_shape_that_there_is_not(name: str, near: str) -> None:
-    with pytest.raises(ConfigError, match=f"--shape {name}: there is no such shape; ") as error:
-        _shape("--shape", LLMS, name)
-    assert near in str(error.value) and "qwen3-8b" in str(error.value)
-    assert ("did you mean" in str(error.value)) == (name != "zzz")
-
-
-@pytest.mark.parametrize("calls", ["", "0", "1,", "many"])
-def test_numbers_of_calls(calls: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["bench", "engines", "--calls", calls])
-    assert "as in 1,8,32" in capsys.readouterr().err
-
-
-def test_cases_that_there_are_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        streaming.main([str(tmp_path / "out.json"), "--only", "three processes"])
-    assert "names none of: alone, 64 calls, graph" in capsys.readouterr().err
-
-
-def test_cases_of_other_numbers_of_calls_and_with_a_voice() -> None:
-    assert chosen("", (), voice=False) == list(CASES)
-    assert {case.where for case in chosen("alone, 64", (), voice=False)} == {ALONE}
-    spoken = chosen("", (16, 40), voice=True)
-    assert [(case.where, case.calls, case.voice) for case in spoken] == [(PROCESSES, 16, True), (PROCESSES, 40, True)]
-    assert spoken[0].name.endswith(", voice") and spoken[0] not in CASES
-    assert [case.calls for case in chosen("two processes", (), voice=True)] == [64, 16, 48, 32]
-    assert chosen("alone", (), voice=True) == []
-
-
-@pytest.mark.parametrize("calls", ["", "0", "16,65", "many"])
-def test_numbers_of_calls_that_a_streaming_recogniser_is_not_tried_with(
-    calls: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        streaming.main([str(tmp_path / "out.json"), "--calls", calls])
-    assert "--calls" in capsys.readouterr().err
-
-
-@dataclass
-class Asked:
-    """A language model that only notes what it is asked."""
-
-    phrases: Connection
-    turns: list[tuple[int, float]] = field(default_factory=list)
-
-    def ask(self, turn: int, now: float) -> None:
-        self.turns.append((turn, now))
-
-
-class Spoken:
-    """A voice that takes no time."""
-
-    async def speak(self, call: int, *, first: bool) -> None:
-        pass
-
-
-async def test_each_turn_is_timed_from_the_end_of_speech_to_its_own_first_sound() -> None:
-    phrases, told = Pipe(duplex=False)
-    language, began = Asked(phrases), time.monotonic() - 0.1
-    replies = SpokenReplies(Spoken(), language)
-    heard = [replies.turn(began + n / 1000) for n in range(3)]
-    heard[1](began + 0.02)
-    heard[0](began + 0.03)
-    assert language.turns == [(1, began + 0.02), (0, began + 0.03)]
-    replies.listen()
-    whole = time.monotonic()
-    told.send((whole, [(1, 0), (0, 0)]))
-    told.send((whole, [(1, 1)]))
-    await until(lambda: (found := replies.figures(began, began + TAIL_S + 1)).voice_later and len(found.turn) == 2)
-    replies.deafen()
-    told.send((whole, [(2, 0)]))
-    await asyncio.sleep(0.05)
-    found = replies.figures(began, began + TAIL_S + 1)
-    assert len(found.voice_first) == 2 and len(found.voice_later) == 1 and found.unanswered == 1
-    before_the_voice = sorted(1000 * (whole - began) - n for n in (0, 1))
-    assert sorted(found.turn) == pytest.approx(
-        [80 + a + b for a, b in zip(before_the_voice, found.voice_first, strict=True)], abs=5
-    )
-    later = replies.figures(began + 0.0005, began + TAIL_S + 0.0015)
-    assert len(later.turn) == 1 and not later.unanswered and not replies.error
-
-
-async def test_a_voice_that_fails_and_a_language_model_that_is_gone_are_told() -> None:
-    class Mute(Spoken):
-        async def speak(self, call: int, *, first: bool) -> None:
-            raise RuntimeError("out of memory")
-
-    phrases, told = Pipe(duplex=False)
-    replies = SpokenReplies(Mute(), Asked(phrases))
-    replies.turn(1.0)
-    replies.listen()
-    told.send((1.1, [(0, 0)]))
-    await until(lambda: replies.error)
-    assert replies.error == "the voice: RuntimeError: out of memory"
-    assert replies.figures(0.0, 3.0).unanswered == 1
-    told.close()
-    await until(lambda: "tells no phrases: EOFError" in replies.error)
-    replies.deafen()
-
-
-def test_torch_and_two_libraries_more_are_all_that_it_needs() -> None:
-    code = "import sys; import voicepipe.bench.engines.run; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    needed = {name.partition(".")[0] for name in loaded} & {*packages_distributions()} - {"voicepipe"}
-    assert needed <= {"rich", "pygments", "markdown_it", "mdurl", "numpy", "_distutils_hack", *sys.stdlib_module_names}

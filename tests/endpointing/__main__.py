@@ -22,7 +22,7 @@ from latency_probes.clips import HESITATION
 from latency_probes.stats import percentile, upper_bound
 from tests.endpointing import recordings
 from tests.endpointing.heard import Heard, Listener, by_telephone
-from tests.endpointing.judged import Judged, Wait, by_degrees, by_three_waits, judge
+from tests.endpointing.judged import Judged, Wait, by_degrees, by_three_waits, in_order, judge
 from tests.endpointing.recordings import Recording
 from voicepipe import config as configs
 from voicepipe.config.agent_store import open_agents
@@ -60,7 +60,10 @@ def main() -> None:
     }
     rows = compared(rooms)
     Console().print(table(rows))
-    keep(options.json, rows)
+    ordered = {room: in_order(heard, Endpointer(EndpointConfig())) for room, heard in rooms.items()}
+    told = ", ".join(f"{room} {100 * share:.1f} %" for room, share in ordered.items())
+    Console().print(f"In order by the evidence: {told}")
+    keep(options.json, {"rows": rows, "in_order": ordered})
 
 
 def kept_rows(file: Path) -> dict[str, Heard]:

@@ -4,6 +4,8 @@ interrupted who go on. Every rule is judged on the same silences, and on the sam
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from latency_probes import clips
 from latency_probes.sound import rng_for
 from tests.endpointing.heard import PREPARE_MS, Gap, Heard
@@ -65,6 +67,18 @@ def judge(rows: Sequence[Heard], wait: Wait, pauses: str) -> Judged:
         else:
             judged.finished_ms.append(ends_ms)
     return judged
+
+
+def in_order(rows: Sequence[Heard], endpointer: Endpointer) -> float:
+    """Share of pairs of a finished sentence and a begun one of which the finished one looks the more complete: the area
+    under the ROC curve. No rule of waiting can tell apart what the evidence does not."""
+    odds: dict[str, list[float]] = {"finished": [], "pause_inside": []}
+    for row in rows:
+        behind = [gap for gap in row.gaps if gap.last_ms >= row.end_ms - NEAR_MS and gap.text]
+        if behind and row.kind in odds:
+            odds[row.kind].append(endpointer.log_odds(behind[-1].evidence)[0])
+    above = np.array(odds["finished"])[:, None] - np.array(odds["pause_inside"])[None]
+    return float(np.mean((above > 0) + 0.5 * (above == 0)))
 
 
 def _ends(gap: Gap, wait: Wait) -> float:

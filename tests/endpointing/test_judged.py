@@ -4,7 +4,7 @@ import pytest
 
 from latency_probes.clips import HESITATION
 from tests.endpointing.heard import Gap, Heard
-from tests.endpointing.judged import Wait, by_degrees, by_three_waits, judge
+from tests.endpointing.judged import Wait, by_degrees, by_three_waits, in_order, judge
 from voicepipe.turn.endpoint import EndpointConfig, Endpointer, Evidence
 
 
@@ -51,3 +51,11 @@ def test_the_rules_differ_where_it_is_unclear() -> None:
     open_, sure = Evidence("can i bring"), Evidence("what are your opening hours")
     assert by_three_waits(end)(sure) == by_degrees(end)(sure) == 140
     assert by_three_waits(end)(open_) == 950 and 600 < by_degrees(end)(open_) < 950
+
+
+def test_how_many_pairs_the_evidence_orders() -> None:
+    finished, begun = behind("what are your opening hours"), behind("i would like a table for")
+    end = Endpointer(EndpointConfig())
+    assert in_order([heard("finished", finished), heard("pause_inside", begun)], end) == 1
+    assert in_order([heard("finished", begun), heard("pause_inside", finished)], end) == 0
+    assert in_order([heard("finished", begun), heard("pause_inside", begun)], end) == 0.5

@@ -9,8 +9,8 @@ import pytest
 
 from tests.engines.test_nemotron_steps import STEP_S, FakeModel, opened, silence
 from voicepipe.engines.base import Hypothesis
-from voicepipe.engines.nemotron.nemotron import NemotronStream
 from voicepipe.engines.nemotron.steps import Steps
+from voicepipe.engines.nemotron.stream import NemotronStream
 from voicepipe.errors import EngineError
 
 pytestmark = pytest.mark.virtual_time

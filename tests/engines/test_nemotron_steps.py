@@ -11,9 +11,9 @@ from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.fair import owned_by
 from voicepipe.engines.nemotron.chunks import Chunks
-from voicepipe.engines.nemotron.nemotron import NemotronStream
 from voicepipe.engines.nemotron.rows import Heard, Row
 from voicepipe.engines.nemotron.steps import Schedule, Steps
+from voicepipe.engines.nemotron.stream import NemotronStream
 from voicepipe.errors import EngineDead, EngineError
 
 pytestmark = pytest.mark.virtual_time

@@ -25,11 +25,11 @@ from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines import life
 from voicepipe.engines.base import Asr, Hypothesis
 from voicepipe.engines.fair import owned_by
-from voicepipe.engines.nemotron import NemotronAsr, front_end, nemotron
+from voicepipe.engines.nemotron import NemotronAsr, front_end
 from voicepipe.engines.nemotron.chunks import Chunks
 from voicepipe.engines.nemotron.model import LoadedNemotron
-from voicepipe.engines.nemotron.nemotron import NemotronStream
 from voicepipe.engines.nemotron.rows import Row
+from voicepipe.engines.nemotron.stream import NemotronStream
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing
 
 pytestmark = pytest.mark.engine
@@ -286,7 +286,7 @@ async def test_slots_come_back(asr: NemotronAsr, end: Callable[[NemotronStream],
 
 
 async def test_who_finds_no_slot_waits_and_calls_take_turns(asr: NemotronAsr, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nemotron, "WAIT_S", 0.2)
+    monkeypatch.setattr("voicepipe.engines.nemotron.stream.WAIT_S", 0.2)
     streams = []
     for call in ("greedy", "greedy", "greedy", "greedy", "greedy", "other"):
         with owned_by(call):

@@ -16,6 +16,7 @@ from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.fair import owner
 from voicepipe.engines.life import IN_PROCESS, Life
+from voicepipe.engines.threaded_recogniser import ThreadedRecogniser
 from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading
 from voicepipe.engines.whisper_schedule import Passes
 from voicepipe.engines.whisper_sound import WhisperSound
@@ -29,32 +30,13 @@ UNSURE = ms_to_samples(3_000)
 """The end of a full window is read again with what follows it."""
 
 
-class WhisperRecogniser:
-    """A loaded model and whose turn it is. Implements `life.Core`."""
+class WhisperRecogniser(ThreadedRecogniser):
+    """A loaded model and whose turn it is."""
 
     def __init__(self, worker: Worker, model: LoadedWhisper, stall_s: float) -> None:
         silence = Passage(np.zeros(RATE, np.int16))
         self.passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s)
-        self._worker = worker
-        self._model = model
-
-    @property
-    def errored(self) -> bool:
-        return self.passes.failures.broken or self.hung
-
-    @property
-    def hung(self) -> bool:
-        return self._worker.overdue()
-
-    async def close(self) -> None:
-        hung = self.hung
-        self.passes.close()
-        if hung:
-            return self._worker.close()  # Its thread has the model.
-        try:
-            await self._worker.submit(self._model.unload)  # at once: exceptions of passes may hold the model for long
-        finally:
-            self._worker.close()
+        super().__init__(worker, self.passes, model)
 
 
 class WhisperAsr:

@@ -182,20 +182,20 @@ class Steps:
         if self._closed:
             while (who := self._schedule.next()) is not None:
                 who.failed(None, EngineDead(ENDED))
-        elif not self._running and self._due() and (batch := self._chosen()):
+        elif self._running or not self._schedule:
+            return
+        elif (early_s := self._early_s()) > 0:
+            if self._alarm is None:
+                self._alarm = asyncio.get_running_loop().call_later(early_s, self._rung)
+        elif batch := self._chosen():
             self._running, self._began = batch, self._clock()
             rows = [given.row for _, given in batch]
             hearing = self._worker.ask(partial(self._model.hear, rows), within_s=self._stall_s)
             hearing.add_done_callback(partial(self._done, batch))
 
-    def _due(self) -> bool:
-        """Somebody waits for words, or the last step began long enough ago. Otherwise this is seen to when it has."""
-        early_s = self._began + self._gather_s - self._clock()
-        if self._since or early_s <= 0:
-            return True
-        if self._schedule and self._alarm is None:
-            self._alarm = asyncio.get_running_loop().call_later(early_s, self._rung)
-        return False
+    def _early_s(self) -> float:
+        """So much too early is it for the next step, unless somebody waits for words."""
+        return 0.0 if self._since else self._began + self._gather_s - self._clock()
 
     def _rung(self) -> None:
         self._alarm = None
