@@ -169,7 +169,7 @@ async def test_a_run_times_every_stage_of_every_turn_and_the_clock() -> None:
     assert set(instant.fed) == {320}
     assert set(samples.times[figures.ASR_BEHIND]) <= {0.0, 20.0, 40.0}
     firsts = [text for text, first in instant.phrases if first]
-    assert {len(text.split()) for text in firsts} == {TRAFFIC.phrase_tokens}
+    assert {len(text.split()) for text in firsts} == {TRAFFIC.phrase.tokens}
 
 
 @pytest.mark.virtual_time
@@ -254,8 +254,8 @@ async def test_what_holds_up_the_loop_is_seen_by_the_clock() -> None:
 
 
 def test_a_reply_is_as_long_as_the_plan_reckons() -> None:
-    assert PHRASES[0] == TRAFFIC.phrase_tokens and PHRASES[-1] == TRAFFIC.reply_tokens
-    spoken_s = TRAFFIC.phrase_s + LATER * LATER_PHRASE_S
+    assert PHRASES[0] == TRAFFIC.phrase.tokens and PHRASES[-1] == TRAFFIC.reply_tokens
+    spoken_s = TRAFFIC.phrase.speech_s + LATER * LATER_PHRASE_S
     assert spoken_s == pytest.approx(TRAFFIC.spoken * TRAFFIC.turn_s, rel=0.2)
 
 

@@ -14,14 +14,14 @@ from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.sharing import shared
 from voicepipe.sizing.speed import REQUEST_MS, Group
 from voicepipe.sizing.stage import Work
-from voicepipe.sizing.traffic import Traffic
+from voicepipe.sizing.traffic import Phrase, Traffic
 from voicepipe.sizing.voices import PhraseVoice
 
 FIGURES = ROOT / "latency_probes" / "figures"
 SLOWER = replace(GPUS["h100"], bandwidth_gbs=2250)
 """With which a token takes the 10.5 ms that the stand-in of the language model took alone."""
-ASKED = Traffic(turn_s=6, speaking=1, silences=1.0001)
-"""As the stand-ins were: a turn each 6 s, sound all the time, no reply for nothing."""
+ASKED = Traffic(turn_s=6, speaking=1, silences=1.0001, phrase=Phrase(8, 1.2), short_phrase_ms=0)
+"""As the stand-ins were: a turn each 6 s, sound all the time, no reply for nothing, no ladder."""
 BEFORE_MS = 80.0
 
 

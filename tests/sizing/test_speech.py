@@ -98,7 +98,7 @@ def test_kokoro() -> None:
 
 def test_one_phrase_at_a_time() -> None:
     """What a voice that makes whole phrases cannot do, others wait for without end."""
-    few, many = (voice("kokoro").stage(H100, Traffic(), calls, 1.0) for calls in (8, 48))
+    few, many = (voice("kokoro").stage(H100, Traffic(), calls, 1.0, Traffic().phrase) for calls in (8, 48))
     assert few.busy < 0.3 and few.ms < 80 and many.busy > 1 and many.ms == float("inf")
 
 
@@ -106,13 +106,13 @@ def test_neutts() -> None:
     """Qwen2-0.5B with a vocabulary of sound: 748 million weights. 40 to 80 ms to the first sound on an H100."""
     assert NEUTTS.weights / 1e6 == pytest.approx(748, rel=0.01)
     assert llm_weights(NEUTTS, "bf16") < NeuTts().memory < 8 * 2**30
-    one = NeuTts().stage(H100, Traffic(), 1, 1.0)
+    one = NeuTts().stage(H100, Traffic(), 1, 1.0, Traffic().phrase)
     assert 30 < one.ms < 80 and FIRST_TOKENS < 25
 
 
 def test_a_voice_that_streams_serves_more() -> None:
     """Its calls are a batch. Where a token takes 20 ms it no longer keeps up with speech."""
-    many = NeuTts().stage(H100, Traffic(), 48, 1.0)
+    many = NeuTts().stage(H100, Traffic(), 48, 1.0, Traffic().phrase)
     assert many.busy < 0.7 and many.ms < 100
-    slow = NeuTts().stage(GPUS["l4"], Traffic(), 48, 3.0)
+    slow = NeuTts().stage(GPUS["l4"], Traffic(), 48, 3.0, Traffic().phrase)
     assert slow.busy > 1

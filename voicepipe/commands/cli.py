@@ -145,6 +145,10 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     )
     plan.add_argument("--mps", action="store_true", help="CUDA MPS runs: processes on a GPU work at the same time")
     plan.add_argument(
+        "--short-phrase-ms", type=int, default=80, metavar="MS",
+        help="ladder.short_phrase_ms: so long after commit a late first phrase is cut short; 0: never (default 80)",
+    )  # fmt: skip
+    plan.add_argument(
         "--price", type=float, metavar="N", help="price of the host an hour: what a minute of call costs there"
     )
     plan.add_argument(
@@ -330,7 +334,7 @@ def _plan(args: argparse.Namespace) -> int:
 
     return plan.run(
         args.model, args.gpus, args.calls,
-        interconnect=args.interconnect, speech=(args.asr, args.tts), mps=args.mps,
+        interconnect=args.interconnect, host=plan.Host(args.asr, args.tts, args.mps, args.short_phrase_ms),
         prices=plan_cost.given(args.price, args.hosted), as_json=args.json,
     )  # fmt: skip
 

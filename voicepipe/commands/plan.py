@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from voicepipe.commands import plan_compare, plan_cost
 from voicepipe.commands.plan_cost import Prices
-from voicepipe.config import PopConfig
+from voicepipe.config import LadderConfig, PopConfig
 from voicepipe.engines import hub
 from voicepipe.errors import ConfigError, EngineMissing
 from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
@@ -25,9 +25,10 @@ from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_byte
 from voicepipe.sizing.recognition import Recogniser, recogniser
 from voicepipe.sizing.shapes import LLMS, LlmShape
 from voicepipe.sizing.speed import STEP_TOKENS
+from voicepipe.sizing.traffic import Traffic
 from voicepipe.sizing.voices import Voice, voice
 
-BUDGET_MS = PopConfig().budget_ms
+BUDGET_MS, SHORT_PHRASE_MS = PopConfig().budget_ms, LadderConfig().short_phrase_ms
 WIDE = 130
 """Columns of a terminal that shows the whole table."""
 WIDE_TIMES = "ASR", "first token", "token", "first phrase", "TTS", "compute mean", "compute p95", "turn p95 (ms)"
@@ -36,22 +37,39 @@ MEASURES = "voicepipe bench engines --config FILE"
 NEVER = "never: with {calls} calls more comes in than a stage can do, so that the wait for it grows without end."
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What is set on the host."""
+
+    asr: str = "nemotron"
+    tts: str = "kokoro"
+    mps: bool = False
+    short_phrase_ms: int = SHORT_PHRASE_MS
+
+
+USUAL = Host()
+
+
 def run(
-    model: str, gpus: str, calls: int, *, interconnect: str = "", speech: tuple[str, str] = ("nemotron", "kokoro"),
-    mps: bool = False, prices: Prices | None = None, as_json: bool = False,
+    model: str, gpus: str, calls: int, *, interconnect: str = "", host: Host = USUAL,
+    prices: Prices | None = None, as_json: bool = False,
 ) -> int:  # fmt: skip
     """Print the plan, with costs if there are prices; several hosts, with commas between them, are compared. Exit
     status 1 if no call is answered in time. Raises ConfigError."""
     if calls < 1:
         raise ConfigError(f"--calls: {calls}: give at least 1")
+    if host.short_phrase_ms < 0:
+        raise ConfigError(f"--short-phrase-ms: {host.short_phrase_ms}: give at least 0")
     source, name, shape, only = _model(model)
-    engines = recogniser(speech[0]), voice(speech[1])
+    engines, traffic = (recogniser(host.asr), voice(host.tts)), Traffic(short_phrase_ms=host.short_phrase_ms)
 
     def ways(text: str) -> list[Option]:
         gpu, count = data_sheets.gpus(text)
         link = data_sheets.link(interconnect, gpu)
-        hosts = options(shape, gpu, count, link, dtypes=_dtypes(only, gpu), speech=engines, mps=mps)
-        return [judged(host, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for host in hosts]
+        hosts = options(
+            shape, gpu, count, link, dtypes=_dtypes(only, gpu), speech=engines, mps=host.mps, traffic=traffic
+        )
+        return [judged(way, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for way in hosts]
 
     if "," in gpus:
         if prices or as_json:
@@ -213,7 +231,7 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
         model += "  # or a checkpoint of it that is in fp8"
     if narrow and group.dtype == "awq4":  # which vLLM cannot make by itself: another name than the model's
         model = f'""  # a checkpoint of {source} in AWQ, 4 bits'
-    asr, tts = chosen.host.asr, chosen.host.tts
+    asr, tts, rung = chosen.host.asr, chosen.host.tts, chosen.host.traffic.short_phrase_ms
     lines = [
         "# Save as FILE, then: voicepipe models pull FILE; voicepipe doctor --config FILE",
         "[engines]",
@@ -225,6 +243,7 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
         f"slots = {slots(chosen, calls)}  # `{MEASURES}` measures what your host answers",
         *([f"price_per_hour = {round(prices.host_hour / chosen.pops, 6)}"] if prices else []),
         "",
+        *([f"[ladder]\nshort_phrase_ms = {rung}\n"] if rung != SHORT_PHRASE_MS else []),
         "[vllm]",
         f"model = {model}",
         f"tensor_parallel_size = {group.tensor}",
@@ -261,10 +280,20 @@ def _assumptions(host: SizedHost) -> str:
         "time.\n"
         f"Assumed: a turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; "
         f"{heard}{traffic.new_tokens} new tokens of a prompt behind {traffic.context_tokens} that are cached; replies "
-        f"of {traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
-        "long. "
+        f"of {traffic.reply_tokens} tokens, the first phrase {traffic.phrase.tokens} of them and "
+        f"{traffic.phrase.speech_s} s long{_rung(traffic)}. "
         f"{'' if host.tts.name == 'neutts' else 'Synthesis is not scaled by GPU. '}"
         + ("CUDA MPS runs." if host.mps else "Stages on one GPU take turns; --mps: as with CUDA MPS.")
+    )
+
+
+def _rung(traffic: Traffic) -> str:
+    if not traffic.short_phrase_ms:
+        return ""
+    short = traffic.short_phrase
+    return (
+        f"; {traffic.short_phrase_ms} ms after commit one that is not whole is cut after {short.tokens} tokens and "
+        f"{short.speech_s} s (ladder.short_phrase_ms)"
     )
 
 

@@ -4,13 +4,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from voicepipe.prediction import BEFORE_COMPUTE_MS
 from voicepipe.sizing import gpu_memory
+from voicepipe.sizing.first_phrase import FirstPhrase, Making, Time
 from voicepipe.sizing.gpu_models import GIB, GpuModel
 from voicepipe.sizing.language import language
 from voicepipe.sizing.recognition import Recogniser
 from voicepipe.sizing.sharing import MPS_SHARE, shared
 from voicepipe.sizing.speed import Group
-from voicepipe.sizing.traffic import Traffic
+from voicepipe.sizing.traffic import Phrase, Traffic
 from voicepipe.sizing.voices import Voice
 
 USABLE = 0.97
@@ -79,19 +81,20 @@ class SizedHost:
 
 @dataclass(frozen=True, slots=True)
 class TurnEstimate:
-    """What the engines take, in ms, from the end of the voice to the reply's first sound. Means."""
+    """What the engines take, in ms, from the end of the voice to the reply's first sound, in a turn in which each wait
+    is the mean one."""
 
     asr: float
     first_token: float
     first_phrase: float
-    """From the first token to the first phrase's last."""
+    """From the first token until the first phrase is whole, or is cut."""
     tts: float
     token: float
     """From one token to the next, with `replies` others at a time."""
     replies: float
     """That are generated at a time, in the mean."""
-    waiting_p95: float
-    """What a turn that meets others takes more than the mean."""
+    compute_p95: float
+    """19 of 20 turns take no longer."""
     busy: dict[str, float]
     """Share of the time in which each stage works; 1 and more: it cannot keep up. "asr": with every partial, of which
     those are left out for which there is no time; "finals": without what can be left out; "tts": several workers share
@@ -112,41 +115,53 @@ class TurnEstimate:
         shares = {"recognition": self.asr, "language": language, "synthesis": self.tts}
         return max(shares, key=shares.__getitem__)
 
-    @property
-    def compute_p95(self) -> float:
-        return self.compute + self.waiting_p95
-
 
 def turn(host: SizedHost, calls: int) -> TurnEstimate:
     """At `calls` calls."""
-    of = host.gpu, host.traffic, calls
+    traffic = host.traffic
+    of = host.gpu, traffic, calls
     sharing = shared(
         ("asr", "llm", "tts") if host.shared else ("asr", "tts"),
         {
             "asr": lambda slow: host.asr.stage(*of, slow).on_gpu,
-            "llm": lambda slow: language(host.group, host.traffic, calls, slow).on_gpu,
-            "tts": lambda slow: host.tts.stage(*of, slow).on_gpu,
+            "llm": lambda slow: language(host.group, traffic, calls, slow).on_gpu,
+            "tts": lambda slow: host.tts.stage(*of, slow, traffic.phrase).on_gpu,
         },
         {"llm": MPS_SHARE} if host.mps else {},
     )
-    asr, tts = host.asr.stage(*of, sharing["asr"].slow), host.tts.stage(*of, sharing["tts"].slow)
-    llm = language(host.group, host.traffic, calls, sharing["llm"].slow)
-    variances = [stage.met.variance for stage in (asr, llm, tts)]
-    variances += [
-        (sharing[name].spread * gpu) ** 2 for name, gpu in (("asr", asr.gpu), ("llm", llm.gpu), ("tts", tts.gpu))
-    ]
+    asr, llm = host.asr.stage(*of, sharing["asr"].slow), language(host.group, traffic, calls, sharing["llm"].slow)
+
+    def making(phrase: Phrase) -> Making:
+        tts = host.tts.stage(*of, sharing["tts"].slow, phrase)
+        heard = asr.met.variance + (sharing["asr"].spread * asr.gpu) ** 2
+        written = llm.met.variance + (sharing["llm"].spread * llm.gpu(phrase)) ** 2
+        spoken = tts.met.variance + (sharing["tts"].spread * tts.gpu) ** 2
+        return Making(Time(asr.ms + llm.whole(phrase), math.sqrt(heard + written)), Time(tts.ms, math.sqrt(spoken)))
+
+    first = FirstPhrase(making(traffic.phrase), making(traffic.short_phrase), _rung(traffic, asr.ms, llm.token))
+    whole, made = first.at()
+    tts = host.tts.stage(*of, sharing["tts"].slow, traffic.phrase)
     return TurnEstimate(
         asr=asr.ms,
         first_token=math.inf if llm.full else llm.first_token,
-        first_phrase=llm.first_phrase,
-        tts=tts.ms,
+        first_phrase=whole - asr.ms - llm.first_token if math.isfinite(whole) else math.inf,
+        tts=made.sounds.mean,
         token=llm.token,
         replies=llm.replies,
-        waiting_p95=1.65 * math.sqrt(sum(variances)),
+        compute_p95=first.p95,
         busy={"asr": asr.busy, "finals": asr.least, "tts": tts.busy},
         slow={name: each.slow for name, each in sharing.items()},
         full=llm.full,
     )
+
+
+def _rung(traffic: Traffic, asr_ms: float, token_ms: float) -> float:
+    """When a first phrase that is not whole is cut, in ms from when the engines begin: with the next token, which takes
+    half a token more in the mean. The ladder begins at commit, and a turn is not committed before its last words are
+    known."""
+    if not traffic.short_phrase_ms:
+        return math.inf
+    return max(traffic.sure_ms - BEFORE_COMPUTE_MS, asr_ms) + traffic.short_phrase_ms + token_ms / 2
 
 
 def most_calls(host: SizedHost, compute_ms: float, limit: int = 1024) -> tuple[int, str]:

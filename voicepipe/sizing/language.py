@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from voicepipe.sizing.speed import REQUEST_MS, STEP_MS, Group, decode_ms, prefill_ms
 from voicepipe.sizing.stage import Met, Work
-from voicepipe.sizing.traffic import Traffic
+from voicepipe.sizing.traffic import Phrase, Traffic
 
 MOST_SEQUENCES = 32
 """`vllm.args.max_num_seqs` as our configurations set it: those sizes of a batch have a CUDA graph each with
@@ -16,12 +16,12 @@ MOST_SEQUENCES = 32
 @dataclass(frozen=True, slots=True)
 class Language:
     first_token: float
-    first_phrase: float
-    """From the first token to the first phrase's last."""
-    gpu: float
-    """The GPU's part of both, while nobody else is at it."""
     token: float
     """From one token to the next, with `replies` others at a time."""
+    prefill: Work
+    """Of the first token."""
+    step: Work
+    """Of each token after it."""
     replies: float
     """At a time, in the mean."""
     met: Met
@@ -34,21 +34,29 @@ class Language:
         """More replies come at a time than it takes, or do one time in twenty."""
         return self.replies + 2 * math.sqrt(self.replies) > MOST_SEQUENCES
 
+    def whole(self, phrase: Phrase) -> float:
+        """From the request until a first phrase is whole."""
+        return math.inf if self.full else self.first_token + (phrase.tokens - 1) * self.token
+
+    def gpu(self, phrase: Phrase) -> float:
+        """The GPU's part of that, while nobody else is at it."""
+        return self.prefill.gpu + (phrase.tokens - 1) * self.step.gpu
+
 
 def language(group: Group, traffic: Traffic, calls: int, slow: float) -> Language:
     """`slow`: by what its work takes longer beside others on the GPU."""
-    tokens = traffic.reply_tokens + (traffic.silences - 1) * traffic.phrase_tokens
+    tokens = traffic.reply_tokens + (traffic.silences - 1) * traffic.phrase.tokens
     replies = at_a_time(group, calls * tokens / traffic.turn_s / 1000, traffic.context_tokens, slow)
     others = round(replies)
     step = decode_step(group, 1 + others, traffic.context_tokens)
     prefill = prefill_step(group, traffic.new_tokens, traffic.context_tokens, 1 + others)
-    token, more = step.lasts(slow), traffic.phrase_tokens - 1
+    token = step.lasts(slow)
     met = Met(present(replies), token)
     return Language(
         first_token=REQUEST_MS + prefill.lasts(slow) + met.wait,
-        first_phrase=more * token,
-        gpu=prefill.gpu + more * step.gpu,
         token=token,
+        prefill=prefill,
+        step=step,
         replies=replies,
         met=met,
         on_gpu=present(replies) * slow * step.gpu / token,

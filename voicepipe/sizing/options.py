@@ -11,12 +11,14 @@ from voicepipe.sizing.lifts import lifts
 from voicepipe.sizing.recognition import Recogniser
 from voicepipe.sizing.shapes import LlmShape
 from voicepipe.sizing.speed import Group, communication_ms
+from voicepipe.sizing.traffic import Traffic
 from voicepipe.sizing.voices import Voice
 
 TALKING = 0.3
 """Share of a token's time in all-reduces from which on the link is too slow to share layers."""
 PRECISION = tuple(DTYPES)
 """The most precise first."""
+USUAL = Traffic()
 MOST_LIFTS = 4
 """That are named."""
 
@@ -67,14 +69,14 @@ class Option:
 
 def options(
     shape: LlmShape, gpu: GpuModel, gpus: int, link: Link, *, dtypes: Sequence[str], speech: tuple[Recogniser, Voice],
-    mps: bool = False,
+    mps: bool = False, traffic: Traffic = USUAL,
 ) -> Iterator[SizedHost]:  # fmt: skip
     """Every way that fits, and one GPU with each dtype, fitting or not. Pipelines save only
     memory: the shortest that fits, where one GPU is too small."""
     asr, tts = speech
 
     def host(dtype: str, tensor: int = 1, pipeline: int = 1) -> SizedHost:
-        return SizedHost(Group(shape, dtype, gpu, link, tensor, pipeline), gpus, asr, tts, mps)
+        return SizedHost(Group(shape, dtype, gpu, link, tensor, pipeline), gpus, asr, tts, mps, traffic=traffic)
 
     powers = [2**n for n in range(1, gpus.bit_length()) if 2**n <= gpus]
     for dtype in dtypes:

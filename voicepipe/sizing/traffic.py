@@ -4,6 +4,17 @@ from dataclasses import dataclass
 
 LATER_PHRASE_S = 2.6
 """Of speech, of each phrase of a reply but the first."""
+WORDS_A_MINUTE = 160
+"""Of a voice. Assumption: English conversation has 150 to 180, read books 150 to 160."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """The first of a reply."""
+
+    tokens: int
+    """Until it is whole; the beginning of the word after it is one of them."""
+    speech_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +39,15 @@ class Traffic:
     new_tokens: int = 40
     """Of a prompt, that the prefix cache does not hold."""
     reply_tokens: int = 60
-    phrase_tokens: int = 8
-    """Until the first phrase is whole."""
-    phrase_s: float = 1.2
-    """Of speech in it."""
+    phrase: Phrase = Phrase(8, 2.5)
+    """As the call path cuts everyday replies, in the mean: `tests/sizing/test_first_phrase.py` has them."""
+    short_phrase: Phrase = Phrase(6, 1.7)
+    """The same at the ladder's rung."""
+    sure_ms: float = 140
+    """Commit: so long after the voice's end (`endpoint.sure_ms`), if the last words are known by then."""
+    short_phrase_ms: int = 80
+    """The rung: so long after commit a first phrase that is not whole is cut short; 0: never
+    (`ladder.short_phrase_ms`)."""
 
     def ends(self, calls: int) -> float:
         """Silences that might be a turn's end, a millisecond, of so many calls."""

@@ -15,7 +15,7 @@ from voicepipe.sizing.language import at_a_time, decode_step, prefill_step, pres
 from voicepipe.sizing.shapes import LlmShape
 from voicepipe.sizing.speed import READING, REQUEST_MS, alone
 from voicepipe.sizing.stage import Met, Stage, Work, queue
-from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
+from voicepipe.sizing.traffic import LATER_PHRASE_S, Phrase, Traffic
 
 
 class Voice(Protocol):
@@ -27,8 +27,9 @@ class Voice(Protocol):
         """Bytes, with the CUDA contexts of processes of its own."""
         ...
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, slow: float) -> Stage:
-        """Under so many calls. `slow`: by what its work on the GPU takes longer beside others."""
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, slow: float, first: Phrase) -> Stage:
+        """Under so many calls. `slow`: by what its work on the GPU takes longer beside others. `first`: the phrase that
+        is waited for; those that are made for nothing are as in `traffic`."""
         ...
 
 
@@ -60,18 +61,18 @@ class PhraseVoice:
         made = 1000 * RTF[self.name] * speech_s
         return Work(PHRASE_MS + (1 - ON_GPU) * made, ON_GPU * made)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, slow: float) -> Stage:
-        first, later = self.phrase(traffic.phrase_s), self.phrase(LATER_PHRASE_S)
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, slow: float, first: Phrase) -> Stage:
+        awaited, dropped, later = map(self.phrase, (first.speech_s, traffic.phrase.speech_s, LATER_PHRASE_S))
         phrases, wasted = calls * traffic.spoken / LATER_PHRASE_S / 1000, traffic.wasted(calls)
-        busy = phrases * later.lasts(slow) + wasted * first.lasts(slow)
-        lasts, met = first.lasts(slow), Met(min(1.0, phrases * later.lasts(slow)), later.lasts(slow))
+        busy = phrases * later.lasts(slow) + wasted * dropped.lasts(slow)
+        lasts, met = awaited.lasts(slow), Met(min(1.0, phrases * later.lasts(slow)), later.lasts(slow))
         return Stage(
             ms=lasts * (1 + queue(traffic.ends(calls) * lasts)) + met.wait if busy < 1 else math.inf,
-            gpu=first.gpu,
+            gpu=awaited.gpu,
             met=met,
             busy=busy,
             least=busy,
-            on_gpu=min(1.0, slow * (phrases * later.gpu + wasted * first.gpu)),
+            on_gpu=min(1.0, slow * (phrases * later.gpu + wasted * dropped.gpu)),
         )
 
 
@@ -114,23 +115,23 @@ class NeuTts:
         read = 4 * CODEC_DECODER / (gpu.bandwidth_gbs * READING["bf16"]) / 1e6
         return Work(CODEC_MS, read + flops / (gpu.bf16_tflops * CODEC_FLOPS) / 1e9)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, slow: float) -> Stage:
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, slow: float, first: Phrase) -> Stage:
         group = alone(NEUTTS, gpu)
-        speech_s = calls * traffic.spoken / 1000 + traffic.wasted(calls) * traffic.phrase_s  # a millisecond
+        speech_s = calls * traffic.spoken / 1000 + traffic.wasted(calls) * traffic.phrase.speech_s  # a millisecond
         voices = at_a_time(group, speech_s * TOKENS_A_SECOND, PROMPT_TOKENS, slow)
         step = decode_step(group, 1 + round(voices), PROMPT_TOKENS)
         prefill = prefill_step(group, PROMPT_TOKENS, 0, 1 + round(voices))
         window, token = self.window(gpu), step.lasts(slow)
         phrases = calls * traffic.spoken / LATER_PHRASE_S / 1000
-        windows = phrases * _windows(LATER_PHRASE_S) + traffic.wasted(calls) * _windows(traffic.phrase_s)
+        windows = phrases * _windows(LATER_PHRASE_S) + traffic.wasted(calls) * _windows(traffic.phrase.speech_s)
         decoding = windows * window.lasts(slow)
         met = Met(min(1.0, decoding), window.lasts(slow))
         busy = max(token * TOKENS_A_SECOND / 1000, decoding)
         speaks, decodes = present(voices) * slow * step.gpu / token, min(1.0, windows * slow * window.gpu)
-        first = [prefill, *[step] * (FIRST_TOKENS - 1), window]
+        sound = [prefill, *[step] * (FIRST_TOKENS - 1), window]  # of any phrase
         return Stage(
-            ms=REQUEST_MS + sum(work.lasts(slow) for work in first) + window.lasts(slow) * queue(decoding) + met.wait,
-            gpu=sum(work.gpu for work in first),
+            ms=REQUEST_MS + sum(work.lasts(slow) for work in sound) + window.lasts(slow) * queue(decoding) + met.wait,
+            gpu=sum(work.gpu for work in sound),
             met=met,
             busy=busy,
             least=busy,

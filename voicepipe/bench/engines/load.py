@@ -8,22 +8,22 @@ from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
 from voicepipe.turn.phrases import PhraseConfig
 
 TRAFFIC = Traffic()
-"""What `voicepipe plan` reckons with."""
+"""What `voicepipe plan` reckons with. No ladder is climbed here: no first phrase is cut short."""
 JITTER = 0.2
 """Share by which turns and the speech in them are longer or shorter."""
 
 CACHED_TOKENS = TRAFFIC.context_tokens
 """Of a prompt: the agent's instructions and what was said before, which the prefix cache holds."""
-LATER = round((TRAFFIC.spoken * TRAFFIC.turn_s - TRAFFIC.phrase_s) / LATER_PHRASE_S)
-"""Phrases of a reply behind its first."""
+LATER = round((TRAFFIC.spoken * TRAFFIC.turn_s - TRAFFIC.phrase.speech_s) / LATER_PHRASE_S)
+"""Phrases of a reply behind its first, whole ones."""
 PHRASES = (
-    TRAFFIC.phrase_tokens,
-    *(TRAFFIC.phrase_tokens + (TRAFFIC.reply_tokens - TRAFFIC.phrase_tokens) * n // LATER for n in range(1, LATER + 1)),
+    TRAFFIC.phrase.tokens,
+    *(TRAFFIC.phrase.tokens + (TRAFFIC.reply_tokens - TRAFFIC.phrase.tokens) * n // LATER for n in range(1, LATER + 1)),
 )
 """Tokens of the reply after which each phrase is whole and goes to synthesis."""
-LATER_WORDS = -(-(TRAFFIC.reply_tokens - TRAFFIC.phrase_tokens) // LATER)
+LATER_WORDS = -(-(TRAFFIC.reply_tokens - TRAFFIC.phrase.tokens) // LATER)
 BY_LENGTH = PhraseConfig(
-    first_words=TRAFFIC.phrase_tokens, first_limit=TRAFFIC.phrase_tokens, clause_words=LATER_WORDS, limit=LATER_WORDS
+    first_words=TRAFFIC.phrase.tokens, first_limit=TRAFFIC.phrase.tokens, clause_words=LATER_WORDS, limit=LATER_WORDS
 )
 """Of words without sense, a token each: phrases as long as in PHRASES."""
 

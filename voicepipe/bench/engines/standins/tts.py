@@ -54,7 +54,7 @@ class _Speaker:
         self._voice = torch.randn(1, 2 * shape.style, device=device.torch)
         self._lanes = {first: device.lane(urgent=first) for first in (True, False)}
         self._texts, self._spoken = {}, {}
-        for first, seconds in ((True, TRAFFIC.phrase_s), (False, LATER_PHRASE_S)):
+        for first, seconds in ((True, TRAFFIC.phrase.speech_s), (False, LATER_PHRASE_S)):
             phonemes, frames = lengths(seconds)
             self._texts[first] = text = torch.randint(shape.symbols, (1, phonemes), device=device.torch)
 

@@ -1,0 +1,62 @@
+"""When a turn's first sound comes, where a first phrase that is late is cut short: the ladder's rung "short". Pure.
+
+A phrase that is whole just before the rung is spoken as it is. A voice that makes whole phrases then takes longer than
+for one that was cut, so that its sound may come later: the turn that waited longest need not be the slowest.
+Percentiles are therefore counted over cases.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+MANY = 100
+CASES = tuple(NormalDist().inv_cdf((n + 0.5) / MANY) for n in range(MANY))
+"""Waits that are equally likely, in standard deviations above the mean."""
+
+
+class Time(NamedTuple):
+    """In milliseconds."""
+
+    mean: float
+    deviation: float
+    """Standard."""
+
+    def at(self, case: float) -> float:
+        return self.mean + case * self.deviation
+
+
+class Making(NamedTuple):
+    """Of one phrase."""
+
+    whole: Time
+    """From when the engines begin until it is written."""
+    sounds: Time
+    """From then to its first sound."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPhrase:
+    long: Making
+    short: Making
+    """One that was cut."""
+    rung: float
+    """From when the engines begin, in ms; infinite: none is cut."""
+
+    def at(self, case: float = 0.0) -> tuple[float, Making]:
+        """When it goes to the voice, and what goes there."""
+        whole = self.long.whole.at(case)
+        if whole <= self.rung:
+            return whole, self.long
+        return max(self.short.whole.at(case), self.rung), self.short
+
+    @property
+    def p95(self) -> float:
+        """19 of 20 turns have their first sound by then, in ms from when the engines begin."""
+        return sorted(self._first_sounds())[int(0.95 * MANY * MANY)]
+
+    def _first_sounds(self) -> Iterator[float]:
+        for case in CASES:
+            whole, made = self.at(case)
+            for other in CASES:
+                yield whole + made.sounds.at(other)
