@@ -34,6 +34,7 @@ def test_what_is_configured_is_what_is_planned(capsys: pytest.CaptureFixture[str
     facts = planned(capsys, command[1])
     chosen = next(option for option in facts["options"] if option["name"] == facts["best"])
     vllm = shipped["vllm"]
+    assert shipped["ladder"]["short_phrase_ms"] == facts["traffic"]["short_phrase_ms"]
     assert shipped["pop"]["slots"] == facts["calls"] == chosen["calls_in_time"]
     assert vllm["kv_cache_memory_bytes"] == chosen["kv_cache_memory_bytes"]
     assert vllm.get("tensor_parallel_size", 1) == chosen["tensor_parallel_size"]
@@ -55,7 +56,7 @@ def test_the_lines_that_plan_prints_stand_in_the_file(capsys: pytest.CaptureFixt
     out = capsys.readouterr().out
     printed = tomllib.loads(out[out.index("[engines]") : out.index("All of it is predicted")])
     shipped = tomllib.loads(text)
-    assert shipped["vllm"]["args"] == printed["vllm"]["args"]
+    assert shipped["vllm"]["args"] == printed["vllm"]["args"] and shipped["ladder"] == printed["ladder"]
     for key in ("model", "max_model_len", "tool_call_parser"):
         assert shipped["vllm"][key] == printed["vllm"][key]
 
@@ -80,31 +81,42 @@ def test_it_fits_on_the_gpus_that_it_names(
 
 
 def test_what_else_the_headers_say(capsys: pytest.CaptureFixture[str]) -> None:
+    page = " ".join((ROOT / "pops" / "gpu.md").read_text().split())
     header = " ".join((ROOT / "configs" / "gpu.toml").read_text().replace("\n#", "\n").split())
-    base = "--model qwen3-8b --calls 13 --gpus"
+    base = "--model qwen3-8b --short-phrase-ms 1 --gpus"
+    usual = by_dtype(planned(capsys, "--model qwen3-8b --gpus H100"))
     h100 = by_dtype(planned(capsys, f"{base} H100"))
     with_mps, streamed = (by_dtype(planned(capsys, f"{base} H100 --mps", *more)) for more in ((), ("--tts", "neutts")))
     a100 = by_dtype(planned(capsys, f"{base} A100"))
     assert f"and {with_mps['fp8']['calls_in_time']} where CUDA MPS runs" in header
     assert f'with tts = "neutts" and CUDA MPS, {streamed["fp8"]["calls_in_time"]} calls' in header
     assert f"{h100['fp8']['calls_in_time']} calls in place of {h100['bf16']['calls_in_time']}" in header
+    shorter = f"{h100['fp8']['calls_in_time']} calls in place of {usual['fp8']['calls_in_time']} with the usual 80"
+    assert shorter in header and shorter.removesuffix(" with the usual 80") in page
     assert f"on an A100 take this line out and set `slots = {a100['bf16']['calls_in_time']}`" in header
     assert h100["fp8"]["bound"] == "synthesis" and "Synthesis bounds it." in header
 
     header = " ".join((ROOT / "configs" / "gpu-whisper.toml").read_text().replace("\n#", "\n").split())
-    whisper = "--asr large-v3-turbo --gpus"
+    whisper = "--asr large-v3-turbo --short-phrase-ms 1 --gpus"
+    usual = by_dtype(planned(capsys, "--model qwen3-8b --asr large-v3-turbo --gpus H100"))
     h100 = by_dtype(planned(capsys, f"--model qwen3-8b {whisper} H100"))
     on_a100 = [
         planned(capsys, f"--model {model} {whisper} A100")["options"][0] for model in ("qwen3-8b", "Qwen/Qwen3-8B-FP8")
     ]
     assert f"in place of {h100['bf16']['calls_in_time']} in bf16" in header
+    assert f"{h100['fp8']['calls_in_time']} calls in place of {usual['fp8']['calls_in_time']};" in header
     assert [option["calls_in_time"] for option in on_a100] == [0, 0] and "an A100 answers none in time" in header
     assert "it fits in 40 GB" in header, "as test_it_fits_on_the_gpus_that_it_names checks"
 
     header = " ".join((ROOT / "configs" / "gpu-24gb.toml").read_text().replace("\n#", "\n").split())
-    with_mps = by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --gpus RTX-4090 --mps"))
-    on_l4 = by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --gpus L4"))
-    small = by_dtype(planned(capsys, "--model llama-3.2-1b --gpus L4"))
+    usual = by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --gpus RTX-4090"))
+    alone, with_mps = (
+        by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --short-phrase-ms 1 --gpus RTX-4090", *more))
+        for more in ((), ("--mps",))
+    )
+    on_l4 = by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --short-phrase-ms 1 --gpus L4"))
+    small = by_dtype(planned(capsys, "--model llama-3.2-1b --short-phrase-ms 1 --gpus L4"))
+    assert f"{alone['awq4']['calls_in_time']} calls in place of {usual['awq4']['calls_in_time']};" in header
     assert f"and {with_mps['awq4']['calls_in_time']} where CUDA MPS runs" in header
     assert on_l4["awq4"]["calls_in_time"] == 0 and "an L4 answers none in time with this model" in header
     in_awq, in_fp8 = small["awq4"]["calls_in_time"], small["fp8"]["calls_in_time"]

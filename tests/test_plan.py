@@ -96,13 +96,14 @@ def test_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["options"][0]["turn_ms"]["slow"]["llm"] > 1
 
 
+AT_ONCE = ("--short-phrase-ms", "1")
 PRICED = ("--model", "qwen3-8b", "--gpus", "H100", "--price", "2.5")
 
 
 def test_what_a_minute_of_call_costs(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = said(capsys, *PRICED)
     assert "What a minute of call costs, at 2.5 an hour for the host. 50 % used: half of its calls in time" in out
-    assert "bf16, one GPU             8    0.00521    0.0104    0.0208 \n" in out, "2.5 / 60 / 8, / 4, / 2"
+    assert "awq4, one GPU             8    0.00521    0.0104    0.0208 \n" in out, "2.5 / 60 / 8, / 4, / 2"
     assert "\nprice_per_hour = 2.5\n" in out
     assert "break-even" not in out and "hosted" not in out, "nobody asked"
     _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100")
@@ -111,10 +112,10 @@ def test_what_a_minute_of_call_costs(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_from_how_many_calls_on_the_host_is_cheaper(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = said(capsys, *PRICED, "--hosted", "0.06")
-    assert "bf16, one GPU             8    0.00521    0.0104    0.0208        9 % \n" in out
+    assert "awq4, one GPU             8    0.00521    0.0104    0.0208        9 % \n" in out
     assert (
         "- Break-even with a hosted API at 0.06 a minute: 0.694 calls in progress on average, which is 1,000 minutes "
-        "of call a day, and 9 % of what the host answers in time (bf16, one GPU). With more calls this host is "
+        "of call a day, and 9 % of what the host answers in time (awq4, one GPU). With more calls this host is "
         "cheaper, with fewer the hosted API."
     ) in unwrapped(out)
 
@@ -124,7 +125,7 @@ def test_a_hosted_api_that_is_always_cheaper(capsys: pytest.CaptureFixture[str])
     assert out.count(" never \n") == 3 and "is cheaper than the hosted API; never: it is not." in unwrapped(out)
     assert (
         "- A hosted API at 0.002 a minute is always cheaper than this host. The host would be as cheap with 20.8 calls "
-        "in progress on average (30,000 minutes of call a day), but it answers only 8 in time (bf16, one GPU)."
+        "in progress on average (30,000 minutes of call a day), but it answers only 8 in time (awq4, one GPU)."
     ) in unwrapped(out)
 
 
@@ -145,28 +146,28 @@ def test_a_host_that_answers_no_call_in_time_has_no_cost_a_minute(
 
 
 def test_a_host_with_gpus_for_several_pops(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its price is shared among them: 10 an hour for 2 PoPs of 40 calls."""
+    """Its price is shared among them: 10 an hour for 2 PoPs of 19 calls."""
     argv = ("--model", "llama-3.2-1b", "--gpus", "H100:4", "--price", "10", "--hosted", "0.06")
     _, out, _ = said(capsys, *argv, "--calls", "4")
-    assert "2 x 40: 2 PoPs on the host, 40 calls each." in unwrapped(out)
-    assert "bf16, one GPU        2 x 40    0.00208   0.00417   0.00833        3 % \n" in out
+    assert "2 x 19: 2 PoPs on the host, 19 calls each." in unwrapped(out)
+    assert "bf16, one GPU        2 x 19    0.00439   0.00877    0.0175        7 % \n" in out
     assert "\nprice_per_hour = 5.0\n" in out
     assert (
-        "- pop.slots = 4 below is what --calls asks for; 40 calls would be answered in time. With 4 a minute of call "
-        "costs at least 0.0208, with 40 at least 0.00208."
+        "- pop.slots = 4 below is what --calls asks for; 19 calls would be answered in time. With 4 a minute of call "
+        "costs at least 0.0208, with 19 at least 0.00439."
     ) in unwrapped(out)
-    _, out, _ = said(capsys, *argv, "--calls", "40")
-    assert "slots = 40  #" in out and "--calls asks for" not in out
+    _, out, _ = said(capsys, *argv, "--calls", "19")
+    assert "slots = 19  #" in out and "--calls asks for" not in out
 
 
 def test_how_many_hosts_and_what_they_cost(capsys: pytest.CaptureFixture[str]) -> None:
     """With a way out: what else would answer more."""
-    argv = ("--model", "qwen3-8b", "--gpus", "H100", "--asr", "large-v3-turbo", "--calls", "36")
+    argv = ("--model", "qwen3-8b", "--gpus", "H100", "--asr", "large-v3-turbo", *AT_ONCE, "--calls", "36")
     _, out, _ = said(capsys, *argv, "--price", "2.5")
-    assert "36 calls are too many for one such PoP (awq4, one GPU): it answers 6 within 300 ms" in unwrapped(out)
-    assert "That would be 6 such hosts with 6 GPUs." in unwrapped(out)
-    assert "- 6 such hosts, for 36 calls, cost 15.0 an hour." in unwrapped(out)
-    assert "- Calls in time with one change from awq4, one GPU: Nemotron 18" in unwrapped(out)
+    assert "36 calls are too many for one such PoP (awq4, one GPU): it answers 5 within 300 ms" in unwrapped(out)
+    assert "That would be 8 such hosts with 8 GPUs." in unwrapped(out)
+    assert "- 8 such hosts, for 36 calls, cost 20.0 an hour." in unwrapped(out)
+    assert "- Calls in time with one change from awq4, one GPU: Nemotron 11" in unwrapped(out)
     _, out, _ = said(capsys, *argv)
     assert "an hour" not in out, "nobody asked"
 
@@ -193,6 +194,21 @@ def test_engines_that_stream_and_mps(capsys: pytest.CaptureFixture[str]) -> None
     _, out, _ = said(capsys, *argv, "--asr", "large-v3-turbo", "--tts", "coqui")
     assert "\nwhisper large-v3-turbo and coqui: " in out and "with finals only" in out
     assert '\nasr = "whisper"  # [whisper] model: large-v3-turbo\nllm = "vllm"\ntts = "coqui"\n' in out
+
+
+def test_first_phrases_that_are_cut_sooner(capsys: pytest.CaptureFixture[str]) -> None:
+    """Told to `plan`, printed for the configuration, and named where it would help."""
+    argv = ("--model", "qwen3-8b", "--gpus", "H100")
+    _, usual, _ = said(capsys, *argv)
+    assert "80 ms after commit one that is not whole is cut after 6 tokens and 1.7 s" in unwrapped(usual)
+    assert "ladder.short_phrase_ms = 1 " in usual and "[ladder]" not in usual
+    _, out, _ = said(capsys, *argv, *AT_ONCE)
+    assert "\n[ladder]\nshort_phrase_ms = 1\n\n[vllm]\n" in out and "ladder.short_phrase_ms = 1 " not in out
+    _, out, _ = said(capsys, *argv, "--short-phrase-ms", "0")
+    assert "after commit" not in out and "\nshort_phrase_ms = 0\n" in out
+    by_ms = {ms: calls_in_time(capsys, "--short-phrase-ms", str(ms)) for ms in (0, 80, 1)}
+    assert all(few <= more for few, more in zip(by_ms[0], by_ms[80], strict=True))
+    assert all(few < more for few, more in zip(by_ms[80], by_ms[1], strict=True))
 
 
 def test_thirty_calls_of_an_8b_model_on_one_h100(capsys: pytest.CaptureFixture[str]) -> None:
@@ -275,27 +291,33 @@ def test_the_page_compares_hosts_as_the_command_does(capsys: pytest.CaptureFixtu
         assert cli.main(command.split()) == 0
         table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
         assert "\n".join(table) in page
-    _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", "--asr", "large-v3-turbo", "--json")
-    two, four, six = (option["calls_in_time"] for option in json.loads(out)["options"])
-    assert f"and Kokoro an H100 answers {two}, {four} and {six} calls" in page.replace("\n", " ")
+    _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", "--asr", "large-v3-turbo", *AT_ONCE, "--json")
+    two, four, five = (option["calls_in_time"] for option in json.loads(out)["options"])
+    assert f"and Kokoro an H100 answers {two}, {four} and {five} calls" in page.replace("\n", " ")
 
 
 def test_on_small_cards_kokoro_answers_more(capsys: pytest.CaptureFixture[str]) -> None:
     page = unwrapped((ROOT / "pops" / "gpu.md").read_text())
     most = {}
-    for model in ("llama-3.1-8b", "qwen3-4b", "llama-3.2-1b"):
+    for model in ("llama-3.1-8b", "qwen3-4b"):
         for gpu in ("L4", "A10", "RTX-4090"):
             for tts in ("kokoro", "neutts"):
-                argv = ("--model", model, "--gpus", gpu, "--tts", tts, "--mps", "--json")
+                argv = ("--model", model, "--gpus", gpu, "--tts", tts, "--mps", *AT_ONCE, "--json")
                 options = json.loads(said(capsys, *argv)[1])["options"]
                 most[model, gpu, tts] = max(option["calls_in_time"] for option in options)
             kokoro, neutts = most[model, gpu, "kokoro"], most[model, gpu, "neutts"]
             assert kokoro > neutts or kokoro == neutts == 0
     kokoro, neutts = (most["qwen3-4b", "RTX-4090", tts] for tts in ("kokoro", "neutts"))
     assert (
-        f"On 24 GB cards Kokoro answers more than NeuTTS: with Qwen3-4B in AWQ and MPS {kokoro} calls in place of "
-        f"{neutts} on an RTX 4090."
+        "On 24 GB cards, beside models of 4B and 8B, Kokoro answers more than NeuTTS, if both cut first phrases short "
+        f"at once: with Qwen3-4B in AWQ and MPS {kokoro} calls in place of {neutts} on an RTX 4090."
     ) in page
+
+
+def calls_in_time(capsys: pytest.CaptureFixture[str], *more: str) -> list[int]:
+    """Of Llama 3.1 8B on one H100, with weights in bf16, fp8 and AWQ."""
+    _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", *more, "--json")
+    return [option["calls_in_time"] for option in json.loads(out)["options"]]
 
 
 def test_the_pages_say_what_one_h100_answers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -305,34 +327,40 @@ def test_the_pages_say_what_one_h100_answers(capsys: pytest.CaptureFixture[str])
     for name, more in (
         ("Kokoro", ()),
         ("Kokoro, CUDA MPS", ("--mps",)),
+        ("Kokoro, `ladder.short_phrase_ms = 1`", AT_ONCE),
         ("NeuTTS", ("--tts", "neutts")),
         ("NeuTTS, CUDA MPS", ("--tts", "neutts", "--mps")),
     ):
-        _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", *more, "--json")
-        calls[name] = [option["calls_in_time"] for option in json.loads(out)["options"]]
+        calls[name] = calls_in_time(capsys, *more)
         assert f"| {name} | {' | '.join(map(str, calls[name]))} |" in readme
     (with_mps, fp8_mps, _), (alone, fp8, awq), kokoro = calls["NeuTTS, CUDA MPS"], calls["NeuTTS"], calls["Kokoro"]
     assert f"with CUDA MPS {with_mps} in bf16, {fp8_mps} in fp8; without MPS {alone} and {fp8}; " in readme
     assert f"with Kokoro and without MPS {kokoro[0]} and {kokoro[1]} |" in readme
     page = unwrapped((ROOT / "pops" / "gpu.md").read_text())
     assert f"Without MPS an H100 with NeuTTS answers {alone} calls in bf16, {fp8} in fp8 and {awq} in AWQ." in page
+    _, fp8_at_once, _ = calls_in_time(capsys, "--tts", "neutts", *AT_ONCE)
+    _, fp8_mps_at_once, _ = calls_in_time(capsys, "--tts", "neutts", "--mps", *AT_ONCE)
+    assert f"{fp8_at_once} calls in place of {fp8} in fp8 without MPS" in page
+    assert f"and {fp8_mps_at_once} in place of {fp8_mps} with it" in page
 
 
 def test_what_else_would_lift_it() -> None:
-    """The table of D107: what `nemotron.gather_ms` does, and what no setting changes yet."""
+    """The table of D107: what `nemotron.gather_ms` and the ladder's rung do."""
     page = (ROOT / "voicepipe" / "sizing" / "README.md").read_text()
     group = Group(LLMS["llama-3.1-8b"], "bf16", GPUS["h100"], LINKS["nvlink"])
     for row, asr, traffic in (
-        ("today", Nemotron(), Traffic()),
+        ("today (`ladder.short_phrase_ms = 80`)", Nemotron(), Traffic()),
         (
             "the recogniser's steps as soon as a chunk is due (`nemotron.gather_ms = 0`)",
             Nemotron(gather_ms=0),
             Traffic(),
         ),
+        ("without the rung (`ladder.short_phrase_ms = 0`)", Nemotron(), Traffic(short_phrase_ms=0)),
+        ("the rung at once (`ladder.short_phrase_ms = 1`)", Nemotron(), Traffic(short_phrase_ms=1)),
         (
-            "a first phrase of 5 tokens and 0.8 s, in place of 8 and 1.2 s",
+            "each first phrase short, also if there is time for more",
             Nemotron(),
-            Traffic(phrase_tokens=5, phrase_s=0.8),
+            Traffic(phrase=Traffic().short_phrase, short_phrase_ms=0),
         ),
     ):
         ways = [(voice(name), mps) for name in ("kokoro", "neutts") for mps in (False, True)]
@@ -377,6 +405,10 @@ def test_what_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
         (("--model", "qwen3-8b", "--gpus", "TPU"), "--gpus: TPU: no data sheet of it; known: B200, H200, H100"),
         (("--model", "qwen3-8b", "--gpus", "L4", "--calls", "0"), "--calls: 0: give at least 1"),
         (("--model", __file__, "--gpus", "L4"), "cannot be read: "),
+        (
+            ("--model", "qwen3-8b", "--gpus", "L4", "--short-phrase-ms", "-1"),
+            "--short-phrase-ms: -1: give at least 0",
+        ),
         ((*PRICED[:-1], "-1"), "--price: -1: give what the host costs an hour, from 0.000001 to 1000000000"),
         ((*PRICED[:-1], "nan"), "--price: nan: give what the host costs an hour"),
         ((*PRICED, "--hosted", "0"), "--hosted: 0: give what a minute costs at the hosted API, from 0.000001"),

@@ -254,9 +254,10 @@ async def test_what_holds_up_the_loop_is_seen_by_the_clock() -> None:
 
 
 def test_a_reply_is_as_long_as_the_plan_reckons() -> None:
+    """As nearly as whole phrases allow."""
     assert PHRASES[0] == TRAFFIC.phrase.tokens and PHRASES[-1] == TRAFFIC.reply_tokens
     spoken_s = TRAFFIC.phrase.speech_s + LATER * LATER_PHRASE_S
-    assert spoken_s == pytest.approx(TRAFFIC.spoken * TRAFFIC.turn_s, rel=0.2)
+    assert spoken_s == pytest.approx(TRAFFIC.spoken * TRAFFIC.turn_s, rel=0.3)
 
 
 def result(calls: int, *latencies: float, gaps: bool = True, **more: Any) -> FiguresResult:

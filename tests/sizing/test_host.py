@@ -12,15 +12,17 @@ from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_byte
 from voicepipe.sizing.recognition import Nemotron, recogniser
 from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.speed import Group
-from voicepipe.sizing.traffic import Traffic
+from voicepipe.sizing.traffic import Phrase, Traffic
 from voicepipe.sizing.voices import voice
 
 TURBO, KOKORO = recogniser("large-v3-turbo"), voice("kokoro")
 COMPUTE_MS = 220
+BRIEF = Traffic(phrase=Phrase(8, 1.2), short_phrase_ms=0)
+"""Of first phrases so short that Whisper and Kokoro answer some calls: there is something to choose from."""
 
 
 def host(model: str, gpu: str, gpus: int = 1, dtype: str = "bf16", tensor: int = 1, **more: object) -> SizedHost:
-    speech = {"asr": TURBO, "tts": KOKORO}
+    speech = {"asr": TURBO, "tts": KOKORO, "traffic": BRIEF}
     return SizedHost(Group(LLMS[model], dtype, GPUS[gpu], LINKS["nvlink"], tensor), gpus, **speech | more)  # type: ignore[arg-type]
 
 
@@ -28,7 +30,7 @@ def found(
     model: str, gpu: str, gpus: int, calls: int, by: str = "nvlink", compute_ms: float = COMPUTE_MS
 ) -> list[Option]:
     dtypes = ["bf16", *(["fp8"] if GPUS[gpu].fp8_tflops else []), "awq4"]
-    ways = options(LLMS[model], GPUS[gpu], gpus, LINKS[by], dtypes=dtypes, speech=(TURBO, KOKORO))
+    ways = options(LLMS[model], GPUS[gpu], gpus, LINKS[by], dtypes=dtypes, speech=(TURBO, KOKORO), traffic=BRIEF)
     return [judged(way, calls, compute_ms) for way in ways]
 
 

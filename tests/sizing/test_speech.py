@@ -99,7 +99,7 @@ def test_kokoro() -> None:
 def test_one_phrase_at_a_time() -> None:
     """What a voice that makes whole phrases cannot do, others wait for without end."""
     few, many = (voice("kokoro").stage(H100, Traffic(), calls, 1.0, Traffic().phrase) for calls in (8, 48))
-    assert few.busy < 0.3 and few.ms < 80 and many.busy > 1 and many.ms == float("inf")
+    assert few.busy < 0.3 and few.ms < 110 and many.busy > 1 and many.ms == float("inf")
 
 
 def test_neutts() -> None:
