@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -366,6 +367,12 @@ def test_what_else_would_lift_it() -> None:
         ways = [(voice(name), mps) for name in ("kokoro", "neutts") for mps in (False, True)]
         calls = [most_calls(SizedHost(group, 1, asr, tts, mps, traffic=traffic), 220)[0] for tts, mps in ways]
         assert f"| {row} | {' | '.join(map(str, calls))} |" in page
+    in_awq = SizedHost(replace(group, dtype="awq4"), 1, Nemotron(), voice("kokoro"))
+    short, at_once = (
+        most_calls(replace(in_awq, traffic=each), 220)[0]
+        for each in (Traffic(phrase=Traffic().short_phrase, short_phrase_ms=0), Traffic(short_phrase_ms=1))
+    )
+    assert f"({short} calls in AWQ without MPS, in place of {at_once})" in unwrapped(page)
 
 
 def test_a_models_own_config_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

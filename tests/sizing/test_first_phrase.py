@@ -138,3 +138,8 @@ def test_replies_for_nothing_are_long() -> None:
 def test_what_never_comes_is_cut_by_no_rung() -> None:
     host = SizedHost(Group(LLMS["llama-3.1-8b"], "bf16", GPUS["h100"], LINKS["nvlink"]), 1, Nemotron(), voice("kokoro"))
     assert turn(host, 200).compute == turn(host, 200).compute_p95 == math.inf
+
+
+def test_a_recogniser_that_cannot_keep_up_is_not_the_language_models_fault() -> None:
+    found = at(64, "neutts", Traffic(), asr="large-v3")
+    assert found.asr == found.compute == math.inf and math.isfinite(found.first_phrase)

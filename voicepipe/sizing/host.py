@@ -140,11 +140,12 @@ def turn(host: SizedHost, calls: int) -> TurnEstimate:
 
     first = FirstPhrase(making(traffic.phrase), making(traffic.short_phrase), _rung(traffic, asr.ms, llm.token))
     whole, made = first.at()
+    written = whole - asr.ms if math.isfinite(asr.ms) else llm.whole(traffic.phrase)
     tts = host.tts.stage(*of, sharing["tts"].slow, traffic.phrase)
     return TurnEstimate(
         asr=asr.ms,
         first_token=math.inf if llm.full else llm.first_token,
-        first_phrase=whole - asr.ms - llm.first_token if math.isfinite(whole) else math.inf,
+        first_phrase=written - llm.first_token,
         tts=made.sounds.mean,
         token=llm.token,
         replies=llm.replies,
