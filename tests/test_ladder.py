@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
+from tests.scenario import Delays, Says, Scenario, play
 from voicepipe.call.ladder import Ladder, Rungs
 from voicepipe.config import LadderConfig
 from voicepipe.errors import EngineStalled
-from voicepipe.turn.timing import TurnRecord
+from voicepipe.turn.events import ReplyDone
+from voicepipe.turn.timing import TurnRecord, TurnSummary
 
 pytestmark = pytest.mark.virtual_time
 CONFIG = LadderConfig(short_phrase_ms=100, acknowledge_ms=400, fallback_ms=3000, stall_ms=5000)
@@ -97,3 +100,38 @@ async def test_a_tool_s_time_does_not_bring_the_fallback_nearer() -> None:
     await climb.up()
     await using
     assert climb.reached == [("short", 100), ("acknowledge", 400), ("fallback", 8000)]
+
+
+ANSWER = "We are open from noon to ten, on every day."
+CLAUSE, SHORT = "We are open from noon to ten,", "We are open"
+
+
+async def first_phrase(delays: Delays, **ladder: Any) -> tuple[str, TurnSummary]:
+    """Of a reply to one turn, and its record."""
+    scenario = Scenario(
+        "A question.", ["what are your opening hours"], [Says(500, 1400)], 6000,
+        replies={"what are your opening hours": ANSWER}, delays=delays, config={"ladder": ladder},
+    )  # fmt: skip
+    recording = await play(scenario)
+    assert f"agent (completed): {ANSWER}" in recording.story, "whichever way it is cut"
+    (record,) = (event.record for _, event in recording.events if isinstance(event, ReplyDone))
+    return recording.tts.firsts[0], record
+
+
+PREPARED, LATE = Delays(token_ms=1), Delays(first_token_ms=200, token_ms=20)
+
+
+async def test_only_a_late_first_phrase_is_cut_short_unless_configured() -> None:
+    phrase, record = await first_phrase(PREPARED)
+    assert phrase == CLAUSE and record.ladder == ""
+    phrase, record = await first_phrase(LATE)
+    assert phrase == SHORT and record.ladder == "short"
+
+
+@pytest.mark.parametrize("delays", [PREPARED, LATE], ids=["prepared", "late"])
+async def test_each_first_phrase_is_cut_short_where_that_is_configured(delays: Delays) -> None:
+    """Before the turn has ended, too; and that is no rung of the ladder."""
+    phrase, record = await first_phrase(delays, first_phrase="short")
+    assert phrase == SHORT and record.ladder == ""
+    assert record.at_phrase is not None and record.at_commit is not None
+    assert (record.at_phrase < record.at_commit) == (delays is PREPARED)

@@ -58,7 +58,7 @@ class Ladder:
             await asyncio.sleep(committed + ms / 1000 - self._clock())
 
         rungs_by_time: tuple[tuple[Rung, float], ...] = (
-            ("short", config.short_phrase_ms),
+            ("short", config.short_phrase_ms if config.first_phrase == "clause" else 0),
             ("acknowledge", config.acknowledge_ms),
         )
         for rung, ms in rungs_by_time:

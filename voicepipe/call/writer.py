@@ -43,7 +43,7 @@ class Writer:
     """Made for one reply."""
 
     def __init__(self, draft: Draft) -> None:
-        self.cutter = Phraser()
+        self.cutter = Phraser(hurry=draft.studio.ladder.first_phrase == "short")
         self.tokens = 0
         self.awaited = True
         """The caller hears nothing until the next phrase is there."""

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -173,7 +173,12 @@ class LadderConfig(Section, frozen=True):
     words_ms: Ms = 1400
     """Not counted from commit but from when the caller has fallen silent: a recogniser that has not told the words by
     then, and by four times what it mostly takes, hangs; never later than `fallback_ms`. The caller is asked again."""
+    first_phrase: Literal["clause", "short"] = "clause"
+    """No rung. "short": the first phrase of each reply is cut after 2 to 5 words, whether there is time or not. For a
+    voice that makes a phrase as a whole, as Kokoro does: a short one sounds sooner. The price: a sentence's melody
+    breaks more often."""
     short_phrase_ms: Ms = 80
+    """The first phrase is cut like that if it is late. Nothing is left to do where `first_phrase` is "short"."""
     acknowledge_ms: Ms = 700
     fallback_ms: Ms = 5000
     stall_ms: Ms = 5000
