@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,7 +96,7 @@ def test_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["options"][0]["turn_ms"]["slow"]["llm"] > 1
 
 
-AT_ONCE = ("--short-phrase-ms", "1")
+SHORT = ("--first-phrase", "short")
 PRICED = ("--model", "qwen3-8b", "--gpus", "H100", "--price", "2.5")
 
 
@@ -163,12 +162,12 @@ def test_a_host_with_gpus_for_several_pops(capsys: pytest.CaptureFixture[str]) -
 
 def test_how_many_hosts_and_what_they_cost(capsys: pytest.CaptureFixture[str]) -> None:
     """With a way out: what else would answer more."""
-    argv = ("--model", "qwen3-8b", "--gpus", "H100", "--asr", "large-v3-turbo", *AT_ONCE, "--calls", "36")
+    argv = ("--model", "qwen3-8b", "--gpus", "H100", "--asr", "large-v3-turbo", *SHORT, "--calls", "36")
     _, out, _ = said(capsys, *argv, "--price", "2.5")
     assert "36 calls are too many for one such PoP (awq4, one GPU): it answers 5 within 300 ms" in unwrapped(out)
     assert "That would be 8 such hosts with 8 GPUs." in unwrapped(out)
     assert "- 8 such hosts, for 36 calls, cost 20.0 an hour." in unwrapped(out)
-    assert "- Calls in time with one change from awq4, one GPU: Nemotron 11" in unwrapped(out)
+    assert "- Calls in time with one change from awq4, one GPU: Nemotron 16" in unwrapped(out)
     _, out, _ = said(capsys, *argv)
     assert "an hour" not in out, "nobody asked"
 
@@ -197,19 +196,17 @@ def test_engines_that_stream_and_mps(capsys: pytest.CaptureFixture[str]) -> None
     assert '\nasr = "whisper"  # [whisper] model: large-v3-turbo\nllm = "vllm"\ntts = "coqui"\n' in out
 
 
-def test_first_phrases_that_are_cut_sooner(capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_phrases_that_are_short(capsys: pytest.CaptureFixture[str]) -> None:
     """Told to `plan`, printed for the configuration, and named where it would help."""
     argv = ("--model", "qwen3-8b", "--gpus", "H100")
     _, usual, _ = said(capsys, *argv)
     assert "80 ms after commit one that is not whole is cut after 6 tokens and 1.7 s" in unwrapped(usual)
-    assert "ladder.short_phrase_ms = 1 " in usual and "[ladder]" not in usual
-    _, out, _ = said(capsys, *argv, *AT_ONCE)
-    assert "\n[ladder]\nshort_phrase_ms = 1\n\n[vllm]\n" in out and "ladder.short_phrase_ms = 1 " not in out
-    _, out, _ = said(capsys, *argv, "--short-phrase-ms", "0")
-    assert "after commit" not in out and "\nshort_phrase_ms = 0\n" in out
-    by_ms = {ms: calls_in_time(capsys, "--short-phrase-ms", str(ms)) for ms in (0, 80, 1)}
-    assert all(few <= more for few, more in zip(by_ms[0], by_ms[80], strict=True))
-    assert all(few < more for few, more in zip(by_ms[80], by_ms[1], strict=True))
+    assert 'ladder.first_phrase = "short" 16' in usual and "[ladder]" not in usual
+    _, out, _ = said(capsys, *argv, *SHORT)
+    assert '\n[ladder]\nfirst_phrase = "short"\n\n[vllm]\n' in out
+    assert "after commit" not in out and 'ladder.first_phrase = "short" 16' not in out
+    assert 'the first phrase 6 of them and 1.7 s long (ladder.first_phrase = "short").' in unwrapped(out)
+    assert all(few < more for few, more in zip(calls_in_time(capsys), calls_in_time(capsys, *SHORT), strict=True))
 
 
 def test_thirty_calls_of_an_8b_model_on_one_h100(capsys: pytest.CaptureFixture[str]) -> None:
@@ -292,7 +289,7 @@ def test_the_page_compares_hosts_as_the_command_does(capsys: pytest.CaptureFixtu
         assert cli.main(command.split()) == 0
         table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
         assert "\n".join(table) in page
-    _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", "--asr", "large-v3-turbo", *AT_ONCE, "--json")
+    _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", "--asr", "large-v3-turbo", *SHORT, "--json")
     two, four, five = (option["calls_in_time"] for option in json.loads(out)["options"])
     assert f"and Kokoro an H100 answers {two}, {four} and {five} calls" in page.replace("\n", " ")
 
@@ -303,15 +300,15 @@ def test_on_small_cards_kokoro_answers_more(capsys: pytest.CaptureFixture[str]) 
     for model in ("llama-3.1-8b", "qwen3-4b"):
         for gpu in ("L4", "A10", "RTX-4090"):
             for tts in ("kokoro", "neutts"):
-                argv = ("--model", model, "--gpus", gpu, "--tts", tts, "--mps", *AT_ONCE, "--json")
+                argv = ("--model", model, "--gpus", gpu, "--tts", tts, "--mps", *SHORT, "--json")
                 options = json.loads(said(capsys, *argv)[1])["options"]
                 most[model, gpu, tts] = max(option["calls_in_time"] for option in options)
             kokoro, neutts = most[model, gpu, "kokoro"], most[model, gpu, "neutts"]
             assert kokoro > neutts or kokoro == neutts == 0
     kokoro, neutts = (most["qwen3-4b", "RTX-4090", tts] for tts in ("kokoro", "neutts"))
     assert (
-        "On 24 GB cards, beside models of 4B and 8B, Kokoro answers more than NeuTTS, if both cut first phrases short "
-        f"at once: with Qwen3-4B in AWQ and MPS {kokoro} calls in place of {neutts} on an RTX 4090."
+        "On 24 GB cards, beside models of 4B and 8B, Kokoro answers more than NeuTTS, if first phrases are short "
+        f"with both: with Qwen3-4B in AWQ and MPS {kokoro} calls in place of {neutts} on an RTX 4090."
     ) in page
 
 
@@ -328,7 +325,8 @@ def test_the_pages_say_what_one_h100_answers(capsys: pytest.CaptureFixture[str])
     for name, more in (
         ("Kokoro", ()),
         ("Kokoro, CUDA MPS", ("--mps",)),
-        ("Kokoro, `ladder.short_phrase_ms = 1`", AT_ONCE),
+        ("Kokoro, short first phrases", SHORT),
+        ("Kokoro, short first phrases, CUDA MPS", (*SHORT, "--mps")),
         ("NeuTTS", ("--tts", "neutts")),
         ("NeuTTS, CUDA MPS", ("--tts", "neutts", "--mps")),
     ):
@@ -339,10 +337,10 @@ def test_the_pages_say_what_one_h100_answers(capsys: pytest.CaptureFixture[str])
     assert f"with Kokoro and without MPS {kokoro[0]} and {kokoro[1]} |" in readme
     page = unwrapped((ROOT / "pops" / "gpu.md").read_text())
     assert f"Without MPS an H100 with NeuTTS answers {alone} calls in bf16, {fp8} in fp8 and {awq} in AWQ." in page
-    _, fp8_at_once, _ = calls_in_time(capsys, "--tts", "neutts", *AT_ONCE)
-    _, fp8_mps_at_once, _ = calls_in_time(capsys, "--tts", "neutts", "--mps", *AT_ONCE)
-    assert f"{fp8_at_once} calls in place of {fp8} in fp8 without MPS" in page
-    assert f"and {fp8_mps_at_once} in place of {fp8_mps} with it" in page
+    _, fp8_short, _ = calls_in_time(capsys, "--tts", "neutts", *SHORT)
+    _, fp8_mps_short, _ = calls_in_time(capsys, "--tts", "neutts", "--mps", *SHORT)
+    assert f"{fp8_short} calls in place of {fp8} in fp8 without MPS" in page
+    assert f"and {fp8_mps_short} in place of {fp8_mps} with it" in page
 
 
 def test_what_else_would_lift_it() -> None:
@@ -357,22 +355,11 @@ def test_what_else_would_lift_it() -> None:
             Traffic(),
         ),
         ("without the rung (`ladder.short_phrase_ms = 0`)", Nemotron(), Traffic(short_phrase_ms=0)),
-        ("the rung at once (`ladder.short_phrase_ms = 1`)", Nemotron(), Traffic(short_phrase_ms=1)),
-        (
-            "each first phrase short, also if there is time for more",
-            Nemotron(),
-            Traffic(phrase=Traffic().short_phrase, short_phrase_ms=0),
-        ),
+        ('short first phrases from the start (`ladder.first_phrase = "short"`)', Nemotron(), Traffic().cut_short()),
     ):
         ways = [(voice(name), mps) for name in ("kokoro", "neutts") for mps in (False, True)]
         calls = [most_calls(SizedHost(group, 1, asr, tts, mps, traffic=traffic), 220)[0] for tts, mps in ways]
         assert f"| {row} | {' | '.join(map(str, calls))} |" in page
-    in_awq = SizedHost(replace(group, dtype="awq4"), 1, Nemotron(), voice("kokoro"))
-    short, at_once = (
-        most_calls(replace(in_awq, traffic=each), 220)[0]
-        for each in (Traffic(phrase=Traffic().short_phrase, short_phrase_ms=0), Traffic(short_phrase_ms=1))
-    )
-    assert f"({short} calls in AWQ without MPS, in place of {at_once})" in unwrapped(page)
 
 
 def test_a_models_own_config_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -412,10 +399,6 @@ def test_what_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
         (("--model", "qwen3-8b", "--gpus", "TPU"), "--gpus: TPU: no data sheet of it; known: B200, H200, H100"),
         (("--model", "qwen3-8b", "--gpus", "L4", "--calls", "0"), "--calls: 0: give at least 1"),
         (("--model", __file__, "--gpus", "L4"), "cannot be read: "),
-        (
-            ("--model", "qwen3-8b", "--gpus", "L4", "--short-phrase-ms", "-1"),
-            "--short-phrase-ms: -1: give at least 0",
-        ),
         ((*PRICED[:-1], "-1"), "--price: -1: give what the host costs an hour, from 0.000001 to 1000000000"),
         ((*PRICED[:-1], "nan"), "--price: nan: give what the host costs an hour"),
         ((*PRICED, "--hosted", "0"), "--hosted: 0: give what a minute costs at the hosted API, from 0.000001"),

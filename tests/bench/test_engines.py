@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -17,15 +17,20 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from tests.virtual_time import VirtualTimeLoop
+from voicepipe.agent import Agent
 from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines import figures, run
 from voicepipe.bench.engines.chosen import Options
+from voicepipe.bench.engines.configured import QUESTIONS, stages
 from voicepipe.bench.engines.figures import FiguresResult, Samples, calls_in_time, percentile
 from voicepipe.bench.engines.load import BY_LENGTH, LATER, PHRASES, TRAFFIC, CallTurn, turns
 from voicepipe.bench.engines.play import PlayedEngines, PlayedLoad, play
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.report import BenchReport
+from voicepipe.config import Config, LadderConfig
 from voicepipe.engines import gpus
+from voicepipe.engines.base import Engines
+from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.errors import EngineBusy, EngineError
 from voicepipe.prediction import latency_ms
 from voicepipe.sizing.shapes import ASRS, LLMS
@@ -170,6 +175,19 @@ async def test_a_run_times_every_stage_of_every_turn_and_the_clock() -> None:
     assert set(samples.times[figures.ASR_BEHIND]) <= {0.0, 20.0, 40.0}
     firsts = [text for text, first in instant.phrases if first]
     assert {len(text.split()) for text in firsts} == {TRAFFIC.phrase.tokens}
+
+
+@pytest.mark.virtual_time
+@pytest.mark.usefixtures("virtual")
+@pytest.mark.parametrize("first_phrase", ["clause", "short"])
+async def test_first_phrases_are_cut_as_configured(first_phrase: Literal["clause", "short"]) -> None:
+    tts, answer = ScriptedTts(), "We are open from noon to ten, on every day."
+    llm = ScriptedLlm(dict.fromkeys(QUESTIONS, answer))
+    config = Config(ladder=LadderConfig(first_phrase=first_phrase))
+    await play(stages(config, Engines(ScriptedVad(), ScriptedAsr(), llm, tts), Agent("desk"), 1, 0), load(1, 30.0))
+    assert {text.strip() for text in tts.firsts} == {
+        {"clause": "We are open from noon to ten,", "short": "We are open"}[first_phrase]
+    }
 
 
 @pytest.mark.virtual_time

@@ -117,7 +117,7 @@ def at(calls: int, tts: str, traffic: Traffic, asr: str = "nemotron") -> TurnEst
 def test_the_rung_never_makes_a_turn_longer(tts: str) -> None:
     for calls in range(1, 33, 4):
         never, usual, at_once = (at(calls, tts, Traffic(short_phrase_ms=ms)).compute_p95 for ms in (0, 80, 1))
-        assert at_once <= usual <= never
+        assert at(calls, tts, Traffic().cut_short()).compute_p95 <= at_once <= usual <= never
 
 
 def test_the_rung_counts_from_commit_and_that_waits_for_the_last_words() -> None:
@@ -133,6 +133,19 @@ def test_replies_for_nothing_are_long() -> None:
     """They are made before commit, where nobody hurries: the rung takes no work off the GPU."""
     never, at_once = (at(16, "neutts", Traffic(short_phrase_ms=ms)) for ms in (0, 1))
     assert at_once.busy == never.busy and at_once.slow == never.slow and at_once.replies == never.replies
+
+
+@pytest.mark.parametrize("ms", [0, 1, 80])
+def test_where_all_are_short_the_rung_has_nothing_to_do(ms: int) -> None:
+    short = Traffic().cut_short()
+    assert short.is_cut_short and not Traffic().is_cut_short
+    for tts in ("kokoro", "neutts"):
+        assert at(8, tts, replace(short, short_phrase_ms=ms)) == at(8, tts, short)
+
+
+def test_replies_for_nothing_are_short_where_all_are() -> None:
+    usual, short = (at(16, "neutts", traffic) for traffic in (Traffic(), Traffic().cut_short()))
+    assert short.busy["tts"] < usual.busy["tts"] and short.replies < usual.replies
 
 
 def test_what_never_comes_is_cut_by_no_rung() -> None:

@@ -145,8 +145,8 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     )
     plan.add_argument("--mps", action="store_true", help="CUDA MPS runs: processes on a GPU work at the same time")
     plan.add_argument(
-        "--short-phrase-ms", type=int, default=80, metavar="MS",
-        help="ladder.short_phrase_ms: so long after commit a late first phrase is cut short; 0: never (default 80)",
+        "--first-phrase", choices=("clause", "short"), default="clause",
+        help="ladder.first_phrase; short: each is cut after 2 to 5 words, and Kokoro is heard sooner (default clause)",
     )  # fmt: skip
     plan.add_argument(
         "--price", type=float, metavar="N", help="price of the host an hour: what a minute of call costs there"
@@ -334,7 +334,7 @@ def _plan(args: argparse.Namespace) -> int:
 
     return plan.run(
         args.model, args.gpus, args.calls,
-        interconnect=args.interconnect, host=plan.Host(args.asr, args.tts, args.mps, args.short_phrase_ms),
+        interconnect=args.interconnect, host=plan.Host(args.asr, args.tts, args.mps, args.first_phrase),
         prices=plan_cost.given(args.price, args.hosted), as_json=args.json,
     )  # fmt: skip
 

@@ -5,14 +5,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
 
 from voicepipe.commands import plan_compare, plan_cost
 from voicepipe.commands.plan_cost import Prices
-from voicepipe.config import LadderConfig, PopConfig
+from voicepipe.config import PopConfig
 from voicepipe.engines import hub
 from voicepipe.errors import ConfigError, EngineMissing
 from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
@@ -28,7 +28,7 @@ from voicepipe.sizing.speed import STEP_TOKENS
 from voicepipe.sizing.traffic import Traffic
 from voicepipe.sizing.voices import Voice, voice
 
-BUDGET_MS, SHORT_PHRASE_MS = PopConfig().budget_ms, LadderConfig().short_phrase_ms
+BUDGET_MS = PopConfig().budget_ms
 WIDE = 130
 """Columns of a terminal that shows the whole table."""
 WIDE_TIMES = "ASR", "first token", "token", "first phrase", "TTS", "compute mean", "compute p95", "turn p95 (ms)"
@@ -44,7 +44,7 @@ class Host:
     asr: str = "nemotron"
     tts: str = "kokoro"
     mps: bool = False
-    short_phrase_ms: int = SHORT_PHRASE_MS
+    first_phrase: Literal["clause", "short"] = "clause"
 
 
 USUAL = Host()
@@ -58,10 +58,9 @@ def run(
     status 1 if no call is answered in time. Raises ConfigError."""
     if calls < 1:
         raise ConfigError(f"--calls: {calls}: give at least 1")
-    if host.short_phrase_ms < 0:
-        raise ConfigError(f"--short-phrase-ms: {host.short_phrase_ms}: give at least 0")
     source, name, shape, only = _model(model)
-    engines, traffic = (recogniser(host.asr), voice(host.tts)), Traffic(short_phrase_ms=host.short_phrase_ms)
+    engines, usual = (recogniser(host.asr), voice(host.tts)), Traffic()
+    traffic = usual.cut_short() if host.first_phrase == "short" else usual
 
     def ways(text: str) -> list[Option]:
         gpu, count = data_sheets.gpus(text)
@@ -231,7 +230,7 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
         model += "  # or a checkpoint of it that is in fp8"
     if narrow and group.dtype == "awq4":  # which vLLM cannot make by itself: another name than the model's
         model = f'""  # a checkpoint of {source} in AWQ, 4 bits'
-    asr, tts, rung = chosen.host.asr, chosen.host.tts, chosen.host.traffic.short_phrase_ms
+    asr, tts = chosen.host.asr, chosen.host.tts
     lines = [
         "# Save as FILE, then: voicepipe models pull FILE; voicepipe doctor --config FILE",
         "[engines]",
@@ -243,7 +242,7 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
         f"slots = {slots(chosen, calls)}  # `{MEASURES}` measures what your host answers",
         *([f"price_per_hour = {round(prices.host_hour / chosen.pops, 6)}"] if prices else []),
         "",
-        *([f"[ladder]\nshort_phrase_ms = {rung}\n"] if rung != SHORT_PHRASE_MS else []),
+        *(['[ladder]\nfirst_phrase = "short"\n'] if chosen.host.traffic.is_cut_short else []),
         "[vllm]",
         f"model = {model}",
         f"tensor_parallel_size = {group.tensor}",
@@ -288,8 +287,8 @@ def _assumptions(host: SizedHost) -> str:
 
 
 def _rung(traffic: Traffic) -> str:
-    if not traffic.short_phrase_ms:
-        return ""
+    if traffic.is_cut_short:
+        return ' (ladder.first_phrase = "short")'
     short = traffic.short_phrase
     return (
         f"; {traffic.short_phrase_ms} ms after commit one that is not whole is cut after {short.tokens} tokens and "

@@ -46,8 +46,8 @@ def _changes(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
         yield "Nemotron", replace(host, asr=Nemotron())
     if host.tts.name != "neutts":
         yield "NeuTTS", replace(host, tts=NeuTts())
-    if host.traffic.short_phrase_ms != 1:
-        yield "ladder.short_phrase_ms = 1", replace(host, traffic=replace(host.traffic, short_phrase_ms=1))
+    if not host.traffic.is_cut_short:
+        yield 'ladder.first_phrase = "short"', replace(host, traffic=host.traffic.cut_short())
     if group.dtype == "bf16" and group.gpu.fp8_tflops:
         yield "weights in fp8", replace(host, group=replace(group, dtype="fp8"))
     if group.dtype != "awq4":

@@ -1,6 +1,6 @@
 """What calls ask of the engines."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LATER_PHRASE_S = 2.6
 """Of speech, of each phrase of a reply but the first."""
@@ -42,12 +42,20 @@ class Traffic:
     phrase: Phrase = Phrase(8, 2.5)
     """As the call path cuts everyday replies, in the mean: `tests/sizing/test_first_phrase.py` has them."""
     short_phrase: Phrase = Phrase(6, 1.7)
-    """The same at the ladder's rung."""
+    """The same where there is no time, or with `ladder.first_phrase = "short"`."""
     sure_ms: float = 140
     """Commit: so long after the voice's end (`endpoint.sure_ms`), if the last words are known by then."""
     short_phrase_ms: int = 80
     """The rung: so long after commit a first phrase that is not whole is cut short; 0: never
     (`ladder.short_phrase_ms`)."""
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Each first phrase is, whether there is time or not (`ladder.first_phrase = "short"`)."""
+        return self.phrase == self.short_phrase
+
+    def cut_short(self) -> "Traffic":
+        return replace(self, phrase=self.short_phrase)
 
     def ends(self, calls: int) -> float:
         """Silences that might be a turn's end, a millisecond, of so many calls."""

@@ -4,6 +4,7 @@ knows can be measured, in the process in which it works."""
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,12 @@ async def configured(config: Config, calls: int) -> AsyncIterator[PlayedEngines]
 
 def stages(config: Config, engines: Engines, agent: Agent, calls: int, history_tokens: int) -> PlayedEngines:
     """`history_tokens`: of what was said in each call before."""
-    named = config.engines
+    named, usual = config.engines, PhraseConfig()
+    llm = ConfiguredLlm(_answering(config, engines.llm, agent), engines.llm, agent, calls, history_tokens)
+    if config.ladder.first_phrase == "short":
+        llm.phrasing = replace(usual, first_words=usual.hurry_words, first_limit=usual.hurry_limit)
     return PlayedEngines(
-        ConfiguredAsr(named.asr, engines.asr, agent),
-        ConfiguredLlm(_answering(config, engines.llm, agent), engines.llm, agent, calls, history_tokens),
-        ConfiguredTts(named.tts, engines.tts, agent),
+        ConfiguredAsr(named.asr, engines.asr, agent), llm, ConfiguredTts(named.tts, engines.tts, agent)
     )
 
 

@@ -8,7 +8,7 @@ from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
 from voicepipe.turn.phrases import PhraseConfig
 
 TRAFFIC = Traffic()
-"""What `voicepipe plan` reckons with. No ladder is climbed here: no first phrase is cut short."""
+"""What `voicepipe plan` reckons with. No ladder is climbed here: a first phrase that is late is not cut short."""
 JITTER = 0.2
 """Share by which turns and the speech in them are longer or shorter."""
 
