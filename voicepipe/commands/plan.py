@@ -280,13 +280,13 @@ def _assumptions(host: SizedHost) -> str:
         f"Assumed: a turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; "
         f"{heard}{traffic.new_tokens} new tokens of a prompt behind {traffic.context_tokens} that are cached; replies "
         f"of {traffic.reply_tokens} tokens, the first phrase {traffic.phrase.tokens} of them and "
-        f"{traffic.phrase.speech_s} s long{_rung(traffic)}. "
+        f"{traffic.phrase.speech_s} s long{_cut(traffic)}. "
         f"{'' if host.tts.name == 'neutts' else 'Synthesis is not scaled by GPU. '}"
         + ("CUDA MPS runs." if host.mps else "Stages on one GPU take turns; --mps: as with CUDA MPS.")
     )
 
 
-def _rung(traffic: Traffic) -> str:
+def _cut(traffic: Traffic) -> str:
     if traffic.is_cut_short:
         return ' (ladder.first_phrase = "short")'
     short = traffic.short_phrase
