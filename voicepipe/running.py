@@ -22,6 +22,7 @@ from voicepipe.records.records import kept
 from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.supervised import supervised
 from voicepipe.tools import ToolRunner
+from voicepipe.turn.ends import callers_ends
 
 
 @asynccontextmanager
@@ -45,6 +46,7 @@ async def member(
     own, shelf = config, shelf_of(config)
     its = await asyncio.to_thread(begun, own, shelf)
     config, agents = its.config, its.agents
+    await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.
     async with (
         kept(config, partial(hooks_of, config, agents)) as records,
         traced(config) as traces,

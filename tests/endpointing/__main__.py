@@ -22,7 +22,7 @@ from latency_probes.clips import HESITATION
 from latency_probes.stats import percentile, upper_bound
 from tests.endpointing import recordings
 from tests.endpointing.heard import Heard, Listener, by_telephone
-from tests.endpointing.judged import Judged, Wait, by_degrees, by_three_waits, in_order, judge
+from tests.endpointing.judged import Judged, Wait, as_said, by_degrees, by_three_waits, in_order, judge
 from tests.endpointing.recordings import Recording
 from voicepipe import config as configs
 from voicepipe.config.agent_store import open_agents
@@ -56,6 +56,7 @@ def main() -> None:
         "noise": [row for row in full.values() if row.noise != "quiet"],
         "all": [*full.values()],
         "own room": [row for row in full.values() if row.id in own],
+        "own room, words as said": [as_said(row) for row in full.values() if row.id in own],
         "own room, by telephone": [row for row in narrow.values() if row.id in own],
     }
     rows = compared(rooms)

@@ -35,12 +35,13 @@ class Gap(msgspec.Struct):
     ms: float = 0.0
     """How long it lasted."""
     text: str = ""
-    end_logprob: float | None = None
+    ends: float | None = None
     pitch: float = 0.0
+    narrow: bool = False
 
     @property
     def evidence(self) -> Evidence:
-        return Evidence(self.text, self.end_logprob, self.pitch)
+        return Evidence(self.text, self.ends, self.pitch, narrow=self.narrow)
 
 
 class Heard(msgspec.Struct):
@@ -113,7 +114,7 @@ class Listener:
                 return
             async with aclosing(utterance.settle(_nobody)) as known:
                 evidence = await anext(known)
-            gaps.append(Gap(last_ms, text=evidence.text, end_logprob=evidence.end_logprob, pitch=evidence.pitch))
+            gaps.append(Gap(last_ms, text=evidence.text, ends=evidence.ends, pitch=evidence.pitch, narrow=self._narrow))
         gap = gaps[-1]
         gap.ms = silence.ms
         if silence.sure and gap.sure_ms < 0:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from latency_probes import clips
 from latency_probes.sound import rng_for
@@ -54,8 +55,8 @@ def judge(rows: Sequence[Heard], wait: Wait, pauses: str) -> Judged:
     drawn = [clips.pause_ms(pauses, rng_for(seed, pauses)) for seed in range(DRAWN)]
     judged = Judged()
     for row in rows:
-        early = any(_ends(gap, wait) <= gap.ms for gap in row.gaps if gap.last_ms < row.end_ms - NEAR_MS)
-        behind = [gap for gap in row.gaps if gap.last_ms >= row.end_ms - NEAR_MS]
+        early = any(_ends(gap, wait) <= gap.ms for gap in row.gaps if not _behind(row, gap))
+        behind = [gap for gap in row.gaps if _behind(row, gap)]
         ends_ms = behind[-1].last_ms - row.end_ms + _ends(behind[-1], wait) if behind else float("inf")
         if row.kind == "pause_inside":
             judged.pauses += 1
@@ -69,16 +70,27 @@ def judge(rows: Sequence[Heard], wait: Wait, pauses: str) -> Judged:
     return judged
 
 
+def as_said(row: Heard) -> Heard:
+    """As a recogniser would tell it that mishears nothing, and knows no other readings."""
+    gaps = [replace(gap, text=row.text, ends=None) if _behind(row, gap) else gap for gap in row.gaps]
+    return replace(row, gaps=gaps)
+
+
 def in_order(rows: Sequence[Heard], endpointer: Endpointer) -> float:
     """Share of pairs of a finished sentence and a begun one of which the finished one looks the more complete: the area
     under the ROC curve. No rule of waiting can tell apart what the evidence does not."""
     odds: dict[str, list[float]] = {"finished": [], "pause_inside": []}
     for row in rows:
-        behind = [gap for gap in row.gaps if gap.last_ms >= row.end_ms - NEAR_MS and gap.text]
+        behind = [gap for gap in row.gaps if _behind(row, gap) and gap.text]
         if behind and row.kind in odds:
             odds[row.kind].append(endpointer.log_odds(behind[-1].evidence)[0])
     above = np.array(odds["finished"])[:, None] - np.array(odds["pause_inside"])[None]
     return float(np.mean((above > 0) + 0.5 * (above == 0)))
+
+
+def _behind(row: Heard, gap: Gap) -> bool:
+    """Whether it is the silence behind what was said."""
+    return gap.last_ms >= row.end_ms - NEAR_MS
 
 
 def _ends(gap: Gap, wait: Wait) -> float:

@@ -10,7 +10,7 @@ from latency_probes.generate import read_sentences
 from latency_probes.guest_file import guests
 from voicepipe.config.agent_store import load_agents
 from voicepipe.engines.sphinx_answers import values
-from voicepipe.engines.sphinx_language import ordinary
+from voicepipe.turn.callers import ordinary, sentences
 
 ROOT = Path(__file__).parents[2]
 SAID_BY_ALL = {"no", "excuse me"}
@@ -29,6 +29,7 @@ def made_with() -> Iterator[str]:
     parts = json.loads((ROOT / "tests" / "turn" / "endpoint_sentences.json").read_text())
     yield from (text for sentences in parts.values() for text, _ in sentences)
     yield from ordinary()
+    yield from sentences()
 
 
 def test_no_text_is_one_that_the_server_was_made_with() -> None:

@@ -1,6 +1,7 @@
 """How long to wait, by the words."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -22,11 +23,11 @@ Some beginnings could stand alone ("thank you", "are you open"): no endpointer t
 """
 
 
-def confident(text: str, end_logprob: float | None = None) -> bool:
-    return Endpointer(CONFIG).judge(Evidence(text, end_logprob)).confident
+def confident(text: str, ends: float | None = None) -> bool:
+    return Endpointer(CONFIG).judge(Evidence(text, ends)).confident
 
 
-@pytest.mark.parametrize(("part", "recall", "mistakes"), [("development", 0.99, 0.1), ("held_out", 0.97, 0.12)])
+@pytest.mark.parametrize(("part", "recall", "mistakes"), [("development", 0.9, 0.06), ("held_out", 0.9, 0.06)])
 def test_finished_sentences_are_known_and_beginnings_are_waited_for(part: str, recall: float, mistakes: float) -> None:
     judged = [(confident(text), complete) for text, complete in SENTENCES[part]]
     whole = [sure for sure, complete in judged if complete]
@@ -90,24 +91,38 @@ def test_an_adjective_after_an_article_wants_its_noun(text: str, complete: bool)
     assert confident(text) == complete
 
 
-def test_the_ngram_and_the_voice_have_a_say() -> None:
+def test_readings_of_the_sound_and_the_voice_have_a_say() -> None:
     end = Endpointer(CONFIG)
     neutral = end.probability(Evidence("the lobster"))
-    assert end.probability(Evidence("the lobster", end_logprob=-2.5)) < neutral
-    assert end.probability(Evidence("the lobster", end_logprob=-0.5)) > neutral
+    heard = [end.probability(Evidence("the lobster", ends=ends)) for ends in (0.0, 0.1, 0.9, 1.0)]
+    assert heard == sorted(set(heard))
     assert end.probability(Evidence("the lobster", voice=0.01)) < neutral
     assert end.probability(Evidence("the lobster", voice=1.0)) > neutral
     assert end.probability(Evidence("the lobster", reading=0.0)) < neutral
     assert end.probability(Evidence("the lobster", reading=1.0)) > neutral
 
 
-@given(WORDS, st.none() | st.floats(-9, 0), st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
+@given(WORDS, st.none() | st.floats(0, 1), st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
 def test_every_evidence_has_a_verdict_within_the_configured_waits(
-    words: list[str], end_logprob: float | None, voice: float | None, reading: float | None
+    words: list[str], ends: float | None, voice: float | None, reading: float | None
 ) -> None:
-    verdict = Endpointer(CONFIG).judge(Evidence(" ".join(words), end_logprob, voice=voice, reading=reading))
+    evidence = Evidence(" ".join(words), ends, voice=voice, reading=reading)
+    verdict = Endpointer(CONFIG).judge(evidence)
     assert CONFIG.sure_ms <= verdict.required_ms <= CONFIG.longest_ms
     assert verdict.reason
+    by_telephone = Endpointer(CONFIG).judge(replace(evidence, narrow=True))
+    assert by_telephone == verdict if ends is None else by_telephone.required_ms <= CONFIG.telephone_longest_ms
+
+
+def test_by_telephone_it_is_waited_for_longer_where_it_is_unclear_and_never_for_long() -> None:
+    end = Endpointer(CONFIG)
+    unclear, begun, whole = ("a table", 0.3), ("i would like a", 0.0), ("yes", 1.0)
+    said = [Evidence(text, ends) for text, ends in (unclear, begun, whole)]
+    waits = [end.judge(evidence).required_ms for evidence in said]
+    by_telephone = [end.judge(replace(evidence, narrow=True)).required_ms for evidence in said]
+    assert by_telephone[0] > waits[0]
+    assert by_telephone[1] == CONFIG.telephone_longest_ms < waits[1]
+    assert by_telephone[2] == waits[2] == CONFIG.sure_ms
 
 
 @given(WORDS)
@@ -116,7 +131,7 @@ def test_eagerness_scales_only_the_waits_of_the_unsure(words: list[str]) -> None
     waits = [Endpointer(CONFIG, level).judge(Evidence(" ".join(words))) for level in levels]
     high, auto, medium, low = (verdict.required_ms for verdict in waits)
     assert high <= auto == medium <= low
-    if not waits[0].confident:
+    if auto > CONFIG.yes_ms:
         assert high < auto < low
 
 
@@ -127,9 +142,9 @@ def test_every_rule_says_why_in_words() -> None:
 # --- what the agent asked
 
 
-def after(asked: str, text: str, end_logprob: float | None = -4.0, pitch: float = 0.0) -> Verdict:
-    """For a recogniser's language model that finds an end after these words most unlikely."""
-    return Endpointer(CONFIG).judge(Evidence(text, end_logprob, pitch, asked=asked))
+def after(asked: str, text: str, ends: float | None = 0.002, pitch: float = 0.0) -> Verdict:
+    """For a recogniser that finds an end after these words most unlikely."""
+    return Endpointer(CONFIG).judge(Evidence(text, ends, pitch, asked=asked))
 
 
 def test_a_few_words_that_answer_what_was_asked_are_complete() -> None:
@@ -144,11 +159,11 @@ def test_a_few_words_that_answer_what_was_asked_are_complete() -> None:
 @pytest.mark.parametrize("text", ["wait", "wait a moment", "stop please", "hold on", "just a moment please", "no wait"])
 def test_nobody_waits_for_an_answer_to_wait(text: str) -> None:
     """Behind "wait a moment" a voice paused for 150 ms, and then said "please": the reply was cut and begun again."""
-    verdict = Endpointer(CONFIG).judge(Evidence(text, end_logprob=0.0))
+    verdict = Endpointer(CONFIG).judge(Evidence(text, ends=1.0))
     assert verdict.confident and verdict.required_ms == CONFIG.yes_ms
-    second = Endpointer(CONFIG).judge(Evidence("one second", end_logprob=0.0, asked="For how many people?"))
+    second = Endpointer(CONFIG).judge(Evidence("one second", ends=1.0, asked="For how many people?"))
     assert second.required_ms == CONFIG.yes_ms, "which is no number of people"
-    asks = Endpointer(CONFIG).judge(Evidence("wait can i bring my dog", end_logprob=0.0))
+    asks = Endpointer(CONFIG).judge(Evidence("wait can i bring my dog", ends=1.0))
     assert asks.required_ms == CONFIG.sure_ms
 
 
@@ -165,10 +180,10 @@ def test_behind_a_lone_yes_a_but_may_follow() -> None:
 def test_a_word_that_answers_nothing_may_be_a_misheard_no() -> None:
     """ "No, at eight" was heard as "now", and cut in."""
     shall = "A table for four on Friday. Is that right?"
-    assert after(shall, "now", 0.0).required_ms == CONFIG.yes_ms
-    assert after(shall, "what now", 0.0).required_ms == CONFIG.sure_ms
+    assert after(shall, "now", 1.0).required_ms == CONFIG.yes_ms
+    assert after(shall, "what now", 1.0).required_ms == CONFIG.sure_ms
     for other in ("", "How can I help you?", "What would you like to drink?", "Would you like red or white wine?"):
-        assert after(other, "water", 0.0).required_ms == CONFIG.sure_ms, other
+        assert after(other, "water", 1.0).required_ms == CONFIG.sure_ms, other
 
 
 def test_an_answer_that_goes_on_is_waited_for() -> None:
@@ -179,7 +194,7 @@ def test_an_answer_that_goes_on_is_waited_for() -> None:
     assert Endpointer(CONFIG).judge(Evidence("yes", asked=shall, voice=0.05)).confident is False, (
         "a turn model heard it"
     )
-    assert after(shall, "what are your opening hours", -0.5).required_ms == CONFIG.sure_ms
+    assert after(shall, "what are your opening hours", 0.95).required_ms == CONFIG.sure_ms
 
 
 @pytest.mark.parametrize("text", ["", "what are your opening hours", "i would like to"])

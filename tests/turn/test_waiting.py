@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from voicepipe.turn.waiting import STEP_MS, Pauses, Waits
 
 PAUSES = Pauses(450, 0.6)
-WAITS = Waits(140, 1300, 1000, PAUSES)
+WAITS = Waits(140, 1300, 1000, 1.5, PAUSES)
 ODDS = st.floats(-30, 30)
 
 
@@ -60,6 +60,6 @@ def test_how_long_the_silence_has_lasted_already_changes_nothing(odds: float, la
 
 @pytest.mark.parametrize("times", [0.6, 2.0])
 def test_all_times_as_long_is_all_waits_as_long(times: float) -> None:
-    slower = Waits(140, 1300 * times, 1000 * times, Pauses(450 * times, 0.6))
+    slower = Waits(140, 1300 * times, 1000 * times, 1.5, Pauses(450 * times, 0.6))
     for odds in (-3.0, -1.0, 0.0):
         assert slower.ms(odds) == pytest.approx(times * WAITS.ms(odds), abs=2 * STEP_MS * times)

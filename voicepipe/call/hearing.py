@@ -259,7 +259,9 @@ class Hearing:
         """Tell how long a silence these words require."""
         utterance.record.stamp("words", self._clock())
         utterance.text = heard.text
-        verdict = self._endpointer.judge(replace(heard, text=utterance.words, asked=self._asked()))
+        verdict = self._endpointer.judge(
+            replace(heard, text=utterance.words, asked=self._asked(), narrow=self._ear.narrow)
+        )
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         interrupts = self._settings.agent.is_interrupted(utterance.text)
         self._turns.feed(Words(utterance.words, verdict.required_ms, interrupts, failed))

@@ -168,8 +168,8 @@ class Utterance:
             fall = self.pitch.log_odds()
             _, judging = await asyncio.wait(judging, timeout=OPINION_S)
             while True:
-                complete, ends = (task.result() if task and task.done() else None for task in (listening, about_these))
-                yield Evidence(text, hypothesis.end_logprob, fall, complete, ends)
+                complete, read = (task.result() if task and task.done() else None for task in (listening, about_these))
+                yield Evidence(text, hypothesis.ends, fall, complete, read)
                 if not judging:
                     break
                 _, judging = await asyncio.wait(judging, return_when=asyncio.FIRST_COMPLETED)

@@ -246,9 +246,7 @@ class Manifest(Section, frozen=True):
 
 
 RISING = (
-    ("endpoint", ("sure_ms", "longest_ms")),
-    ("endpoint", ("answer_ms", "longest_ms")),
-    ("endpoint", ("yes_ms", "longest_ms")),
+    *(("endpoint", (least, "longest_ms")) for least in ("sure_ms", "answer_ms", "yes_ms")),
     ("vad", ("stop_probability", "start_probability")),
     ("vad", ("telephone_stop_probability", "start_probability")),
     ("turn", ("guess_ms", "prepare_ms")),

@@ -101,8 +101,9 @@ class Hypothesis:
     """Lower-case words without punctuation, unless the engine writes it."""
     until: int = 0
     """Samples of this stream (16 kHz) that the text covers."""
-    end_logprob: float | None = None
-    """log10 probability, by the recogniser, that a sentence ends here; weighed over its likely readings if it can."""
+    ends: float | None = None
+    """Probability, in 0..1, that the turn ends after these words, by a recogniser that weighs other readings of the
+    sound, too; None: it has no others."""
 
 
 OnPartial = Callable[[Hypothesis], None]

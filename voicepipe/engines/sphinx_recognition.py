@@ -95,7 +95,7 @@ class Recognition:
         """Find the best words of everything that has come."""
         self._guard(self._settle)
         assert self._settled is not None
-        return Hypothesis(self._settled.text, self.heard, self._settled.end_logprob)
+        return Hypothesis(self._settled.text, self.heard, self._settled.ends)
 
     def _settle(self) -> None:
         self._hear(last=True, begin=True)
@@ -103,8 +103,8 @@ class Recognition:
             guess = self.decoder.words() if self._open else ""
             self._end()
             words = self.decoder.words() if self._heard else ""
-            end_logprob = self.decoder.end_logprob(words, guess)
-            self._settled = Hypothesis(f"{self._before} {self._meant(words)}".strip(), self.heard, end_logprob)
+            ends = self.decoder.ends(words, guess)
+            self._settled = Hypothesis(f"{self._before} {self._meant(words)}".strip(), self.heard, ends)
 
     def _meant(self, words: str) -> str:
         """`words`; where nobody answers so, and the sound says it, what was said instead."""

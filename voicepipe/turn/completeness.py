@@ -2,7 +2,7 @@
 
 The words come from a recogniser, so a rule looks at classes of words rather than at sentences, and none is certain.
 Weights are log-odds, set by hand on development sentences (tests/turn/endpoint_sentences.json); what no rule speaks
-against is left to the n-gram.
+against is left to the ends of callers' sentences (`ends.py`).
 """
 
 import re
@@ -60,8 +60,10 @@ VERBS = NEEDS_OBJECT | _set(
     "confirm delete add fit join pick drop walk drive look live allow include run play smoke celebrate invite "
     "reschedule push switch keep seat host stand rent smell taste expect remember read write spell show "
     "arrange organize connect transfer remind check happen feel seem return visit dress wear enter access "
-    "turn fix set rate email text phone ring contact cater prepare split share pay meet charge extend "
-    "shift fill pass swap include require allow bother explain describe suggest choose happen begin"
+    "turn fix set rate email text phone ring contact cater prepare split share pay meet charge extend unlock renew "
+    "ship track refund repair install replace reset activate download upgrade withdraw deposit borrow lend post "
+    "treat clean wash collect shift fill pass swap include require allow bother explain describe suggest choose "
+    "happen begin"
 )
 ADJECTIVES = _set(
     "able actual afraid amazing angry available awful bad basic beautiful big bright broken busy calm careful "
@@ -83,10 +85,11 @@ NOUN_FOLLOWS = _set("a an the my your our their his its some every each another"
 
 COMPLETE_ENDS = frozenset(
     (
-        "hold on, come in, go on, later on, think so, hope so, like that, for that, said that, is that, like "
-        "this, is this, about that, about this, of that, do that, not really, yes i do, yes we do, yes i am, "
-        "yes we are, yes you can, i will, how are you, who are you, why not, or not, course not, all i need, "
-        "all we need, my own, your own, a little, the usual"
+        "hold on, come in, go on, later on, think so, hope so, like that, for that, said that, is that, like this, is "
+        "this, about that, about this, of that, do that, not really, yes i do, yes we do, yes i am, yes we are, yes "
+        "you can, i will, how are you, who are you, why not, or not, course not, all i need, all we need, my own, "
+        "your own, a little, the usual, the special, nice day, thank you, where is it, what is it, who is it, when is "
+        "it, much is it, need this, need that, have this, have that, get this, get that, that is nice, your name"
     ).split(", ")
 )
 """These end a sentence although their last word seldom does."""
@@ -175,5 +178,5 @@ RULES = (
     CompletenessRule("the adjective has no noun yet", lacks_a_noun, -3.0),
     CompletenessRule("the verb has no object yet", lacks_an_object, -3.0),
 )
-TRAILS_OFF = CompletenessRule("its punctuation leaves it open", lambda words: True, -3.0)
+TRAILS_OFF = CompletenessRule("its punctuation leaves it open", lambda words: True, -5.0)
 """For words that end in one of TRAILING."""

@@ -1,8 +1,8 @@
 """How long must the caller be silent before the turn is no longer theirs? It depends on what they said.
 
-Evidence is weighed in log-odds that the turn is complete: what grammar says of the words (`completeness.py`), how
-likely the recogniser's language model finds a sentence's end after them, whether the voice fell (`pitch.py`), and,
-where there is one, what a turn model that heard the voice says, and what the language model that answers says. How long
+Evidence is weighed in log-odds that the turn is complete: what the words say (`ends.py`: how often callers' sentences
+end after them; `completeness.py`: grammar), whether the voice fell (`pitch.py`), and, where there is one, what
+a turn model that heard the voice says, and what the language model that answers says. How long
 to wait follows by degrees (`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is
 answered at once, and what may be either waits for a moment. Words that answer what the agent has asked (`answers.py`)
 are complete, however little they are.
@@ -15,8 +15,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from voicepipe.ranges import Ms, Spread, Wait
+from voicepipe.turn import odds
 from voicepipe.turn.answers import answers, asks_to_wait, is_lone, is_stray
 from voicepipe.turn.completeness import RULES, TRAILING, TRAILS_OFF
+from voicepipe.turn.ends import callers_ends
 from voicepipe.turn.waiting import Pauses, Waits
 from voicepipe.words import plain
 
@@ -40,8 +42,13 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     yes or a no: it may be a misheard one."""
     longest_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 1350
     """The longest wait: few hesitate for longer inside a phrase, and who will not go on is answered."""
-    cut_in_ms: Wait = 1100
+    cut_in_ms: Wait = 950
     """To interrupt a caller who goes on is as bad as to let one wait for so much longer who has finished."""
+    telephone_longest_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 950
+    telephone_cut_in_ms: Wait = 2000
+    """By telephone the wait is no longer than the one, and a cut-in no cheaper than the other, with a recogniser that
+    weighs several readings (pocketsphinx), which mishears more there: what sounds unfinished may well be complete, and
+    what sounds complete may not be."""
     hesitation_ms: Wait = 450
     """Half of the hesitations inside a phrase last longer."""
     hesitation_spread: Spread = 0.6
@@ -58,8 +65,9 @@ class Evidence:
 
     text: str
     """Words of the turn so far, as recognised: mistakes and all, with punctuation if the recogniser writes it."""
-    end_logprob: float | None = None
-    """log10 probability of a sentence's end after them, by the recogniser (`engines.base.Hypothesis.end_logprob`)."""
+    ends: float | None = None
+    """Probability that the turn ends after them, by a recogniser that weighs other readings of the sound, too
+    (`engines.base.Hypothesis.ends`). None: it is read off the text."""
     pitch: float = 0.0
     """Log-odds that the turn is complete, by the fall of the voice (`pitch.Pitch.log_odds`)."""
     voice: float | None = None
@@ -68,6 +76,8 @@ class Evidence:
     """Probability that the turn ends after its words, by the language model that answers (`engines.base.Reader`)."""
     asked: str = ""
     """What the agent has said since the caller spoke last."""
+    narrow: bool = False
+    """The caller's line carries a telephone's band."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,35 +89,46 @@ class Verdict:
     """In plain words."""
 
 
-PRIOR = 0.9
-"""Log-odds that a silence of 60 ms after speech is the turn's end, before anything else is known."""
-NGRAM_MIDDLE, NGRAM_SLOPE, NGRAM_LIMIT = -1.25, 1.75, 5.0
-"""An end of sentence with log10 probability -1.25 says nothing; each tenfold more or less says 1.75, at most 5."""
-WITHOUT_NGRAM = 1.2
-"""Words that no rule speaks against are mostly whole sentences."""
-ANSWERS = 1.5
-"""Words that answer what the agent asked are complete. Grammar and n-gram do not know the question, and have no say."""
-GRAMMAR_BESIDE_NGRAM = 0.2
-"""An n-gram that weighs all likely readings of the sound knows most of what grammar says of one of them."""
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What words say of their end, by the probability that a turn ends after them (`ends.py`, which knows grammar)."""
+
+    slope: float
+    """Of its log-odds."""
+    grammar: float
+    """Of the log-odds of the rules that hold, once more: of several readings, these are the words that are answered."""
+    offset: float
+    """Added whatever the words are: what a silence of 60 ms says by itself."""
+
+
+AS_READ, AS_HEARD = Words(1.3, 0.0, 2.8), Words(0.55, 0.15, 1.1)
+"""Of a text that is taken for what was said, and of one that is one reading among others."""
+ANSWERS = 2.4
+"""Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts."""
 READING_MIDDLE, READING_SLOPE, READING_LIMIT = -0.85, 1.2, 3.0
-"""The same of the language model that answers, fitted to the tests' nano LLM (tests/models/fit_ends.py)."""
+"""A log10 probability of -0.85 by the language model that answers says nothing, and each tenfold 1.2, at most 3; fitted
+to the tests' nano LLM, beside rules of grammar alone (tests/models/fit_ends.py)."""
+GROWTH, TELEPHONE_GROWTH = 1.5, 1.0
+"""Few notice 100 ms more, and everybody a second. By telephone, where much is unclear, waits of a middle length would
+be the rule with that: most callers would wait for longer, and many would be cut in on all the same."""
 SURE_OF_VOICE = 0.98
 """A turn model's probability is taken no nearer to 0 or 1: it must not outvote everything else."""
 
 
-def ngram_log_odds(evidence: Evidence) -> float:
-    """What the recogniser's language model says."""
-    if evidence.end_logprob is None:
-        return WITHOUT_NGRAM
-    return max(-NGRAM_LIMIT, min(NGRAM_LIMIT, NGRAM_SLOPE * (evidence.end_logprob - NGRAM_MIDDLE)))
+def words_log_odds(evidence: Evidence, grammar: float) -> float:
+    """What the words say, apart from the question; `grammar`: what the rules that hold say."""
+    if evidence.ends is None:
+        words, ends = AS_READ, callers_ends().probability(plain(evidence.text))
+    else:
+        words, ends = AS_HEARD, evidence.ends
+    return words.offset + words.slope * odds.log_odds(ends) + words.grammar * grammar
 
 
 def voice_log_odds(evidence: Evidence) -> float:
     """What the turn model says, which has heard the melody too; without one, the melody alone."""
     if evidence.voice is None:
         return evidence.pitch
-    probability = max(1 - SURE_OF_VOICE, min(SURE_OF_VOICE, evidence.voice))
-    return math.log(probability / (1 - probability))
+    return odds.log_odds(evidence.voice, 1 - SURE_OF_VOICE)
 
 
 def reading_log_odds(evidence: Evidence) -> float:
@@ -123,28 +144,27 @@ class Endpointer:
 
     def __init__(self, config: EndpointConfig, eagerness: Eagerness = "auto") -> None:
         self.config = config
-        patience = PATIENCE[eagerness]
-        pauses = Pauses(config.hesitation_ms * patience, config.hesitation_spread)
-        longest_ms = max(config.sure_ms, config.longest_ms * patience)
-        self._waits = Waits(config.sure_ms, longest_ms, config.cut_in_ms * patience, pauses)
+        self._patience = PATIENCE[eagerness]
+        pauses = Pauses(config.hesitation_ms, config.hesitation_spread)
+        self._waits = Waits(config.sure_ms, config.longest_ms, config.cut_in_ms, GROWTH, pauses)
+        longest_ms = min(config.longest_ms, config.telephone_longest_ms)
+        cut_in_ms = max(config.cut_in_ms, config.telephone_cut_in_ms)
+        self._by_telephone = Waits(config.sure_ms, longest_ms, cut_in_ms, TELEPHONE_GROWTH, pauses)
 
     def log_odds(self, evidence: Evidence) -> tuple[float, str]:
         """That the turn is complete, and what speaks against it most."""
         words, answer = plain(evidence.text).split(), answers(evidence.text, evidence.asked)
         against = [rule for rule in RULES if words and not answer and rule.holds(words)]
+        said = ANSWERS if answer else words_log_odds(evidence, sum(rule.log_odds for rule in against))
         if evidence.text.endswith(TRAILING):
             against.append(TRAILS_OFF)
-        grammar = sum(rule.log_odds for rule in against)
-        if evidence.end_logprob is not None and not answer:
-            grammar *= GRAMMAR_BESIDE_NGRAM
-        ending = ANSWERS if answer else ngram_log_odds(evidence)
-        odds = PRIOR + grammar + ending + voice_log_odds(evidence) + reading_log_odds(evidence)
+            said += TRAILS_OFF.log_odds
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""
-        return odds, reason
+        return said + voice_log_odds(evidence) + reading_log_odds(evidence), reason
 
     def probability(self, evidence: Evidence) -> float:
         """In 0..1, that the turn is complete."""
-        return 1 / (1 + math.exp(-self.log_odds(evidence)[0]))
+        return odds.probability(self.log_odds(evidence)[0])
 
     def may_end(self, text: str, asked: str = "") -> bool:
         """Nothing in the words speaks so much against their end that preparing a reply to them would be a waste."""
@@ -152,16 +172,23 @@ class Endpointer:
 
     def judge(self, evidence: Evidence) -> Verdict:
         """The silence that these words require."""
+        misheard = evidence.narrow and evidence.ends is not None
+        waits = self._by_telephone if misheard else self._waits
         if not evidence.text:
-            return Verdict(self._waits.longest_ms, False, "no words")
-        odds, against = self.log_odds(evidence)
-        wait_ms = self._waits.ms(odds)
-        probability = 1 / (1 + math.exp(-odds))
+            return Verdict(self._patient(waits.longest_ms), False, "no words")
+        complete, against = self.log_odds(evidence)
+        wait_ms = self._patient(waits.ms(complete))
+        probability = odds.probability(complete)
         if probability < SURE:
             unclear = "the sentence may go on" if probability > UNFINISHED else "sentences seldom end here"
             return Verdict(wait_ms, False, against or unclear)
         least_ms, reason = self._complete(evidence)
         return Verdict(max(wait_ms, least_ms), True, reason)
+
+    def _patient(self, wait_ms: float) -> float:
+        """`wait_ms` where people are as patient as the eagerness says. The shortest wait is the same for all."""
+        shortest_ms = self.config.sure_ms
+        return max(shortest_ms, self._patience * wait_ms) if wait_ms > shortest_ms else wait_ms
 
     def _complete(self, evidence: Evidence) -> tuple[float, str]:
         """The least wait for words that are complete, and why they are."""

@@ -13,10 +13,10 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
+from voicepipe.turn import odds
+
 STEP_MS = 10
 """Waits are weighed in steps of so much."""
-GROWTH = 1.5
-"""A wait that is twice as long is 2 ** 1.5 times as bad: few notice 100 ms more, and everybody a second."""
 SUREST, STEPS = 12.0, 20
 """Log-odds further from 0 change nothing; so many different ones in each unit."""
 
@@ -45,6 +45,8 @@ class Waits:
     longest_ms: float
     cut_in_ms: float
     """An interruption is as bad as a wait of so much."""
+    growth: float
+    """A wait that is twice as long is 2 ** `growth` times as bad."""
     pauses: Pauses
 
     def ms(self, log_odds: float) -> float:
@@ -56,12 +58,12 @@ class Waits:
 @lru_cache(4096)
 def _least(waits: Waits, near: int) -> float:
     """The wait of least cost at log-odds of `near` / STEPS."""
-    complete = 1 / (1 + math.exp(-near / STEPS))
+    complete = odds.probability(near / STEPS)
     count = max(0, math.ceil((waits.longest_ms - waits.shortest_ms) / STEP_MS))
     every = [*(waits.shortest_ms + STEP_MS * step for step in range(count)), waits.longest_ms]
 
     def cost(ms: float) -> float:
-        delay: float = (ms / waits.cut_in_ms) ** GROWTH
+        delay: float = (ms / waits.cut_in_ms) ** waits.growth
         return complete * delay + (1 - complete) * waits.pauses.longer(ms)
 
     return min(every, key=cost)

@@ -1,0 +1,40 @@
+"""How likely a turn ends after its last words."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voicepipe.turn.ends import SentenceEnds, callers_ends
+
+sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5).map(" ".join), min_size=1)
+
+
+@given(sentences, st.floats(-9, 0))
+def test_the_end_of_a_turn_has_a_probability(sentences: list[str], model: float) -> None:
+    ends = SentenceEnds(sentences)
+    for text in (*sentences, "unheard of", "what are your", ""):
+        assert 0 <= ends.probability(text, model) <= 1
+
+
+def test_what_was_always_a_whole_sentence_ends() -> None:
+    ends = SentenceEnds(["do you have a table", "is there a bus"] * 9)
+    assert ends.probability("do you have a table", -2) > 0.6
+    assert ends.probability("do you have a", -2) < 0.02
+    assert ends.probability("can i come at seven") > 0.7  # nothing was counted: it may end
+
+
+def test_words_that_callers_go_on_after_seldom_end_a_turn() -> None:
+    ends = callers_ends()
+    for whole, begun in (
+        ("what are your opening hours", "what are your opening"),
+        ("i would like to change my address", "i would like to change"),
+        ("it stopped working yesterday", "it stopped"),
+        ("my name is anna miller", "my name is"),
+    ):
+        assert ends.probability(whole) > 2 * ends.probability(begun), whole
+
+
+def test_a_number_in_digits_is_a_number() -> None:
+    ends = callers_ends()
+    assert ends.probability("at 7:30") > 0.7 and ends.probability("it's 020 7946 0958") > 0.7
+    assert ends.probability("my number is five five five one two three four") > 0.7, "a whole telephone number"
+    assert ends.probability("my number is 555") < 0.2

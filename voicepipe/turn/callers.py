@@ -1,0 +1,82 @@
+"""What callers say: sentences of everyday telephone calls, drawn from a grammar, and dates, times and numbers."""
+
+import functools
+import itertools
+import random
+import re
+from importlib import resources
+
+SENTENCES = 6000
+"""Drawn from the grammar. With 2,000 or 20,000 ends of sentences are told as well."""
+FILLED = 0.04
+"""Of the gaps between words, those in which the caller says "um" or "uh"."""
+RULE = re.compile(r"^(?:public )?<([\w-]+)> = (.*?);", re.DOTALL | re.MULTILINE)
+WEIGHTED = re.compile(r"/(\d+)/ ?(.*)")
+SYMBOL = re.compile(r"<([\w-]+)>")
+NOTHING = "<NULL>"
+GRAMMAR = resources.files("voicepipe.turn").joinpath("callers.jsgf").read_text()
+
+
+@functools.cache
+def sentences(count: int = SENTENCES) -> tuple[str, ...]:
+    """So many, always the same, as a recogniser writes words: lower case, no punctuation."""
+    rng = random.Random(0)
+    rules = _rules(GRAMMAR)
+
+    def said(symbol: str) -> str:
+        expansions, weights = rules[symbol]
+        (chosen,) = rng.choices(expansions, weights)
+        return SYMBOL.sub(lambda found: said(found[1]), chosen)
+
+    def hesitant(text: str) -> str:
+        first, *others = text.split() or [""]
+        return " ".join([first, *(f"{rng.choice(('um', 'uh'))} {w}" if rng.random() < FILLED else w for w in others)])
+
+    drawn = (hesitant(said("call")) for _ in itertools.count())
+    return tuple(itertools.islice(filter(None, drawn), count))
+
+
+def _rules(grammar: str) -> dict[str, tuple[list[str], list[int]]]:
+    """By the rule's name, what it stands for, and the weight of each. Of the JSpeech Grammar Format (W3C, 2000): rules,
+    alternatives, weights and <NULL>."""
+    rules: dict[str, tuple[list[str], list[int]]] = {}
+    for name, body in RULE.findall(grammar):
+        alternatives = " ".join(body.split()).replace(NOTHING, "").split("|")
+        weighted = [WEIGHTED.fullmatch(each.strip()) or (None, 1, each.strip()) for each in alternatives]
+        rules[name] = [each[2] for each in weighted], [int(each[1]) for each in weighted]
+    return rules
+
+
+@functools.cache
+def ordinary() -> tuple[str, ...]:
+    """What everybody says on the phone and newspapers do not: times, dates, phone numbers, yes and no."""
+    hours = "one two three four five six seven eight nine ten eleven twelve".split()
+    days = "monday tuesday wednesday thursday friday saturday sunday".split()
+    months = "january february march april may june july august september october november december".split()
+    ordinals = (
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth thirtieth"
+    ).split()
+    digits = ["zero", "oh", *hours[:9]]
+    said = [
+        "yes", "no", "yes please", "no thanks", "no thank you", "hello", "hi", "good morning", "good evening", "okay",
+        "thank you very much", "goodbye", "thanks goodbye", "that's right", "that's all", "um", "uh", "well",
+    ]  # fmt: skip
+    for hour in hours:
+        said += [
+            f"at {hour}",
+            f"for {hour}",
+            f"{hour} people",
+            f"{hour} o'clock",
+            f"{hour} thirty",
+            f"half past {hour}",
+        ]
+        said += [f"{hour} fifteen", f"{hour} p m"]
+    for day in days:
+        said += [f"on {day}", day, f"next {day}", f"{day} evening"]
+    for month, ordinal in itertools.product(months, ordinals):
+        said += [f"the {ordinal} of {month}", f"{month} {ordinal}"]
+    # Every digit after every other, in numbers of the usual length.
+    for first, step in itertools.product(range(len(digits)), range(len(digits))):
+        said.append("my number is " + " ".join(digits[(first + step * i) % len(digits)] for i in range(9)))
+    return tuple(said)
