@@ -1,11 +1,11 @@
 """How long must the caller be silent before the turn is no longer theirs? It depends on what they said.
 
 Evidence is weighed in log-odds that the turn is complete: what the words say (`ends.py`: how often callers' sentences
-end after them; `completeness.py`: grammar), whether the voice fell (`pitch.py`), and, where there is one, what
-a turn model that heard the voice says, and what the language model that answers says. How long
-to wait follows by degrees (`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is
-answered at once, and what may be either waits for a moment. Words that answer what the agent has asked (`answers.py`)
-are complete, however little they are.
+end after them; `completeness.py`: grammar), whether the voice fell (`pitch.py`), and, where there is one, what a turn
+model that heard the voice says, and what the language model that answers says. How long to wait follows by degrees
+(`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is answered at once, and what
+may be either waits for a moment. Words that answer what the agent has asked (`answers.py`) are complete, however little
+they are.
 """
 
 import math
@@ -24,7 +24,7 @@ from voicepipe.words import plain
 
 Eagerness = Literal["low", "medium", "high", "auto"]
 PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "high": 0.6}
-"""So many times as long as `auto` expects people to hesitate, and would rather wait than interrupt them."""
+"""Waits are so many times as long as with "auto", but for the shortest."""
 SURE = 0.75
 """From this probability on that the turn is complete it is surely so."""
 UNFINISHED = 0.4
@@ -186,7 +186,7 @@ class Endpointer:
         return Verdict(max(wait_ms, least_ms), True, reason)
 
     def _patient(self, wait_ms: float) -> float:
-        """`wait_ms` where people are as patient as the eagerness says. The shortest wait is the same for all."""
+        """`wait_ms` by the client's eagerness. The shortest wait is the same for all."""
         shortest_ms = self.config.sure_ms
         return max(shortest_ms, self._patience * wait_ms) if wait_ms > shortest_ms else wait_ms
 
