@@ -37,7 +37,7 @@ def pieces(text: str, language: str = "en") -> list[Piece]:
     """`text` in order, with what is said for each part; the written parts joined are `text` itself."""
     forms = LANGUAGES.get(language.lower().split("-")[0]) or LANGUAGES[""]
     result: list[Piece] = []
-    said: list[str] = []
+    said: list[_Said] = []
     start = at = 0
     while at < len(text):
         if text[at].isspace():
@@ -46,8 +46,8 @@ def pieces(text: str, language: str = "en") -> list[Piece]:
             start = at
             said.clear()
             continue
-        at, words = _spoken(forms, text, at)
-        said.append(words)
+        at, part = _spoken(forms, text, at)
+        said.append(part)
     return [*result, Piece(text[start:], _spaced(said))] if start < len(text) else result
 
 
@@ -58,9 +58,23 @@ def _next_word(text: str, at: int) -> int:
     return at
 
 
-def _spaced(said: list[str]) -> str:
-    """Words of neighbouring rules stand one space apart."""
-    return " ".join("".join(said).split())
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """For a part of a written word."""
+
+    words: str
+    is_form: bool
+
+
+def _spaced(said: list[_Said]) -> str:
+    """What is said for a form stands apart from its neighbours: "5b" is "five b"; markup in a word parts nothing."""
+    text, after_form = "", False
+    for part in said:
+        if part.words:
+            apart = (part.is_form or after_form) and text[-1:].isalnum() and part.words[0].isalnum()
+            text += f" {part.words}" if apart else part.words
+            after_form = part.is_form
+    return " ".join(text.split())
 
 
 def heard(parts: Iterable[Piece], words: int) -> str:
@@ -77,15 +91,15 @@ def heard(parts: Iterable[Piece], words: int) -> str:
     return text
 
 
-def _spoken(forms: Forms, text: str, at: int) -> tuple[int, str]:
+def _spoken(forms: Forms, text: str, at: int) -> tuple[int, _Said]:
     """The end of the form at `at` and what is said for it; else of one plain run of letters, or of one sign."""
     if found := forms.find(text, at):
         end, said = found
         # A form that takes the space after its words ("- ") would hide a word's end.
-        return at + len(text[at:end].rstrip()), said
+        return at + len(text[at:end].rstrip()), _Said(said, is_form=True)
     # A run of letters goes as a whole: rules for numbers and marks begin at the edge of a word.
     run = LETTERS.match(text, at)
-    return (run.end(), run.group()) if run else (at + 1, _sign(text[at]))
+    return (run.end(), _Said(run.group(), is_form=False)) if run else (at + 1, _Said(_sign(text[at]), is_form=False))
 
 
 def _sign(sign: str) -> str:

@@ -9,7 +9,16 @@ DOMAINS = (
     "com|org|net|edu|gov|mil|int|info|example|test|biz|io|dev|app|ai|co|me|tv|eu|de|uk|us|ca|au|nz|ie|fr|nl|es|it|ch|at|"
     "be|in|jp|br|online|shop|store|site|health|care|cloud|tech"
 )
-SPELLED = {".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", "+": "plus", "%": "percent", ":": "colon"}
+SPELLED = {
+    ".": "dot",
+    "/": "slash",
+    "-": "dash",
+    "_": "underscore",
+    "@": "at",
+    "+": "plus",
+    "%": "percent",
+    ":": "colon",
+}
 SPELLED |= {"~": "tilde", "&": "and", "=": "equals"}
 PATH = r"(?:[/?#][^\s<>\"]*[^\s.,;:!?)\]*>\"]|/(?![\w]))?"
 """Behind a host. What ends a sentence or closes a bracket is not of it."""
@@ -58,7 +67,7 @@ FORMS: tuple[Form, ...] = (
     form(
         "domain",
         LETTERS + DIGITS,
-        rf"(?=[\w-]{{0,63}}[A-Za-z])[\w-]{{1,63}}(?:\.[\w-]{{1,64}}){{0,5}}\.(?:{DOMAINS})\b(?![\w@-]|\.\w){PATH}",
+        rf"(?=[\w-]{{0,63}}[A-Za-z])(?:localhost|[\w-]{{1,63}}(?:\.[\w-]{{1,64}}){{0,5}}\.(?:{DOMAINS}|{DOMAINS.upper()}))\b(?![\w@-]|\.\w)(?::[0-9]{{2,5}})?{PATH}",
         lambda found: spelled(found.group()),
     ),
     form(
@@ -70,7 +79,8 @@ FORMS: tuple[Form, ...] = (
     form(
         "version",
         "vV",
-        rf"(?P<word>[vV](?:ersion |er[.] ?)?)(?P<number>[0-9]{{1,4}}(?:[.][0-9]{{1,6}}){{0,5}}{_SUFFIX}){END}",
+        r"(?P<word>[vV]ersion |[vV]er[.] ?|v|V(?=[0-9]+[.]))"
+        rf"(?P<number>[0-9]{{1,4}}(?:[.][0-9]{{1,6}}){{0,5}}{_SUFFIX}){END}",
         lambda found: f"{'Version' if found['word'].startswith('Ver') else 'version'} {version(found['number'])}",
     ),
 )

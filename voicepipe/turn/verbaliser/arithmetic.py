@@ -6,11 +6,11 @@ from voicepipe.turn.verbaliser.form import DIGITS, END, Form, constant, form
 from voicepipe.turn.verbaliser.numbers import NUMBER, cardinal, decimal
 
 OPERATORS = {
-    "+": "plus", "-": "minus", "−": "minus", "*": "times", "x": "times", "×": "times", "·": "times",  # noqa: RUF001
+    "+": "plus", "-": "minus", "−": "minus", "*": "times", "x": "times", "×": "times", "·": "times",
     "/": "divided by", "÷": "divided by", "^": "to the power of", "=": "equals",
 }  # fmt: skip
-_SUM = rf"{NUMBER}(?: ?[-+−*x×·/÷^] ?{NUMBER}){{1,12}} ?=(?: ?[-−]?{NUMBER})?"  # noqa: RUF001
-_PRODUCT = rf"{NUMBER}(?: ?[*÷·^+] ?{NUMBER}| × ?{NUMBER}(?= ?[*÷^])){{1,12}}"  # noqa: RUF001
+_SUM = rf"{NUMBER}(?: ?[-+−*x×·/÷^] ?{NUMBER}){{1,12}} ?=(?: ?[-−]?{NUMBER})?"
+_PRODUCT = rf"{NUMBER}(?: ?[*÷·^+] ?{NUMBER}| × ?{NUMBER}(?= ?[*÷^])){{1,12}}"
 _TERM = re.compile(rf"{NUMBER}|[^\s0-9.]")
 
 
@@ -30,13 +30,19 @@ FORMS: tuple[Form, ...] = (
     ),
 )
 SIGNS: tuple[Form, ...] = (
+    constant(
+        "per",
+        "/",
+        r"(?<=[a-z])/(?=(?:hour|day|night|week|month|year|person|minute|second|mile|visit|call|user)\b)",
+        " per ",
+    ),
     constant("at least", ">≥", ">=|≥", " greater than or equal to "),
     constant("at most", "<≤", "<=|≤", " less than or equal to "),
     constant("greater", ">", r"(?<![\w<>-])>(?![<>=])|(?<=\w)>(?=[0-9])", " greater than "),
     constant("less", "<", r"(?<![\w<>])<(?![<>=\w-])|<(?=[0-9])", " less than "),
     constant("unequal", "≠", "≠", " not equal to "),
     constant("equals", "=", r"(?<![\w=<>])=(?![\w=<>])|(?<=\w)=(?=\w)", " equals "),
-    constant("times", "×", "×", " times "),  # noqa: RUF001
+    constant("times", "×", "×", " times "),
     constant("divided by", "÷", "÷", " divided by "),
     constant("plus", "+", r"(?<!\w)\+(?!\w)", " plus "),
     constant("and", "&", r"(?<!\w)&(?!\w)|(?<=\w)&(?=\w)", " and "),

@@ -11,8 +11,12 @@ WEEKDAYS = tuple(name.capitalize() for name in english.WEEKDAYS)
 BY_START = {name[:3].lower(): name for name in (*MONTHS, *WEEKDAYS)}
 MONTH = rf"(?:(?:{'|'.join(MONTHS)})\b|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b[.]?)"
 WEEKDAY = rf"(?:(?:{'|'.join(WEEKDAYS)})\b|(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b[.]?)"
+_ABBREVIATED = "(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
+_AND = "(?:,|,? and|,? or| &)"
+_LISTED = re.compile(rf"\b{_ABBREVIATED}{_AND} $")
 DAY = "(?:[12][0-9]|3[01]|0?[1-9])"
 YEAR = "(?:1[0-9]{3}|20[0-9]{2})"
+_DECADE = "(?:1[1-9][0-9]0|20[0-9]0|[2-9]0)"
 _TH = "(?:st|nd|rd|th)"
 _MONTHS_BEGIN, _WEEKDAYS_BEGIN = "JFMASOND", "MTWFS"
 _IN_A_YEAR = re.compile(r"(?i)\b(?:in|since|by|until|till|of|from|during|circa|around|the year|AD) $")
@@ -42,7 +46,11 @@ def _numeric(found: re.Match[str]) -> str | None:
     """1/15/2020 and 15/1/2020; 15.01.2020 has the day first, as wherever dates are written with points."""
     if found["joint"] != found["again"]:
         return None
-    if found["joint"] == "." and len(found["year"]) == 2 and not re.match("[0-9]{2}[.]0|0[1-9][.][0-9]{2}", found.group()):
+    if (
+        found["joint"] == "."
+        and len(found["year"]) == 2
+        and not re.match("[0-9]{2}[.]0|0[1-9][.][0-9]{2}", found.group())
+    ):
         return None  # A version.
     first, second = int(found["first"]), int(found["second"])
     day_first = found["joint"] == "." or first > 12
@@ -64,7 +72,7 @@ def day_of_month(text: str, context: str) -> str | None:
     first, second = (int(part) for part in text.split("/"))
     if _ON_A_DAY.search(context) or (second > 9 and second not in (10, 32, 64, 100)) or second < first:
         month, day = (first, second) if first <= 12 else (second, first)
-        if 1 <= month <= 12 and 1 <= day <= 31 and first != second:
+        if 1 <= month <= 12 and 1 <= day <= 31 and (first != second or _ON_A_DAY.search(context)):
             return dated(month, str(day))
     return None
 
@@ -91,8 +99,10 @@ def _names(found: re.Match[str]) -> str:
 
 
 def _years(found: re.Match[str]) -> str | None:
-    """1980-1986; 2019-20, where it is no month (2019-12)."""
+    """1980-1986; 2019-20, where it is no month (2019-12); 2023/24."""
     first, last = int(found["first"]), found["last"]
+    if found["dash"] == "/" and (first + 1) % 100 != int(last) % 100:
+        return None
     if len(last) == 4:
         return f"{year(first)} to {year(int(last))}" if first < int(last) else None
     if first % 100 < int(last):
@@ -106,6 +116,14 @@ def _decade(found: re.Match[str]) -> str | None:
     if len(number) == 2 and not apostrophe and _FOR_A_TIME.search(before(found)):
         return None
     return plural(year(int(number)) if len(number) == 4 else cardinal(int(number)))
+
+
+def _decades(found: re.Match[str]) -> str:
+    """1960s-1970s."""
+    first, last = (
+        plural(year(int(each)) if len(each) == 4 else cardinal(int(each))) for each in found.group("low", "high")
+    )
+    return f"{first} to {last}"
 
 
 def _year(found: re.Match[str]) -> str | None:
@@ -129,7 +147,7 @@ FORMS: tuple[Form, ...] = (
     form(
         "date, month first",
         _MONTHS_BEGIN,
-        rf"(?P<month>{MONTH})\s(?P<day>{DAY}){_TH}?(?:{DASH}(?:(?P<lastmonth>{MONTH})\s)?(?P<last>{DAY}){_TH}?)?(?:,?\s(?P<year>{YEAR})(?![\w,]))?{END}",
+        rf"(?P<month>{MONTH})\s(?P<day>{DAY}){_TH}?(?:{DASH}(?:(?P<lastmonth>{MONTH})\s)?(?P<last>{DAY}){_TH}?)?(?:,?\s(?P<year>{YEAR})(?!\w|,[0-9]))?{END}",
         _month_first,
     ),
     form(
@@ -141,7 +159,7 @@ FORMS: tuple[Form, ...] = (
     form(
         "date, day first",
         DIGITS,
-        rf"(?P<day>{DAY}){_TH}?(?P<of>\sof)?\s(?P<month>{MONTH})(?:,?\s(?P<year>{YEAR})(?![\w,]))?",
+        rf"(?P<day>{DAY}){_TH}?(?P<of>\sof)?\s(?P<month>{MONTH})(?:,?\s(?P<year>{YEAR})(?!\w|,[0-9]))?",
         _day_first,
     ),
     form("range of months", _MONTHS_BEGIN, rf"(?P<first>{MONTH}){DASH}(?P<last>{MONTH})(?! ?[0-9])", _names),
@@ -149,14 +167,26 @@ FORMS: tuple[Form, ...] = (
     form(
         "weekday",
         _WEEKDAYS_BEGIN,
-        rf"(?P<name>(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)(?:[.](?=[ ,])|\b(?=,? (?:{MONTH} ?[0-9]|[0-9]))))",
-        lambda found: full(found["name"]),
+        rf"(?P<name>{_ABBREVIATED})"
+        rf"(?P<known>[.](?=[ ,])|\b(?=,? (?:{MONTH} ?[0-9]|[0-9])|{_AND} {_ABBREVIATED}\b))?(?!\w)",
+        lambda found: full(found["name"]) if found["known"] is not None or _LISTED.search(before(found)) else None,
     ),
-    form("range of years", DIGITS, rf"(?P<first>1[1-9][0-9]{{2}}|20[0-9]{{2}})(?P<dash>{DASH})(?P<last>{YEAR}|[0-9]{{2}}){END}", _years),
+    form(
+        "range of years",
+        DIGITS,
+        rf"(?P<first>1[1-9][0-9]{{2}}|20[0-9]{{2}})(?P<dash>{DASH}|/)(?P<last>{YEAR}|[0-9]{{2}}){END}",
+        _years,
+    ),
+    form(
+        "range of decades",
+        DIGITS + "'’",
+        rf"['’]?(?P<low>{_DECADE})['’]?s{DASH}['’]?(?P<high>{_DECADE})['’]?s\b",
+        _decades,
+    ),
     form(
         "decade",
-        DIGITS + "'’",  # noqa: RUF001
-        r"(?P<apostrophe>['’])?(?P<number>1[1-9][0-9]0|20[0-9]0|[2-9]0)['’]?s\b",  # noqa: RUF001
+        DIGITS + "'’",
+        rf"(?P<apostrophe>['’])?(?P<number>{_DECADE})['’]?s\b",
         _decade,
     ),
 )

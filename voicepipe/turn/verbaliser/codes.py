@@ -2,15 +2,18 @@
 
 import re
 
-from voicepipe.turn.verbaliser.form import DIGITS, END, LETTERS, Form, before, form
-from voicepipe.turn.verbaliser.numbers import cardinal, digits, grouped
+from voicepipe.turn.english import NUMBERED_PLACES, NUMBERED_RECORDS
+from voicepipe.turn.verbaliser.form import DIGITS, END, LETTERS, Form, before, constant, form
+from voicepipe.turn.verbaliser.numbers import cardinal, digits, grouped, plural
 
 _LINK = r"(?:[\s:#]|\b(?:code|number|no\.?|id|is|was|are)\b)"
-_SHORT = r"room|suite|flight|gate|apt\.?|apartment|bus|route|highway|zip|postcode|postal|pin|passcode|password|code|cvc|cvv|ssn"
-_LONG = "order|booking|reservation|confirmation|reference|ref|invoice|ticket|customer|account|tracking|case|card|number"
+_SHORT = "|".join((*NUMBERED_PLACES, r"apt\.?|apartment|bus|route|highway|pin|passcode|password|code|cvc|cvv|ssn"))
+_LONG = "|".join((*NUMBERED_RECORDS, "case|card|number|box"))
 NAMED = re.compile(rf"(?i)\b(?:{_SHORT}){_LINK}*$|\b(?:{_LONG}){_LINK}*(?:\b(?:code|number|no\.?|id|is)\b|#){_LINK}*$")
 """The number behind these words names a thing from three digits on."""
-NAMED_LONG = re.compile(rf"(?i)\b(?:{_LONG}){_LINK}*$|\b(?:end(?:s|ing)? (?:in|with)|last (?:four|4)(?: digits)?(?: are| is|:)?) $")
+NAMED_LONG = re.compile(
+    rf"(?i)\b(?:{_LONG}){_LINK}*$|\b(?:end(?:s|ing)(?: in| with)?|last (?:four|4)(?: digits)?(?: are| is|:)?) $"
+)
 """Behind these from four digits on: people order 250 of something, too."""
 NO_PREFIX = "TO OF IN BY AT ON IS OR AS WE MY NO SO UP BE DO IF IT US PM AM"
 """Words of two letters that are no airline's or state's, where all is written in capitals."""
@@ -38,11 +41,14 @@ def _prefixed(found: re.Match[str]) -> str | None:
 
 
 def _mixed(found: re.Match[str]) -> str:
-    """A12 -> A twelve; X7K42 -> X seven K four two; ABC-123 -> ABC one two three."""
+    """A12 -> A twelve; X7K42 -> X seven K four two; ABC-123 -> ABC one two three; F-16s -> F sixteens."""
     parts = re.findall(r"[^\W\d_]+|[0-9]+", found.group())
     runs = [part for part in parts if part[0] in DIGITS]
     each = len(runs) > 1 or len(runs[0]) > 2
-    return " ".join(part if part[0] not in DIGITS else digits(part) if each else code(part) for part in parts)
+    said = [part if part[0] not in DIGITS else digits(part) if each else code(part) for part in parts]
+    if parts[-1] == "s" and len(runs) == 1 and len(parts) > 1:
+        said[-2:] = [plural(said[-2])]
+    return " ".join(said)
 
 
 def _resolution(found: re.Match[str]) -> str:
@@ -54,8 +60,14 @@ def _resolution(found: re.Match[str]) -> str:
 _WORD = r"[^\W\d_]"
 
 NAMES: tuple[Form, ...] = (
-    form("identifier", DIGITS, rf"(?P<number>[0-9]{{3,12}})(?![\w%]|[.:/-][0-9]|,[0-9]{{3}}(?![0-9]))", _identifier),
+    form("identifier", DIGITS, r"(?P<number>[0-9]{3,12})(?![\w%]|[.:/-][0-9]|,[0-9]{3}(?![0-9]))", _identifier),
     form("airline or state", LETTERS, rf"(?P<prefix>[A-Z]{{2}}) (?P<number>[0-9]{{3,5}}){END}", _prefixed),
+    form(
+        "paragraph",
+        DIGITS,
+        r"(?P<number>[0-9]{3})(?P<parts>(?:\([a-z0-9]\)){1,3})",
+        lambda found: f"{digits(found['number'])} {' '.join(digits(part) or part for part in found['parts'][1::3])}",
+    ),
     form("line of a picture", DIGITS, r"(?P<number>[0-9]{3,4})(?P<letter>[pi])\b", _resolution),
 )
 MIXED: tuple[Form, ...] = (
@@ -66,6 +78,12 @@ MIXED: tuple[Form, ...] = (
         _mixed,
     ),
     form("digits with letters", DIGITS, rf"[0-9]{{1,32}}{_WORD}(?:-?(?:{_WORD}|[0-9])){{0,32}}(?![\w])", _mixed),
-    form("number of a thing", "#", r"# ?(?P<number>[0-9]{1,12})(?![\w]|[.:/][0-9])", lambda found: f"number {code(found['number'])}"),
-    form("joint", "-‐‑–", r"(?<=[^\W\d_])[-‐‑](?=[0-9])|(?<=[0-9])[-‐‑](?=[^\W\d_])", lambda found: " "),  # noqa: RUF001
+    constant("number of a thing", "#", "#(?=[A-Z][A-Z0-9-]{0,8}[0-9])", "number "),
+    form(
+        "number of a thing",
+        "#",
+        r"# ?(?P<number>[0-9]{1,12})(?![\w]|[.:/][0-9])",
+        lambda found: f"number {code(found['number'])}",
+    ),
+    form("joint", "-‐‑–", r"(?<=[^\W\d_])[-‐‑](?=[0-9])|(?<=[0-9])[-‐‑](?=[^\W\d_])", lambda found: " "),
 )

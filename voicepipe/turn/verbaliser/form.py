@@ -8,6 +8,7 @@ import re
 import string
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 
 DIGITS = string.digits
 LETTERS = string.ascii_letters
@@ -15,7 +16,7 @@ GAP = "[ \u00a0\u2009\u202f]?"
 """One space, a breaking one or not, or none. Never the end of a line."""
 END = r"(?![\w½¼¾]|[.:/–-][0-9]|,[0-9]{3}(?![0-9]))"
 """Where a number may end: nothing that belongs to it follows."""
-DASH = "(?:[-‐‑–−]| [-–−] )"  # noqa: RUF001
+DASH = "(?:--?|[‐‑–−~]| [-–−] )"
 """Between the two ends of a range."""
 
 
@@ -43,27 +44,31 @@ class Forms:
     """A language's forms. The first that fits at a place is taken: what is longer or more special stands first."""
 
     def __init__(self, forms: Iterable[Form]) -> None:
-        self._forms = tuple(forms)
-        self._at: dict[str, tuple[re.Pattern[str], tuple[Form, ...]]] = {}
-        for character in {character for each in self._forms for character in each.begins}:
-            here = tuple(each for each in self._forms if character in each.begins)
-            self._at[character] = (_any(here), here)
+        every = tuple(forms)
+        characters = {character for each in every for character in each.begins}
+        self._at = {character: tuple(each for each in every if character in each.begins) for character in characters}
+        self._some = {letter: _any(self._at[letter]) for letter in characters.intersection(string.ascii_lowercase)}
 
     def find(self, text: str, at: int) -> tuple[int, str] | None:
         """Where the form at `at` ends and what is said for it; None: there is none."""
-        some, forms = self._at.get(text[at], (None, ()))
-        # At most words no form fits, which one pattern finds out faster than each in turn.
-        if not some or not some.match(text, at):
+        # Most words are in small letters and no form fits, which one pattern finds out faster than each in turn.
+        if (some := self._some.get(text[at])) and not some.match(text, at):
             return None
-        for each in forms:
+        for each in self._at.get(text[at], ()):
             found = each.pattern.match(text, at)
             if found and found.end() > at and (said := each.say(found)) is not None:
                 return found.end(), said
         return None
 
 
+@cache
 def _any(forms: tuple[Form, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{re.sub(r'[(][?]P<[a-z]+>', '(?:', each.pattern.pattern)})" for each in forms))
+    return re.compile("|".join(f"(?:{unnamed(each.pattern.pattern)})" for each in forms))
+
+
+def unnamed(pattern: str) -> str:
+    """Without names, so that it can stand in a pattern more than once."""
+    return re.sub(r"[(][?]P<[a-z]+>", "(?:", pattern)
 
 
 def before(found: re.Match[str], most: int = 40) -> str:

@@ -35,34 +35,43 @@ CURRENCIES = {
     "£ GBP": Currency("pound", "pounds", "penny", "pence"),
     "¥ JPY": Currency("yen", "yen"),
     "CN¥ CNY RMB": Currency("yuan", "yuan"),
-    "₹ INR": Currency("rupee", "rupees", "paisa", "paise"),
+    "₹ INR Rs Rs.": Currency("rupee", "rupees", "paisa", "paise"),
     "CHF": Currency("Swiss franc", "Swiss francs", "centime", "centimes"),
-    "SEK": Currency("Swedish krona", "Swedish kronor"),
-    "NOK": Currency("Norwegian krone", "Norwegian kroner"),
-    "DKK": Currency("Danish krone", "Danish kroner"),
-    "PLN": Currency("zloty", "zlotys"),
+    "SEK": Currency("Swedish krona", "Swedish kronor", "öre", "öre"),
+    "NOK": Currency("Norwegian krone", "Norwegian kroner", "øre", "øre"),
+    "DKK": Currency("Danish krone", "Danish kroner", "øre", "øre"),
+    "PLN": Currency("zloty", "zlotys", "grosz", "groszy"),
     "₩ KRW": Currency("won", "won"),
-    "₽ RUB": Currency("rouble", "roubles"),
-    "₪ ILS": Currency("shekel", "shekels"),
+    "₽ RUB": Currency("rouble", "roubles", "kopeck", "kopecks"),
+    "₪ ILS": Currency("shekel", "shekels", "agora", "agorot"),
     "₺ TRY": Currency("lira", "lira"),
-    "₱ PHP": Currency("Philippine peso", "Philippine pesos"),
-    "ZAR": Currency("rand", "rand"),
-    "AED": Currency("dirham", "dirhams"),
+    "₱ PHP": Currency("Philippine peso", "Philippine pesos", "centavo", "centavos"),
+    "ZAR": Currency("rand", "rand", "cent", "cents"),
+    "AED": Currency("dirham", "dirhams", "fils", "fils"),
 }
 WRITTEN = {written: currency for keys, currency in CURRENCIES.items() for written in keys.split()}
 SIGNS = "|".join(sorted((re.escape(key) for key in WRITTEN if not key.isalpha()), key=len, reverse=True))
 CODES = "|".join(key for key in WRITTEN if key.isalpha())
 AFTER = "|".join(re.escape(key) for key in WRITTEN if len(key) == 1)
 """A sign that may stand behind the number."""
-SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn": "billion", "t": "trillion", "tn": "trillion"}
+SCALES = {
+    "k": "thousand",
+    "m": "million",
+    "mn": "million",
+    "b": "billion",
+    "bn": "billion",
+    "t": "trillion",
+    "tn": "trillion",
+}
 _SCALE = rf"(?:{GAP}(?:{'|'.join(SCALE_WORDS)}|[mb]n|tn)\b|[kKmMbBT]\b)"
 _FIGURE = f"(?:[0-9]{{1,3}}(?:[.][0-9]{{3}})*,[0-9]{{2}}(?![0-9])|{NUMBER})"
 """Also as in Europe: "1.234,50" and "3,50"."""
 _BARE = f"{_FIGURE}{_SCALE}?"
-_PRICE = (
-    f"(?:(?:(?:{SIGNS}){GAP}|(?:{CODES}){GAP})[-−]?{_BARE}|{_BARE}{GAP}(?:¢|{AFTER}|(?:{CODES})(?![A-Za-z])))"  # noqa: RUF001
-)
-_PARTS = re.compile(rf"(?P<minus>[-−])?(?P<figure>{_FIGURE})(?P<scale>{_SCALE})?")  # noqa: RUF001
+_CODE = f"(?:{CODES})(?![A-Za-z])"
+_BEFORE = f"(?:{SIGNS}|{CODES}){GAP}[-−]?{_BARE}(?: {_CODE})?"
+_BEHIND = f"{_BARE}{GAP}(?:¢|{AFTER}|{_CODE})"
+_PRICE = f"(?:{_BEFORE}|{_BEHIND})"
+_PARTS = re.compile(rf"(?P<minus>[-−])?(?P<figure>{_FIGURE})(?P<scale>{_SCALE})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +96,16 @@ class Price:
         """$18.50 -> eighteen dollars fifty; $0.50 -> fifty cents; $2.5 million -> two point five million dollars."""
         currency = self.currency or WRITTEN["$"]
         whole, _, fraction = self.figure.partition(".")
-        if self.scale or len(fraction) > 2:
+        if self.scale or len(fraction) > 2 or (fraction and not currency.small_one):
             return f"{self.minus}{self.number} {currency.many}"
         units, cents = int(whole or "0"), int(fraction.ljust(2, "0") or "0")
         if not units and cents and currency.small_one:
             return f"{self.minus}{cardinal(cents)} {currency.small_one if cents == 1 else currency.small_many}"
         said = f"{self.minus}{cardinal(units)} {currency.one if units == 1 else currency.many}"
         return f"{said} {cardinal(cents)}" if cents else said
+
+
+_CENTS = Currency("cent", "cents")
 
 
 def _price(text: str) -> Price:
@@ -103,17 +115,16 @@ def _price(text: str) -> Price:
     figure = found["figure"]
     if re.search(",[0-9]{2}$", figure):
         figure = figure.replace(".", "").replace(",", ".")
-    figure = re.sub("[,\u00a0\u2009\u202f]", "", figure)
+    if re.fullmatch("[0-9]{1,3}[.][0-9]{3}", figure) and written == "€":
+        figure = figure.replace(".", "")
+    figure = re.sub("[, \u00a0\u2009\u202f]", "", figure)
     if figure.count(".") > 1:
         figure = figure.replace(".", "")
     if written == "¢":
-        return Price(f"0.{figure:0>2}", "", WRITTEN["$"], "") if len(figure) < 3 else Price(figure, "", _CENTS, "")
+        return Price(figure, "", _CENTS, "")
     scale = (found["scale"] or "").strip()
     scale = SCALES.get(scale.lower(), scale)
-    return Price(figure, scale, WRITTEN.get(written), "minus " if found["minus"] else "")
-
-
-_CENTS = Currency("cent", "cents")
+    return Price(figure, scale, WRITTEN.get(written.split(" ")[-1]), "minus " if found["minus"] else "")
 
 
 def _said(found: re.Match[str]) -> str:
@@ -141,6 +152,11 @@ def _many(currency: Currency | None) -> str:
 _BEGINS = DIGITS + "." + "".join(sorted({key[0] for key in WRITTEN}))
 
 FORMS: tuple[Form, ...] = (
-    form("range of money", _BEGINS, rf"(?P<low>{_PRICE}|{_BARE}){DASH}(?P<high>{_PRICE}|{_BARE}){PER}{END}", _range),
+    form(
+        "range of money",
+        _BEGINS,
+        rf"(?P<low>{_PRICE}|{_BARE})(?:/[a-z]{{1,6}})?{DASH}(?P<high>{_PRICE}|{_BARE}){PER}{END}",
+        _range,
+    ),
     form("money", _BEGINS, rf"(?P<price>{_PRICE}){PER}(?P<more>[+](?![\w+]))?(?![0-9]|[.,][0-9])", _said),
 )

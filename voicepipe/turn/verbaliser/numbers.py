@@ -10,9 +10,12 @@ SCALE_WORDS = ("hundred", "thousand", "million", "billion", "trillion")
 TENS = {number: word for word, number in english.TENS.items()}
 ORDINALS = {english.UNITS[number]: word for word, number in english.ORDINALS.items() if number < len(english.UNITS)}
 
-WHOLE = "(?:[0-9]{1,3}(?:,[0-9]{3}){1,9}|[0-9]{1,3}(?:[\u00a0\u2009\u202f][0-9]{3}){1,4}|[0-9]{1,3}(?:[.][0-9]{3}){2,4}|[0-9]{1,15})"
-"""A whole number as written: 1234, 1,234 and, where no decimal point can be meant, 1.234.567."""
-NUMBER = f"(?:{WHOLE}(?:[.][0-9]{{1,30}})?|[.][0-9]{{1,30}})"
+WHOLE = (
+    "(?:[0-9]{1,3}(?:,[0-9]{3}){1,9}|[0-9]{1,2}(?:,[0-9]{2}){1,4},[0-9]{3}|[0-9]{1,3}(?:[\u00a0\u2009\u202f][0-9]{3}){1,4}|[0-9]{1,3}(?:[.][0-9]{3}){2,4}|"
+    "[1-9][0-9]{0,2}(?: 000){1,4}(?! ?[0-9])|[1-9](?: [0-9]{3}){2,3}(?! ?[0-9])|[0-9]{1,15})"
+)
+"""A whole number as written: 1234, 1,234 and, where nothing else can be meant, 1.234.567 or 10 000."""
+NUMBER = f"(?:{WHOLE}(?:[.][0-9]{{1,30}})?|(?<![.\\w])[.][0-9]{{1,30}})"
 """A whole number or a decimal one."""
 VULGAR = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 FRACTION = f"(?:(?:[0-9]{{1,4}}[ -])?[0-9]{{1,2}}[/⁄](?:[2-9]|1[026]|32|64|100)(?![0-9])|[0-9]{{0,4}} ?[{VULGAR}])"
@@ -69,7 +72,7 @@ def decimal(text: str) -> str:
     """A number as written, "1,234.50", with what parts its thousands."""
     if text.count(".") > 1:
         text = text.replace(".", "")
-    whole, _, fraction = re.sub("[,\u00a0\u2009\u202f]", "", text).partition(".")
+    whole, _, fraction = re.sub("[, \u00a0\u2009\u202f]", "", text).partition(".")
     said = grouped(whole) if len(whole) > 1 and whole.startswith("0") else cardinal(int(whole or "0"))
     return f"{said} point {digits(fraction)}" if fraction else said
 

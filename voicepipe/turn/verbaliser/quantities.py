@@ -12,7 +12,6 @@ from voicepipe.turn.verbaliser.numbers import (
     amount,
     cardinal,
     decimal,
-    digits,
     fraction,
     grouped,
     ordinal,
@@ -43,8 +42,15 @@ def _range(found: re.Match[str]) -> str | None:
     """5-7 -> five to seven. Three digits and more on both sides are a code, unless both are round."""
     low, high = found["low"], found["high"]
     plain = low.isdecimal() and high.isdecimal()
-    if plain and min(len(low), len(high)) > 2 and len(low + high) > 6 and any(int(part) % _ROUND for part in (low, high)):
+    if (
+        plain
+        and min(len(low), len(high)) > 2
+        and len(low + high) > 6
+        and any(int(part) % _ROUND for part in (low, high))
+    ):
         return None
+    if low == high:
+        return f"{amount(low)} {amount(high)}"
     return f"{amount(low)} to {amount(high)}"
 
 
@@ -59,7 +65,11 @@ def _long(found: re.Match[str]) -> str | None:
     number = found.group()
     if number[0] == "0" or len(number) > 15:
         return grouped(number)
-    return cardinal(int(number)) if number.endswith("0000") or (len(number) < 10 and number.endswith("000")) else grouped(number)
+    return (
+        cardinal(int(number))
+        if number.endswith("0000") or (len(number) < 10 and number.endswith("000"))
+        else grouped(number)
+    )
 
 
 def _number(found: re.Match[str]) -> str:
@@ -82,8 +92,13 @@ def _group(group: str, each: bool) -> str:
 
 SPECIAL: tuple[Form, ...] = (
     form("fraction", DIGITS + VULGAR, rf"{FRACTION}(?<!^[0-9]/)(?![\w/]|[.-][0-9])", lambda found: _mixed(found)),
-    form("ordinal", DIGITS, rf"(?P<low>[0-9]{{1,3}}(?:,?[0-9]{{3}}){{0,3}}){_TH}(?:{DASH}(?P<high>[0-9]{{1,6}}){_TH})?\b", _ordinals),
-    form("slash", DIGITS, rf"[0-9]{{1,4}}(?:[.][0-9]{{1,2}})?/[0-9]{{1,4}}(?![0-9/]|[.][0-9])", _slashed),
+    form(
+        "ordinal",
+        DIGITS,
+        rf"(?P<low>[0-9]{{1,3}}(?:,?[0-9]{{3}}){{0,3}}){_TH}(?:{DASH}(?P<high>[0-9]{{1,6}}){_TH})?\b",
+        _ordinals,
+    ),
+    form("slash", DIGITS, r"[0-9]{1,4}(?:[.][0-9]{1,2})?/[0-9]{1,4}(?![0-9/]|[.][0-9])", _slashed),
     form(
         "ratio",
         DIGITS,
@@ -95,9 +110,9 @@ SPECIAL: tuple[Form, ...] = (
 
 
 def _mixed(found: re.Match[str]) -> str | None:
-    """4 1/2 and ½. A bare 1/2 may be a date, see `_slashed`."""
+    """4 1/2 and ½. A mere 1/2 may be a date, see `_slashed`."""
     written = found.group().strip()
-    return fraction(written) or None if written[-1] in VULGAR or " " in written or "-" in written else None
+    return fraction(written) or None if written[-1] in VULGAR or re.search("[ ⁄-]", written) else None
 
 
 NUMBERS: tuple[Form, ...] = (
@@ -106,8 +121,9 @@ NUMBERS: tuple[Form, ...] = (
     form("unknown number", DIGITS, r"[0-9]+(?:[-.:/,][0-9]+)*", _unknown),
 )
 SIGNS: tuple[Form, ...] = (
-    constant("minus", "-−", r"(?<![\w.,)%])[-−](?=[$€£¥₹]?[.]?[0-9½¼¾])", "minus "),  # noqa: RUF001
+    constant("minus", "-−", r"(?<![\w.,)%])[-−](?=[$€£¥₹]?[.]?[0-9½¼¾])", "minus "),
     constant("plus", "+", r"(?<![\w.,)%])[+](?=[$€£¥₹]?[.]?[0-9])", "plus "),
     constant("about", "~≈", r"(?<![\w~])(?:~(?!~)|≈) ?(?=[-$€£¥₹]?[.]?[0-9])", "about "),
+    constant("comma of a list", ",", r"(?<=[0-9]),(?=[0-9])", ", "),
     constant("plus or minus", "±", "±", " plus or minus "),
 )

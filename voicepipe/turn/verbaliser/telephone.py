@@ -10,7 +10,11 @@ GROUPS = "|".join(rf"\(?[0-9]{{2,5}}\)?(?:{joint}[0-9]{{2,6}}){{1,5}}" for joint
 MIXED = r"\(?[0-9]{2,5}\)? ?[0-9]{2,4}(?:[ -][0-9]{2,5}){1,3}"
 NANP = r"(?:1[ ./-]?)?\(?[2-9][0-9]{2}\)?[ ./-]?[2-9][0-9]{2}[ .-]?[0-9]{4}"
 """The North American plan's: 416-555-0192, with or without a 1 before it."""
-CALLED = re.compile(r"(?i)\b(?:call|dial|text|phone|ring|contact|reach)(?:ing)?(?: (?:[0-9]{3}|or|and|to|at|us|me|on)\b,?){0,3} $")
+COUNTRY = re.compile("[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[0-9]{3}")
+"""The country codes of E.164."""
+CALLED = re.compile(
+    r"(?i)\b(?:call|dial|text|phone|ring|contact|reach)(?:ing)?(?: (?:[0-9]{3}|or|and|to|at|us|me|on)\b,?){0,3} $"
+)
 TEXTED = re.compile(r"(?i)\b(?:text|sms|short code)\b[^.!?\n]{0,30}$")
 LINES = re.compile("[2-9]11|988|112|999|000|10[15]")
 """Numbers of three digits that are dialled as they are."""
@@ -20,9 +24,9 @@ def telephone(text: str) -> str:
     """+44 20 7946 0958 -> plus four four, two zero, seven nine four six, zero nine five eight."""
     parts: list[str] = []
     for group in re.findall("[0-9]+", text):
-        if len(group) == 11 and group[0] == "1":
-            parts.append(digits("1"))
-            group = group[1:]
+        if len(group) > 10 and (country := COUNTRY.match(group)) and (text[0] == "+" or group[0] == "1"):
+            parts.append(digits(country.group()))
+            group = group[country.end() :]
         parts.append(grouped(group))
     return ("plus " if text.startswith("+") else "") + ", ".join(parts)
 
@@ -56,7 +60,8 @@ DIALLED: tuple[Form, ...] = (
     form(
         "vanity number",
         DIGITS + "(",
-        rf"(?P<number>(?:1[ .-]?)?\(?[89][0-9]{{2}}\)?)[ .-](?P<word>(?=[0-9-]{{0,4}}[A-Z]{{2}})[A-Z0-9](?:-?[A-Z0-9]){{2,15}}){END}",
+        r"(?P<number>(?:1[ .-]?)?\(?[89][0-9]{2}\)?)[ .-]"
+        rf"(?P<word>(?=[0-9-]{{0,4}}[A-Z]{{2}})[A-Z0-9](?:-?[A-Z0-9]){{2,15}}){END}",
         _vanity,
     ),
     form("international number", "+", rf"(?P<number>\+[0-9](?:[ ()./-]{{0,3}}[0-9]){{6,18}}){EXTENSION}{END}", _number),
