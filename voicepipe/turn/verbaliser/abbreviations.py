@@ -37,6 +37,9 @@ ENDING = ("etc.", "a.m.", "p.m.", *STREETS, *AFTER_NAMES, *TITLE_OR_STREET)
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b(?:[A-Z][\w'’]*|[0-9]+(?:st|nd|rd|th)),? $")
 """A name before it that is not merely the first word of a sentence: "12 Main", "5th"."""
 
+_ANY_NAME = re.compile(r"(?<!^)\b[A-Z][\w'’]* $")
+"""Where the text ends after it: any name but its first word."""
+
 
 def _abbreviation(found: re.Match[str]) -> str | None:
     written = found.group()
@@ -49,7 +52,8 @@ def _abbreviation(found: re.Match[str]) -> str | None:
         return BEFORE_NUMBERS[key] if number else None
     if key in TITLE_OR_STREET:
         title, street = TITLE_OR_STREET[key]
-        said = street if _NAME.search(before(found)) or (follows and not follows.isupper()) else title
+        named = (_NAME if follows else _ANY_NAME).search(before(found))
+        said = street if named or (follows and not follows.isupper()) else title
         if not capital and not follows.isupper():
             return None
     elif key in STREETS or key in AFTER_NAMES:

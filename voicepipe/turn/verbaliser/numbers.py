@@ -83,7 +83,7 @@ def amount(text: str) -> str:
 
 
 def fraction(text: str) -> str:
-    """4 1/2 -> "four and a half", 3/4 -> "three quarters"; "": none, or not less than one."""
+    """4 1/2 -> "four and a half", 3/4 -> "three quarters", 7/4 -> "seven over four"; "": it is none."""
     if text[-1] in VULGAR:
         whole, (over, under) = text[:-1].strip(), unicodedata.normalize("NFKC", text[-1]).split("⁄")
     elif found := re.fullmatch("(?:([0-9]+)[ -])?([0-9]+)[/⁄]([0-9]+)", text):
@@ -91,10 +91,10 @@ def fraction(text: str) -> str:
     else:
         return ""
     top, bottom = int(over), int(under)
-    if not 0 < top < bottom:
-        return ""
     part = {2: "half", 4: "quarter"}.get(bottom) or ordinal(bottom)
     said = f"one {part}" if top == 1 else f"{cardinal(top)} {part}s"
+    if not 0 < top < bottom:
+        said = f"{cardinal(top)} over {cardinal(bottom)}"
     if not whole:
         return said
     return f"{cardinal(int(whole))} and {f'a {part}' if top == 1 and bottom in (2, 4) else said}"

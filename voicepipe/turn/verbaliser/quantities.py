@@ -90,8 +90,14 @@ def _group(group: str, each: bool) -> str:
     return grouped(group) if each or group.startswith("0") else cardinal(int(group))
 
 
+def _mixed(found: re.Match[str]) -> str | None:
+    """4 1/2 and ½. A mere 1/2 may be a date, see `_slashed`."""
+    written = found.group().strip()
+    return fraction(written) or None if written[-1] in VULGAR or re.search("[ ⁄-]", written) else None
+
+
 SPECIAL: tuple[Form, ...] = (
-    form("fraction", DIGITS + VULGAR, rf"{FRACTION}(?<!^[0-9]/)(?![\w/]|[.-][0-9])", lambda found: _mixed(found)),
+    form("fraction", DIGITS + VULGAR, rf"{FRACTION}(?![\w/]|[.-][0-9])", _mixed),
     form(
         "ordinal",
         DIGITS,
@@ -107,12 +113,6 @@ SPECIAL: tuple[Form, ...] = (
     ),
     form("range", DIGITS + "." + VULGAR, rf"(?P<low>{AMOUNT}){DASH}(?P<high>{AMOUNT}){END}", _range),
 )
-
-
-def _mixed(found: re.Match[str]) -> str | None:
-    """4 1/2 and ½. A mere 1/2 may be a date, see `_slashed`."""
-    written = found.group().strip()
-    return fraction(written) or None if written[-1] in VULGAR or re.search("[ ⁄-]", written) else None
 
 
 NUMBERS: tuple[Form, ...] = (
