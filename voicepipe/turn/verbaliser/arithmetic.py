@@ -42,7 +42,7 @@ SIGNS: tuple[Form, ...] = (
     constant("less", "<", r"(?<![\w<>])<(?![<>=\w-])|<(?=[0-9])", " less than "),
     constant("unequal", "≠", "≠", " not equal to "),
     constant("equals", "=", r"(?<![\w=<>])=(?![\w=<>])|(?<=\w)=(?=\w)", " equals "),
-    constant("times", "×", "×", " times "),
+    constant("times", "×x", r"×|(?<=[0-9] )x(?= [$€£]?[0-9])", " times "),
     constant("divided by", "÷", "÷", " divided by "),
     constant("plus", "+", r"(?<!\w)\+(?!\w)", " plus "),
     constant("and", "&", r"(?<!\w)&(?!\w)|(?<=\w)&(?=\w)", " and "),

@@ -190,5 +190,13 @@ FORMS: tuple[Form, ...] = (
         _decade,
     ),
 )
-YEARS: tuple[Form, ...] = (form("year", DIGITS, rf"{YEAR}{END}", _year),)
+YEARS: tuple[Form, ...] = (
+    form("year", DIGITS, rf"{YEAR}{END}", _year),
+    form(
+        "short year",
+        "'’",
+        r"(?<!\w)['’](?P<year>[0-9]{2})(?![\w'’])",
+        lambda found: f"oh {cardinal(int(found['year']))}" if found["year"][0] == "0" else cardinal(int(found["year"])),
+    ),
+)
 """Of what is no other form: four digits of which nothing says that they are a quantity."""

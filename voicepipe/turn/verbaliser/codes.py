@@ -8,8 +8,8 @@ from voicepipe.turn.verbaliser.numbers import cardinal, digits, grouped, plural
 
 _LINK = r"(?:[\s:#]|\b(?:code|number|no\.?|id|is|was|are)\b)"
 _SHORT = "|".join((*NUMBERED_PLACES, r"apt\.?|apartment|bus|route|highway|pin|passcode|password|code|cvc|cvv|ssn"))
-_LONG = "|".join((*NUMBERED_RECORDS, "case|card|number|box"))
-NAMED = re.compile(rf"(?i)\b(?:{_SHORT}){_LINK}*$|\b(?:{_LONG}){_LINK}*(?:\b(?:code|number|no\.?|id|is)\b|#){_LINK}*$")
+_LONG = "|".join((*NUMBERED_RECORDS, "card|number|box"))
+NAMED = re.compile(rf"(?i)\b(?:{_SHORT}){_LINK}*$|\b(?:{_LONG}){_LINK}*(?:\b(?:code|number|no\.?|id)\b|#){_LINK}*$")
 """The number behind these words names a thing from three digits on."""
 NAMED_LONG = re.compile(
     rf"(?i)\b(?:{_LONG}){_LINK}*$|\b(?:end(?:s|ing)(?: in| with)?|last (?:four|4)(?: digits)?(?: are| is|:)?) $"
