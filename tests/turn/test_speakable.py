@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.stopwatch import spent
-from voicepipe.turn.speakable import cardinal, heard, ordinal, pieces, speakable, year
+from voicepipe.turn.speakable import heard, pieces, speakable
 
 TRICKY = (
     "$18.50 7:30 pm 24:59 0:00 2026-05-14 31/12/2025 May 32 1st 00 +44 20 7946 **b** _i_ `c` [a](b) | --- # - 😀 e.g. "
@@ -45,70 +45,19 @@ def test_heard_counts_spoken_words() -> None:
     ("written", "spoken"),
     [
         ("", ""),
-        ("It is $18.50.", "It is eighteen dollars fifty."),
-        ("$1, $0.50, $4.05", "one dollar, fifty cents, four dollars five"),
-        ("€1,234.50 or 20€", "one thousand two hundred thirty four euros fifty or twenty euros"),
-        ("$2.5 million", "two point five million dollars"),
-        ("at 7:30 pm", "at seven thirty p m"),
-        ("at 7pm.", "at seven p m."),
-        ("19:30, 7:05, 12:00", "nineteen thirty, seven oh five, twelve o'clock"),
-        ("7:00 a.m. today", "seven a m today"),
-        ("On 2026-05-14", "On May fourteenth, twenty twenty six"),
-        ("5/14/2026 or 14 May 2026", "May fourteenth, twenty twenty six or May fourteenth, twenty twenty six"),
-        ("In May. 10 of us", "In May. ten of us"),
-        ("Dec. 5", "December fifth"),
-        ("May I?", "May I?"),
-        ("+44 20 7946 0958", "plus four four, two zero, seven nine four six, zero nine five eight"),
-        ("(555) 555-0142", "five five five, five five five, zero one four two"),
-        ("since 1987 or 2005", "since nineteen eighty seven or two thousand five"),
-        ("12.5% of 5 km", "twelve point five percent of five kilometers"),
-        ("1 kg at 20°C", "one kilogram at twenty degrees Celsius"),
-        ("the 1st and 22nd", "the first and twenty second"),
-        ("5-7 people", "five to seven people"),
-        ("-5 or 3.14", "minus five or three point one four"),
-        ("room A12, code 007", "room A twelve, code zero zero seven"),
         ("**Bold**, _it_ and `code`", "Bold, it and code"),
         ("[our site](https://a.example/b).", "our site."),
         ("# Title\n\n- one\n- two", "Title. one, two"),
-        ("see https://www.example.org/menu?x=1.", "see example dot org slash menu."),
-        ("mail a.b@example.org", "mail a dot b at example dot org"),
-        ("Dr. Ray, e.g. no. 5, etc.", "Doctor Ray, for example number five, et cetera."),
-        ("No. Yes.", "No. Yes."),
         ("fine 👍🏽 & good", "fine and good"),
-        ("7 o'clock", "seven o'clock"),
-        ("2*3=6", "two times three equals six"),
     ],
 )
-def test_english(written: str, spoken: str) -> None:
+def test_markup(written: str, spoken: str) -> None:
     assert speakable(written) == spoken
 
 
-def test_other_languages_lose_only_the_markup() -> None:
-    assert speakable("Das kostet 18,50 € **heute** 😀", "de") == "Das kostet 18,50 € heute"
-
-
-@given(st.integers(-(10**18), 10**18))
-def test_numbers_are_words(number: int) -> None:
-    assert cardinal(number).replace(" ", "").isalpha()
-
-
-@pytest.mark.parametrize(
-    ("number", "said"), [(0, "zero"), (21, "twenty one"), (100, "one hundred"), (1001, "one thousand one")]
-)
-def test_cardinals(number: int, said: str) -> None:
-    assert cardinal(number) == said
-
-
-@pytest.mark.parametrize(("number", "said"), [(1, "first"), (12, "twelfth"), (20, "twentieth"), (43, "forty third")])
-def test_ordinals(number: int, said: str) -> None:
-    assert ordinal(number) == said
-
-
-@pytest.mark.parametrize(
-    ("number", "said"), [(1900, "nineteen hundred"), (1906, "nineteen oh six"), (2000, "two thousand")]
-)
-def test_years(number: int, said: str) -> None:
-    assert year(number) == said
+@pytest.mark.parametrize("language", ["de", "fr-CA", "zh", ""])
+def test_other_languages_lose_only_the_markup(language: str) -> None:
+    assert speakable("18,50 € **24/7** 1-800-555-0199 😀", language) == "18,50 € 24/7 1-800-555-0199"
 
 
 HARD = (

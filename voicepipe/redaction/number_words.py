@@ -4,6 +4,8 @@ digits and the numbers below a hundred."""
 import re
 from enum import IntEnum, auto
 
+from voicepipe.turn import english
+
 
 class Kind(IntEnum):
     """What a word is to whoever looks for digits."""
@@ -42,7 +44,7 @@ Word = tuple[Kind, str]
 """Its kind, and its digits."""
 
 UNITS = {
-    "en": "zero one two three four five six seven eight nine",
+    "en": " ".join(english.UNITS[:10]),
     "de": "null eins zwei drei vier fünf sechs sieben acht neun",
     "fr": "zéro un deux trois quatre cinq six sept huit neuf",
     "es": "cero uno dos tres cuatro cinco seis siete ocho nueve",
@@ -60,7 +62,7 @@ MORE_UNITS = {
     "pt": "tres:3 uma:1 duas:2 meia:6",
 }
 TEENS = {
-    "en": "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+    "en": " ".join(english.UNITS[10:]),
     "de": "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
     "fr": "dix onze douze treize quatorze quinze seize",
     "es": "diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve",
@@ -69,7 +71,7 @@ TEENS = {
     "pt": "dez onze doze treze catorze quinze dezesseis dezessete dezoito dezenove",
 }
 TENS = {
-    "en": "twenty thirty forty fifty sixty seventy eighty ninety",
+    "en": " ".join(english.TENS),
     "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
     "fr": "vingt trente quarante cinquante soixante",
     "es": "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
@@ -99,11 +101,10 @@ FILLERS = """
     agora né espera
 """
 COUNTED = "digit digits figure figures number numbers moment second seconds minute more times group groups time thing"
-NAMED = """
-    phone telephone mobile cell cellphone landline extension ext fax booking reservation order confirmation
-    reference ref invoice ticket customer account tracking room table flight gate platform zip postcode postal
-    suite birthday birth born total price telefon telefonnummer handynummer buchung bestellung zimmer tisch
-    rechnung postleitzahl kundennummer téléphone commande réservation chambre teléfono móvil pedido reserva
+NAMED = f"""
+    {" ".join((*english.NUMBERED_PLACES, *english.NUMBERED_RECORDS))} phone telephone mobile cell cellphone landline
+    extension ext fax table birthday birth born total price telefon telefonnummer handynummer buchung bestellung
+    zimmer tisch rechnung postleitzahl kundennummer téléphone commande réservation chambre teléfono móvil pedido reserva
     habitación telefono cellulare ordine prenotazione camera telefoon boeking kamer telefone celular quarto
 """
 MEASURED = """

@@ -1,4 +1,5 @@
-"""Numbers, days, months and people in English words, and what is no name: for all who read what callers say."""
+"""Numbers, days, months and people in English words, and what is no name: for all who read what callers say, and for
+what the voice says."""
 
 WEEKDAYS = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
 MONTHS = tuple("january february march april may june july august september october november december".split())
@@ -19,6 +20,12 @@ ORDINALS = {
     )
 } | {"thirtieth": 30}
 """Those that are one word, as far as days of a month go."""
+
+NUMBERED_PLACES = tuple("room suite flight gate platform zip postcode postal".split())
+NUMBERED_RECORDS = tuple(
+    "booking reservation order confirmation reference ref invoice ticket customer account tracking".split()
+)
+"""The number behind one of these names a thing: which digits it has is what counts."""
 
 COMPANIONS = tuple(
     "wife husband girlfriend boyfriend partner friend mother father mom dad son daughter colleague".split()

@@ -19,16 +19,21 @@ HOLDING = frozenset(
 )
 """After one of these the sentence goes on, whatever follows."""
 
-NUMBERED = frozenset("no. nr. fig. vol. p. pp. jan. feb. mar. apr. jun. jul. aug. sep. sept. oct. nov. dec.".split())
+NUMBERED = frozenset(
+    "no. nr. ext. fig. vol. p. pp. jan. feb. mar. apr. jun. jul. aug. sep. sept. oct. nov. dec.".split()
+)
 """After one of these it goes on if a number follows. Any other point is an abbreviation's if a small letter follows."""
 
 INITIAL = re.compile(r"^[(\"'“‘]*[A-Za-z]\.$")
 """The "J." of a name."""
 
-DIGITS = re.compile(r"^[+(]*\d[\d()./-]*$")
-"""A group of a phone number, or a number that a unit may follow."""
+DIGITS = re.compile(r"^[+(~-]*(?:[A-Z]{0,2}[$€£¥₹])?\d[\d().,:/–-]*$")
+"""A group of a phone number, or a number that a unit may follow: "$2" trillion, "3:05" p.m."""
 
-BEFORE_DIGITS = re.compile(r"[+(]+")
+DASHES = ("-", "–")
+"""Alone before a number these are between the ends of a range."""
+
+BEFORE_DIGITS = re.compile(r"[+(~$€£¥₹]+")
 """With these a group of digits may begin."""
 
 LIST_MARK = re.compile(r"^(?:[-*+•]|#{1,6}|\d{1,2}[.)])$")
@@ -214,11 +219,17 @@ def _abbreviates(word: str, following: str) -> bool:
         return False
     bare = word.lower().lstrip("(\"'“‘*_")
     initial = bool(INITIAL.match(word)) and bare != "i."
-    return bare in HOLDING or initial or following[:1].islower() or (bare in NUMBERED and following[:1].isdigit())
+    return (
+        bare in HOLDING
+        or initial
+        or following[:1].islower()
+        or following in DASHES
+        or (bare in NUMBERED and following[:1].isdigit())
+    )
 
 
 def _joined(word: str, following: str) -> bool:
     """Whether the two are spoken as one thing: groups of a phone number, a number and its unit, "at" and "7"."""
-    if CLAUSE_END.search(word):
+    if CLAUSE_END.search(word) and not (word in DASHES and DIGITS.match(following)):
         return False
     return bool(DIGITS.match(word) or DIGITS.match(following)) or _abbreviates(word, following)

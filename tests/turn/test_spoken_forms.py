@@ -1,0 +1,118 @@
+"""What is said for each written form: a table that one reads (`spoken_forms.txt`), and what holds for all."""
+
+import re
+from math import ceil
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.stopwatch import spent
+from voicepipe.turn.phrases import PhraseConfig, Phraser
+from voicepipe.turn.speakable import pieces, speakable
+from voicepipe.turn.verbaliser.numbers import cardinal, ordinal, year
+
+ROWS = [
+    tuple(line.split(" -> "))
+    for line in (Path(__file__).parent / "spoken_forms.txt").read_text(encoding="utf-8").splitlines()[1:]
+    if line and not line.startswith("# ")
+]
+LONGEST_S = 0.05
+"""Of processor time, for a text of 2,000 characters; a phrase has at most 500."""
+PARTS = (
+    "1 22 333 4444 55555 007 1,234 1.5 .5 ½ 1980 2024 05 12 - – / . , : x + = * % $ US$ € £ EUR k M km lb °C am pm "
+    "p.m. st th s ' \" ( ) # @ and to in for call order room ext. Jan Mon-Fri v a A BA w/ example.com Dr. No. million"
+).split(" ")
+NUMBERY = st.lists(st.sampled_from([*PARTS, " ", " ", " "]), max_size=24).map("".join)
+SAID = re.compile(
+    r"(?i)\b(?:zero|oh|ones?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|thousand|"
+    r"[mb]illion|trillion|first|second|third|\w+th|\w+ths|thirds|hal(?:f|ves)|quarters?|\w+ies|\w+teens|tens|"
+    r"elevens|twelves|hundreds|thousands|midnight|cubed|squared|January|February|March|April|May|June|July|August|"
+    r"September|October|November|December)\b"
+)
+
+
+@pytest.mark.parametrize(("written", "spoken"), ROWS, ids=[row[0] for row in ROWS])
+def test_form(written: str, spoken: str) -> None:
+    assert speakable(written) == spoken
+
+
+@pytest.mark.parametrize(("written", "spoken"), ROWS, ids=[row[0] for row in ROWS])
+def test_a_form_in_a_sentence_is_said_as_alone(written: str, spoken: str) -> None:
+    assert speakable(f"Sure: {written}, then.").startswith(f"Sure: {spoken.removesuffix('.')}")
+
+
+@given(NUMBERY)
+@example("1.5¢")
+@example("9" * 400)
+@example("1" * 20 + ".5")
+def test_no_digit_is_lost(text: str) -> None:
+    """A word says two digits at most ("twelve", "May")."""
+    said = speakable(text)
+    assert not re.search("[0-9]", said)
+    asked = re.sub(r"example\.com\S*", "", text)  # What stands behind a "?" in an address is not said.
+    assert len(SAID.findall(said)) >= ceil(len(re.findall("[1-9]", asked)) / 2)
+
+
+@given(st.one_of(NUMBERY, st.text(max_size=300)), st.integers(1, 40))
+def test_a_text_takes_little_time(text: str, times: int) -> None:
+    text = (text * times)[:2000]
+    assert spent(lambda: speakable(text)) < LONGEST_S
+
+
+def test_languages_without_forms_keep_their_digits() -> None:
+    for written, _ in ROWS:
+        said = speakable(written, "de")
+        assert re.findall("[0-9]", said) == re.findall("[0-9]", re.sub(r"https?://\S*", "", written))
+
+
+WHOLE = (
+    "1.800.555.0199|1 800 555 0199|2.4.1|example.com/menu?x=1|4 1/2 hours|$2 trillion|US$76.3 trillion|10-15 %|"
+    "3:05 p.m.|5,000 km|72 °F|-5 °C|416-555-0192 ext. 12|Jan. 3rd|30 USD|9 a.m. - 5 p.m.|+44 20 7946 0958|"
+    "€1,234.50 million|3 kg"
+).split("|")
+
+
+@pytest.mark.parametrize("form", WHOLE)
+@pytest.mark.parametrize("before", range(12))
+@pytest.mark.parametrize("hurry", [False, True])
+def test_no_phrase_ends_inside_a_form(form: str, before: int, hurry: bool) -> None:
+    reply = " ".join(["bright"] * before + [form] + ["colours"] * 20)
+    phraser = Phraser(PhraseConfig(), hurry=hurry)
+    phrases = [phrase for at in range(0, len(reply), 3) for phrase in phraser.push(reply[at : at + 3])]
+    assert any(form in phrase for phrase in [*phrases, *phraser.flush()])
+
+
+@given(st.integers(-(10**18), 10**18))
+def test_numbers_are_words(number: int) -> None:
+    assert cardinal(number).replace(" ", "").isalpha()
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(0, "zero"), (21, "twenty one"), (100, "one hundred"), (1001, "one thousand one")]
+)
+def test_cardinals(number: int, said: str) -> None:
+    assert cardinal(number) == said
+
+
+@pytest.mark.parametrize(("number", "said"), [(1, "first"), (12, "twelfth"), (20, "twentieth"), (43, "forty third")])
+def test_ordinals(number: int, said: str) -> None:
+    assert ordinal(number) == said
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(1900, "nineteen hundred"), (1906, "nineteen oh six"), (2000, "two thousand")]
+)
+def test_years(number: int, said: str) -> None:
+    assert year(number) == said
+
+
+def test_a_form_is_one_piece_with_what_it_was_written_as() -> None:
+    """So that the history keeps "4 1/2", not "4", of a reply that was cut after "four"."""
+    assert [(piece.written, piece.spoken) for piece in pieces("about 4 1/2 hours, $250-$300")] == [
+        ("about ", "about"),
+        ("4 1/2 ", "four and a half"),
+        ("hours, ", "hours,"),
+        ("$250-$300", "two hundred fifty to three hundred dollars"),
+    ]

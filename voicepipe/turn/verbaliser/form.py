@@ -1,0 +1,76 @@
+"""A written form: how it looks and what is said for it; and a table of forms, of which one is found at a place.
+
+A form is recognised as a whole. Whoever writes one ends its pattern with `END`, so that it never takes a part of a
+longer one ("2.4" of "2.4.1"), and may return None from `say` to leave the place to the forms after it.
+"""
+
+import re
+import string
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+
+DIGITS = string.digits
+LETTERS = string.ascii_letters
+GAP = "[ \u00a0\u2009\u202f]?"
+"""One space, a breaking one or not, or none. Never the end of a line."""
+END = r"(?![\w½¼¾]|[.:/–-][0-9]|,[0-9]{3}(?![0-9]))"
+"""Where a number may end: nothing that belongs to it follows."""
+DASH = "(?:--?|[‐‑–−~]| [-–−] )"
+"""Between the two ends of a range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    name: str
+    """In the field's terms, for whoever reads the table."""
+    begins: str
+    """The characters that it can begin with."""
+    pattern: re.Pattern[str]
+    say: Callable[[re.Match[str]], str | None]
+    """What is said for it; None: it is not this form after all."""
+
+
+def form(name: str, begins: str, pattern: str, say: Callable[[re.Match[str]], str | None]) -> Form:
+    return Form(name, begins, re.compile(pattern), say)
+
+
+def constant(name: str, begins: str, pattern: str, said: str) -> Form:
+    """A form for which the same is said each time."""
+    return form(name, begins, pattern, lambda found: said)
+
+
+class Forms:
+    """A language's forms. The first that fits at a place is taken: what is longer or more special stands first."""
+
+    def __init__(self, forms: Iterable[Form]) -> None:
+        every = tuple(forms)
+        characters = {character for each in every for character in each.begins}
+        self._at = {character: tuple(each for each in every if character in each.begins) for character in characters}
+        self._some = {letter: _any(self._at[letter]) for letter in characters.intersection(string.ascii_lowercase)}
+
+    def find(self, text: str, at: int) -> tuple[int, str] | None:
+        """Where the form at `at` ends and what is said for it; None: there is none."""
+        # Most words are in small letters and no form fits, which one pattern finds out faster than each in turn.
+        if (some := self._some.get(text[at])) and not some.match(text, at):
+            return None
+        for each in self._at.get(text[at], ()):
+            found = each.pattern.match(text, at)
+            if found and found.end() > at and (said := each.say(found)) is not None:
+                return found.end(), said
+        return None
+
+
+@cache
+def _any(forms: tuple[Form, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{unnamed(each.pattern.pattern)})" for each in forms))
+
+
+def unnamed(pattern: str) -> str:
+    """Without names, so that it can stand in a pattern more than once."""
+    return re.sub(r"[(][?]P<[a-z]+>", "(?:", pattern)
+
+
+def before(found: re.Match[str], most: int = 40) -> str:
+    """What stands before the form, as far as it may tell what it is."""
+    return found.string[max(0, found.start() - most) : found.start()]
