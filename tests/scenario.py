@@ -2,7 +2,7 @@
 
 import asyncio
 import tomllib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -40,6 +40,14 @@ class Says(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     at_ms: int
     for_ms: int
     dbfs: float = -20.0
+
+
+class Plays(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Music on the caller's line, which the detector takes for no voice."""
+
+    at_ms: int
+    for_ms: int
+    dbfs: float = -24.0
 
 
 class Mutes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -138,6 +146,7 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     agent: dict[str, Any] = {}
     does: list[Does] = []
     mutes: list[Mutes] = []
+    plays: list[Plays] = []
     keys: list[Presses] = []
     transfers: Transfers | None = None
     transferred: list[str] = []
@@ -198,6 +207,11 @@ class ScenarioLine:
                 wave = np.sign(np.sin(2 * np.pi * 180 * np.arange(BLOCK) / RATE + ms))
                 pcm: Pcm = (32768 * 10 ** (says.dbfs / 20) * wave).astype(np.int16)
                 return pcm
+        for plays in self.scenario.plays:
+            if plays.at_ms <= ms < plays.at_ms + plays.for_ms:
+                chord = np.sin(2 * np.pi * np.outer((220, 277, 330), np.arange(ms * 16, ms * 16 + BLOCK) / RATE)).sum(0)
+                note: Pcm = (32768 * 10 ** (plays.dbfs / 20) * chord / np.sqrt(1.5)).astype(np.int16)
+                return note
         return np.zeros(BLOCK, np.int16)
 
     async def transfer(self, target: str) -> None:
@@ -277,6 +291,14 @@ class Recording:
         return end
 
 
+class MusicalVad(ScriptedVad):
+    """Tells music from voices, which are square here."""
+
+    def probabilities(self, asked: Sequence[tuple[None, Pcm]]) -> list[float]:
+        music = [np.abs(window.astype(np.float32)).max() > 1.2 * np.std(window) for _, window in asked]
+        return [0.02 if played else said for played, said in zip(music, super().probabilities(asked), strict=True)]
+
+
 class TellingAsr(ScriptedAsr):
     """Keeps what it was told."""
 
@@ -340,7 +362,7 @@ async def play(
         else ScriptedTurnModel(scenario.voice_complete, delays.voice_complete_ms)
     )
     reader = None if scenario.turn_ends is None else ScriptedReader(scenario.turn_ends)
-    engines = Engines(ScriptedVad(), asr, llm, tts, turn, reader)
+    engines = Engines(MusicalVad() if scenario.plays else ScriptedVad(), asr, llm, tts, turn, reader)
     agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)
     setup_ms = 300 if scenario.lead_ms else 0
     line = ScenarioLine(scenario, lead_ms=scenario.lead_ms, setup_ms=setup_ms, transfers=bool(scenario.transfers))

@@ -123,6 +123,8 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     no_input: tuple[str, ...] = ("Are you still there?", "I cannot hear you, so I will say goodbye.")
     """Said after each silence; the last one ends the call."""
     no_input_ms: Wait = 8000
+    hold_music_ms: Ms = 180_000
+    """So long sound without a voice, as hold music is, keeps back the last text of `no_input`, which ends the call."""
     tools: tuple[Tool, ...] = ()
     transfer: dict[str, str] = {}
     """Name -> where a caller can be transferred to: a phone number, or an address (sip:, sips:, tel:)."""

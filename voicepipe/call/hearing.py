@@ -27,6 +27,7 @@ from voicepipe.errors import EngineError
 from voicepipe.turn.endpoint import Endpointer, Evidence, FixedSilence
 from voicepipe.turn.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.facts import Fact, Partial, Words
+from voicepipe.turn.line_sound import LineSound
 from voicepipe.turn.timing import TurnRecord
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class Hearing:
         self._clock, self._asked = studio.clock, studio.history.said_last
         self._engines = engines = studio.engines
         ask, reference = partial(engines.windows.ask, engines.vad.stream()), studio.playout.reference
+        self.sound = LineSound()
         self._ear = Ear(ask, config.vad, reference, self._heard)
         self._waits = Waits(engines.patience, config.ladder, studio.clock)
         self._committed_to = 0
@@ -97,6 +99,7 @@ class Hearing:
         if isinstance(fact, Exception):
             return self._jobs.fail(fact)
         try:
+            self.sound.push(block.pcm)
             if self.utterance:
                 self.utterance.hear(block.pcm)
             if fact:

@@ -28,15 +28,15 @@ class Quiet:
         """Nobody can be expected to speak up to now."""
         self._silence.wait(now)
 
-    def passes(self, now: int) -> None:
-        """Nobody speaks: say what is to be said then, if anything is."""
+    def passes(self, now: int, *, loud: bool) -> None:
+        """Nobody speaks: say what is to be said then, if anything is. `loud`: as `LineSound`."""
         speaking, settings = self._speaking, self._speaking.settings
         if speaking.reply or self._owed.waiting or settings.turn_detection is None:
             return self.wait(now)
         if self._owed.works:
             text = self._bridge(self._silence.work(now))
         else:
-            text = self._silence.line(now, settings.agent)
+            text = self._silence.line(now, settings.agent, loud=loud)
         if text:
             speaking.say(text)
 

@@ -81,7 +81,7 @@ class Turns:
         if self.hearing.utterance:
             self.quiet.wait(self.hearing.now)
         else:
-            self.quiet.passes(self.hearing.now)
+            self.quiet.passes(self.hearing.now, loud=self.hearing.sound.loud)
 
     def _open(self) -> None:
         self.hearing.open()

@@ -54,7 +54,6 @@ class RtpLine:
         self._paced: asyncio.Future[None] | None = None
         """Lasts as long as the call is paced."""
         self._cutter = Cutter()
-        self._cutter.narrow = codec.out_rate < RATE
         self._hear: Hear = _unheard_block
         self._listening: asyncio.Future[None] | None = None
         """Lasts as long as the caller is listened to."""
@@ -65,6 +64,7 @@ class RtpLine:
         """The IP address that the caller's sound comes from; empty: it is not known."""
 
     def _heard(self, pcm: Pcm, arrived: float, filled: bool) -> None:
+        self._cutter.narrow = self.media.heard_codec.out_rate < RATE
         self._give(self._cutter.cut(pcm, arrived, filled=filled))
 
     def _give(self, blocks: list[Block]) -> None:
@@ -83,9 +83,8 @@ class RtpLine:
                 self._listening.set_result(None)
 
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
-        """What follows is in this codec; `out_rate` stays, since what playout holds was made for it."""
+        """What we say is in this codec from now on; `out_rate` stays, since what playout holds was made for it."""
         self._convert = Resampler(self.out_rate, codec.out_rate, in_step=True)
-        self._cutter.narrow = codec.out_rate < RATE
         self.media.change(codec, payload_type, keys)
 
     @property

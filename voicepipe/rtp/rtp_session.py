@@ -8,9 +8,10 @@ import numpy as np
 
 from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
-from voicepipe.rtp.codec import COMFORT_NOISE, Codec
-from voicepipe.rtp.jitter import Counts, HeardPacket, JitterBuffer, Lost, Piece, Silent
-from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
+from voicepipe.rtp.codec import Codec
+from voicepipe.rtp.formats import NOISE, Beside, Format, Formats
+from voicepipe.rtp.jitter import RESTART, Counts, HeardPacket, JitterBuffer, Lost, Piece, Silent
+from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp, newer_by
 from voicepipe.rtp.reports import Reports
 from voicepipe.rtp.rtp_sender import PacketWire, RtpSender
 from voicepipe.rtp.telephone_events import KeyFormat, KeyReceiver
@@ -54,7 +55,10 @@ class RtpSession:
     """`on_sound(pcm, arrived, filled)` gets the caller's sound in order: int16[n] at 16 kHz, `arrived` when the packet
     came that completed it, `filled` if it was made up. It can be set later: without it the sound waits, 10 s at most.
     `on_key` gets the keys they press, if `keys` says how they are sent. `send` and `tick` are to be called every
-    20 ms."""
+    20 ms.
+
+    We speak in one codec, `codec`, by `payload_type`. The peer is heard in it and in all that `may_send` names, and may
+    change from one to another with any packet."""
 
     def __init__(
         self,
@@ -68,7 +72,11 @@ class RtpSession:
         on_key: Callable[[str], None] | None = None,
     ) -> None:
         self.codec = codec
-        self._type, self._keys_type = payload_type, keys.payload_type if keys else None
+        """In which we speak."""
+        self.heard_codec = codec
+        """In which the peer speaks, by the sound that was heard last."""
+        self._formats: dict[int, Format] = {**NOISE, **_spoken(codec, payload_type, keys)}
+        """What the peer may send, by payload type."""
         self._wire = wire
         self.on_sound, self._on_key = on_sound, on_key or _unpressed
         self._clock = clock
@@ -112,8 +120,8 @@ class RtpSession:
             self._invalid += 1
 
     def _hear(self, packet: RtpPacket, arrived: float) -> None:
-        sound = packet.payload_type == self._type
-        if not sound and packet.payload_type not in (self._keys_type, COMFORT_NOISE):
+        form = self._formats.get(packet.payload_type)
+        if form is None:
             self._invalid += 1
             return
         self._began = arrived if self._began is None else self._began
@@ -122,15 +130,33 @@ class RtpSession:
             self.hasty += 1
             return
         self._heard_at = arrived
-        if packet.payload_type == self._keys_type and (key := self._keys.heard(packet)):
+        if form is Beside.KEYS and (key := self._keys.heard(packet)):
             self._on_key(key)
         if self._deaf:
             return
-        if sound and packet.ssrc != self._remote:
-            self._change_source(packet.ssrc)
-        if packet.ssrc == self._remote:
-            self._buffer.push(packet, arrived, silent=len(packet.payload) <= self.codec.silence, sound=sound)
+        if isinstance(form, Codec):
+            self._hear_sound(form, packet, arrived)
+        elif packet.ssrc == self._remote:
+            self._buffer.push(packet, arrived, sound=False)
             self._deliver(arrived)
+
+    def _hear_sound(self, codec: Codec, packet: RtpPacket, arrived: float) -> None:
+        if packet.ssrc != self._remote:
+            self._change_source(packet.ssrc, codec)
+        elif codec.clock != self.heard_codec.clock:
+            if self._buffer.counts.received and -RESTART < self._ahead(packet) <= 0:
+                self._buffer.counts.late += 1  # Overtaken by the first packet in another codec.
+                return
+            self._change_source(packet.ssrc, codec)
+        self._buffer.push(packet, arrived, silent=len(packet.payload) <= codec.silence)
+        self._deliver(arrived)
+
+    def _ahead(self, packet: RtpPacket) -> int:
+        return newer_by(packet.seq, self._buffer.highest_seq & 0xFFFF, 16)
+
+    def _hear_in(self, codec: Codec) -> None:
+        if codec is not self.heard_codec:
+            self.heard_codec, self._decode = codec, codec.decoder()
 
     @property
     def behind(self) -> bool:
@@ -143,12 +169,13 @@ class RtpSession:
         self._deliver(self._clock())
         self._room = room
 
-    def _change_source(self, ssrc: int | None) -> None:
-        """The peer began anew."""
+    def _change_source(self, ssrc: int | None, codec: Codec) -> None:
+        """The peer began anew, or in a codec of another clock, by which its timestamps count from now on."""
         self._hear_out()
         old = self._buffer.counts
         self._before = Counts(*(a + b for a, b in zip(astuple(self._before), astuple(old), strict=True)))
-        self._remote, self._buffer = ssrc, JitterBuffer(self.codec.clock)
+        self._remote, self._buffer = ssrc, JitterBuffer(codec.clock)
+        self._hear_in(codec)
         self._reports.restart()
 
     def _deliver(self, now: float) -> None:
@@ -162,10 +189,12 @@ class RtpSession:
                 self.on_sound(pcm, now, True)
 
     def _sound(self, piece: Piece) -> Pcm:
-        samples = RATE // 50 if isinstance(piece, HeardPacket) else piece.span * RATE // self.codec.clock
+        samples = RATE // 50 if isinstance(piece, HeardPacket) else piece.span * RATE // self.heard_codec.clock
         try:
             match piece:
                 case HeardPacket(packet=packet):
+                    if isinstance(codec := self._formats.get(packet.payload_type), Codec):
+                        self._hear_in(codec)
                     return self._decode(packet.payload)
                 case Lost(following=bytes(following)):
                     return self._decode.recover(following, samples)
@@ -195,20 +224,25 @@ class RtpSession:
             self._report(goodbye=False)
 
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
-        """What the streams carry from now on. They themselves go on, ours with its SSRC and timestamps."""
-        if codec is not self.codec:
-            self._hear_out()
-            self.codec, self._decode = codec, codec.decoder()
-            self._change_source(self._remote)
-        self._type, self._keys_type = payload_type, keys.payload_type if keys else None
+        """What we speak in from now on; it is heard as well. The streams go on, ours with its SSRC and timestamps."""
+        self.may_send(_spoken(codec, payload_type, keys))
+        self.codec = codec
         self._out.change(codec, payload_type, keys)
+
+    def may_send(self, formats: Formats) -> None:
+        """What the peer may send from now on, by payload type, beside all that was said before: packets of the last
+        agreement may still be on their way, and a payload type means one thing as long as a session lasts (RFC 3264,
+        8.3.2). Where it does not, the latest word counts."""
+        if any(self._formats.get(number, form) is not form for number, form in formats.items()):
+            self._hear_out()
+        self._formats.update(formats)
 
     def hold(self, *, sends: bool, hears: bool) -> None:
         """Whether sound is sent and heard from now on. While none is heard no time passes; keys and reports go on."""
         self._out.hold(sends=sends)
         if hears == self._deaf:
             self._deaf, self._heard_at = not hears, self._clock()
-            self._change_source(None)
+            self._change_source(None, self.heard_codec)
 
     @property
     def sends(self) -> bool:
@@ -226,7 +260,7 @@ class RtpSession:
         if out.packets:
             sender = rtcp.SenderInfo(rtcp.ntp(time.time()), out.timestamp(now), out.packets, out.bytes)
         remote = self._remote
-        of = () if remote is None else (self._reports.of(remote, self._buffer, self.codec.clock, now),)
+        of = () if remote is None else (self._reports.of(remote, self._buffer, self.heard_codec.clock, now),)
         self._wire.send_rtcp(rtcp.build(self.ssrc, cname(self.ssrc), sender, of, goodbye=goodbye))
 
     def silent_s(self, now: float) -> float:
@@ -241,6 +275,11 @@ class RtpSession:
             self._out.packets,
             round(1000 * self._buffer.jitter, 1), round(1000 * self._buffer.wait_s, 1), rtt_ms, reports.remote_lost,
         )  # fmt: skip
+
+
+def _spoken(codec: Codec, payload_type: int, keys: KeyFormat | None) -> Formats:
+    """What we send, which a peer mostly sends by the same payload types."""
+    return {payload_type: codec, **({keys.payload_type: Beside.KEYS} if keys else {})}
 
 
 def _unpressed(key: str) -> None:

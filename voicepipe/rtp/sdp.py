@@ -12,6 +12,7 @@ from aiortc.rtcsctptransport import RTCSctpCapabilities
 from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, SsrcDescription
 
 from voicepipe.rtp.codec import CODECS, STATIC, Codec
+from voicepipe.rtp.formats import UNMAPPED, Formats, formats
 from voicepipe.rtp.rtp_session import cname
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError, check_formats
 from voicepipe.rtp.transport import Remote, Transport
@@ -41,6 +42,8 @@ class WebRtcDescription:
     audio: MediaDescription
     codec: Codec
     payload_type: int
+    formats: Formats
+    """All that we can hear of what it names."""
     remote: Remote
 
 
@@ -52,7 +55,8 @@ def read(text: str) -> WebRtcDescription:
     audio = next((media for media in session.media if media.kind == "audio" and media.port), None)
     if audio is None:
         raise SdpError("There is no audio in the description: add an audio track or transceiver.")
-    payload_type, codec = _codec(audio)
+    heard = _formats(audio)
+    payload_type, codec = next((number, form) for number, form in heard.items() if isinstance(form, Codec))
     if not audio.ice or not audio.ice.usernameFragment or not audio.ice.password:
         raise SdpError("The audio has no ice-ufrag and ice-pwd: only WebRTC (ICE) is spoken here.")
     if audio.dtls is None or not audio.dtls.fingerprints:
@@ -66,7 +70,7 @@ def read(text: str) -> WebRtcDescription:
         data.sctp_port or _DATA_PORT if data else None,
         data.sctpCapabilities.maxMessageSize if data and data.sctpCapabilities else 65536,
     )
-    return WebRtcDescription(session, audio, codec, payload_type, remote)
+    return WebRtcDescription(session, audio, codec, payload_type, heard, remote)
 
 
 def offer(transport: Transport, candidates: list[RTCIceCandidate], codecs: tuple[Codec, ...]) -> str:
@@ -128,20 +132,17 @@ def _used(text: str) -> str:
     return "\r\n".join(used)
 
 
-def _codec(audio: MediaDescription) -> tuple[int, Codec]:
-    """The first format, in the peer's order of preference, that we have as well."""
-    named = {codec.payloadType: codec for codec in audio.rtp.codecs}
-    for number in audio.fmt:
-        if number >= MOST_FORMATS:  # aiortc lets bytes pass.
-            continue
-        name, clock = STATIC.get(number, ""), 8000
-        if number in named:
-            name, clock = named[number].name.lower(), named[number].clockRate
-        for codec in CODECS:
-            if (codec.name, codec.clock) == (name, clock):
-                return number, codec
-    offered = ", ".join(sorted({codec.name for codec in audio.rtp.codecs})) or "nothing"
-    raise SdpError(f"No codec in common: {offered} is offered; opus, G722, PCMU and PCMA are spoken here.")
+def _formats(audio: MediaDescription) -> Formats:
+    """Those that we can hear, in the peer's order of preference. Raises SdpError: there is no sound among them."""
+    known = dict(UNMAPPED)
+    for codec in audio.rtp.codecs:
+        known[codec.payloadType or 0] = codec.name.lower(), codec.clockRate, ""
+    # aiortc lets bytes pass as payload types.
+    found = formats((number, known[number]) for number in audio.fmt if number < MOST_FORMATS and number in known)
+    if not any(isinstance(form, Codec) for form in found.values()):
+        offered = ", ".join(sorted({codec.name for codec in audio.rtp.codecs})) or "nothing"
+        raise SdpError(f"No codec in common: {offered} is offered; opus, G722, PCMU and PCMA are spoken here.")
+    return found
 
 
 def _data(session: SessionDescription, audio: MediaDescription) -> MediaDescription | None:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from voicepipe.rtp import sdes
-from voicepipe.rtp.codec import CODECS, STATIC, Codec
+from voicepipe.rtp.codec import STATIC, Codec
+from voicepipe.rtp.formats import KEYS, UNMAPPED, Beside, Formats, formats
 from voicepipe.rtp.latch import Address
 from voicepipe.rtp.sdes import Crypto
 from voicepipe.rtp.sdp_text import MediaDescription, SdpError, parse
 from voicepipe.rtp.telephone_events import KeyFormat
 
-KEYS = "telephone-event"
 _KEY_TYPES = {8000: 101, 48_000: 110}
 FASTEST = 48_000
 """Hz: the duration of a key has 16 bits."""
@@ -43,6 +43,9 @@ class SipDescription:
     rtcp_mux: bool
     codecs: tuple[tuple[int, Codec], ...]
     """Payload types and codecs that we have, the preferred one first."""
+    formats: Formats
+    """All that we can hear of what it names. An offerer may be sent any of those in the answer (RFC 3264, 7), and some
+    send what stands in their offer alone."""
     keys: KeyFormat | None
     """By the first codec's clock if there are several; None: the peer takes none."""
     direction: str
@@ -120,11 +123,23 @@ def answer(said: SipDescription, local: Local, crypto: Crypto | None = None) -> 
 
 def offer(local: Local, codecs: Iterable[Codec], crypto: tuple[Crypto, ...] = ()) -> str:
     """Ours, where an INVITE has none. With `crypto` (`sdes.offered`) only SRTP is offered."""
-    static = {name: number for number, name in STATIC.items()}
-    types = {static.get(codec.name, _OPUS_TYPE): codec for codec in codecs}
-    events = {_KEY_TYPES[codec.clock]: codec.clock for codec in types.values()}
+    types, events = _offered(codecs)
     lines = _audio(local, "RTP/SAVP" if crypto else "RTP/AVP", types, events)
     return local.described([*lines, *(f"a=crypto:{one}" for one in crypto), "a=sendrecv"])
+
+
+def offered(codecs: Iterable[Codec]) -> Formats:
+    """What may be sent to us by an offer of these codecs. An answer may give them other payload types: these hold for
+    what is sent to its sender (RFC 3264, 5.1)."""
+    types, events = _offered(codecs)
+    return {**types, **dict.fromkeys(events, Beside.KEYS)}
+
+
+def _offered(codecs: Iterable[Codec]) -> tuple[dict[int, Codec], dict[int, int]]:
+    """By payload type: codecs, and the clocks of keys."""
+    static = {name: number for number, name in STATIC.items()}
+    types = {static.get(codec.name, _OPUS_TYPE): codec for codec in codecs}
+    return types, {_KEY_TYPES[codec.clock]: codec.clock for codec in types.values()}
 
 
 def _audio(local: Local, proto: str, types: dict[int, Codec], events: dict[int, int]) -> list[str]:
@@ -142,19 +157,20 @@ def _audio(local: Local, proto: str, types: dict[int, Codec], events: dict[int, 
 def _described(everything: tuple[MediaDescription, ...], index: int, prefer: tuple[str, ...]) -> SipDescription:
     media = everything[index]
     crypto, maps = _crypto(media), _maps(media)
-    codecs = _codecs(maps)
+    heard = formats(maps.items())
+    codecs = _codecs(maps, heard)
     codecs.sort(key=lambda one: prefer.index(one[1].name) if one[1].name in prefer else len(prefer))
     remote = _address(media.connection), media.port
     rtcp, mux, keys = _rtcp(media, remote), bool(media.all("rtcp-mux")), _keys(maps, codecs[0][1])
     # Last: it may go through what all media share, and nothing is refused from here on.
     directions = (name for level in (media.attributes, media.session) for name in level if name in _MIRRORED)
     direction = next(directions, "sendrecv")
-    return SipDescription(everything, index, remote, rtcp, mux, tuple(codecs), keys, direction, crypto)
+    return SipDescription(everything, index, remote, rtcp, mux, tuple(codecs), heard, keys, direction, crypto)
 
 
 def _maps(media: MediaDescription) -> Maps:
     """Of what is offered, in the peer's order."""
-    maps = {number: (name, 8000, "1") for number, name in STATIC.items()}
+    maps = dict(UNMAPPED)
     for value in media.all("rtpmap"):
         if found := _RTPMAP.fullmatch(value):
             maps[int(found[1])] = found[2].lower(), int(found[3]), found[4] or ""
@@ -162,13 +178,8 @@ def _maps(media: MediaDescription) -> Maps:
     return {number: maps.get(number, (f"format {number}", 0, "")) for number in numbers if number < 128}
 
 
-def _codecs(maps: Maps) -> list[tuple[int, Codec]]:
-    known = {(codec.name, codec.clock): codec for codec in CODECS}
-    found = [
-        (number, known[name, clock])
-        for number, (name, clock, channels) in maps.items()
-        if (name, clock) in known and (channels in ("", "1") or name == "opus")
-    ]
+def _codecs(maps: Maps, heard: Formats) -> list[tuple[int, Codec]]:
+    found = [(number, form) for number, form in heard.items() if isinstance(form, Codec)]
     if not found:
         offered = ", ".join(sorted({name for name, _, _ in maps.values()} - {KEYS})[:10]) or "nothing"
         raise SdpError(f"No codec in common: {offered} is offered; opus, G722, PCMU and PCMA are spoken here.")

@@ -14,6 +14,8 @@ class NoInput:
         self._spoke = 0
         """Up to when somebody spoke, or was about to."""
         self._asked = 0
+        self._held: int | None = None
+        """From when on sound without a voice has kept the goodbye back; None: it has not."""
 
     def wait(self, now: int) -> None:
         """Nobody can be expected to speak up to the sample `now`."""
@@ -26,13 +28,20 @@ class NoInput:
 
     def back(self, now: int) -> None:
         """The caller is there."""
-        self._asked, self.goodbye = 0, False
+        self._asked, self.goodbye, self._held = 0, False, None
         self.wait(now)
 
-    def line(self, now: int, agent: Agent) -> str:
-        """What is to be said at the sample `now`; "" for nothing."""
+    def line(self, now: int, agent: Agent, *, loud: bool = False) -> str:
+        """What is to be said at the sample `now`; "" for nothing. While the line is `loud` (`LineSound`), somebody has
+        put us on hold, or stands in a loud place: they are asked, but not hung up on for `hold_music_ms`."""
+        if loud and self._asked + 1 >= len(agent.no_input) and self._keeps(now, agent):
+            self._since = now
         if not agent.no_input or samples_to_ms(now - self._since) < agent.no_input_ms:
             return ""
         self._asked += 1
         self.goodbye = self._asked >= len(agent.no_input)
         return agent.no_input[min(self._asked, len(agent.no_input)) - 1]
+
+    def _keeps(self, now: int, agent: Agent) -> bool:
+        self._held = now if self._held is None else self._held
+        return samples_to_ms(now - self._held) < agent.hold_music_ms

@@ -23,7 +23,8 @@ from tests.fuzz.target import Target
 from tests.rtp.test_sdp import BROWSER
 from voicepipe.audio import opus
 from voicepipe.rtp import ice, rtcp, sctp, sdp
-from voicepipe.rtp.codec import OPUS, PCMU
+from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU
+from voicepipe.rtp.formats import Beside
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_session import RtpSession
 from voicepipe.rtp.sdp_text import SdpError
@@ -254,6 +255,7 @@ def media(joined: bytes) -> None:
     codec = OPUS if len(joined) % 2 else PCMU
     kind = next((one[1] & 0x7F for one in unframed(joined) if len(one) > 1), 111)
     session = RtpSession(codec, kind, _Wire(), hears, lambda: now[0], keys=KeyFormat(101, codec.clock))
+    session.may_send({0: PCMU, 8: PCMA, 9: G722, 97: OPUS, 102: Beside.KEYS})
     for datagram in unframed(joined):
         session.datagram(datagram, now[0])
         now[0] += 0.020
@@ -271,7 +273,7 @@ def _stream(random: Random) -> bytes:
         payload = random.choice((b"", b"\xf8\xff\xfe", random.randbytes(random.randrange(200))))
         report = rtcp.RtcpReport(random.getrandbits(32), 0.5, 9, seq, 9, random.getrandbits(32), 0.1)
         packets.append(random.choice((
-            bytes(RtpPacket(random.choice((96, 96, 96, 101, 13)), seq & 0xFFFF, stamp & 0xFFFFFFFF,
+            bytes(RtpPacket(random.choice((96, 96, 96, 0, 8, 9, 97, 101, 102, 13)), seq & 0xFFFF, stamp & 0xFFFFFFFF,
                             random.choice((5, 5, 5, 6)), payload)),
             rtcp.build(5, "x", rtcp.SenderInfo(random.getrandbits(64), 9, 1, 1), (report,), goodbye=True),
             rtcp.build(5, "x", None, (report,), goodbye=False) + bytes((0x80, 205, 0, 0)) * random.randrange(350),

@@ -14,6 +14,8 @@ from voicepipe.errors import TransferFailed
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.sip.dialog import Dialog
 from voicepipe.ingress.sip.gate import SipRefusal
+from voicepipe.ingress.sip.info_keys import key_of
+from voicepipe.ingress.sip.key_paths import KeyPaths, Path
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
 from voicepipe.ingress.sip.sip_media import SDP, SipMedia
 from voicepipe.ingress.sip.stack import IncomingRequest
@@ -32,9 +34,6 @@ ACK_S = 10.0
 whoever has written another's address on an INVITE never does, and holds a place."""
 LOOK_S = 1.0
 """Between looks at whether the caller is still there."""
-_KEY = re.compile(r"^[ \t]*(?:Signal[ \t]*=[ \t]*)?([0-9*#A-D])[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
-"""Of an INFO's body: "Signal=5", or the key alone. Blanks are not `\\s`, which goes on over the ends of lines: a body
-of empty lines would take 0.7 s."""
 _STATUS = re.compile(r"^SIP/2\.0 (\d{3}) ?(.*)$", re.MULTILINE)
 
 _REFER_ID = re.compile(r";\s*id\s*=\s*([0-9]{1,10})", re.IGNORECASE)
@@ -78,7 +77,8 @@ class SipCall:
         """The far end has accepted to make the transfer."""
         media.line.refer = self._refer
         self.hosted = HostedCall(media.line, seat, settings, config.limits)
-        media.line.on_key = self.hosted.press
+        self._key_paths = KeyPaths()
+        media.line.on_key = lambda key: self._pressed(key, "rtp")
 
     # --- the INVITE
 
@@ -206,13 +206,17 @@ class SipCall:
         self._ok(request, sdp)
 
     def _info(self, request: IncomingRequest) -> None:
-        """Keys, as old gateways send them."""
-        if request.body and request.content_type not in ("application/dtmf-relay", "application/dtmf"):
-            raise SipRefusal(415, "Unsupported Media Type", f"an INFO of {request.content_type}",
-                             (("Accept", "application/dtmf-relay, application/dtmf"),))  # fmt: skip
+        """A key, as old gateways send it, or nothing: whether we are still there."""
+        key = key_of(request.content_type, request.body)
         request.respond(200, "OK", tag=self.dialog.id.ours)
-        if pressed := _KEY.search(request.body):
-            self.hosted.press(pressed[1].upper())
+        if key:
+            self._pressed(key, "info")
+
+    def _pressed(self, key: str, path: Path) -> None:
+        if self._key_paths.new(key, path, time.monotonic()):
+            self.hosted.press(key)
+        else:
+            logger.debug("%s: a key came by %s as well: it is one press", self.hosted.id, path)
 
     def _options(self, request: IncomingRequest) -> None:
         request.respond(200, "OK", CAPABILITIES, tag=self.dialog.id.ours)

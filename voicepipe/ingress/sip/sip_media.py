@@ -101,13 +101,17 @@ class SipMedia:
         return sip_sdp.offer(self._end, codecs, self._offered)
 
     def accept(self, answer: str, signalled: str) -> None:
-        """The far end's answer to ours; `signalled` as for `answer`. Raises SdpError: all stays as it is."""
-        said = read_sdp(answer, self._config)
+        """The far end's answer to ours; `signalled` as for `answer`. Raises SdpError: all stays as it is.
+
+        We speak in the first codec of theirs, and hear all of them (RFC 3264, 6.1 and 7), by our payload types and by
+        theirs: the former are right where the two differ, but not all phones know that."""
+        said = read_sdp(answer, self._config, prefer=())
         srtp = Srtp.answered(self._offered, said.crypto[0]) if said.crypto else None
         if self._offered and srtp is None:
             raise SdpError("The answer takes none of the keys that were offered.")
         self._signalled = signalled
         self._agree(said, srtp)
+        self.line.media.may_send(sip_sdp.offered(CODECS))
 
     def _answered(self, said: sip_sdp.SipDescription) -> str:
         srtp = Srtp.answering(said.crypto[0], self._srtp) if said.crypto else None
@@ -120,6 +124,7 @@ class SipMedia:
         self._srtp = srtp
         self._udp.agree(said, self._signalled, srtp)
         self.line.change(said.codec, said.payload_type, said.keys)
+        self.line.media.may_send(said.formats)
         # On hold the caller's time stands still: the agent would talk to music, or ask whether they are still there.
         self.line.media.hold(sends=said.listens, hears=not said.held)
 
@@ -142,9 +147,10 @@ class SipMedia:
         return f"{self._udp.invalid} datagrams refused, the last from {host}:{port}"
 
 
-def read_sdp(text: str, config: SipConfig) -> sip_sdp.SipDescription:
-    """What a far end's SDP says. Raises SdpError: it cannot be agreed to."""
-    said = sip_sdp.read(text, config.codecs)
+def read_sdp(text: str, config: SipConfig, prefer: tuple[str, ...] | None = None) -> sip_sdp.SipDescription:
+    """What a far end's SDP says. `prefer`: codecs as for `sip_sdp.read`, `sip.codecs` where it is not given. Raises
+    SdpError: it cannot be agreed to."""
+    said = sip_sdp.read(text, config.codecs if prefer is None else prefer)
     if config.srtp == "required" and not said.crypto:
         raise SdpError("Only SRTP is spoken here (sip.srtp): offer RTP/SAVP with a=crypto.")
     return said

@@ -45,6 +45,7 @@ class WebRtcCall:
         self._connect_s = config.webrtc.connect_ms / 1000
         self._transport = Transport(network, controlling=False, message_bytes=config.limits.message_bytes)
         self._line = RtpLine(offer.codec, offer.payload_type, self._transport, network=caller_network)
+        self._line.media.may_send(offer.formats)
         self._line.source = lambda: self._transport.source
         self._transport.on_media = self._line.media.datagram
         self.hosted = HostedCall(self._line, seat, settings, config.limits)

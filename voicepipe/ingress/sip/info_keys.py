@@ -1,0 +1,71 @@
+"""Keys of a phone in the body of an INFO, as old phones and gateways send them: no RFC says how. Pure."""
+
+import re
+
+from voicepipe.ingress.sip.gate import SipRefusal
+from voicepipe.rtp.telephone_events import KEYS
+
+TYPES = (
+    "application/dtmf-relay",
+    "application/dtmf",
+    "audio/telephone-event",
+    "application/vnd.nortelnetworks.digits",
+)
+"""Of the bodies that are read, all in the same way: "Signal=5" of Cisco, "5" alone, "Event=5", and "d=5" of Nortel."""
+LONGEST = 1000
+"""Characters: a body of a key has about 30."""
+_NAMED = re.compile(r"\s*(signal|event|d)\s*[=:](.*)", re.IGNORECASE)
+_OTHER = re.compile(r"\s*[A-Za-z-]+\s*[=:]")
+"""What else is told of the key: how long it was down, how loud."""
+_NUMBER = re.compile(r"0*([0-9]{1,2})")
+_BLANK = " \t\0\"'"
+
+
+def key_of(content_type: str, body: str) -> str:
+    """The key that is told: one of "0" to "9", "*", "#", "A" to "D"; "" where the body is empty, as it is of an INFO
+    that only asks whether the call goes on.
+
+    Numbers are those of RFC 4733's events, so 10 is "*" and 11 is "#", as some gateways have it. `content_type`:
+    without parameters, in lower case. Raises SipRefusal: 415, the body is of a type that is not read, or 400, it tells
+    of no key.
+    """
+    if not body.strip():
+        return ""
+    if content_type not in TYPES:
+        raise SipRefusal(415, "Unsupported Media Type", f"an INFO of {content_type or 'no type'}",
+                         (("Accept", ", ".join(TYPES)),))  # fmt: skip
+    if len(body) > LONGEST:
+        raise _unread(f"its body has {len(body)} characters, and at most {LONGEST} are read")
+    told = _told(body)
+    keys = {_key(value) for value in told}
+    if not told:
+        raise _unread('it names no key: write "Signal=5"')
+    if len(keys) > 1:
+        raise _unread("it names several keys: send an INFO for each")
+    return keys.pop()
+
+
+def _told(body: str) -> list[str]:
+    """What is said to be pressed: by the first of these names that is there, else by a line that is no more."""
+    lines = body.splitlines()
+    named = [(found[1].lower(), found[2].strip(_BLANK)) for line in lines if (found := _NAMED.fullmatch(line))]
+    for name in ("signal", "event", "d"):
+        if values := [value for called, value in named if called == name and value]:
+            return values
+    return [bare for line in lines if not _OTHER.match(line) and (bare := line.strip(_BLANK))]
+
+
+def _key(value: str) -> str:
+    number = _NUMBER.fullmatch(value)
+    if number and int(number[1]) < len(KEYS):
+        return KEYS[int(number[1])]
+    if value and value.upper() in KEYS:
+        return value.upper()
+    if value == "!" or (number and int(number[1]) == 16):
+        raise _unread("it tells of a hook flash, which is no key: nothing here can be put on hold by one")
+    raise _unread(f"it tells of {value[:20]!r}, which is no key: keys are {' '.join(KEYS)} and their numbers, 0 to 15")
+
+
+def _unread(why: str) -> SipRefusal:
+    warning = f"""399 voicepipe "{why.replace('"', "'").encode("ascii", "replace").decode()}\""""
+    return SipRefusal(400, "Bad Request", f"an INFO without a key: {why}", (("Warning", warning),))
