@@ -22,6 +22,7 @@ from voicepipe.engines import needed_models
 from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
+from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.shaping import letters, pieces, shape, word_starts
 from voicepipe.engines.threaded_voice import ThreadedVoice
 from voicepipe.engines.worker import Worker
@@ -132,7 +133,7 @@ class _KokoroModel:
             from kokoro_onnx import Kokoro
             from phonemizer.backend import EspeakBackend
         except ImportError as error:
-            raise EngineMissing(f'kokoro is not installed ({error}): pip install "voicepipe[kokoro]"') from None
+            raise EngineMissing(f"kokoro is not installed ({error}): pip install {INSTALLS['kokoro_onnx']}") from None
         for model in needed_models.kokoro(config):
             if problem := model.problem():
                 raise EngineMissing(problem)
