@@ -1,7 +1,9 @@
 """The command line, as someone at a terminal meets it."""
 
 import argparse
+import asyncio
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -9,8 +11,12 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 
+from latency_probes.own_server import COMMAND, started
+from tests.ports import free_port
+from tests.records.typist import Typist
 from voicepipe import __version__, config
 from voicepipe.commands import cli
 from voicepipe.doctor import observed
@@ -375,6 +381,56 @@ def test_a_pop_ends_cleanly_on_a_signal(number: signal.Signals) -> None:
         pop.kill()
     assert pop.returncode == 0
     assert "Traceback" not in err
+
+
+@pytest.mark.e2e
+async def test_a_pop_keeps_its_calls_over_a_signal_that_is_not_for_it(tmp_path: Path) -> None:
+    (tmp_path / "pop.toml").write_text("[engines]\nasr = 'scripted'\nllm = 'scripted'\ntts = 'scripted'\n")
+    command = (*COMMAND, "--config", str(tmp_path / "pop.toml"))
+    context = started(command)
+    pop = await asyncio.to_thread(context.__enter__)
+    try:
+        async with Typist(pop.url) as typist:
+            for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+                os.kill(pop.pid, number)
+                await typist.asks(f"are you there after {number.name}")
+            assert len(typist.told) == 3
+            log = await asyncio.to_thread(pop.log.read_text)
+        assert all(f"{name} is ignored" in log for name in ("SIGHUP", "SIGUSR1", "SIGUSR2"))
+        async with Typist(pop.url) as typist:
+            await typist.asks("do you take new calls")
+    finally:
+        await asyncio.to_thread(context.__exit__, *sys.exc_info())
+
+
+@pytest.mark.e2e
+def test_a_pop_outlives_its_terminal_and_the_demo_does_not(tmp_path: Path) -> None:
+    (tmp_path / "pop.toml").write_text("[engines]\nasr = 'scripted'\nllm = 'scripted'\ntts = 'scripted'\n")
+    for command, outlives in (("pop", True), ("demo", False)):
+        port = free_port()
+        argv = (sys.executable, "-m", "voicepipe", command, "--port", str(port), "--config", str(tmp_path / "pop.toml"))
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(ROOT)
+            os.execv(argv[0], argv)
+        ended = 0
+        try:
+            said = b""
+            while b"Ctrl-C" not in said:  # It answers.
+                said += os.read(terminal, 4096)
+            os.close(terminal)
+            for _ in range(20 if outlives else 600):
+                time.sleep(0.1)
+                ended, _ = os.waitpid(pid, os.WNOHANG)
+                if ended:
+                    break
+            assert bool(ended) != outlives
+            if outlives:
+                assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
+        finally:
+            if not ended:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
 
 @pytest.mark.e2e

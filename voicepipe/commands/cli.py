@@ -279,7 +279,7 @@ def _pop(args: argparse.Namespace) -> int:
     settings = config.load(args.config, args.pop)
     try:
         with _about(args.config, args.pop):
-            return runtime.run(runtime.serve(_listening(args, settings)))
+            return runtime.run(runtime.serve(_listening(args, settings)), service=True)
     except EngineMissing as error:
         raise EngineMissing(hub.copyable(str(error), args.config)) from None
 
@@ -291,7 +291,7 @@ def _directory(args: argparse.Namespace) -> int:
     log_from(args.log)
     settings = directory_config.load(args.config)
     with _about(args.config):
-        return runtime.run(runtime.serve_directory(settings, args.host, args.port))
+        return runtime.run(runtime.serve_directory(settings, args.host, args.port), service=True)
 
 
 @contextmanager
