@@ -367,6 +367,37 @@ def test_the_demo_answers_its_own_call() -> None:
     assert "Traceback" not in err
 
 
+AGENT = """
+name = "shop"
+greeting = "Good day."
+[[intents]]
+name = "hours"
+examples = ["when are you open", "could you tell me your opening times", "are you open on sundays"]
+reply = "We are open from nine to five."
+"""
+
+
+@pytest.mark.e2e
+def test_the_demo_calls_an_agent_of_ones_own_once(tmp_path: Path) -> None:
+    (tmp_path / "shop.toml").write_text(AGENT)
+    (tmp_path / "broken.toml").write_text("name = ")
+    out, err = demo_once("--agent", str(tmp_path / "shop.toml"))
+    assert "asked " in out and "answered  We are open from nine to five." in out
+    assert "broken.toml" in err and "left out" in err
+
+
+@pytest.mark.e2e
+def test_an_agent_that_nobody_answers_for_is_not_called(tmp_path: Path) -> None:
+    (tmp_path / "shop.toml").write_text('name = "shop"\ninstructions = "You answer for a shop."\n')
+    (tmp_path / "my.toml").write_text("[engines]\nllm = 'frontdesk'\n")
+    demo = voicepipe(
+        "demo", "--once", "--port", "0", "--config", str(tmp_path / "my.toml"), "--agent", str(tmp_path / "shop.toml")
+    )
+    out, err = demo.communicate(timeout=120)
+    assert demo.returncode == 2 and "answered " not in out
+    assert "voicepipe: Agent shop" in err and "Traceback" not in err
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_pop_ends_cleanly_on_a_signal(number: signal.Signals) -> None:

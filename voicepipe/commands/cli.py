@@ -86,7 +86,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_demo(demo: argparse.ArgumentParser) -> None:
-    demo.add_argument("--once", action="store_true", help="end after the call; exit 1 unless its answer was right")
+    demo.add_argument(
+        "--once", action="store_true",
+        help="end after the call; exit 1 unless its answer was right (with an agent of yours: unless there was one)",
+    )  # fmt: skip
     demo.add_argument(
         "--lan", action="store_true", help="for the browsers of other machines on this network, too: https, with a key"
     )
@@ -173,7 +176,8 @@ def _demo(args: argparse.Namespace) -> int:
     from voicepipe.commands import runtime
 
     log_from(args.log)
-    settings = _with_agent(args.agent, _answered(args, config.load(args.config)))
+    agent = _agent_file(args.agent)
+    settings = _with_agent(agent, _answered(args, config.load(args.config)))
     if args.pops:
         return _demo_fleet(args, settings, began)
     if settings.http.cert:
@@ -196,7 +200,7 @@ def _demo(args: argparse.Namespace) -> int:
     own_agent = (settings.pop.agents, settings.pop.default_agent) != (shipped.agents, shipped.default_agent)
     try:
         with _about(args.config):
-            return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent))
+            return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent, agent_file=agent))
     except EngineMissing as error:
         raise EngineMissing(hub.copyable(str(error), args.config) if args.config else str(error)) from None
 
@@ -213,18 +217,22 @@ def _with_agent(path: Path | None, settings: "Config") -> "Config":
         return settings
     import msgspec
 
-    from voicepipe.config.agent_store import load_agent, load_agents
+    from voicepipe.config.agent_store import load_agent
+
+    pop = msgspec.structs.replace(settings.pop, agents=str(path.parent), default_agent=load_agent(path).name)
+    return msgspec.structs.replace(settings, pop=pop)
+
+
+def _agent_file(path: Path | None) -> Path | None:
+    """Of the command line's agent. Raises ConfigError."""
+    if path is None:
+        return None
+    from voicepipe.config.agent_store import file_of_agent
 
     if not path.exists():
         raise ConfigError(f"--agent: there is no {path}; give an agent's file, or the folder that holds it")
-    folder = path if path.is_dir() else path.parent
-    names = [load_agent(path).name] if path.is_file() else list(load_agents(path))
-    if len(names) != 1:
-        raise ConfigError(
-            f"{path} holds several agents ({', '.join(names)}); give the file of the one that is to answer"
-        )
-    pop = msgspec.structs.replace(settings.pop, agents=str(folder.resolve()), default_agent=names[0])
-    return msgspec.structs.replace(settings, pop=pop)
+    file = file_of_agent(path)
+    return file.parent.resolve() / file.name
 
 
 def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
