@@ -474,6 +474,79 @@ def test_ctrl_c_while_starting_ends_without_a_traceback() -> None:
     assert "Traceback" not in err
 
 
+HOOKS = '[hooks]\nafter_call = "https://example.com/"\nsecret_env = "OF_HOOKS"\n'
+SECRET = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+def test_check_tells_of_hooks_of_which_nobody_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OF_HOOKS", SECRET)
+    (agents := tmp_path / "mine").mkdir()
+    (agents / "clinic.toml").write_text(f'name = "clinic"\n{HOOKS}')
+    file = tmp_path / "my.toml"
+    pop = '[pop]\nagents = "mine"\ndefault_agent = "clinic"\n'
+    file.write_text(pop)
+    status, out, _ = said(capsys, "check", str(file))
+    assert status == 0
+    assert f"{file}: warning: Agent clinic names a hooks.after_call, and nothing is sent without records" in out
+    assert said(capsys, "check", "--strict", str(file))[0] == 1
+    file.write_text(f'{pop}[records]\nfolder = "kept"\n')
+    status, out, _ = said(capsys, "check", "--strict", str(file))
+    assert status == 0 and "warning" not in out
+    status, out, _ = said(capsys, "check", "--strict", str(agents / "clinic.toml"))
+    assert status == 0 and "note: Agent clinic: hooks.after_call is told by a PoP that keeps records" in out
+    hooks = '{ after_call = "https://example.com/", secret_env = "OF_HOOKS" }'
+    file.write_text(f'[[tenants]]\nname = "a"\nkey_env = "A"\nhooks = {hooks}\n')
+    status, out, _ = said(capsys, "check", str(file))
+    assert status == 2 and "tenants[0].hooks: needs records of calls" in out, "a PoP does not start with that"
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("[[tenants]]\nname = 'a'\nkey_env = 'NOT_SET'\n", "the environment variable NOT_SET is not set here"),
+        ("[http]\nmetrics_key_env = 'NOT_SET'\n", "the environment variable NOT_SET is not set here"),
+        ("[http]\nhost = '0.0.0.0'\n", "by itself this is refused"),
+        ("[sip]\nfirst_port = 20000\nlast_port = 20009\n", "have room for 5 calls"),
+        (
+            "[[sip.users]]\nname = 'ann'\npassword_env = 'SET'\n",
+            "sip.users: no phone calls come in by SIP while sip.port = 0",
+        ),
+        ("[[sip.trunks]]\nname = 'a'\naddresses = ['192.0.2.1']\n", "sip.trunks: no phone calls come in by SIP"),
+        ("[[routes]]\ncalled = '+49*'\n", "routes: no phone calls come in"),
+        ("[fleet]\neditions = 'kept'\n", "fleet.editions: editions come by the bus, and there is none"),
+        ("[pop]\nslots = 3\n", ""),
+    ],
+)
+def test_a_strict_check_fails_on_warnings(
+    text: str, warning: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NOT_SET", raising=False)
+    monkeypatch.setenv("SET", "a password")
+    file = tmp_path / "my.toml"
+    file.write_text(text)
+    status, out, _ = said(capsys, "check", str(file))
+    assert status == 0 and (f"{file}: warning: " in out) == bool(warning) and warning in out
+    assert said(capsys, "check", "--strict", str(file)) == (1 if warning else 0, out, "")
+
+
+def test_what_is_wrong_is_worse_than_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.toml").write_text("[pop]\nslots = 0\n")
+    (tmp_path / "b.toml").write_text("[http]\nhost = '0.0.0.0'\n")
+    assert [said(capsys, "check", *strict, str(tmp_path))[0] for strict in ((), ("--strict",))] == [2, 2]
+
+
+def test_one_broken_agent_of_several_fails_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (agents := tmp_path / "mine").mkdir()
+    (agents / "good.toml").write_text("name = 'front-desk'\n")
+    (agents / "bad.toml").write_text("name = \n")
+    (file := tmp_path / "my.toml").write_text('[pop]\nagents = "mine"\n')
+    for checked in (agents, file):
+        status, out, _ = said(capsys, "check", str(checked))
+        assert status == 2 and "bad.toml: is not TOML" in out
+
+
 def test_check_tells_of_a_hook_that_cannot_be_signed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -482,6 +555,6 @@ def test_check_tells_of_a_hook_that_cannot_be_signed(
     hooks = '[hooks]\nafter_call = "https://example.com/"\nsecret_env = "NO_SUCH_HOOK"\n'
     file.write_text(f'name = "clinic"\n{hooks}')
     assert cli.main(["check", str(file)]) == 0
-    assert "note: Agent clinic: hooks.secret_env: the environment variable NO_SUCH_HOOK cannot sign" in (
+    assert "warning: Agent clinic: hooks.secret_env: the environment variable NO_SUCH_HOOK cannot sign" in (
         capsys.readouterr().out
     )

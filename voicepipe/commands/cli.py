@@ -67,6 +67,11 @@ def parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="read configurations, agents and manifests, and say what is wrong")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
+    check.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit 1 on warnings, such as a secret that is not set on this machine",
+    )
     check.set_defaults(run=_check)
 
     _add_plan(commands.add_parser("plan", help="which GPUs a language model needs, and what a turn takes on them"))
@@ -334,7 +339,7 @@ def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = F
 def _check(args: argparse.Namespace) -> int:
     from voicepipe.commands import check
 
-    return check.run(args.files)
+    return check.run(args.files, strict=args.strict)
 
 
 def _plan(args: argparse.Namespace) -> int:
