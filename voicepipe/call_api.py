@@ -97,6 +97,10 @@ class CallControl(Protocol):
     def settings(self) -> CallSettings:
         """As they are now; changed by `configure` alone."""
 
+    def voice_for(self, asked: str) -> str:
+        """The name of the voice that speaks where this one is asked for: the default voice's where there is none of
+        that name, or no name."""
+
     def items(self) -> Sequence[Item]:
         """The conversation, in order."""
 
@@ -341,6 +345,9 @@ class PopApi(KeyHolders, Protocol):
 
     def voices(self) -> Mapping[str, str]:
         """Name of each voice -> the language that it speaks."""
+
+    def voice_for(self, asked: str) -> str:
+        """As `CallControl`."""
 
     def viewer(self, key: str | None) -> str | None:
         """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""

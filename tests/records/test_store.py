@@ -203,10 +203,10 @@ def test_a_call_of_no_tenant_is_not_deleted_for_one_who_is_told_of_it(its: Store
     its.began(call(1, tenant="local"))
     for number, tenant in ((2, "local"), (3, "clinic"), (4, "acme")):
         kept(its, call(number, tenant=tenant))
-    number = call(1).caller
+    caller = call(1).caller
 
     def others(tenant: str | None, for_operator: bool = False) -> int:
-        return store.not_permitted_of(db, number, tenant, for_operator=for_operator)
+        return store.not_permitted_of(db, caller, tenant, for_operator=for_operator)
 
     assert (others("acme"), others("clinic"), others("local"), others(None)) == (2, 2, 0, 0)
     assert (others("(operator)", True), others("local", True)) == (4, 2)

@@ -100,6 +100,9 @@ class KokoroTts:
     def voices(self) -> Mapping[str, str]:
         return self._languages
 
+    def voice_for(self, asked: str) -> str:
+        return asked if asked in self._languages else self._config.voice
+
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
