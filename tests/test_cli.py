@@ -447,7 +447,7 @@ def test_a_pop_outlives_its_terminal_and_the_demo_does_not(tmp_path: Path) -> No
         ended = 0
         try:
             said = b""
-            while b"Ctrl-C" not in said:  # It answers.
+            while b"Ctrl-C" not in said or not said.endswith(b"\n"):  # It answers, and has said so.
                 said += os.read(terminal, 4096)
             os.close(terminal)
             for _ in range(20 if outlives else 600):
