@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from voicepipe.config import Config, PopConfig, TenantConfig
-from voicepipe.config.agent_store import GONE_LOOKS, AgentStore, load_agent, load_agents, open_agents
+from voicepipe.config.agent_store import GONE_LOOKS, AgentStore, load_agent, open_agents
 from voicepipe.errors import ConfigError
 
 
@@ -139,20 +139,21 @@ def test_intents_in_a_file_of_their_own(tmp_path: Path) -> None:
 def test_agents_are_known_by_their_name(tmp_path: Path) -> None:
     write(tmp_path / "1.toml", "name = 'desk'\ngreeting = 'Hello.'")
     write(tmp_path / "2.toml", "name = 'night'")
-    assert set(load_agents(tmp_path)) == {"desk", "night"}
-    assert load_agents(tmp_path)["desk"].greeting == "Hello."
+    store = AgentStore(tmp_path)
+    assert store.names() == ("desk", "night")
+    assert (desk := store.get("desk")) and desk.greeting == "Hello."
 
 
 def test_two_agents_cannot_share_a_name(tmp_path: Path) -> None:
     write(tmp_path / "1.toml", "name = 'desk'")
     write(tmp_path / "2.toml", "name = 'desk'")
     with pytest.raises(ConfigError, match=r"2\.toml: name: desk is taken by .*1\.toml"):
-        load_agents(tmp_path)
+        AgentStore(tmp_path)
 
 
 def test_a_directory_without_agents(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="holds no agent"):
-        load_agents(tmp_path)
+        open_agents(Config(pop=PopConfig(agents=str(tmp_path))))
 
 
 def test_the_default_agent_must_exist(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """The command line, as someone at a terminal meets it."""
 
 import argparse
+import asyncio
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -9,8 +11,12 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 
+from latency_probes.own_server import COMMAND, started
+from tests.ports import free_port
+from tests.records.typist import Typist
 from voicepipe import __version__, config
 from voicepipe.commands import cli
 from voicepipe.doctor import observed
@@ -285,10 +291,10 @@ def test_check_and_doctor_say_what_traces_lack(
     for missing in ("no_such_package", "no_such_package.sdk"):
         monkeypatch.setattr(traces, "NEEDED", (missing,))
         assert cli.main(["check", str(file)]) == 0
-        said = "traces: OpenTelemetry is not installed; pip install 'voicepipe[traces]'"
+        said = "traces: OpenTelemetry is not installed; pip install -e '.[traces]'"
         assert f"{file}: warning: {said}" in capsys.readouterr().out
     [row] = observed.findings(config.load(file))
-    assert row.state == "broken" and row.way_out.startswith("pip install 'voicepipe[traces]'")
+    assert row.state == "broken" and row.way_out.startswith("pip install -e '.[traces]'")
     assert not list(observed.findings(config.Config()))
 
 
@@ -361,6 +367,37 @@ def test_the_demo_answers_its_own_call() -> None:
     assert "Traceback" not in err
 
 
+AGENT = """
+name = "shop"
+greeting = "Good day."
+[[intents]]
+name = "hours"
+examples = ["when are you open", "could you tell me your opening times", "are you open on sundays"]
+reply = "We are open from nine to five."
+"""
+
+
+@pytest.mark.e2e
+def test_the_demo_calls_an_agent_of_ones_own_once(tmp_path: Path) -> None:
+    (tmp_path / "shop.toml").write_text(AGENT)
+    (tmp_path / "broken.toml").write_text("name = ")
+    out, err = demo_once("--agent", str(tmp_path / "shop.toml"))
+    assert "asked " in out and "answered  We are open from nine to five." in out
+    assert "broken.toml" in err and "left out" in err
+
+
+@pytest.mark.e2e
+def test_an_agent_that_nobody_answers_for_is_not_called(tmp_path: Path) -> None:
+    (tmp_path / "shop.toml").write_text('name = "shop"\ninstructions = "You answer for a shop."\n')
+    (tmp_path / "my.toml").write_text("[engines]\nllm = 'frontdesk'\n")
+    demo = voicepipe(
+        "demo", "--once", "--port", "0", "--config", str(tmp_path / "my.toml"), "--agent", str(tmp_path / "shop.toml")
+    )
+    out, err = demo.communicate(timeout=120)
+    assert demo.returncode == 2 and "answered " not in out
+    assert "voicepipe: Agent shop" in err and "Traceback" not in err
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_pop_ends_cleanly_on_a_signal(number: signal.Signals) -> None:
@@ -378,6 +415,56 @@ def test_a_pop_ends_cleanly_on_a_signal(number: signal.Signals) -> None:
 
 
 @pytest.mark.e2e
+async def test_a_pop_keeps_its_calls_over_a_signal_that_is_not_for_it(tmp_path: Path) -> None:
+    (tmp_path / "pop.toml").write_text("[engines]\nasr = 'scripted'\nllm = 'scripted'\ntts = 'scripted'\n")
+    command = (*COMMAND, "--config", str(tmp_path / "pop.toml"))
+    context = started(command)
+    pop = await asyncio.to_thread(context.__enter__)
+    try:
+        async with Typist(pop.url) as typist:
+            for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+                os.kill(pop.pid, number)
+                await typist.asks(f"are you there after {number.name}")
+            assert len(typist.told) == 3
+            log = await asyncio.to_thread(pop.log.read_text)
+        assert all(f"{name} is ignored" in log for name in ("SIGHUP", "SIGUSR1", "SIGUSR2"))
+        async with Typist(pop.url) as typist:
+            await typist.asks("do you take new calls")
+    finally:
+        await asyncio.to_thread(context.__exit__, *sys.exc_info())
+
+
+@pytest.mark.e2e
+def test_a_pop_outlives_its_terminal_and_the_demo_does_not(tmp_path: Path) -> None:
+    (tmp_path / "pop.toml").write_text("[engines]\nasr = 'scripted'\nllm = 'scripted'\ntts = 'scripted'\n")
+    for command, outlives in (("pop", True), ("demo", False)):
+        port = free_port()
+        argv = (sys.executable, "-m", "voicepipe", command, "--port", str(port), "--config", str(tmp_path / "pop.toml"))
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(ROOT)
+            os.execv(argv[0], argv)
+        ended = 0
+        try:
+            said = b""
+            while b"Ctrl-C" not in said or not said.endswith(b"\n"):  # It answers, and has said so.
+                said += os.read(terminal, 4096)
+            os.close(terminal)
+            for _ in range(20 if outlives else 600):
+                time.sleep(0.1)
+                ended, _ = os.waitpid(pid, os.WNOHANG)
+                if ended:
+                    break
+            assert bool(ended) != outlives
+            if outlives:
+                assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
+        finally:
+            if not ended:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+@pytest.mark.e2e
 def test_ctrl_c_while_starting_ends_without_a_traceback() -> None:
     pop = voicepipe("pop", "--port", "0")
     time.sleep(1.0)
@@ -385,6 +472,79 @@ def test_ctrl_c_while_starting_ends_without_a_traceback() -> None:
     _, err = pop.communicate(timeout=120)
     assert pop.returncode in (0, 130)
     assert "Traceback" not in err
+
+
+HOOKS = '[hooks]\nafter_call = "https://example.com/"\nsecret_env = "OF_HOOKS"\n'
+SECRET = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+def test_check_tells_of_hooks_of_which_nobody_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OF_HOOKS", SECRET)
+    (agents := tmp_path / "mine").mkdir()
+    (agents / "clinic.toml").write_text(f'name = "clinic"\n{HOOKS}')
+    file = tmp_path / "my.toml"
+    pop = '[pop]\nagents = "mine"\ndefault_agent = "clinic"\n'
+    file.write_text(pop)
+    status, out, _ = said(capsys, "check", str(file))
+    assert status == 0
+    assert f"{file}: warning: Agent clinic names a hooks.after_call, and nothing is sent without records" in out
+    assert said(capsys, "check", "--strict", str(file))[0] == 1
+    file.write_text(f'{pop}[records]\nfolder = "kept"\n')
+    status, out, _ = said(capsys, "check", "--strict", str(file))
+    assert status == 0 and "warning" not in out
+    status, out, _ = said(capsys, "check", "--strict", str(agents / "clinic.toml"))
+    assert status == 0 and "note: Agent clinic: hooks.after_call is told by a PoP that keeps records" in out
+    hooks = '{ after_call = "https://example.com/", secret_env = "OF_HOOKS" }'
+    file.write_text(f'[[tenants]]\nname = "a"\nkey_env = "A"\nhooks = {hooks}\n')
+    status, out, _ = said(capsys, "check", str(file))
+    assert status == 2 and "tenants[0].hooks: needs records of calls" in out, "a PoP does not start with that"
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("[[tenants]]\nname = 'a'\nkey_env = 'NOT_SET'\n", "the environment variable NOT_SET is not set here"),
+        ("[http]\nmetrics_key_env = 'NOT_SET'\n", "the environment variable NOT_SET is not set here"),
+        ("[http]\nhost = '0.0.0.0'\n", "by itself this is refused"),
+        ("[sip]\nfirst_port = 20000\nlast_port = 20009\n", "have room for 5 calls"),
+        (
+            "[[sip.users]]\nname = 'ann'\npassword_env = 'SET'\n",
+            "sip.users: no phone calls come in by SIP while sip.port = 0",
+        ),
+        ("[[sip.trunks]]\nname = 'a'\naddresses = ['192.0.2.1']\n", "sip.trunks: no phone calls come in by SIP"),
+        ("[[routes]]\ncalled = '+49*'\n", "routes: no phone calls come in"),
+        ("[fleet]\neditions = 'kept'\n", "fleet.editions: editions come by the bus, and there is none"),
+        ("[pop]\nslots = 3\n", ""),
+    ],
+)
+def test_a_strict_check_fails_on_warnings(
+    text: str, warning: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NOT_SET", raising=False)
+    monkeypatch.setenv("SET", "a password")
+    file = tmp_path / "my.toml"
+    file.write_text(text)
+    status, out, _ = said(capsys, "check", str(file))
+    assert status == 0 and (f"{file}: warning: " in out) == bool(warning) and warning in out
+    assert said(capsys, "check", "--strict", str(file)) == (1 if warning else 0, out, "")
+
+
+def test_what_is_wrong_is_worse_than_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.toml").write_text("[pop]\nslots = 0\n")
+    (tmp_path / "b.toml").write_text("[http]\nhost = '0.0.0.0'\n")
+    assert [said(capsys, "check", *strict, str(tmp_path))[0] for strict in ((), ("--strict",))] == [2, 2]
+
+
+def test_one_broken_agent_of_several_fails_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (agents := tmp_path / "mine").mkdir()
+    (agents / "good.toml").write_text("name = 'front-desk'\n")
+    (agents / "bad.toml").write_text("name = \n")
+    (file := tmp_path / "my.toml").write_text('[pop]\nagents = "mine"\n')
+    for checked in (agents, file):
+        status, out, _ = said(capsys, "check", str(checked))
+        assert status == 2 and "bad.toml: is not TOML" in out
 
 
 def test_check_tells_of_a_hook_that_cannot_be_signed(
@@ -395,6 +555,6 @@ def test_check_tells_of_a_hook_that_cannot_be_signed(
     hooks = '[hooks]\nafter_call = "https://example.com/"\nsecret_env = "NO_SUCH_HOOK"\n'
     file.write_text(f'name = "clinic"\n{hooks}')
     assert cli.main(["check", str(file)]) == 0
-    assert "note: Agent clinic: hooks.secret_env: the environment variable NO_SUCH_HOOK cannot sign" in (
+    assert "warning: Agent clinic: hooks.secret_env: the environment variable NO_SUCH_HOOK cannot sign" in (
         capsys.readouterr().out
     )

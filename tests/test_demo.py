@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from latency_probes.records import TurnResult
-from voicepipe.demo import show
+from voicepipe.demo import problem_of, show
 
 STAGES = {
     "turn_latency": 187.0,
@@ -21,12 +21,12 @@ STAGES = {
 }
 
 
-def shown(**changes: Any) -> str:
+def shown(*, own_agent: bool = False, **changes: Any) -> str:
     result = TurnResult("1", "finished", "slt", "quiet", "When are you open?", "when are you open", "At noon.", "right")
     for name, value in changes.items():
         setattr(result, name, value)
     text = io.StringIO()
-    show(result, 300, Console(file=text, width=120))
+    show(result, problem_of(result, own_agent=own_agent), 300, Console(file=text, width=120))
     return text.getvalue()
 
 
@@ -47,6 +47,23 @@ def test_stages_that_did_not_happen_are_left_out(stages: dict[str, float]) -> No
     text = shown(stages=stages)
     assert "language model" not in text
     assert ("endpointing" in text) == ("at_commit" in stages)
+
+
+@pytest.mark.parametrize(
+    ("its", "answered"),
+    [
+        ({"outcome": "right"}, True),
+        ({"outcome": "wrong"}, True),
+        ({"outcome": "none"}, False),
+        ({"outcome": "fallback"}, True),
+        ({"outcome": "acknowledged"}, False),
+        ({"outcome": "wrong", "labels": {"ladder": "fallback"}}, False),
+        ({"outcome": "wrong", "status": "failed"}, False),
+    ],
+)
+def test_an_agent_of_ones_own_has_answered_or_not(its: dict[str, Any], answered: bool) -> None:
+    assert ("The agent has not answered." not in shown(own_agent=True, **its)) == answered
+    assert "not the answer" not in shown(own_agent=True, **its)
 
 
 def test_a_wrong_answer_is_said_to_be_wrong() -> None:

@@ -44,6 +44,48 @@ def test_a_signal_lets_the_command_drain(number: signal.Signals) -> None:
     assert done == ["drained"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+def test_what_asks_other_services_to_read_again_changes_nothing(
+    number: signal.Signals, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def command() -> int:
+        os.kill(os.getpid(), number)
+        await until(lambda: bool(caplog.records))
+        await asyncio.sleep(0.05)
+        return 7
+
+    assert runtime.run(command(), service=True) == 7, "it has come to its own end"
+    assert f"{number.name} is ignored" in caplog.text and "end this process with SIGTERM" in caplog.text
+
+
+def test_what_is_no_service_ends_in_order_with_its_terminal() -> None:
+    done = []
+
+    async def command() -> int:
+        asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGHUP)
+        try:
+            return await runtime.forever()
+        finally:
+            await asyncio.sleep(0.02)
+            done.append("drained")
+
+    assert runtime.run(command()) == 0
+    assert done == ["drained"]
+
+
+def test_what_nohup_started_outlives_its_terminal() -> None:
+    async def command() -> int:
+        os.kill(os.getpid(), signal.SIGHUP)
+        await asyncio.sleep(0.05)
+        return 7
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert runtime.run(command()) == 7
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_second_signal_ends_the_draining() -> None:
     async def command() -> int:
         for seconds in (0.05, 0.1):

@@ -16,6 +16,9 @@ REGISTRY = re.compile(
     "|".join(["files.python" + "hosted", "registry.npm" + "js", "pypi.org/" + "simple", "deb.deb" + "ian"])
 )
 
+STRANGERS = re.compile(r"voicepipe" + r"\[|\binstall( -\S+)* ['\"]?voicepipe" + r"(?!'s |[\w/.-])")
+"""Names a package of voicepipe's name at a registry, which is somebody else's."""
+
 
 def test_what_is_long_is_reported(tmp_path: Path) -> None:
     package = tmp_path / "voicepipe"
@@ -26,6 +29,32 @@ def test_what_is_long_is_reported(tmp_path: Path) -> None:
 
 
 def test_tracked_files_name_no_machine_and_no_registry() -> None:
+    found = _lines_with(MACHINE, REGISTRY)
+    assert not found, "\n".join(found)
+
+
+def test_extras_are_installed_from_the_checkout() -> None:
+    found = _lines_with(STRANGERS)
+    assert not found, "say pip install -e '.[EXTRA]', in voicepipe's checkout:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "strange"),
+    [
+        ("pip install 'voice" + "pipe[gpu]'", True),
+        ("uv pip install -U voice" + "pipe", True),
+        ('pip install --upgrade "voice' + 'pipe==0.1"', True),
+        ("Extra `voice" + "pipe[traces]`.", True),
+        ("pip install -e '.[gpu]', in voicepipe's checkout", False),
+        ("install voicepipe's packages", False),
+    ],
+)
+def test_a_stranger_is_known_by_the_line(line: str, strange: bool) -> None:
+    assert bool(STRANGERS.search(line)) == strange
+
+
+def _lines_with(*patterns: re.Pattern[str]) -> list[str]:
+    """Of tracked files, each with its place."""
     found = []
     for path in _tracked():
         try:
@@ -35,9 +64,9 @@ def test_tracked_files_name_no_machine_and_no_registry() -> None:
         found += [
             f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
             for number, line in enumerate(lines, 1)
-            if MACHINE.search(line) or REGISTRY.search(line)
+            if any(pattern.search(line) for pattern in patterns)
         ]
-    assert not found, "\n".join(found)
+    return found
 
 
 def _tracked() -> list[Path]:

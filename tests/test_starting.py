@@ -11,7 +11,7 @@ import pytest
 
 from voicepipe import config, tool_code
 from voicepipe.commands import cli
-from voicepipe.config.agent_store import load_agent
+from voicepipe.config.agent_store import load_agent, open_agents
 from voicepipe.starter.tools import Messages
 
 
@@ -66,8 +66,56 @@ def test_names_that_cannot_be(clinic: Path, capsys: pytest.CaptureFixture[str], 
 
 @pytest.mark.parametrize("path", ["clinic", "clinic/agent.toml"])
 def test_the_demo_has_the_agent_that_is_named(clinic: Path, path: str) -> None:
-    chosen = cli._with_agent(Path(path), config.load()).pop
+    chosen = cli._with_agent(cli._agent_file(Path(path)), config.load()).pop
     assert (chosen.agents, chosen.default_agent) == (str(clinic), "clinic")
+
+
+@pytest.mark.parametrize("path", ["clinic", "clinic/agent.toml"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.toml", "name = "),
+        ("z.toml", "name = 'z'\nspeed = 'fast'\n"),
+        ("a.toml", "name = 'a'\nintents_file = 'intents/none.toml'\n"),
+        ("a.toml", "name = 'a'\ntools = [{name = 't', function = 'nowhere:f'}]\n"),
+        ("a.toml", "name = 'clinic'\ngreeting = 'I have the same name.'\n"),
+        ("my.toml", "[pop]\nslots = 3\n"),
+    ],
+    ids=["no toml", "a wrong value", "no intents", "no function", "the same name", "a configuration"],
+)
+def test_a_broken_file_beside_it_stops_no_agent(
+    clinic: Path, path: str, name: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (clinic / name).write_text(text)
+    if path == "clinic" and "same name" in text:
+        pytest.skip("then the folder holds several agents")
+    file = cli._agent_file(Path(path))
+    assert file == clinic / "agent.toml"
+    store = open_agents(cli._with_agent(file, config.load()), file)
+    assert store.names() == ("clinic",)
+    assert (agent := store.get("clinic")) and agent.greeting == "Good day, how can I help you?"
+    [warning] = caplog.messages
+    assert warning.startswith(str(clinic / name)) and warning.endswith(
+        "(left out: it is not the agent that was asked for)"
+    )
+    (clinic / name).write_text("name = 'mended'\n")
+    assert store.refresh() and set(store.names()) == {"clinic", "mended"}
+
+
+def test_the_agent_that_is_named_must_be_good(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (clinic / "agent.toml").write_text("name = 'clinic'\nspeed = 'fast'\n")
+    (clinic / "good.toml").write_text("name = 'good'\n")
+    assert cli.main(["demo", "--agent", "clinic/agent.toml"]) == 2
+    assert "agent.toml: speed: cannot be" in capsys.readouterr().err
+    (clinic / "good.toml").unlink()
+    assert cli.main(["demo", "--agent", "clinic"]) == 2
+    assert "agent.toml: speed: cannot be" in capsys.readouterr().err
+    (clinic / "agent.toml").unlink()
+    assert cli.main(["demo", "--agent", "clinic"]) == 2
+    assert "clinic holds no agent" in capsys.readouterr().err
+    (clinic / "clinic.conf").write_text("name = 'clinic'\n")
+    assert cli.main(["demo", "--agent", "clinic/clinic.conf"]) == 2
+    assert "ends in .toml" in capsys.readouterr().err
 
 
 def test_of_several_agents_one_is_to_be_named(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,9 @@ from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.turn.events import CallEvent, Item
 
+NO_TENANT = "local"
+"""Whose all calls are at a PoP without tenants, also phone calls to one that leaves keys to its directory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
@@ -56,6 +59,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     network: str = ""
     """From which the call comes, as the directory knows it (`networks.network_of`), or its provider's name and place:
     the PoP tells directories how far it is from there. Empty: nothing is to be learned from it."""
+    operator: bool = False
+    """The directory's operator asks: they may know how many calls all tenants have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,10 @@ class CallControl(Protocol):
     @property
     def settings(self) -> CallSettings:
         """As they are now; changed by `configure` alone."""
+
+    def voice_for(self, asked: str) -> str:
+        """The name of the voice that speaks where this one is asked for: the default voice's where there is none of
+        that name, or no name."""
 
     def items(self) -> Sequence[Item]:
         """The conversation, in order."""
@@ -277,6 +286,9 @@ class Deleted(NamedTuple):
     """Of those of which nothing is kept any more."""
     in_progress: int = 0
     """Those that are kept, since they go on."""
+    not_permitted: int = 0
+    """Those that are kept, since they are not the tenant's. Only what the tenant may know of is counted: calls of no
+    tenant, never another's."""
 
 
 class RecordsApi(Protocol):
@@ -294,8 +306,9 @@ class RecordsApi(Protocol):
     async def delete(self, call_id: str, tenant: str | None) -> Deleted:
         """One call, unless it goes on. Raises RecordsFailing."""
 
-    async def delete_caller(self, caller: str, tenant: str | None) -> Deleted:
-        """All calls from exactly this number that have ended. Raises RecordsFailing."""
+    async def delete_caller(self, caller: str, tenant: str | None, *, for_operator: bool = False) -> Deleted:
+        """All calls from exactly this number that have ended. `for_operator`: calls of other tenants are counted as
+        not permitted, too. Raises RecordsFailing."""
 
 
 class PopApi(KeyHolders, Protocol):
@@ -332,6 +345,9 @@ class PopApi(KeyHolders, Protocol):
 
     def voices(self) -> Mapping[str, str]:
         """Name of each voice -> the language that it speaks."""
+
+    def voice_for(self, asked: str) -> str:
+        """As `CallControl`."""
 
     def viewer(self, key: str | None) -> str | None:
         """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""

@@ -189,6 +189,9 @@ class Pop:
     def voices(self) -> Mapping[str, str]:
         return self.engines.tts.voices()
 
+    def voice_for(self, asked: str) -> str:
+        return self.engines.tts.voice_for(asked)
+
     def tenant(self, key: str | None) -> Tenant:
         return self._tenants.tenant(key)
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from pathlib import Path
 
 from voicepipe import descriptors, memory
 from voicepipe.config import Config
@@ -26,17 +27,19 @@ from voicepipe.turn.ends import callers_ends
 
 
 @asynccontextmanager
-async def running(config: Config) -> AsyncIterator["Pop"]:
-    """A PoP that answers at `config.http`; drained when the context ends. Raises ConfigError, EngineError."""
+async def running(config: Config, agent_file: Path | None = None) -> AsyncIterator["Pop"]:
+    """A PoP that answers at `config.http`; drained when the context ends. `agent_file`: the one that is wanted, as in
+    `AgentStore`. Raises ConfigError, EngineError."""
     async with AsyncExitStack() as stack:
         bus = await stack.enter_async_context(on_bus(config.bus)) if config.bus.servers else None
-        yield await stack.enter_async_context(member(config, bus))
+        yield await stack.enter_async_context(member(config, bus, agent_file=agent_file))
 
 
 @asynccontextmanager
 async def member(
-    config: Config, bus: Bus | None, shared: Engines | None = None, listener: socket.socket | None = None
-) -> AsyncIterator["Pop"]:
+    config: Config, bus: Bus | None, shared: Engines | None = None, listener: socket.socket | None = None,
+    agent_file: Path | None = None,
+) -> AsyncIterator["Pop"]:  # fmt: skip
     """The same, heard of on `bus`; None: by nobody. `shared`: engines of `engines_for`, which several PoPs have.
     `listener`: where it answers, from `server.bind`; None: it sees to that itself."""
     from voicepipe.ingress.http import serve
@@ -44,7 +47,7 @@ async def member(
     descriptors.raise_limit()
     sys.setswitchinterval(SWITCH_S)
     own, shelf = config, shelf_of(config)
-    its = await asyncio.to_thread(begun, own, shelf)
+    its = await asyncio.to_thread(begun, own, shelf, agent_file)
     config, agents = its.config, its.agents
     await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.
     async with (

@@ -3,7 +3,7 @@
 import hmac
 from collections.abc import Mapping
 
-from voicepipe.call_api import Tenant
+from voicepipe.call_api import NO_TENANT, Tenant
 from voicepipe.config import KeyOwner
 from voicepipe.config.credentials import OperatorKeys
 from voicepipe.errors import Unauthorized
@@ -26,7 +26,7 @@ class Tenants:
     def tenant(self, key: str | None) -> Tenant:
         """Raises Unauthorized."""
         if not self._owners:
-            return Tenant("local")
+            return Tenant(NO_TENANT)
         for known, owner in self._owners.items():
             if key is not None and is_key(known, key):
                 return Tenant(owner.name, owner.agents, owner.slots)
@@ -37,7 +37,7 @@ class Tenants:
     def named(self, name: str) -> Tenant:
         """Whose `ek_` key a directory has made. Raises Unauthorized: there is no such tenant any more."""
         if not self._owners:
-            return Tenant("local")
+            return Tenant(NO_TENANT)
         owner = next((owner for owner in self._owners.values() if owner.name == name), None)
         if owner is None:
             raise Unauthorized(f"The owner of this key is not known to this {self._here} any more.")

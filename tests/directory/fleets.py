@@ -107,6 +107,7 @@ async def served(
     bus: Bus,
     owners: Mapping[str, DirectoryTenant] = OWNERS,
     editions: DirectoryEditions | None = None,
+    operator: str = OPERATOR,
     **tables: Any,
 ) -> AsyncIterator[Served]:
     """`directory` answers, on a free port. `tables`: others of its configuration."""
@@ -117,7 +118,7 @@ async def served(
     rules, ready = Rules(config, owners), asyncio.Event()
     async with reaching_pops() as client, asyncio.TaskGroup() as group:
         application = await asyncio.to_thread(
-            app, rules, directory, references, OperatorKeys(OPERATOR), client, editions=editions
+            app, rules, directory, references, OperatorKeys(operator), client, editions=editions
         )
         jobs = [
             group.create_task(references.run()),

@@ -89,6 +89,19 @@ async def test_a_caller_asks_the_directory_and_calls_the_pop(tmp_path: Path) -> 
             assert json.loads(await call.recv())["type"] == "session.created"
 
 
+async def test_a_directory_keeps_the_calls_that_it_relays_over_sighup(tmp_path: Path) -> None:
+    async with fleet(tmp_path) as (directory, client):
+        url, key = f"{directory.url.replace('http', 'ws', 1)}/v1/realtime", {"Authorization": "Bearer acme-key"}
+        async with websockets.connect(url, additional_headers=key) as call:
+            assert json.loads(await call.recv())["type"] == "session.created"
+            os.kill(directory.pid, signal.SIGHUP)
+            await call.send('{"type": "input_audio_buffer.clear"}')
+            while json.loads(await call.recv())["type"] != "input_audio_buffer.cleared":
+                pass
+            assert (await client.get("/readyz")).json()["status"] == "ok"
+        assert "SIGHUP is ignored" in await asyncio.to_thread(directory.log.read_text)
+
+
 async def test_a_directory_that_is_stopped_lets_the_calls_end_that_it_relays(tmp_path: Path) -> None:
     async with fleet(tmp_path) as (directory, client):
         url, key = f"{directory.url.replace('http', 'ws', 1)}/v1/realtime", {"Authorization": "Bearer acme-key"}

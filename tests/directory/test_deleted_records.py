@@ -1,6 +1,7 @@
 """Records are deleted through a directory: of one call at the PoP that has it, of a caller at all PoPs."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,8 @@ async def test_a_caller_at_all_pops(of_two: Fleet) -> None:
         with phoning(lhr, 9) as goes_on:
             said = await client.delete("/v1/records?caller=%2B4930123456")
         assert (said.status_code, said.json()) == (200, {
-            "object": "records.deleted", "caller": NUMBER, "deleted": 3, "in_progress": 1, "missing": []})  # fmt: skip
+            "object": "records.deleted", "caller": NUMBER, "deleted": 3, "in_progress": 1, "not_permitted": 0,
+            "not_permitted_at": [], "missing": []})  # fmt: skip
         for asked in ("", "?caller=", "?caller=1&since=0"):
             assert (await client.delete(f"/v1/records{asked}")).status_code == 400
     assert sorted(await kept(at)) == sorted([other, goes_on]) and await kept(at, "k-clinic") == [theirs]
@@ -115,6 +117,63 @@ async def test_a_pop_that_said_goodbye_is_named_too(of_two: Fleet, monkeypatch: 
             assert one.status_code == 503 and "'fra' does not answer" in one.json()["error"]["message"]
     async with at.client(OPERATOR) as client:
         assert (await client.get("/v1/pops")).json()["lost"] == [], "it has said that it ends"
+
+
+async def test_a_tenant_is_told_which_pops_keep_calls_of_no_tenant(of_two: Fleet) -> None:
+    """A PoP that leaves keys to its directory takes phone calls for no tenant."""
+    at, (fra, lhr) = of_two
+    one = await phoned(fra, 1, tenant="local")
+    await phoned(fra, 2), await phoned(lhr, 3), await phoned(lhr, 4, tenant="clinic")
+    with phoning(fra, 5, tenant="local"):
+        async with at.client() as client:
+            said = (await client.delete("/v1/records?caller=%2B4930123456")).json()
+            assert (said["deleted"], said["in_progress"], said["not_permitted"]) == (2, 0, 2)
+            assert said["not_permitted_at"] == ["fra"], "nobody is told of another tenant's calls"
+            its = await client.delete(f"/v1/records/{one}")
+            assert its.status_code == 403 and "the operator of the PoP fra" in its.json()["error"]["message"]
+
+
+async def test_the_operator_is_told_of_everyones(of_two: Fleet) -> None:
+    at, (fra, lhr) = of_two
+    for number, (pop, tenant) in enumerate(((fra, "local"), (fra, "acme"), (lhr, "clinic"), (lhr, "gone"))):
+        await phoned(pop, number, tenant=tenant)
+    async with at.client(OPERATOR) as client:
+        said = (await client.delete("/v1/records?caller=%2B4930123456")).json()
+        assert (said["deleted"], said["not_permitted"], said["not_permitted_at"]) == (0, 4, ["fra", "lhr"])
+        assert (await client.delete("/v1/records?caller=%2B1")).json()["not_permitted"] == 0
+        refused = await client.get("/v1/records")
+        assert refused.status_code == 401 and "asks each PoP" in refused.json()["error"]["message"]
+    async with at.client("wrong") as client:
+        assert (await client.delete("/v1/records?caller=%2B4930123456")).status_code == 401
+
+
+async def test_a_directory_without_tenants_tells_of_all(tmp_path: Path) -> None:
+    """Who asks there without a key is its operator, on its own machine."""
+    public = await asyncio.to_thread(public_key, tmp_path)
+    bus, keeps = MemoryBus(), {"folder": str(tmp_path / "kept")}
+    config = settings("fra", public, FRANKFURT, records=keeps)
+    async with asyncio.timeout(LONG_S), fleet(config, bus=bus) as (directory, (fra,)):
+        async with served(directory, bus, owners={}, operator="") as at, at.client() as client:
+            await phoned(fra, 1, tenant="local"), await phoned(fra, 2, tenant="acme")
+            said = (await client.delete("/v1/records?caller=%2B4930123456")).json()
+            assert (said["deleted"], said["not_permitted"], said["not_permitted_at"]) == (1, 1, ["fra"])
+
+
+@pytest.mark.parametrize(("key", "calls", "pops"), [("k-acme", "1 call", "fra"), (OPERATOR, "2 calls", "fra, lhr")])
+async def test_a_terminal_says_what_a_key_may_not_delete(
+    key: str, calls: str, pops: str, of_two: Fleet, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at, (fra, lhr) = of_two
+    await phoned(fra, 1, tenant="local"), await phoned(lhr, 2, tenant="clinic")
+    monkeypatch.setenv("VOICEPIPE_KEY", key)
+    status = await asyncio.to_thread(cli.main, ["records", "--url", at.url, "--delete-caller", NUMBER])
+    assert (status, capsys.readouterr().out) == (1, (
+        f"Deleted: 0 calls from +4930123456\nKept, since this key may not delete them: {calls} at {pops}\n"
+        "The operator deletes them at each of these PoPs (--url), with the PoP's operator key (--key-env), or without "
+        "a key on the host of a PoP that has no tenants.\n"
+    ))  # fmt: skip
+    status = await asyncio.to_thread(cli.main, ["records", "--url", at.url, "--delete-caller", NUMBER, "--json"])
+    assert status == 1 and json.loads(capsys.readouterr().out)["not_permitted_at"] == pops.split(", ")
 
 
 async def test_a_pop_that_keeps_none_is_not_missing(tmp_path: Path) -> None:

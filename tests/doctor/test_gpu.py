@@ -82,11 +82,11 @@ def test_one_gpu_does_not_mind() -> None:
 
 def test_a_driver_that_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown() -> Machine:
-        raise EngineMissing("it is not installed: pip install 'voicepipe[gpu]'")
+        raise EngineMissing("it is not installed: pip install -e '.[gpu]', in voicepipe's checkout")
 
     monkeypatch.setattr(gpus, "read", unknown)
     (finding,) = gpu.findings(None)
-    assert (finding.state, finding.way_out) == ("note", "pip install 'voicepipe[gpu]'")
+    assert (finding.state, finding.way_out) == ("note", "pip install -e '.[gpu]', in voicepipe's checkout")
 
 
 # --- with a configuration ---------------------------------------------------------------------------------------

@@ -277,6 +277,10 @@ class TtsContract:
 
     async def test_has_voices(self, tts: Tts) -> None:
         assert tts.voices()
+        assert all(tts.voice_for(voice) == voice for voice in tts.voices())
+        default = tts.voice_for("")
+        assert default in tts.voices()
+        assert [tts.voice_for(name) for name in ("alloy", "no such voice", "x" * 500)] == [default] * 3
 
     async def test_speech_begins_at_once(self, tts: Tts) -> None:
         speech = await whole(tts, self.text)

@@ -59,6 +59,13 @@ METRICS_KEY = "sk-metrics"
 RECORD = TurnSummary(turn_latency=180.0, turn_id="turn_1", confident=True)
 
 
+VOICES = {"en-us": "en-us", "de": "de"}
+
+
+def voice_for(asked: str) -> str:
+    return asked if asked in VOICES else "en-us"
+
+
 class FakeCall:
     """Hears loud sound as WORDS and says ANSWER; calls the first client tool once where there is one."""
 
@@ -83,6 +90,9 @@ class FakeCall:
         self.current: Item | None = None
 
     # CallControl
+
+    def voice_for(self, asked: str) -> str:
+        return voice_for(asked)
 
     def items(self) -> Sequence[Item]:
         return self.history
@@ -284,7 +294,10 @@ class FakePop:
         return self.lacking.get(agent.name, "")
 
     def voices(self) -> Mapping[str, str]:
-        return {"en-us": "en-us", "de": "de"}
+        return VOICES
+
+    def voice_for(self, asked: str) -> str:
+        return voice_for(asked)
 
     def tenant(self, key: str | None) -> Tenant:
         if self.keys is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from latency_probes.clips import FOLDER
 from latency_probes.generate import read_sentences
 from latency_probes.guest_file import guests
-from voicepipe.config.agent_store import load_agents
+from voicepipe.config.agent_store import AgentStore
 from voicepipe.engines.sphinx_answers import values
 from voicepipe.turn.callers import ordinary, sentences
 
@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 
 def made_with() -> Iterator[str]:
     """The agents' examples, the sentences that the endpointing was set on, and those in the language model."""
-    for agent in load_agents(ROOT / "configs" / "agents").values():
+    for agent in AgentStore(ROOT / "configs" / "agents"):
         for intent in agent.intents:
             yield from intent.examples
     parts = json.loads((ROOT / "tests" / "turn" / "endpoint_sentences.json").read_text())

@@ -90,12 +90,38 @@ async def test_a_callers_calls_are_deleted(tmp_path: Path, monkeypatch: pytest.M
         with phoning(pop, 99) as goes_on:
             said = await deleted(pop, "/v1/records?caller=%2B4930123456")
         assert said.status_code == 200
-        assert said.json() == {"object": "records.deleted", "caller": NUMBER, "deleted": 5, "in_progress": 1}
+        assert said.json() == {"object": "records.deleted", "caller": NUMBER, "deleted": 5, "in_progress": 1,
+                               "not_permitted": 0}  # fmt: skip
         left = {row["id"] for row in (await got(pop, "/v1/records", "k-operator")).json()["data"]}
         assert left == {goes_on, *ids[5:]}
         assert [(await got(pop, f"/v1/dashboard/turns/turn_{n}", "k-operator")).status_code for n in (0, 5, 6)] == [
             404, 200, 200]  # fmt: skip
         assert not await asyncio.to_thread(held, tmp_path / "kept", "Rumpelstiltskin, number 4")
+
+
+async def test_a_tenant_is_told_of_calls_of_no_tenant_and_of_no_others(tmp_path: Path) -> None:
+    """They were kept before the PoP had tenants, or came by phone to a PoP that leaves keys to its directory."""
+    async with running(settings(tmp_path)) as pop:
+        ids = await phoned(pop, {"tenant": "local"}, {"tenant": "clinic"}, {})
+        with phoning(pop, 99, tenant="local"):
+            said = (await deleted(pop, "/v1/records?caller=%2B4930123456")).json()
+        assert (said["deleted"], said["in_progress"], said["not_permitted"]) == (1, 0, 2)
+        one = await deleted(pop, f"/v1/records/{ids[0]}")
+        assert (one.status_code, one.json()["error"]["code"]) == (403, "not_permitted")
+        assert "belongs to no tenant" in one.json()["error"]["message"]
+        assert (await deleted(pop, f"/v1/records/{ids[1]}")).status_code == 404, "that it is another's is not told"
+        said = (await deleted(pop, "/v1/records?caller=%2B4930123456", "k-operator")).json()
+        assert (said["deleted"], said["not_permitted"]) == (3, 0)
+        assert (await deleted(pop, "/v1/records?caller=%2B4930123456")).json()["not_permitted"] == 0
+
+
+async def test_a_dashboard_without_records_does_not_deny_a_call_of_no_tenant(tmp_path: Path) -> None:
+    async with running(settings(tmp_path, records={"folder": ""})) as pop:
+        with phoning(pop, 0, tenant="local") as one:
+            assert (await deleted(pop, f"/v1/records/{one}")).status_code == 403
+        assert (await deleted(pop, f"/v1/records/{one}")).status_code == 403
+        assert (await deleted(pop, f"/v1/records/{one}", "k-operator")).status_code == 200
+        assert (await deleted(pop, f"/v1/records/{one}")).status_code == 404
 
 
 async def test_the_operator_deletes_everyones(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
-from voicepipe.call_api import RecordQuery
+from voicepipe.call_api import Deleted, RecordQuery
 from voicepipe.line_quality import Network
 from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
@@ -184,19 +184,34 @@ def test_of_a_call_that_is_deleted_nothing_is_left(its: Store, db: sqlite3.Conne
     for number in (1, 2):
         kept(its, call(number), turns=3)
         its.spool(told_of(call(number)))
-    assert its.delete([call(1).id, "rtc_fra1.none"], None) == ([call(1).id], 0)
+    assert its.delete([call(1).id, "rtc_fra1.none"], None) == Deleted([call(1).id])
     assert [row.id for row in store.listed(db, RecordQuery())] == [call(2).id]
     assert db.execute("SELECT DISTINCT call FROM said").fetchall() == [(call(2).id,)]
     assert [delivery.call for delivery in store.due(db, 0, 9)] == [call(2).id]
-    assert its.delete([call(1).id], None) == ([], 0)
+    assert its.delete([call(1).id], None) == Deleted([])
 
 
 def test_a_call_that_goes_on_or_is_anothers_is_not_deleted(its: Store, db: sqlite3.Connection) -> None:
     its.began(call(1))
     kept(its, call(2, tenant="clinic"))
-    assert its.delete([call(1).id, call(2).id], "acme") == ([], 1)
-    assert its.delete([call(2).id], "acme") == ([], 0)
+    assert its.delete([call(1).id, call(2).id], "acme") == Deleted([], 1)
+    assert its.delete([call(2).id], "acme") == Deleted([])
     assert len(store.listed(db, RecordQuery())) == 2
+
+
+def test_a_call_of_no_tenant_is_not_deleted_for_one_who_is_told_of_it(its: Store, db: sqlite3.Connection) -> None:
+    its.began(call(1, tenant="local"))
+    for number, tenant in ((2, "local"), (3, "clinic"), (4, "acme")):
+        kept(its, call(number, tenant=tenant))
+    caller = call(1).caller
+
+    def others(tenant: str | None, for_operator: bool = False) -> int:
+        return store.not_permitted_of(db, caller, tenant, for_operator=for_operator)
+
+    assert (others("acme"), others("clinic"), others("local"), others(None)) == (2, 2, 0, 0)
+    assert (others("(operator)", True), others("local", True)) == (4, 2)
+    assert its.delete([call(1).id, call(2).id, call(3).id], "acme") == Deleted([], 0, 2)
+    assert its.delete([call(1).id, call(2).id], "local") == Deleted([call(2).id], 1)
 
 
 def test_who_is_to_be_told_later_of_a_deleted_call_is_not_told(its: Store, db: sqlite3.Connection) -> None:

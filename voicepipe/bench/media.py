@@ -10,9 +10,10 @@ import asyncio
 import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -45,23 +46,45 @@ class Cost(msgspec.Struct):
     sent: int
 
 
-async def run(calls: int, seconds: float, json_file: Path | None) -> int:
-    """Measure and print all. Raises ProbeError: `json_file` cannot be written."""
+class Ratio(msgspec.Struct):
+    """What voicepipe's far end takes, aiortc's being 1: of each run, since a machine may be slow for one of them."""
+
+    median: float
+    least: float
+    most: float
+
+
+async def run(calls: int, seconds: float, runs: int, json_file: Path | None) -> int:
+    """Measure and print all, so many times. Raises ProbeError: `json_file` cannot be written."""
     console = for_tables()
-    table = Table(title=f"media of {calls} calls, with SRTP, both ways, {seconds:.0f} s each")
-    table.add_column("engine")
-    for column in ("% of a core, a call", "loop lag p99 ms", "heard/s", "sent/s"):
-        table.add_column(column, justify="right", no_wrap=True)
-    costs = {}
-    for kind, name in KINDS.items():
-        with console.status(f"{calls} calls to {name} ..."):
-            cost = costs[kind] = await measured(kind, calls, seconds)
-        each = calls * cost.wall_s
-        table.add_row(name, f"{100 * cost.cpu_s / each:.2f}", f"{cost.lag_p99_ms:.1f}", f"{cost.heard / each:.1f}",
-                      f"{cost.sent / each:.1f}")  # fmt: skip
-    console.print(table)
-    keep(json_file, {"calls": calls, "costs": costs})
+    costs = list[dict[str, Cost]]()
+    for number in range(1, runs + 1):
+        what = f"media of {calls} calls, with SRTP, both ways, {seconds:.0f} s each"
+        table = Table(title=f"{what}: run {number} of {runs}")
+        table.add_column("engine")
+        for column in ("% of a core, a call", "loop lag p99 ms", "heard/s", "sent/s"):
+            table.add_column(column, justify="right", no_wrap=True)
+        its = dict[str, Cost]()
+        for kind, name in KINDS.items():
+            with console.status(f"{calls} calls to {name} ..."):
+                cost = its[kind] = await measured(kind, calls, seconds)
+            each = calls * cost.wall_s
+            table.add_row(name, f"{100 * cost.cpu_s / each:.2f}", f"{cost.lag_p99_ms:.1f}",
+                          f"{cost.heard / each:.1f}", f"{cost.sent / each:.1f}")  # fmt: skip
+        console.print(table)
+        costs.append(its)
+    ratio = of_aiortc(costs)
+    console.print(f"By Opus voicepipe takes {ratio.median:.2f} of what aiortc takes in the same run (median of {runs}; "
+                  f"{ratio.least:.2f} to {ratio.most:.2f}).")  # fmt: skip
+    keep(json_file, {"calls": calls, "of_aiortc": ratio, "runs": costs})
     return 0
+
+
+def of_aiortc(costs: Sequence[Mapping[str, Cost]]) -> Ratio:
+    """By the cost of `KINDS` in each run."""
+    shares = [its["voicepipe"].cpu_s / its["voicepipe"].wall_s * its["aiortc"].wall_s / its["aiortc"].cpu_s
+              for its in costs]  # fmt: skip
+    return Ratio(median(shares), min(shares), max(shares))
 
 
 async def measured(kind: str, calls: int, seconds: float) -> Cost:

@@ -51,6 +51,8 @@ class Call:
         us: Call = weakref.proxy(self)
         """Who belongs to us knows us by this. In a circle, our sound would stay until the collector came."""
         self._playout = Playout(line, clock, config.turn.duck_db)
+        self.voice_for = engines.tts.voice_for
+        """As `base.Tts`."""
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
         studio = Studio(
             call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit,

@@ -45,6 +45,9 @@ class Control:
     def configure(self, settings: CallSettings) -> None:
         self._call.configure(settings)
 
+    def voice_for(self, asked: str) -> str:
+        return self._call.voice_for(asked)
+
     def items(self) -> Sequence[Item]:
         return self._conversation.items()
 

@@ -11,6 +11,7 @@ from voicepipe.config import credentials, directory_config, fleet_rules, toml_fi
 from voicepipe.config.agent_store import Intents, load_agent, no_voice, open_agents
 from voicepipe.config.engine_config import POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
+from voicepipe.config.phone_config import takes_phones
 from voicepipe.directory_server.run import check as check_directory
 from voicepipe.engines import hub, local_servers, needed_models, packages
 from voicepipe.engines.auto import lacking
@@ -21,19 +22,18 @@ from voicepipe.ingress.local import unreached
 from voicepipe.observe import traces
 from voicepipe.records import signing
 
+WELL, WARNED, WRONG = 0, 1, 2
+"""Of a file: a PoP starts with it as it is; something is missing, on this machine or in this file alone; none does."""
 Names = dict[tuple[Path, str], Path]
 """The folder and the name of each agent that was read, and in which file it stood first."""
 
 
-def run(paths: Iterable[Path]) -> int:
-    """Check files and directories, a line for each file or problem. Exit status 2 if anything is wrong."""
+def run(paths: Iterable[Path], *, strict: bool = False) -> int:
+    """Check files and directories, a line for each file or problem. Exit status 2 if anything is wrong; 1 if `strict`
+    and there is a warning; 0 also with notes."""
     names: Names = {}
-    status = 0
-    for path in paths:
-        for file in _files(path):
-            if not _is_well(file, names):
-                status = 2
-    return status
+    status = max((_verdict(file, names) for path in paths for file in _files(path)), default=0)
+    return status if strict or status > WARNED else 0
 
 
 def _files(path: Path) -> list[Path]:
@@ -43,53 +43,61 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _is_well(file: Path, names: Names) -> bool:
-    """Prints the verdict on one file."""
+def _verdict(file: Path, names: Names) -> int:
+    """Of one file. Prints it."""
+    warned: Iterable[str] = ()
+    verdict = WELL
     try:
         if file.is_dir():
             raise ConfigError(f"{file}: holds no *.toml file; give one, or a folder that holds some")
         kind = kind_of(file, toml_file.tables(file))
         told: Iterable[str] = ()
         if kind == "agent":
-            told = _of_agent(file, names)
+            agent = _of_agent(file, names)
+            told, warned = _notes_of_one(agent), _unsigned(agent)
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":
             fleet_rules.load(file)
         elif kind == "directory":
-            _warn_of_directory(file, directory_config.load(file))
+            warned = _warnings_of_directory(directory_config.load(file))
         else:
             settings = config.load(None, file) if kind == "manifest" else config.load(file)
-            told = _notes(open_agents(settings), settings)
-            _warn(file, settings, part=kind == "manifest")
+            agents = tuple(open_agents(settings))
+            told = _notes(agents, settings)
+            warned = _warnings(file, settings, agents, part=kind == "manifest")
+        for line in warned:
+            verdict = WARNED
+            print(f"{file}: warning: {line}")
     except ConfigError as error:
         print(located(error, file))
-        return False
+        return WRONG
     print(f"{file}: ok ({kind})")
     for line in told:
         print(f"{file}: note: {line}")
-    return True
+    return verdict
 
 
-def _of_agent(file: Path, names: Names) -> Iterable[str]:
-    """Notes. Raises ConfigError."""
+def _of_agent(file: Path, names: Names) -> Agent:
+    """Raises ConfigError."""
     agent = load_agent(file)
     first = names.setdefault((file.resolve().parent, agent.name), file)
     if first.resolve() != file.resolve():
         raise ConfigError(f"name: {agent.name} is taken by {first}; every agent needs a name of its own")
-    return _notes([agent], config.Config())
+    return agent
+
+
+def _notes_of_one(agent: Agent) -> Iterator[str]:
+    """Of an agent whose PoP its file does not name."""
+    yield from _notes([agent], config.Config())
+    if agent.hooks.after_call:
+        yield f"Agent {agent.name}: hooks.after_call is told by a PoP that keeps records of calls (records.folder)"
 
 
 def _notes(agents: Iterable[Agent], settings: config.Config) -> Iterable[str]:
     """What agents do without, as these engines are."""
     agents = tuple(agents)
-    untold = [f"Agent {agent.name}: {lacks}" for agent in agents if (lacks := signing.lacks(agent.hooks))]
-    return (
-        *_needing_a_model(agents, settings),
-        *_without_voice(agents, settings),
-        *_unheard(agents, settings),
-        *untold,
-    )
+    return *_needing_a_model(agents, settings), *_without_voice(agents, settings), *_unheard(agents, settings)
 
 
 def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
@@ -171,7 +179,7 @@ async def _espeak_voices(settings: config.Config) -> Collection[str]:
         await tts.close()
 
 
-def _warn_of_directory(file: Path, settings: directory_config.DirectoryConfig) -> None:
+def _warnings_of_directory(settings: directory_config.DirectoryConfig) -> Iterator[str]:
     try:
         check_directory(settings)
         fleet_keys.signer(settings.directory.key)
@@ -182,44 +190,71 @@ def _warn_of_directory(file: Path, settings: directory_config.DirectoryConfig) -
         credentials.twilio_token(settings.twilio)
         credentials.telnyx_key(settings.telnyx)
     except ConfigError as error:
-        print(f"{file}: warning: a directory does not start like this: {error}")
+        yield f"a directory does not start like this: {error}"
 
 
-def _warn(file: Path, settings: config.Config, *, part: bool) -> None:
-    """Prints what a PoP would not start with, or refuse callers for, unless another file adds what is missing.
+def _warnings(file: Path, settings: config.Config, agents: Iterable[Agent], *, part: bool) -> Iterator[str]:
+    """What a PoP would not start with, refuse callers for, or leave undone, unless another file adds what is missing.
 
     `part`: the file is only a part of a configuration. Raises ConfigError: a whole one has no voice."""
     missing = credentials.missing_secrets(settings)
     for name, key in missing.items():
-        lacks = f"the environment variable {name} is not set here, or empty"
-        print(f"{file}: warning: {key}: {lacks}; a PoP does not start without it")
+        yield f"{key}: the environment variable {name} is not set here, or empty; a PoP does not start without it"
     if said := unreached(settings):
-        print(f"{file}: warning: {said}")
+        yield said
     for check in runtime.REFUSALS if missing else (*runtime.REFUSALS, credentials.check):
         try:
             check(settings)
         except ConfigError as error:
-            print(f"{file}: warning: by itself this is refused: {error}")
+            yield f"by itself this is refused: {error}"
     engines = *packages.problems(settings), *needed_models.problems(settings), *_no_default_voice(settings)
     refusal = packages.NO_VOICE if packages.NO_VOICE in engines and not part else ""
     for problem in filter(None, (*engines, traces.problem(settings))):
         if problem != refusal:
-            print(f"{file}: warning: {hub.copyable(problem, file)}")
-    _warn_of_room(file, settings)
+            yield hub.copyable(problem, file)
+    yield from _lacking_room(settings)
+    yield from _without_effect(settings)
+    yield from _untold(agents, settings)
     if refusal:
         raise ConfigError(refusal)
 
 
-def _warn_of_room(file: Path, settings: config.Config) -> None:
+def _lacking_room(settings: config.Config) -> Iterator[str]:
     slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next
     for table, room in (("sip", pairs), ("webrtc", webrtc.last_port - webrtc.first_port + 1)):
         if getattr(settings, table).first_port and room < slots:
-            print(
-                f"{file}: warning: {table}.first_port to last_port have room for {room} calls, and pop.slots is {slots}"
-            )
+            yield f"{table}.first_port to last_port have room for {room} calls, and pop.slots is {slots}"
     if settings.engines.asr == "nemotron" and (streams := settings.nemotron.streams) < slots:
-        print(
-            f"{file}: warning: nemotron.streams is {streams}, and pop.slots is {slots}: callers who speak while "
-            f"{streams} others do wait to be heard"
+        yield (
+            f"nemotron.streams is {streams}, and pop.slots is {slots}: callers who speak while {streams} others do "
+            "wait to be heard"
         )
+
+
+def _without_effect(settings: config.Config) -> Iterator[str]:
+    """Keys that change nothing, since another one is not set."""
+    if not settings.sip.port:
+        for key in ("trunks", "users"):
+            if getattr(settings.sip, key):
+                yield f"sip.{key}: no phone calls come in by SIP while sip.port = 0; set that, to 5060 for instance"
+    if settings.routes and not takes_phones(settings.sip, settings.twilio, settings.telnyx):
+        yield "routes: no phone calls come in; set sip.port, twilio.auth_token_env or telnyx.public_key"
+    if settings.fleet.editions and not settings.bus.servers:
+        yield "fleet.editions: editions come by the bus, and there is none; set bus.servers"
+
+
+def _untold(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
+    """A line for each agent whose receiver is not told of its calls."""
+    for agent in agents:
+        if agent.hooks.after_call and not settings.records.folder:
+            yield (
+                f"Agent {agent.name} names a hooks.after_call, and nothing is sent without records of calls; set "
+                "records.folder"
+            )
+        yield from _unsigned(agent)
+
+
+def _unsigned(agent: Agent) -> Iterator[str]:
+    if lacks := signing.lacks(agent.hooks):
+        yield f"Agent {agent.name}: {lacks}"

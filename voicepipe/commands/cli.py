@@ -67,6 +67,11 @@ def parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="read configurations, agents and manifests, and say what is wrong")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
+    check.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit 1 on warnings, such as a secret that is not set on this machine",
+    )
     check.set_defaults(run=_check)
 
     _add_plan(commands.add_parser("plan", help="which GPUs a language model needs, and what a turn takes on them"))
@@ -86,7 +91,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_demo(demo: argparse.ArgumentParser) -> None:
-    demo.add_argument("--once", action="store_true", help="end after the call; exit 1 unless its answer was right")
+    demo.add_argument(
+        "--once", action="store_true",
+        help="end after the call; exit 1 unless its answer was right (with an agent of yours: unless there was one)",
+    )  # fmt: skip
     demo.add_argument(
         "--lan", action="store_true", help="for the browsers of other machines on this network, too: https, with a key"
     )
@@ -173,7 +181,8 @@ def _demo(args: argparse.Namespace) -> int:
     from voicepipe.commands import runtime
 
     log_from(args.log)
-    settings = _with_agent(args.agent, _answered(args, config.load(args.config)))
+    agent = _agent_file(args.agent)
+    settings = _with_agent(agent, _answered(args, config.load(args.config)))
     if args.pops:
         return _demo_fleet(args, settings, began)
     if settings.http.cert:
@@ -196,7 +205,7 @@ def _demo(args: argparse.Namespace) -> int:
     own_agent = (settings.pop.agents, settings.pop.default_agent) != (shipped.agents, shipped.default_agent)
     try:
         with _about(args.config):
-            return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent))
+            return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent, agent_file=agent))
     except EngineMissing as error:
         raise EngineMissing(hub.copyable(str(error), args.config) if args.config else str(error)) from None
 
@@ -213,18 +222,22 @@ def _with_agent(path: Path | None, settings: "Config") -> "Config":
         return settings
     import msgspec
 
-    from voicepipe.config.agent_store import load_agent, load_agents
+    from voicepipe.config.agent_store import load_agent
+
+    pop = msgspec.structs.replace(settings.pop, agents=str(path.parent), default_agent=load_agent(path).name)
+    return msgspec.structs.replace(settings, pop=pop)
+
+
+def _agent_file(path: Path | None) -> Path | None:
+    """Of the command line's agent. Raises ConfigError."""
+    if path is None:
+        return None
+    from voicepipe.config.agent_store import file_of_agent
 
     if not path.exists():
         raise ConfigError(f"--agent: there is no {path}; give an agent's file, or the folder that holds it")
-    folder = path if path.is_dir() else path.parent
-    names = [load_agent(path).name] if path.is_file() else list(load_agents(path))
-    if len(names) != 1:
-        raise ConfigError(
-            f"{path} holds several agents ({', '.join(names)}); give the file of the one that is to answer"
-        )
-    pop = msgspec.structs.replace(settings.pop, agents=str(folder.resolve()), default_agent=names[0])
-    return msgspec.structs.replace(settings, pop=pop)
+    file = file_of_agent(path)
+    return file.parent.resolve() / file.name
 
 
 def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
@@ -279,7 +292,7 @@ def _pop(args: argparse.Namespace) -> int:
     settings = config.load(args.config, args.pop)
     try:
         with _about(args.config, args.pop):
-            return runtime.run(runtime.serve(_listening(args, settings)))
+            return runtime.run(runtime.serve(_listening(args, settings)), service=True)
     except EngineMissing as error:
         raise EngineMissing(hub.copyable(str(error), args.config)) from None
 
@@ -291,7 +304,7 @@ def _directory(args: argparse.Namespace) -> int:
     log_from(args.log)
     settings = directory_config.load(args.config)
     with _about(args.config):
-        return runtime.run(runtime.serve_directory(settings, args.host, args.port))
+        return runtime.run(runtime.serve_directory(settings, args.host, args.port), service=True)
 
 
 @contextmanager
@@ -326,7 +339,7 @@ def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = F
 def _check(args: argparse.Namespace) -> int:
     from voicepipe.commands import check
 
-    return check.run(args.files)
+    return check.run(args.files, strict=args.strict)
 
 
 def _plan(args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ def add(bench: argparse.ArgumentParser) -> None:
     media = parts.add_parser("media", help="a call's media: by WebRTC, beside stock aiortc, and by phone")
     media.add_argument("--calls", type=int, default=10, help="at a time (default 10)")
     media.add_argument("--seconds", type=float, default=15, help="measured, of each (default 15)")
+    media.add_argument("--runs", type=_many, default=1, help="so many times: the ratio to aiortc is their median")
     _add_json(media)
     media.set_defaults(run=_bench_media)
     network = parts.add_parser("network", help="what jitter and loss do to a caller's sound, in virtual time")
@@ -115,7 +116,7 @@ def _bench_media(args: argparse.Namespace) -> int:
     from voicepipe.bench import media
     from voicepipe.commands import runtime
 
-    return runtime.run(media.run(args.calls, args.seconds, args.json))
+    return runtime.run(media.run(args.calls, args.seconds, args.runs, args.json))
 
 
 def _bench_network(args: argparse.Namespace) -> int:

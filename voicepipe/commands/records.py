@@ -116,17 +116,18 @@ def delete(asked: Asked, call_id: str) -> int:
 def delete_caller(asked: Asked, number: str) -> int:
     """Delete all that is kept of calls from exactly this number; exit status 1: not all of it. Raises ConfigError."""
     said = asked.of(RECORDS, {"caller": number}, "DELETE")
-    left = bool(said["in_progress"])
+    left = bool(said["in_progress"] or said.get("not_permitted"))
     if asked.as_json:
         return _json(said, left)
     console = _console()
     console.print(f"Deleted: {_calls(said['deleted'])} from {escape(said['caller'])}")
-    if not said["deleted"]:
+    if not said["deleted"] and not left:
         console.print("Only the whole number counts, as the list writes it: --caller and its last digits show that.",
                       style="dim")  # fmt: skip
     if said["in_progress"]:
         console.print(f"[yellow]Kept, since still in progress: {_calls(said['in_progress'])}. Delete again after "
                       "that.[/]")  # fmt: skip
+    _tell_not_permitted(console, said)
     return max(left, _told_missing(console, said, "and what they keep of this caller may still be there (ask again)"))
 
 
@@ -206,6 +207,18 @@ def _told_missing(console: Console, said: Mapping[str, Any], so: str = "and what
     if missing := said.get("missing"):
         console.print(f"[yellow]These PoPs did not answer, {so}: {', '.join(missing)}[/]")
     return 1 if missing else 0
+
+
+def _tell_not_permitted(console: Console, said: Mapping[str, Any]) -> None:
+    """Calls that this key may not delete, and who may."""
+    if not (calls := said.get("not_permitted")):
+        return
+    pops = said.get("not_permitted_at")
+    where = f" at {escape(', '.join(pops))}" if pops else ""
+    there = "at each of these PoPs (--url), " if pops else ""
+    console.print(f"[yellow]Kept, since this key may not delete them: {_calls(calls)}{where}[/]")
+    console.print(f"[yellow]The operator deletes them {there}with the PoP's operator key (--key-env), or without a key "
+                  "on the host of a PoP that has no tenants.[/]")  # fmt: skip
 
 
 def _remarks(said: Mapping[str, Any]) -> str:

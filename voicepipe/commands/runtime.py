@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import ipaddress
+import logging
 import signal
 import socket
 from collections.abc import Coroutine
@@ -19,9 +20,13 @@ from voicepipe.ingress.local import check_exposure, check_phones, is_loopback, s
 from voicepipe.ingress.server import check_certificate
 from voicepipe.lookups import Limits, Lookups
 
+logger = logging.getLogger(__name__)
+
 SIP_PORT = 5060
 REFUSALS = (check_exposure, check_phones, check_certificate, check_keys)
 """Raise ConfigError where a PoP with this configuration does not start. Secrets are `environment.check`."""
+NOT_FOR_SERVICES = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Ask other services to read files again, or to open their logs anew. A terminal that is closed sends SIGHUP, too."""
 LOOKUPS = Limits(
     threads=32,  # So many names at a time may have a name server that does not answer.
     line=256,
@@ -63,15 +68,17 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def run(command: Coroutine[Any, Any, int]) -> int:
+def run(command: Coroutine[Any, Any, int], *, service: bool = False) -> int:
     """Run a command on uvloop; its exit status.
 
     Ctrl-C or SIGTERM cancels it once, so that its `async with` blocks drain live calls; that is a clean end (0). A
-    second signal cancels the draining too. Raises VoicepipeError as such, not in the group of a TaskGroup.
+    second signal cancels the draining too. Of SIGHUP, SIGUSR1 and SIGUSR2 a service only logs that they change nothing.
+    Other commands end with their terminal (SIGHUP), unless it is `nohup` that started them. Raises VoicepipeError as
+    such, not in the group of a TaskGroup.
     """
     try:
         with asyncio.Runner(loop_factory=Loop) as runner:
-            return runner.run(_until_signal(command))
+            return runner.run(_until_signal(command, service=service))
     except BaseExceptionGroup as group:
         ours, others = group.split(VoicepipeError)
         if ours is None or others is not None:
@@ -79,15 +86,29 @@ def run(command: Coroutine[Any, Any, int]) -> int:
         raise cause(ours) from None
 
 
-async def _until_signal(command: Coroutine[Any, Any, int]) -> int:
+async def _until_signal(command: Coroutine[Any, Any, int], *, service: bool) -> int:
     loop = asyncio.get_running_loop()
     task = loop.create_task(command)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    ends = [signal.SIGINT, signal.SIGTERM]
+    if service:
+        for number in NOT_FOR_SERVICES:
+            loop.add_signal_handler(number, _tell_ignored, number)
+    elif signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        ends.append(signal.SIGHUP)
+    for number in ends:
         loop.add_signal_handler(number, task.cancel)
     try:
         return await task
     except asyncio.CancelledError:
         return 0
+
+
+def _tell_ignored(number: signal.Signals) -> None:
+    logger.warning(
+        "%s is ignored: the configuration is read at the start alone. To change it, end this process with SIGTERM, "
+        "which lets live calls end, and start it again",
+        number.name,
+    )
 
 
 async def serve(config: Config) -> int:

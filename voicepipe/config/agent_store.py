@@ -81,21 +81,33 @@ def _with_intents(agent: Agent, path: Path, file: Path) -> Agent:
         raise ConfigError(f"{path}: intents_file: {error}") from error
 
 
-def load_agents(directory: Path) -> dict[str, Agent]:
-    """Every `*.toml` in `directory`, by the agent's name. Raises ConfigError, also if two agents share a name, or if
-    there is none."""
-    agents = {agent.name: agent for agent in AgentStore(directory)}
+def file_of_agent(path: Path) -> Path:
+    """The file of the one agent that `path` names: itself, or the only good one of this folder. Raises ConfigError."""
+    if path.is_file():
+        if path.suffix != ".toml":
+            raise ConfigError(f"{path}: an agent's file has a name that ends in .toml; rename it")
+        return path
+    agents, problems = dict[Path, str](), list[str]()
+    for file in sorted(path.glob("*.toml")):
+        try:
+            agents[file] = load_agent(file).name
+        except ConfigError as error:
+            problems.append(str(error))
+    if len(agents) > 1:
+        names = ", ".join(agents.values())
+        raise ConfigError(f"{path} holds several agents ({names}); give the file of the one that is to answer")
     if not agents:
-        raise ConfigError(f"{directory} {NO_AGENT}")
-    return agents
+        raise ConfigError("\n".join(problems) or f"{path} {NO_AGENT}")
+    return next(iter(agents))
 
 
-def open_agents(config: Config) -> "AgentStore":
-    """The agents that the configuration names. Raises ConfigError, also if one that it names is not there."""
+def open_agents(config: Config, wanted: Path | None = None) -> "AgentStore":
+    """The agents that the configuration names; `wanted` as in `AgentStore`. Raises ConfigError, also if one that it
+    names is not there."""
     named = [("pop.default_agent", config.pop.default_agent)]
     named += [(f"tenants[{n}].agents", name) for n, tenant in enumerate(config.tenants) for name in tenant.agents]
     named += [(f"routes[{n}].agent", route.agent) for n, route in enumerate(config.routes) if route.agent]
-    store = AgentStore(Path(config.pop.agents), needed={name for _, name in named})
+    store = AgentStore(Path(config.pop.agents), needed={name for _, name in named}, wanted=wanted)
     if not store.names():
         raise ConfigError(f"pop.agents: {store.directory} {NO_AGENT}")
     for key, name in named:
@@ -112,10 +124,13 @@ class AgentStore:
 
     What was good stays until what replaces it is good: a broken edit keeps the agent as it was, and so does a directory
     that is gone or empty, or a file that is missing for a moment. A file that stays away takes its agent along, unless
-    the configuration names that (`needed`). Raises ConfigError if a file is broken at the start.
+    the configuration names that (`needed`). Raises ConfigError if a file is broken at the start. Where one file is
+    `wanted`, that one alone is meant: broken files beside it are left out, and the log says so.
     """
 
-    def __init__(self, directory: Path, needed: Collection[str] = (), read: Read = load_agent) -> None:
+    def __init__(
+        self, directory: Path, needed: Collection[str] = (), read: Read = load_agent, wanted: Path | None = None
+    ) -> None:
         self.directory = directory
         self.warning = ""
         """What keeps the agents as they are, for whoever asks how the PoP does; empty: nothing."""
@@ -130,8 +145,14 @@ class AgentStore:
         self._told: dict[str, Agent] = {}
         """Those of which `refresh` has told."""
         self._changing = threading.Lock()
-        if problems := self._reread(_files(directory)):
+        files = _files(directory)
+        if wanted and wanted in files:  # First, so that it has its name before any other.
+            files = {wanted: files[wanted]} | files
+        problems = self._reread(files)
+        if problems and (not wanted or wanted in self._broken):
             raise ConfigError("\n".join(problems))
+        for problem in problems:
+            log.warning("%s (left out: it is not the agent that was asked for)", problem)
         self._told = self._by_name
 
     def get(self, name: str) -> Agent | None:

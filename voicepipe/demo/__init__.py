@@ -4,6 +4,7 @@ demo_fleet.py has `--pops`: several of them, and a directory."""
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
@@ -20,7 +21,7 @@ from latency_probes.records import TurnResult
 from voicepipe.commands import lan, runtime
 from voicepipe.config import Config
 from voicepipe.config.credentials import keys
-from voicepipe.errors import ProbeError
+from voicepipe.errors import EngineMissing, ProbeError
 from voicepipe.running import running
 
 INTENT = "hours"
@@ -42,31 +43,36 @@ AXIS = 40
 """Characters of the waterfall's time axis."""
 
 
-async def run(config: Config, began: float, *, once: bool, own_agent: bool = False) -> int:
+async def run(
+    config: Config, began: float, *, once: bool, own_agent: bool = False, agent_file: Path | None = None
+) -> int:
     """Start, call, show; then stay up until a signal. With `once`: end after the call, 1 if the answer was wrong. With
-    an agent of the user's own nobody knows what is right, so no call is placed.
+    an agent of the user's own nobody knows what is right: a call is placed with `once` alone, and 1 says that it was
+    not answered. Raises EngineMissing: nobody could answer it; ProbeError: the call failed.
 
     `began`: monotonic seconds at which the command was given, which is when the wait for it to be ready began.
+    `agent_file`: as in `running`.
     """
     console = Console(highlight=False)
     config = msgspec.structs.replace(config, pop=msgspec.structs.replace(config.pop, drain_ms=DRAIN_MS))
     async with AsyncExitStack() as stack:
         config = stack.enter_context(keeping(config))
-        pop = await stack.enter_async_context(running(config))
+        pop = await stack.enter_async_context(running(config, agent_file))
         url = runtime.url(config.http)
         console.print(f"ready in {time.monotonic() - began:.1f} s at [bold]{url}[/]")
         for agent in pop.agents():
             who = pop.answering(agent)
             if not who.lacks and (pop.config.engines.llm == "openai" or not agent.intents):
                 console.print(f"Agent {agent.name} is answered by {who.by}")
-        right = True
-        if not own_agent:
+        if once or not own_agent:
+            if lacks := pop.lacks(pop.agent(None)):
+                raise EngineMissing(lacks)
             with calling(console):
                 result = await call(config)
-            show(result, config.pop.budget_ms, console)
-            right = result.outcome == "right"
-        if once:
-            return 0 if right else 1
+            problem = problem_of(result, own_agent=own_agent)
+            show(result, problem, config.pop.budget_ms, console)
+            if once:
+                return 1 if problem else 0
         invite(config, console)
         return await runtime.forever()
 
@@ -133,12 +139,21 @@ def invite(config: Config, console: Console) -> None:
     console.out(f"  {lan.fingerprint(config)}")  # not `print`, to which :CD: is an emoji
 
 
-def show(result: TurnResult, budget_ms: int, console: Console) -> None:
-    """Print the call: the words, and where the turn's milliseconds went."""
+def problem_of(result: TurnResult, *, own_agent: bool) -> str:
+    """What is wrong with the answer, if anything is. Of an agent of the user's own nobody knows what is right: it has
+    answered, or not."""
+    if not own_agent:
+        return "" if result.outcome == "right" else "That is not the answer to this question."
+    failed = result.outcome in ("none", "acknowledged") or result.status == "failed"
+    return "The agent has not answered." if failed or result.labels.get("ladder") == "fallback" else ""
+
+
+def show(result: TurnResult, problem: str, budget_ms: int, console: Console) -> None:
+    """Print the call: the words, what is wrong with them, and where the turn's milliseconds went."""
     for name, words in (("asked", result.text), ("heard", result.heard), ("answered", result.reply)):
         console.print(f"{name:10}{words or '(nothing)'}", markup=False)
-    if result.outcome != "right":
-        console.print("[red]That is not the answer to this question.[/]")
+    if problem:
+        console.print(f"[red]{problem}[/]")
     if result.gap_ms is not None:
         colour = "green" if result.gap_ms <= budget_ms else "red"
         console.print(

@@ -21,7 +21,7 @@ from voicepipe.commands import runtime
 from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
-from voicepipe.demo import ROOM, calling, show, spoken
+from voicepipe.demo import ROOM, calling, problem_of, show, spoken
 from voicepipe.demo.cities import CITIES, PopCity, configured
 from voicepipe.demo.demo_routes import HostsApi
 from voicepipe.demo.hosts import DemoHost
@@ -63,12 +63,13 @@ async def run(config: Config, pops: int, began: float, *, once: bool) -> int:
         with calling(console):
             caller = RealtimeCaller(url, ROOM, seed=0, via=Via(url, "websocket", place=PARIS))
             result = await spoken(caller)
-        show(result, config.pop.budget_ms, console)
+        problem = problem_of(result, own_agent=False)
+        show(result, problem, config.pop.budget_ms, console)
         assert caller.timeline.route  # It was placed, since it was held.
         told = msgspec.json.decode((await client.get("/v1/pops")).content, type=_Pops)
         console.print(taken(told.placed[0], caller.timeline.route.pop, cities))
         if once:
-            return 0 if result.outcome == "right" else 1
+            return 1 if problem else 0
         console.print(
             f"\nOpen [bold]{url}/map[/]: say where the caller is, stop a PoP, and see where the next call goes.\n"
             f"Open [bold]{url}[/] and talk to the PoP that is chosen. Ctrl-C stops."

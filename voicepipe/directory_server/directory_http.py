@@ -146,7 +146,7 @@ def app(
     doors = Doors(rules.keys, FleetKeys(references, rules.keys), PERCENT)
     door = OperatorDoor(rules.keys, operator.operator)
     placing = CallPlacing(rules, directory, references)
-    passing = Passing(doors, directory, placing, client)
+    passing = Passing(doors, directory, placing, client, door)
     middleware = []
     if config.http.origins:
         middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],

@@ -59,14 +59,18 @@ class OperatorDoor:
     """`key` opens it; without one it is open where the directory asks nobody for keys, that is, to its own machine."""
 
     def __init__(self, tenants: Tenants, key: str) -> None:
-        self._tenants = tenants
+        self.tenants = tenants
         self._key = key
+
+    def admits(self, request: Request) -> bool:
+        """Whether the operator asks."""
+        if self._key and is_key(self._key, offered(request) or ""):
+            return True
+        return not (self.tenants or self._key)
 
     def check(self, request: Request) -> None:
         """Raises Unauthorized."""
-        if self._key and is_key(self._key, offered(request) or ""):
-            return
-        if self._tenants or self._key:
+        if not self.admits(request):
             raise Unauthorized("Only this directory's operator may do this: send the key of http.operator_key_env.")
 
 

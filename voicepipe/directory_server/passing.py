@@ -21,16 +21,19 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe import call_ids
+from voicepipe.call_api import Tenant
 from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Directory, Pass, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory_server.askable import askable
+from voicepipe.directory_server.operator import OperatorDoor
 from voicepipe.directory_server.placing import CallPlacing, CallRequest, network_of_client
 from voicepipe.directory_server.pop_lists import PopList, PopRecords, merged, not_answered, read, says_unknown
 from voicepipe.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.ingress.doors import Doors, UnknownRecord, body
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.records_http import COSTS, RECORDS, RecordsDeleted, cost_query, deletion, query
+from voicepipe.ingress.records_http import COSTS, OPERATOR, RECORDS, RecordsDeleted, cost_query, deletion, query
+from voicepipe.ingress.scope import pays
 from voicepipe.ingress.trace_context import HEADERS
 from voicepipe.ingress.webrtc import offer
 
@@ -60,8 +63,12 @@ class _Unreached(NoPop):
 class Passing:
     """The endpoints."""
 
-    def __init__(self, doors: Doors, directory: Directory, placing: CallPlacing, client: httpx.AsyncClient) -> None:
+    def __init__(
+        self, doors: Doors, directory: Directory, placing: CallPlacing, client: httpx.AsyncClient,
+        operators: OperatorDoor,
+    ) -> None:  # fmt: skip
         self._doors = doors
+        self._operators = operators
         self._directory = directory
         self._placing = placing
         self._client = client
@@ -126,6 +133,9 @@ class Passing:
 
     def _owner(self, request: Request) -> Caller:
         """Raises Unauthorized, as at a PoP, which this directory does not ask then."""
+        if self._operators.tenants and self._operators.admits(request):
+            raise Unauthorized("At a directory, records are for tenants. The operator asks each PoP, with the key of "
+                               "its http.operator_key_env.")  # fmt: skip
         who = self._doors.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key cannot list calls: use the tenant's own.")
@@ -137,10 +147,11 @@ class Passing:
         return sorted(silent | set(not_answered(answers)))
 
     async def _everyones(
-        self, who: Caller, request: Request, shape: type[T], none: T | None = None, within_s: float = PATIENCE_S
-    ) -> dict[str, T | None]:
+        self, who: Caller, request: Request, shape: type[T], none: T | None = None, within_s: float = PATIENCE_S,
+        for_operator: bool = False,
+    ) -> dict[str, T | None]:  # fmt: skip
         """What each PoP answers, as `pop_lists.read`."""
-        passes = self._passes(who, (seen.pop for seen in self._directory.pops()))
+        passes = self._passes(who, (seen.pop for seen in self._directory.pops()), for_operator)
         answers = await self._answers(request, passes, within_s)
         return await asyncio.to_thread(
             lambda: {there.pop: read(answer, shape, none) for there, answer in zip(passes, answers, strict=True)}
@@ -176,18 +187,27 @@ class Passing:
 
     async def delete_caller(self, request: Request) -> Response:
         """DELETE: records of all calls from one number, at all PoPs; `missing` as in `records`: what these keep of the
-        caller is still there."""
-        who = self._owner(request)
+        caller is still there. For the operator nothing is deleted: they are told which PoPs keep any."""
+        if (for_operator := self._operators.admits(request)) and self._operators.tenants:
+            pays(request)
+            who = Caller(Tenant(OPERATOR))
+        else:
+            who = self._owner(request)
         number = deletion(request.query_params)
-        return await self._doors.carry_out(who, self._deleted(who, request, number))
+        return await self._doors.carry_out(who, self._deleted(who, request, number, for_operator))
 
-    async def _deleted(self, who: Caller, request: Request, number: str) -> Response:
+    async def _deleted(self, who: Caller, request: Request, number: str, for_operator: bool) -> Response:
         nothing = RecordsDeleted(caller=number)
-        answers = await self._everyones(who, request, RecordsDeleted, none=nothing, within_s=ALONE_S)
-        there = [its for its in answers.values() if its]
-        deleted, in_progress = sum(its.deleted for its in there), sum(its.in_progress for its in there)
-        total = replace(nothing, deleted=deleted, in_progress=in_progress)
-        return JSONResponse({**asdict(total), "missing": self._missing(answers)})
+        answers = await self._everyones(who, request, RecordsDeleted, nothing, ALONE_S, for_operator)
+        there = {pop: its for pop, its in answers.items() if its}
+        total = replace(
+            nothing,
+            deleted=sum(its.deleted for its in there.values()),
+            in_progress=sum(its.in_progress for its in there.values()),
+            not_permitted=sum(its.not_permitted for its in there.values()),
+        )
+        not_permitted_at = sorted(pop for pop, its in there.items() if its.not_permitted)
+        return JSONResponse({**asdict(total), "not_permitted_at": not_permitted_at, "missing": self._missing(answers)})
 
     async def costs(self, request: Request) -> Response:
         """GET: what the tenant's calls have cost, at each PoP."""
@@ -231,8 +251,8 @@ class Passing:
         wanted = self._placing.wanted(who, CallRequest(kind="", require=self._placing.named(model)))
         return self._passes(who, (seen.pop for seen in askable(self._directory.pops(), wanted, about)))
 
-    def _passes(self, who: Caller, pops: Iterable[str]) -> list[Pass]:
-        grant = self._placing.grant(who)
+    def _passes(self, who: Caller, pops: Iterable[str], for_operator: bool = False) -> list[Pass]:
+        grant = replace(self._placing.grant(who), operator=for_operator)
         return [self._directory.passing(grant, pop) for pop in pops]
 
     async def _first_of(self, request: Request, passes: Sequence[Pass], sent: bytes) -> Response:

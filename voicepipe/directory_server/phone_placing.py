@@ -1,6 +1,6 @@
 """Where a phone call may go, whichever way it comes: by the number that was dialled and the carrier's place."""
 
-from voicepipe.call_api import Grant
+from voicepipe.call_api import NO_TENANT, Grant
 from voicepipe.config.directory_config import DirectoryRoute, DirectoryTenant
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import Directory, Placement
@@ -37,7 +37,7 @@ class PhonePlacing:
             agents=agents,
             most=most,
         )
-        tenant = owner.name if owner else "local"
+        tenant = owner.name if owner else NO_TENANT
         grant = Grant(id="", tenant=tenant, kind=kind, agents=agents, network=network)
         return await self._directory.place(wanted, grant)
 

@@ -37,7 +37,7 @@ def findings(config: Config, file: Path) -> Iterator[Finding]:
     if hears_on_gpu and not whisper_model.find_cublas():
         yield Finding(
             "cuBLAS", "broken", f"whisper is put on {placed.whisper.device} and finds no {whisper_model.CUBLAS}",
-            f"pip install {whisper_model.CUBLAS_PACKAGE}, or 'voicepipe[gpu]', which has it",
+            f"pip install {whisper_model.CUBLAS_PACKAGE}",
         )  # fmt: skip
 
 

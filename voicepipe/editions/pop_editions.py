@@ -53,12 +53,12 @@ def shelf_of(config: Config) -> Shelf | None:
     return Shelf(Path(folder), config.pop.id, "fleet.editions") if folder else None
 
 
-def begun(own: Config, shelf: Shelf | None) -> Begun:
+def begun(own: Config, shelf: Shelf | None, wanted: Path | None = None) -> Begun:
     """The edition that it stays at or went by last; if that is not good any more, the newest that is; its own files, if
-    it has never taken one over. Raises ConfigError: none of them is good."""
+    it has never taken one over (`wanted`: as in `AgentStore`). Raises ConfigError: none of them is good."""
     pinned = own.fleet.edition
     found = shelf.begin(lambda edition, folder: opened(own, folder), pinned) if shelf else None
-    (config, agents), edition, problem = found or ((own, open_agents(own)), None, "")
+    (config, agents), edition, problem = found or ((own, open_agents(own, wanted)), None, "")
     if pinned and not problem and not (edition and edition.number == pinned):
         problem = f"It is to stay at edition {pinned}, which it has not got yet."
     return Begun(config, agents, edition, problem)

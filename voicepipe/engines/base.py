@@ -210,6 +210,10 @@ class Tts(Engine, Protocol):
     def voices(self) -> Mapping[str, str]:
         """Every name that `voice` may have -> the language that it speaks (BCP 47). Empty before `start`."""
 
+    def voice_for(self, asked: str) -> str:
+        """The name of the voice that speaks where this one is asked for: the default voice's where there is none of
+        that name, or no name."""
+
     def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:

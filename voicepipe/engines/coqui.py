@@ -71,6 +71,9 @@ class CoquiTts:
     def voices(self) -> Mapping[str, str]:
         return self._pool.about.get("voices", {}) if self._pool else {}
 
+    def voice_for(self, asked: str) -> str:
+        return asked if asked in self.voices() else self._default
+
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
@@ -80,7 +83,7 @@ class CoquiTts:
         """
         if self._pool is None:
             raise EngineError("CoquiTts has not been started")
-        name = voice if voice in self.voices() else self._default
+        name = self.voice_for(voice)
         for piece in pieces(text):
             asked = {"text": piece, "voice": name, "speed": min(2.0, max(0.5, speed))}
             async with aclosing(self._pool.ask(asked, first=first)) as answer:

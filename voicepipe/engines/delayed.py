@@ -127,6 +127,9 @@ class DelayedTts(_Around):
     def voices(self) -> Mapping[str, str]:
         return self._inner.voices()
 
+    def voice_for(self, asked: str) -> str:
+        return self._inner.voice_for(asked)
+
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:

@@ -151,7 +151,8 @@ def identifiers(lib: ctypes.CDLL) -> dict[str, str]:
     index = 0
     while table[index]:
         voice = table[index].contents
-        tag = ctypes.string_at(voice.languages + 1).decode()  # byte 0 is a priority
+        # Byte 0 is a priority. Voices are found whatever case they are asked for in: one tag has capitals.
+        tag = ctypes.string_at(voice.languages + 1).decode().lower()
         voices.setdefault(tag, voice.identifier.decode())
         index += 1
     return voices
@@ -246,6 +247,10 @@ class EspeakTts:
     def voices(self) -> Mapping[str, str]:
         """Voices are named by the language that they speak. Empty before `start`."""
         return self._voices
+
+    def voice_for(self, asked: str) -> str:
+        tag, _, _ = asked.partition("+")
+        return asked if tag.lower() in self._voices else self._default
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False

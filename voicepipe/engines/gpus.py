@@ -98,7 +98,7 @@ def read() -> Machine:
         if DRIVER.exists():
             raise EngineMissing(
                 "this machine has an NVIDIA driver, and nvidia-ml-py, by which it is asked for its GPUs, is not "
-                "installed: pip install 'voicepipe[gpu]'"
+                "installed: pip install -e '.[gpu]', in voicepipe's checkout"
             ) from None
         return Machine()
     try:

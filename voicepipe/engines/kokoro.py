@@ -22,6 +22,7 @@ from voicepipe.engines import needed_models
 from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
+from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.shaping import letters, pieces, shape, word_starts
 from voicepipe.engines.threaded_voice import ThreadedVoice
 from voicepipe.engines.worker import Worker
@@ -99,6 +100,9 @@ class KokoroTts:
     def voices(self) -> Mapping[str, str]:
         return self._languages
 
+    def voice_for(self, asked: str) -> str:
+        return asked if asked in self._languages else self._config.voice
+
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
@@ -132,7 +136,7 @@ class _KokoroModel:
             from kokoro_onnx import Kokoro
             from phonemizer.backend import EspeakBackend
         except ImportError as error:
-            raise EngineMissing(f'kokoro is not installed ({error}): pip install "voicepipe[kokoro]"') from None
+            raise EngineMissing(f"kokoro is not installed ({error}): pip install {INSTALLS['kokoro_onnx']}") from None
         for model in needed_models.kokoro(config):
             if problem := model.problem():
                 raise EngineMissing(problem)

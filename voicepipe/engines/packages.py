@@ -15,8 +15,12 @@ PACKAGES = {
     "neutts": "vllm",
 }
 """What an engine imports. coqui-tts is in an environment of its own."""
-INSTALLS = {"kokoro_onnx": "'voicepipe[kokoro]'", "faster_whisper": "faster-whisper", "vllm": "vllm==0.32.0",
-            "transformers": "torch 'transformers>=5.16', or vllm, which brings both"}  # fmt: skip
+INSTALLS = {
+    "kokoro_onnx": "-e '.[kokoro]', in voicepipe's checkout",
+    "faster_whisper": "faster-whisper",
+    "vllm": "vllm==0.32.0",
+    "transformers": "torch 'transformers>=5.16', or vllm, which brings both",
+}
 OWN_ENVIRONMENT = (
     "make one (python3 -m venv), pip install coqui-tts torch torchaudio there, and set coqui.python to its interpreter"
 )

@@ -243,6 +243,9 @@ class ScriptedTts(_Lifeless):
     def voices(self) -> Mapping[str, str]:
         return {"scripted": "en"}
 
+    def voice_for(self, asked: str) -> str:
+        return "scripted"
+
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:

@@ -71,6 +71,10 @@ class CallGoesOn(Refused):
     """What is kept of a call cannot be deleted before its end."""
 
 
+class NotPermitted(Refused):
+    """What is asked for is there, and the holder of this key may not have it done."""
+
+
 class Gone(Refused):
     """Whoever sent the request has closed the connection: nobody reads the answer."""
 
@@ -89,6 +93,7 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     UnknownTurn: (404, "turn_not_found", {}),
     UnknownRecord: (404, UNKNOWN_RECORD, {}),
     CallGoesOn: (409, "call_in_progress", {}),
+    NotPermitted: (403, "not_permitted", {}),
     UnknownPath: (404, "not_found", {}),
     Gone: (400, "client_gone", {}),
     PopFull: (503, "pop_full", {"Retry-After": "2"}),

@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe import descriptors
+from voicepipe.agent import Agent
 from voicepipe.call_api import DoorKind, PopApi
 from voicepipe.errors import Refused, Unauthorized
 from voicepipe.health import Health
@@ -35,6 +36,8 @@ from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.effective_session import effective_session
 from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.realtime.voices import with_voice
 from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
 from voicepipe.ingress.records_http import RecordsHttp
 from voicepipe.ingress.sip import edge as sip
@@ -123,8 +126,14 @@ class Realtime:
         check_session(session, self._pop.config.limits)
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
-        answer = {"value": made[0], "expires_at": made[1], "session": session}
+        shown = with_voice(session, self._voice_of(session, agent))
+        answer = {"value": made[0], "expires_at": made[1], "session": shown}
         return Response(msgspec.json.encode(answer), media_type="application/json")
+
+    def _voice_of(self, session: Session, agent: Agent) -> str:
+        """The voice that will speak in a call of this session."""
+        asked = session.audio.output.voice
+        return self._pop.voice_for(asked if self._pop.voice_for(asked) == asked else agent.voice)
 
 
 async def rtt(request: Request) -> Response:

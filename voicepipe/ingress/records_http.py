@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 from starlette.datastructures import QueryParams
@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.call_api import CostQuery, ListedCall, PopApi, RecordQuery, RecordsApi, Tenant
 from voicepipe.errors import Unauthorized
-from voicepipe.ingress.doors import CallGoesOn, Doors, UnknownRecord
+from voicepipe.ingress.doors import CallGoesOn, Doors, NotPermitted, UnknownRecord
 from voicepipe.ingress.keys import Caller, brings_token, key_of
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.scope import pays
@@ -57,6 +57,17 @@ class RecordsDeleted(msgspec.Struct, frozen=True, kw_only=True):
     """Calls."""
     in_progress: int = 0
     """Calls from this number that are still kept, since they go on."""
+    not_permitted: int = 0
+    """Calls from this number that are still kept, since the key may not delete them."""
+
+
+class _Asker(NamedTuple):
+    """Who asks for records."""
+
+    viewer: str | None
+    """As `PopApi.viewer`."""
+    for_operator: bool = False
+    """A directory asks for its operator."""
 
 
 class RecordsHttp:
@@ -87,15 +98,15 @@ class RecordsHttp:
         return await self._doors.carry_out(_account(viewer), self._found(request.path_params["call_id"], viewer))
 
     async def delete(self, request: Request) -> Response:
-        """DELETE: all that is kept of a call; 409 while it goes on."""
+        """DELETE: all that is kept of a call; 409 while it goes on, 403 where it is no tenant's and a tenant asks."""
         viewer = self._viewer(request)
         return await self._doors.carry_out(_account(viewer), self._deleted(request.path_params["call_id"], viewer))
 
     async def delete_caller(self, request: Request) -> Response:
         """DELETE: all that is kept of calls from one number, but of those that go on."""
-        viewer = self._viewer(request)
+        who = self._asker(request)
         number = deletion(request.query_params)
-        return await self._doors.carry_out(_account(viewer), self._deleted_caller(number, viewer))
+        return await self._doors.carry_out(_account(who.viewer), self._deleted_caller(number, who))
 
     async def costs(self, request: Request) -> Response:
         """GET: what calls have cost, by agent or by tenant; of the last day, if nobody says of which time."""
@@ -125,25 +136,35 @@ class RecordsHttp:
             raise CallGoesOn(
                 f"The call {call_id[:200]!r} goes on: wait for its end or hang up, then delete its record."
             )
+        if deleted.not_permitted:
+            raise NotPermitted(
+                f"The call {call_id[:200]!r} belongs to no tenant, so it is still kept: only the operator of the PoP "
+                f"{self._pop.config.pop.id} can delete it, at that PoP."
+            )
         if not deleted.ids:
             self._records()  # Who keeps none says so.
             raise _unknown(call_id)
         return _json(RecordDeleted(id=call_id))
 
-    async def _deleted_caller(self, number: str, viewer: str | None) -> Response:
-        deleted = await self._records().delete_caller(number, viewer)
-        return _json(RecordsDeleted(caller=number, deleted=len(deleted.ids), in_progress=deleted.in_progress))
+    async def _deleted_caller(self, number: str, who: _Asker) -> Response:
+        its = await self._records().delete_caller(number, who.viewer, for_operator=who.for_operator)
+        return _json(RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
+                                    not_permitted=its.not_permitted))  # fmt: skip
 
     def _viewer(self, request: Request) -> str | None:
         """Whose records may be seen; None: everyone's. Raises Unauthorized."""
+        return self._asker(request).viewer
+
+    def _asker(self, request: Request) -> _Asker:
+        """Raises Unauthorized."""
         if not brings_token(request):
             viewer = self._pop.viewer(key_of(request.headers.get("authorization"), []))
             pays(request)
-            return viewer
+            return _Asker(viewer)
         who = self._doors.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key or a call's token cannot read records: use the tenant's own.")
-        return who.tenant.name
+        return _Asker(who.tenant.name, bool(who.grant and who.grant.operator))
 
     def _records(self) -> RecordsApi:
         if self._pop.records is None:

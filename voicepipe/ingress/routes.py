@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from voicepipe.call_api import Tenant
+from voicepipe.call_api import NO_TENANT, Tenant
 from voicepipe.config import Config
 from voicepipe.config.phone_config import PhoneKind, RouteConfig
 
@@ -46,7 +46,7 @@ def tenant_of(route: RouteConfig, config: Config) -> Tenant:
     """Whose call it is. Without tenants there is but "local"; where there is one, it need not be named."""
     owners = {owner.name: owner for owner in config.tenants}
     if not owners:
-        return Tenant("local")
+        return Tenant(NO_TENANT)
     [name] = [route.tenant] if route.tenant else owners  # Never a guess among several: `config.check_together`.
     owner = owners[name]
     return Tenant(owner.name, owner.agents, owner.slots)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
-from voicepipe.call_api import Deleted, Refusal
+from voicepipe.call_api import NO_TENANT, Deleted, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.errors import Reason
@@ -112,7 +112,15 @@ class Dashboard:
         """All turns of a call of which no records are kept, unless it goes on."""
         if any(row.id == call_id for row in self._calls.rows(tenant)):
             return Deleted(in_progress=1)
-        return Deleted(list(self._turns.forget([call_id], tenant)))
+        if not (gone := self._turns.forget([call_id], tenant)) and tenant is not None:
+            return Deleted(not_permitted=int(self._shows(call_id, NO_TENANT)))
+        return Deleted(list(gone))
+
+    def _shows(self, call_id: str, tenant: str) -> bool:
+        """Whether anything of this call of the tenant's is here."""
+        return any(row.id == call_id for row in self._calls.rows(tenant)) or any(
+            listed.turn.call == call_id for listed in self._turns.since(0, tenant)
+        )
 
     def view(self, tenant: str | None, minutes: int) -> View:
         """All that `tenant` may see of the last `minutes`; None: the operator, who sees everything."""

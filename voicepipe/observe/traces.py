@@ -32,7 +32,10 @@ def problem(config: Config) -> str:
     """What the configured traces lack here, and what to do about it; empty if nothing."""
     if not config.traces.endpoint or all(map(_is_there, NEEDED)):
         return ""
-    return "traces: OpenTelemetry is not installed; pip install 'voicepipe[traces]', or leave traces.endpoint out"
+    return (
+        "traces: OpenTelemetry is not installed; pip install -e '.[traces]', in voicepipe's checkout, or leave "
+        "traces.endpoint out"
+    )
 
 
 def _is_there(module: str) -> bool:

@@ -146,18 +146,21 @@ class Records(CallFollower):
         """As `Store.delete`. Raises RecordsFailing."""
         return await self._deleted([call_id], tenant)
 
-    async def delete_caller(self, caller: str, tenant: str | None) -> Deleted:
+    async def delete_caller(self, caller: str, tenant: str | None, *, for_operator: bool = False) -> Deleted:
         """All of this number's. Raises RecordsFailing."""
         await self._written(lambda its: None)  # What was told of calls until now is read, too.
-        return await self._deleted(await self._asked(lambda db: store.of_caller(db, caller, tenant)), tenant)
+        others = await self._asked(lambda db: store.not_permitted_of(db, caller, tenant, for_operator=for_operator))
+        deleted = await self._deleted(await self._asked(lambda db: store.of_caller(db, caller, tenant)), tenant)
+        return deleted._replace(not_permitted=others)
 
     async def _deleted(self, ids: Sequence[str], tenant: str | None) -> Deleted:
-        gone, in_progress = list[str](), 0
+        gone, in_progress, not_permitted = list[str](), 0, 0
         for at in range(0, len(ids), AT_A_TIME):
             some = ids[at : at + AT_A_TIME]
             done = await self._written(lambda its: its.delete(some, tenant), self._gone)  # noqa: B023
             gone += done.ids
             in_progress += done.in_progress
+            not_permitted += done.not_permitted
         if gone:
             with suppress(TimeoutError):
                 async with asyncio.timeout(store.BUSY_S):
@@ -165,7 +168,7 @@ class Records(CallFollower):
             if not self._clean.is_set():
                 logger.warning("what was deleted is still in %s-wal, since another program reads the records, or they "
                                "cannot be written; it is taken out soon after that", self._path.name)  # fmt: skip
-        return Deleted(gone, in_progress)
+        return Deleted(gone, in_progress, not_permitted)
 
     def _gone(self, deleted: Deleted) -> None:
         """From the file; now from all else that holds it."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import asdict, astuple
 
-from voicepipe.call_api import Deleted, RecordQuery
+from voicepipe.call_api import NO_TENANT, Deleted, RecordQuery
 from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records.record import CUT, CallRecord, CallSummary, Host, summary
@@ -146,14 +146,17 @@ class Store:
     def delete(self, ids: Sequence[str], tenant: str | None) -> Deleted:
         """Those of these calls that have ended and are `tenant`'s (None: whoever's), also if somebody is still to be
         told of them."""
-        goes_on = dict[str, bool]()
+        gone, in_progress, not_permitted = list[str](), 0, 0
         for call_id in ids:
-            goes_on |= self._db.execute(
-                "SELECT id, ended IS NULL FROM calls WHERE id = ? AND tenant = coalesce(?, tenant)", (call_id, tenant)
-            )
-        gone = [call_id for call_id, still in goes_on.items() if not still]
+            for owner, goes_on in self._db.execute("SELECT tenant, ended IS NULL FROM calls WHERE id = ?", (call_id,)):
+                if tenant not in (None, owner):
+                    not_permitted += owner == NO_TENANT
+                elif goes_on:
+                    in_progress += 1
+                else:
+                    gone.append(call_id)
         self._delete([(call_id,) for call_id in gone])
-        return Deleted(gone, len(goes_on) - len(gone))
+        return Deleted(gone, in_progress, not_permitted)
 
     def _delete(self, ids: Sequence[tuple[str]]) -> None:
         """With all that hangs on them."""
@@ -243,6 +246,15 @@ def of_caller(db: sqlite3.Connection, caller: str, tenant: str | None) -> list[s
     """Ids of all calls from exactly this number, also of those that go on."""
     rows = db.execute("SELECT id FROM calls WHERE caller = ? AND tenant = coalesce(?, tenant)", (caller, tenant))
     return [call_id for (call_id,) in rows]
+
+
+def not_permitted_of(db: sqlite3.Connection, caller: str, tenant: str | None, *, for_operator: bool) -> int:
+    """Calls from exactly this number that are not `tenant`'s: no tenant's, and for the operator other tenants', too."""
+    (calls,) = db.execute(
+        "SELECT count(*) FROM calls WHERE caller = ? AND tenant != coalesce(?, tenant) AND (? OR tenant = ?)",
+        (caller, tenant, for_operator, NO_TENANT),
+    ).fetchone()
+    return int(calls)
 
 
 def due(db: sqlite3.Connection, now: float, of_each: int) -> list[Delivery]:

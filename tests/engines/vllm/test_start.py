@@ -2,6 +2,7 @@
 
 import asyncio
 import multiprocessing
+import os
 import signal
 from multiprocessing.process import BaseProcess
 from threading import Event
@@ -59,6 +60,19 @@ async def test_a_start_that_hangs_does_not_keep_the_others_from_starting(monkeyp
     assert await other.result() == 5
     go_on.set()
     await other.give_up()
+
+
+async def test_what_a_terminal_sends_to_all_does_not_end_its_processes() -> None:
+    children = list[BaseProcess]()
+    start = EngineStart(lambda: children.append(process("EngineCore")))
+    await start.result()
+    try:
+        for number in (signal.SIGINT, signal.SIGHUP):
+            os.kill(children[0].pid or 0, number)
+        await asyncio.to_thread(children[0].join, 0.3)
+        assert children[0].is_alive()
+    finally:
+        await start.give_up()
 
 
 async def test_a_start_that_hangs_is_given_up_with_its_processes() -> None:

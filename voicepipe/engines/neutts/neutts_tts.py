@@ -22,6 +22,7 @@ class NeuTts:
         self._life: Life[NeuttsVoice] = Life(
             "speech synthesis", partial(load, config, _ready), IN_PROCESS, start_s=None
         )
+        self._default = config.voice
         self._languages: Mapping[str, str] = {}
 
     @property
@@ -50,6 +51,9 @@ class NeuTts:
 
     def voices(self) -> Mapping[str, str]:
         return self._languages
+
+    def voice_for(self, asked: str) -> str:
+        return asked if asked in self._languages else self._default or next(iter(self._languages), "")
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False

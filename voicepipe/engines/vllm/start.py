@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, InvalidStateError
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -107,7 +108,10 @@ class EngineStart(Generic[T]):
         end(self.family())
 
     def _run(self) -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        # Where multiprocessing's own process is started later, it unblocks SIGINT.
+        resource_tracker.ensure_running()
+        # A terminal sends both to all its processes: ^C begins our own drain, and its end (SIGHUP) ends no PoP.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
         if not _turns.take(self):
             self._begun.cancel()
             self._result.cancel()

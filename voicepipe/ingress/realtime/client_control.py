@@ -21,8 +21,9 @@ from voicepipe.ingress.realtime.bounds import (
 )
 from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.session import Format, tool_choice, voice_name
+from voicepipe.ingress.realtime.session import Format, Session, tool_choice, voice_name
 from voicepipe.ingress.realtime.translate import Translator
+from voicepipe.ingress.realtime.voices import AskedVoices
 from voicepipe.shown import shown
 from voicepipe.turn.events import Item
 
@@ -62,6 +63,19 @@ class ClientControl:
         self._translator = translator
         self._emit = emit
         self._limits = hosted.limits
+        self._voices = AskedVoices(self._call)
+        self._begin(translator.session)
+
+    def _begin(self, asked: Session) -> None:
+        """Go by the session with which the call was asked for."""
+        session = self._voices.known(asked, self._agent.voice)
+        if session != asked:
+            self._call.configure(session.settings(self._call.settings))
+        self._adopt(session)
+
+    def _adopt(self, session: Session) -> None:
+        self._translator.session = session
+        self._translator.voice = self._voices.in_force(session)
 
     async def handle(self, raw: str | bytes, arrived: float, answer: Emit, rights: Rights) -> None:
         """One message, which reached the socket at the monotonic second `arrived`. Never raises: what goes wrong is
@@ -86,16 +100,18 @@ class ClientControl:
         return self._call.settings.agent
 
     async def _session_update(self, event: ask.SessionUpdate, asked: Asked) -> None:
-        session = self._translator.session.updated(event.session)
+        before = self._translator.session
+        session = self._voices.echoed(before.updated(event.session), voice := before.audio.output.voice)
         check_session(session, self._limits)
-        session, refused = asked.rights.session(self._translator.session, session, self._agent)
+        session, refused = asked.rights.session(before, session, self._agent)
+        session = self._voices.known(session, voice)
         for error in refused:
             asked.answer(say.ErrorEvent.of(error, event.event_id))
-        self._translator.session = session
+        self._adopt(session)
         if self._sound:
             self._sound.set_formats(session.audio.input.format, session.audio.output.format)
         self._call.configure(session.settings(self._call.settings))
-        self._emit(say.SessionUpdated(session=session))
+        self._emit(say.SessionUpdated(session=self._translator.shown))
 
     async def _append(self, event: ask.InputAppend, asked: Asked) -> None:
         if self._sound is None:
@@ -161,6 +177,8 @@ class ClientControl:
         if not isinstance(voice, str | None):
             raise WireError("invalid_type", "Invalid type for 'response.audio.output.voice': expected a name.",
                             "response.audio.output.voice")  # fmt: skip
+        if voice and not self._voices.knows(voice):
+            voice = None
         check_words("response", params.instructions, params.tools, self._limits)
         modalities = params.output_modalities
         limit = params.max_output_tokens

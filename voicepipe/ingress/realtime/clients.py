@@ -95,7 +95,7 @@ class RealtimeClients:
         if not self._clients:
             self._translator.catch_up(self.call.reply, self.call.sent_ms)
         outbox = Outbox(self.call.limits.unread_bytes, on_full)
-        outbox.put(self._numbered(wire.SessionCreated(session=self._translator.session)))
+        outbox.put(self._numbered(wire.SessionCreated(session=self._translator.shown)))
         if self._control:
             self._clients.append(outbox)
         else:

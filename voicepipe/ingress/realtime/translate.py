@@ -9,6 +9,7 @@ import msgspec
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.items import Part, content_part, wire_item
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.realtime.voices import with_voice
 from voicepipe.turn.events import (
     CallEnded,
     CallEvent,
@@ -57,7 +58,8 @@ class _Output:
 
 
 class Translator:
-    """One call's events to its clients'. `session` is replaced when a client updates it.
+    """One call's events to its clients'. `session` is replaced when a client updates it, and `voice`, the name of the
+    one that speaks by it.
 
     `audio_in_events`: our sound travels in events; otherwise events tell when it begins and ends. `tells_tools`: of the
     agent's own, in a response's metadata.
@@ -67,6 +69,7 @@ class Translator:
         self, session: Session, conversation_id: str, *, audio_in_events: bool, tells_tools: bool = True
     ) -> None:
         self.session = session
+        self.voice = session.audio.output.voice
         self._tells_tools = tells_tools
         self.audio_in_events = audio_in_events
         self._sounding = False
@@ -81,6 +84,11 @@ class Translator:
         self._metadata: dict[str, str] | None = None
         self._outputs = 0
         self._output: _Output | None = None
+
+    @property
+    def shown(self) -> Session:
+        """The session as clients see it: with the voice that speaks."""
+        return with_voice(self.session, self.voice)
 
     def __call__(self, event: CallEvent) -> Events:
         """The wire events that say what `event` says."""
@@ -253,7 +261,7 @@ class Translator:
             conversation_id=self._conversation,
             output_modalities=[self._modality],
             max_output_tokens=self.session.max_output_tokens,
-            audio=wire.ResponseAudioOut(output=wire.ResponseOutput(format=output.format, voice=output.voice)),
+            audio=wire.ResponseAudioOut(output=wire.ResponseOutput(format=output.format, voice=self.voice)),
             metadata=self._metadata,
         )
 
