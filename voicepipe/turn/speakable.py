@@ -5,12 +5,12 @@ table gets the part that is the same in all of them: markdown, emoji and links a
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from voicepipe.turn import characters
+
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
-LETTERS = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +83,12 @@ def _rule(rules: "_Rules", text: str, at: int) -> tuple[int, str]:
             # A rule that takes the space after its words ("- ") would hide a word's end.
             return at + len(found.group().rstrip()), say(found)
     # A run of letters goes as a whole: rules for numbers and marks begin at the edge of a word.
-    run = LETTERS.match(text, at)
-    return (run.end(), run.group()) if run else (at + 1, _sign(text[at]))
-
-
-def _sign(sign: str) -> str:
-    """A single character that no rule took: pictures, private characters and controls are not spoken."""
-    return "" if unicodedata.category(sign) in ("So", "Sk", "Cn", "Co", "Cs", "Cc", "Cf", "Mn", "Me") else sign
+    return characters.spoken(text, at)
 
 
 def _ended(said: str, gap: str, more: bool) -> str:
     """A line's end is heard as a pause: "one\\ntwo" is said "one, two"."""
-    if said and more and "\n" in gap and said[-1].isalnum():
+    if said and more and "\n" in gap and characters.is_word_end(said[-1]):
         return said + ("." if gap.count("\n") > 1 else ",")
     return said
 
