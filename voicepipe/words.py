@@ -6,7 +6,7 @@ Most scripts put spaces between words. In Chinese, Japanese, Thai, Lao, Khmer, B
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 
 import regex
@@ -69,8 +69,8 @@ def written(text: str) -> Iterator[str]:
 
 
 def count(text: str) -> int:
-    """How many words `text` has."""
-    return len(text.split()) if text.isascii() else sum(1 for _ in WRITTEN.finditer(text))
+    """About how many words `text` has. For long texts: ten times as fast as to look at each."""
+    return len(text.split()) + (0 if text.isascii() else len(_IS_UNSPACED.findall(text)))
 
 
 def is_unspaced(word: str) -> bool:
@@ -84,6 +84,11 @@ def lasts(word: str) -> float:
     if not is_unspaced(word):
         return 1.0
     return 0.5 if _IS_SYLLABLE.search(word) else 1 / 3
+
+
+def running(words: Iterable[str]) -> str:
+    """Words of a text that goes on, with a space behind each where its script has spaces."""
+    return "".join(word if word[-1:].isspace() or is_unspaced(word) else f"{word} " for word in words)
 
 
 def joined(before: str, after: str) -> str:

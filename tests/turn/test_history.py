@@ -259,7 +259,7 @@ def test_a_client_writes_no_result_of_a_tool_that_runs_on_the_server() -> None:
 
 
 def test_text_is_cut_at_the_last_word_that_was_heard() -> None:
-    words = [("We", 100), ("are", 200), ("open", 300)]
+    words = [("We ", 100), ("are ", 200), ("open", 300)]
     assert cut_at(words, 250) == "We are"
     assert cut_at(words, 0) == ""
     assert cut_at(words, 300) == "We are open"

@@ -28,6 +28,7 @@ from voicepipe.turn.endpoint import Endpointer, Evidence, FixedSilence
 from voicepipe.turn.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.facts import Fact, Partial, Words
 from voicepipe.turn.timing import TurnRecord
+from voicepipe.words import joined, running
 
 log = logging.getLogger(__name__)
 REMEMBERED = 2 * RATE
@@ -149,7 +150,7 @@ class Hearing:
             utterance.announced = True
             self._emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.heard_from))))
             if words := utterance.agreement.committed:
-                self._emit(WordsHeard(utterance.item_id, f"{' '.join(words)} "))
+                self._emit(WordsHeard(utterance.item_id, running(words)))
 
     def announce_end(self, utterance: Utterance, last_voiced: int) -> None:
         """Tell it that they have stopped, at this sample."""
@@ -211,8 +212,8 @@ class Hearing:
             return
         stable, others = utterance.guess(hypothesis.text, hypothesis.until)
         if stable and utterance.announced:
-            self._emit(WordsHeard(utterance.item_id, f"{stable} "))
-        interrupts = self._settings.agent.is_interrupted(" ".join(utterance.agreement.committed))
+            self._emit(WordsHeard(utterance.item_id, stable))
+        interrupts = self._settings.agent.is_interrupted(running(utterance.agreement.committed))
         if others or interrupts:
             self._turns.feed(Partial(interrupts))
 
@@ -221,7 +222,7 @@ class Hearing:
         utterance = self.utterance
         if utterance is None or not utterance.partial:
             return ""
-        words = f"{utterance.before} {utterance.partial}".strip()
+        words = joined(utterance.before, utterance.partial)
         return words if self._endpointer.may_end(words, self._asked()) else ""
 
     def settle(self) -> None:
