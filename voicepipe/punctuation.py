@@ -22,12 +22,12 @@ SENTENCE_END = regex.compile(rf"(?V1)[\p{{Sentence_Terminal}}…]{_CLOSING}*+$")
 CLAUSE_END = regex.compile(rf"(?V1)(?:[,;:–—]|{_CLAUSE}){_CLOSING}*+$|^[–—-]$")
 CLEAR_END = regex.compile(rf"(?V1)(?<!\p{{Nd}}){CLEAR}{_CLOSING}*+$")
 
-_MARK = regex.compile(rf"(?V1){CLEAR}|\uFF0E")
+_MARK = regex.compile(rf"(?V1)(?:{CLEAR}|\uFF0E)")
 
 
 def in_latin(text: str) -> str:
     """`text` with the Latin mark for each of another script, for models that know no others."""
-    return text if text.isascii() else _MARK.sub(lambda found: f"{latin(found[0])} ", text)
+    return text if text.isascii() else _MARK.sub(lambda found: f"{latin(found[0])} ", text).rstrip()
 
 
 def latin(mark: str) -> str:

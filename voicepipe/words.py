@@ -1,7 +1,7 @@
 """What a word is, in a text of any script.
 
 Most scripts put spaces between words. In Chinese, Japanese, Thai, Lao, Khmer, Burmese and some others a word is one
-*character*, as a reader sees it (a grapheme cluster, UAX #29): to find longer words takes a dictionary for each language.
+*character*, as a reader sees it (a grapheme cluster, UAX #29): longer words take a dictionary for each language.
 """
 
 import re

@@ -144,15 +144,15 @@ class _Writing:
         ends = [word.end for word in speech.words]
         if not (speech.more or self._said):
             words, self._words = self._words[self._told :], []
-            return _written(words, ends, speech.pcm)
-        words = []
+            return _heard(words, ends, speech.pcm)
+        heard: list[tuple[str, int]] = []
         while self._told < len(self._words) and not (speech.more and self._due[self._told] > self._said + len(ends)):
             at = self._due[self._told] - self._said
             end = ends[at - 1] if 0 < at <= len(ends) else 0 if at <= 0 else speech.pcm.size
-            words.append((self._words[self._told].written, end))
+            heard.append((self._words[self._told].written, end))
             self._told += 1
         self._said += len(ends)
-        return tuple(words)
+        return tuple(heard)
 
 
 def _bytes(phrases: list[Phrase]) -> int:
@@ -168,19 +168,16 @@ def _words(part: Piece) -> Iterator[_Word]:
         yield _Word(word, tuple(spoken[begin:end]))
 
 
-def _written(parts: list[_Word], ends: list[int], pcm: Pcm) -> tuple[tuple[str, int], ...]:
+def _heard(words: list[_Word], ends: list[int], pcm: Pcm) -> tuple[tuple[str, int], ...]:
     """When each *written* word has been heard: "$18.50" is one word and is spoken as three.
 
     `ends` are those of the spoken words; for a phrase whose engine knows none they are estimated.
     """
-    spoken = [word for part in parts for word in part.spoken]
+    spoken = [said for word in words for said in word.spoken]
     if len(ends) != len(spoken):
         ends = _spread(spoken, pcm)
-    words, said = [], 0
-    for part in parts:
-        said += len(part.spoken)
-        words.append((part.written, ends[said - 1] if said else 0))
-    return tuple(words)
+    due = accumulate(len(word.spoken) for word in words)
+    return tuple((word.written, ends[said - 1] if said else 0) for word, said in zip(words, due, strict=True))
 
 
 def _spread(words: list[str], pcm: Pcm) -> list[int]:

@@ -11,6 +11,7 @@ import regex
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.base import Speech, Word
+from voicepipe.engines.known_characters import in_known_characters
 from voicepipe.punctuation import latin
 from voicepipe.words import WRITTEN, cut_before
 
@@ -32,7 +33,8 @@ _UNWRITTEN_VOWELS = regex.compile(
     r"(?V1)[\p{Lo}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Ethiopic}\p{Cherokee}\p{Canadian_Aboriginal}\p{Yi}]]"
 )
 SILENT = frozenset(" .,;:!?'\"()-–—…’“”")
-"""These are not read out."""
+BRACKETS = frozenset(("Ps", "Pe", "Pi", "Pf"))
+"""These are not read out, nor are the marks and brackets of other scripts."""
 
 PAUSE_MS = {".": 220, "!": 220, "?": 220, ":": 160, ";": 160, ",": 110}
 """Silence after a phrase that ends in this sign, or in one of another script that asks for the same."""
@@ -42,37 +44,17 @@ _CLOSING = regex.compile(r"[\s\p{Pe}\p{Pf}\"']+$")
 
 
 def pieces(text: str, most: int = MAX_LETTERS) -> list[str]:
-    """`text` as voices read it best (`readable`), in pieces of at most `most` letters.
+    """`text` in characters that voices read, in pieces of at most `most` letters.
 
     A piece without a letter or a digit is left out: there is nothing in it to say.
     """
-    clean = readable(text)
+    clean = in_known_characters(text)
     result: list[str] = []
     while (fits := _fitting(clean, most)) < len(clean):
         cut = _cut(clean, fits)
         result.append(clean[:cut].strip())
         clean = clean[cut:].strip()
     return [piece for piece in [*result, clean] if any(c.isalnum() for c in piece)]
-
-
-_CONTROLS = regex.compile(r"(?V1)[\p{C}--\p{Cf}]")
-_INVISIBLE = regex.compile(r"(?V1)[\p{Cf}--[\u200C\u200D]]+")
-_DIGIT = regex.compile(r"(?V1)[\p{Nd}--[0-9]]")
-_APOSTROPHE = regex.compile(r"(?<=[\p{L}\p{M}])[ʼ＇](?=\p{L})")
-
-
-def readable(text: str) -> str:
-    """`text` as voices know its characters, spaces in one form, too.
-
-    Letters are composed: espeak-ng reads a bare accent as nothing, and the parts of a Korean syllable letter by letter.
-    Digits of other scripts are ASCII's: it reads those in every language, and "２５" or "٢٥" often not at all. A letter
-    that is an apostrophe is one: it is read out by its name. Controls are spaces: espeak-ng obeys Ctrl-A as a command.
-    """
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
-        text = _DIGIT.sub(lambda found: str(unicodedata.decimal(found[0], found[0])), text)
-        text = _APOSTROPHE.sub("'", text)
-    return " ".join(_CONTROLS.sub(" ", text).split())
 
 
 _SENTENCE = regex.compile(r"(?V1)[.!?]\s|[\p{Sentence_Terminal}--[.!?]][\p{Pe}\p{Pf}]*+")
@@ -96,9 +78,9 @@ def letters(text: str) -> int:
 
 
 def _letters(sign: str) -> int:
-    if sign in SILENT:
-        return 1
     kind = unicodedata.category(sign)
+    if latin(sign) in SILENT or kind in BRACKETS:
+        return 1
     if kind == "Lo":
         return CONSONANT if _UNWRITTEN_VOWELS.match(sign) else SYLLABLE
     return 1 if kind[0] in "LM" else WORD

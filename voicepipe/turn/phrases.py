@@ -1,14 +1,16 @@
 """The model's tokens -> phrases to speak. The first is short, so that the reply starts early; later ones are sentences.
 
-A phrase ends at a *boundary*, between two words (`words.py`) that may be parted. Where a script has spaces nothing but a
-whitespace is a boundary, so prices, times, URLs and numbers with a point stay whole; what holds words together across a
-whitespace (abbreviations, phone numbers, open brackets and markdown spans) is in the tables below. Where it has none,
+A phrase ends at a *boundary*, between two words (`words.py`) that may be parted. Where a script has spaces nothing but
+a whitespace is a boundary, so prices, times, URLs and numbers with a point stay whole; what holds words together across
+a whitespace (abbreviations, phone numbers, open brackets and markdown spans) is in the tables below. Where it has none,
 a phrase ends behind the marks of its sentences and clauses.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import regex
 
 from voicepipe.punctuation import CLAUSE_END, CLEAR_END, SENTENCE_END
 from voicepipe.words import WRITTEN, cut_before, is_unspaced, lasts
@@ -178,7 +180,7 @@ class Phraser:
         return word.lower() not in DANGLING and count >= (least if following.lower() in CONJUNCTIONS else most)
 
 
-def _may_be(following: re.Match[str]) -> tuple[str, ...]:
+def _may_be(following: regex.Match[str]) -> tuple[str, ...]:
     """What the next word can be, as far as it is there. The "or" of "orchestra" is taken for a word: models seldom part
     one there, and if that were waited for, each first phrase would come a token later."""
     word = following.group()

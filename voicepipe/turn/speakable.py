@@ -271,7 +271,12 @@ MARKDOWN = _table(
     (_MARKS, lambda found: ""),
 )
 
-NEUTRAL: tuple[Rule, ...] = (*MARKDOWN, *_table((r"https?://\S*[^\s.,;:!?)\]]", lambda found: "")))
+_IN_LINK = "!-~\u00c0-\u024f\u0370-\u052f"
+"""ASCII, and letters of scripts with spaces: what stands directly behind a link in others is no part of it."""
+NEUTRAL: tuple[Rule, ...] = (
+    *MARKDOWN,
+    *_table((rf"https?://[{_IN_LINK}]*(?![.,;:!?)\]])[{_IN_LINK}]", lambda found: "")),
+)
 
 ENGLISH: tuple[Rule, ...] = (
     *_table((r"(?<=\d)\*(?=\d)", lambda found: " times ")),
