@@ -13,35 +13,35 @@ import regex
 
 from voicepipe.punctuation import CLEAR, WORD_MARKS
 
-_UNSPACED = (
+UNSPACED = (
     r"[[[\p{L}\p{Nl}]&&[\p{Lb=ID}\p{Lb=CJ}\p{Lb=NS}\p{Lb=SA}\p{Lb=AK}\p{Lb=AS}\p{Lb=AP}]]--[\p{Latin}\p{Hangul}]]"
 )
 """Letters of scripts without spaces, by their classes in UAX #14 (line breaking)."""
 _TRAILING = r"[\p{M}[[\p{Lb=CJ}\p{Lb=NS}]&&\p{L}]\u0E2F\u0E30\u0E32\u0E45\u0E46\u0EAF\u0EB0\u0EB2\u0EC6]"
 """Letters that begin nothing: small kana, iteration marks, the vowels that Thai and Lao write behind a consonant."""
-_CHARACTER = rf"(?:\p{{Logical_Order_Exception}}*+(?={_UNSPACED})\X|(?={_UNSPACED})\X)(?:(?={_TRAILING})\X)*+"
+_CHARACTER = rf"(?:\p{{Logical_Order_Exception}}*+(?={UNSPACED})\X|(?={UNSPACED})\X)(?:(?={_TRAILING})\X)*+"
 """With the vowel that Thai and Lao write before their consonant."""
 
 _OPENING = r"[\p{Ps}\p{Pi}¿¡]"
 _BEHIND = r"[[\p{P}\p{M}\p{Cf}\p{So}\p{Sk}]--[\p{Ps}\p{Pi}¿¡#&@\-]]"
 WRITTEN = regex.compile(
     rf"(?V1){_OPENING}*+{_CHARACTER}{_BEHIND}*+"
-    rf"|(?:(?!{_OPENING}{{0,8}}{_UNSPACED})(?:[\S--[{CLEAR}{WORD_MARKS}]]|(?<=\p{{Nd}}){CLEAR}(?=\p{{Nd}})))++"
+    rf"|(?:(?!{_OPENING}{{0,8}}{UNSPACED})(?:[\S--[{CLEAR}{WORD_MARKS}]]|(?<=\p{{Nd}}){CLEAR}(?=\p{{Nd}})))++"
     rf"(?:[{CLEAR}{WORD_MARKS}]{_BEHIND}*+)?+"
     rf"|\S{_BEHIND}*+"
 )
 """A word as it is written, with its brackets and marks."""
-_IS_UNSPACED = regex.compile(rf"(?V1){_UNSPACED}")
+_IS_UNSPACED = regex.compile(rf"(?V1){UNSPACED}")
 _IS_SYLLABLE = regex.compile(r"(?V1)[\p{Lb=ID}\p{Lb=CJ}\p{Lb=NS}]")
-_ENDS_UNSPACED = regex.compile(rf"(?V1){_UNSPACED}\p{{M}}*+{_BEHIND}*+$")
-_BEGINS_UNSPACED = regex.compile(rf"(?V1){_OPENING}*+{_UNSPACED}")
+_ENDS_UNSPACED = regex.compile(rf"(?V1){UNSPACED}\p{{M}}*+{_BEHIND}*+$")
+_BEGINS_UNSPACED = regex.compile(rf"(?V1){_OPENING}*+{UNSPACED}")
 _CLUSTER = regex.compile(r"\X")
 LONGEST_CHARACTER = 32
 """With its marks."""
 
 WORD = re.compile(r"\d+(?:[.:,-]\d+)*(?:st|nd|rd|th)?\b|[\w']+")
 """A time, a price, a day ("21st") or a telephone number in digits is one word."""
-_LETTER = rf"(?:(?!{_UNSPACED})[\p{{L}}\p{{M}}\p{{N}}_'])"
+_LETTER = rf"(?:(?!{UNSPACED})[\p{{L}}\p{{M}}\p{{N}}_'])"
 _WORD = regex.compile(rf"(?V1)\d+(?:[.:,-]\d+)*(?:st|nd|rd|th)?(?!{_LETTER})|{_LETTER}++|{_CHARACTER}")
 """The same in any script."""
 _ALIKE = {ord(sign): "'" for sign in "’‘ʼʻ＇´׳"} | {0xFF01 + at: chr(0x21 + at) for at in range(94)}

@@ -52,7 +52,7 @@ def without_loops(words: Sequence[WhisperWord]) -> tuple[WhisperWord, ...]:
         while again + period < len(said) and said[-1 - again] == said[-1 - again - period]:
             again += 1
         unit = said[len(said) - period :]
-        if again + period >= LOOPS * period and not any(word[0].isdigit() for word in unit):
+        if again + period >= LOOPS * period and not any(word[0].isnumeric() for word in unit):
             return tuple(words[: len(words) - again])
     return tuple(words)
 

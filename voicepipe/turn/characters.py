@@ -9,9 +9,13 @@ import unicodedata
 
 import regex
 
+from voicepipe.words import UNSPACED
+
 _FOR_EMOJI = r"\uFE0E\uFE0F\u20E3"
 """Marks that say how an emoji is drawn."""
-_RUN = regex.compile(rf"(?V1)\p{{L}}[[\p{{L}}\p{{M}}]--[{_FOR_EMOJI}]]*+")
+_MARK = rf"[\p{{M}}--[{_FOR_EMOJI}]]"
+_RUN = regex.compile(rf"(?V1){UNSPACED}[{UNSPACED}{_MARK}]*+|\p{{L}}[[\p{{L}}--{UNSPACED}]{_MARK}]*+")
+"""Letters of a script with spaces are a word by themselves beside those of one without: "请看https://..."."""
 _PICTURE = regex.compile(
     r"(?V1)(?:[\p{So}--[°№]]|(?=\p{Extended_Pictographic})(?:[\p{S}\p{Cn}]|\p{L}\uFE0F)"
     r"|[\p{Sm}&&[\p{Block=Arrows}\p{Block=Supplemental_Arrows_A}\p{Block=Supplemental_Arrows_B}"

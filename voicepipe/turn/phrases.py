@@ -34,7 +34,7 @@ DIGITS = re.compile(r"^[+(]*\d[\d()./-]*$")
 BEFORE_DIGITS = re.compile(r"[+(]+")
 """With these a group of digits may begin."""
 
-LIST_MARK = re.compile(r"^(?:[-*+•]|#{1,6}|\d{1,2}[.)])$")
+LIST_MARK = re.compile(r"^(?:[-*+•・]|#{1,6}|\d{1,2}[.)．）、])$")
 """What stands before a list's entry or a heading is not a phrase of its own."""
 
 DANGLING = frozenset(
