@@ -49,6 +49,27 @@ async def test_times_that_do_not_fit_the_words_are_not_used() -> None:
     assert await words(Voice(100), "Yes it is.") == await words(Voice(), "Yes it is.")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("您好，世界。", ["您", "好，", "世", "界。"]),
+        ("**はい** 「元気」", ["**は", "い** ", "「元", "気」"]),
+        ("น้ำ ดี", ["น้ำ ", "ดี"]),
+        ("मैं ठीक हूँ।", ["मैं ", "ठीक ", "हूँ।"]),
+    ],
+)
+@pytest.mark.parametrize("knows", [True, False])
+async def test_words_of_any_script_have_times(text: str, expected: list[str], knows: bool) -> None:
+    """By the voice, if it says as many words; else by their share of the sound."""
+    ends = tuple(range(1000, 1000 * len(expected) + 1, 1000)) if knows else ()
+    timed = await words(Voice(*ends), text)
+    assert [word for word, _ in timed] == expected
+    if knows:
+        assert [end for _, end in timed] == list(ends)
+    else:
+        assert [end for _, end in timed] == sorted({end for _, end in timed}) and 0 < timed[0][1] < RATE
+
+
 async def test_silence_has_been_heard_at_once() -> None:
     class Mute(Voice):
         async def speak(

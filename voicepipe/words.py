@@ -19,10 +19,10 @@ UNSPACED = (
 """Letters of scripts without spaces, by their classes in UAX #14 (line breaking)."""
 _TRAILING = r"[\p{M}[[\p{Lb=CJ}\p{Lb=NS}]&&\p{L}]\u0E2F\u0E30\u0E32\u0E45\u0E46\u0EAF\u0EB0\u0EB2\u0EC6]"
 """Letters that begin nothing: small kana, iteration marks, the vowels that Thai and Lao write behind a consonant."""
-_CHARACTER = rf"(?:\p{{Logical_Order_Exception}}*+(?={UNSPACED})\X|(?={UNSPACED})\X)(?:(?={_TRAILING})\X)*+"
+_CHARACTER = rf"(?:\p{{Logical_Order_Exception}}{{1,2}}+(?={UNSPACED})\X|(?={UNSPACED})\X)(?:(?={_TRAILING})\X)*+"
 """With the vowel that Thai and Lao write before their consonant."""
 
-_OPENING = r"[\p{Ps}\p{Pi}¿¡]"
+_OPENING = r"[\p{Ps}\p{Pi}¿¡*_`~\"']"
 _BEHIND = r"[[\p{P}\p{M}\p{Cf}\p{So}\p{Sk}]--[\p{Ps}\p{Pi}¿¡#&@\-]]"
 WRITTEN = regex.compile(
     rf"(?V1){_OPENING}*+{_CHARACTER}{_BEHIND}*+"
