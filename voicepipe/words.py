@@ -41,8 +41,8 @@ LONGEST_CHARACTER = 32
 
 WORD = re.compile(r"\d+(?:[.:,-]\d+)*(?:st|nd|rd|th)?\b|[\w']+")
 """A time, a price, a day ("21st") or a telephone number in digits is one word."""
-_LETTER = rf"(?:(?!{UNSPACED})[\p{{L}}\p{{M}}\p{{N}}_'])"
-_WORD = regex.compile(rf"(?V1)\d+(?:[.:,-]\d+)*(?:st|nd|rd|th)?(?!{_LETTER})|{_LETTER}++|{_CHARACTER}")
+_LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--{UNSPACED}]"
+_WORD = regex.compile(rf"(?V1)\d+(?:[.:,-]\d+)*(?:st|nd|rd|th)?(?!{_LETTER})|[{_LETTER}']++|{_CHARACTER}")
 """The same in any script."""
 _ALIKE = {ord(sign): "'" for sign in "’‘ʼʻ＇´׳"} | {0xFF01 + at: chr(0x21 + at) for at in range(94)}
 """Apostrophes, and the full-width forms of ASCII."""
