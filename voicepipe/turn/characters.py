@@ -51,6 +51,6 @@ def _letters(sign: str) -> str:
     return "" if meant == sign or _DRAWN.match(sign) else meant
 
 
-def is_word_end(sign: str) -> bool:
-    """Whether a word can end in this character: a letter, a mark or a digit."""
-    return unicodedata.category(sign)[0] in "LMN"
+def ends_in_word(text: str) -> bool:
+    """Whether its last character is a letter, a mark or a digit."""
+    return bool(text) and unicodedata.category(text[-1])[0] in "LMN"

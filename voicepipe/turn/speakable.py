@@ -88,7 +88,7 @@ def _rule(rules: "_Rules", text: str, at: int) -> tuple[int, str]:
 
 def _ended(said: str, gap: str, more: bool) -> str:
     """A line's end is heard as a pause: "one\\ntwo" is said "one, two"."""
-    if said and more and "\n" in gap and characters.is_word_end(said[-1]):
+    if more and "\n" in gap and characters.ends_in_word(said):
         return said + ("." if gap.count("\n") > 1 else ",")
     return said
 
