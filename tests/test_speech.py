@@ -34,9 +34,9 @@ async def words(voice: Voice, text: str) -> list[tuple[str, int]]:
 
 
 async def test_the_engines_times_are_those_of_the_spoken_words() -> None:
-    assert await words(Voice(100, 200, 300), "It is open.") == [("It", 100), ("is", 200), ("open.", 300)]
+    assert await words(Voice(100, 200, 300), "It is open.") == [("It ", 100), ("is ", 200), ("open.", 300)]
     written = await words(Voice(100, 200, 300, 400, 500), "That is $18.50")
-    assert written == [("That", 100), ("is", 200), ("$18.50", 500)]
+    assert written == [("That ", 100), ("is ", 200), ("$18.50", 500)]
 
 
 async def test_without_times_long_words_take_longer_and_the_silence_at_the_end_is_no_words() -> None:
@@ -47,6 +47,27 @@ async def test_without_times_long_words_take_longer_and_the_silence_at_the_end_i
 
 async def test_times_that_do_not_fit_the_words_are_not_used() -> None:
     assert await words(Voice(100), "Yes it is.") == await words(Voice(), "Yes it is.")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("您好，世界。", ["您", "好，", "世", "界。"]),
+        ("**はい** 「元気」", ["**は", "い** ", "「元", "気」"]),
+        ("น้ำ ดี", ["น้ำ ", "ดี"]),
+        ("मैं ठीक हूँ।", ["मैं ", "ठीक ", "हूँ।"]),
+    ],
+)
+@pytest.mark.parametrize("knows", [True, False])
+async def test_words_of_any_script_have_times(text: str, expected: list[str], knows: bool) -> None:
+    """By the voice, if it says as many words; else by their share of the sound."""
+    ends = tuple(range(1000, 1000 * len(expected) + 1, 1000)) if knows else ()
+    timed = await words(Voice(*ends), text)
+    assert [word for word, _ in timed] == expected
+    if knows:
+        assert [end for _, end in timed] == list(ends)
+    else:
+        assert [end for _, end in timed] == sorted({end for _, end in timed}) and 0 < timed[0][1] < RATE
 
 
 async def test_silence_has_been_heard_at_once() -> None:
@@ -97,13 +118,17 @@ async def test_words_of_a_voice_that_streams_come_with_the_piece_in_which_they_e
     phrases = [phrase async for phrase in Speaker(Streams(), 24_000).say("Yes it costs $18.50", voice="", speed=1)]
     assert [phrase.text for phrase in phrases] == ["Yes it costs $18.50", "", ""]
     assert [phrase.more for phrase in phrases] == [True, True, False]
-    assert [phrase.words for phrase in phrases] == [(), (("Yes", 100), ("it", 200), ("costs", 300)), (("$18.50", 300),)]
+    assert [phrase.words for phrase in phrases] == [
+        (),
+        (("Yes ", 100), ("it ", 200), ("costs ", 300)),
+        (("$18.50", 300),),
+    ]
 
 
 async def test_words_that_a_voice_forgot_end_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Streams, "SAID", ((), ("Yes",), ()))
     phrases = [phrase async for phrase in Speaker(Streams(), 24_000).say("Yes it costs", voice="", speed=1)]
-    assert [phrase.words for phrase in phrases] == [(), (("Yes", 100),), (("it", 8999), ("costs", 8999))]
+    assert [phrase.words for phrase in phrases] == [(), (("Yes ", 100),), (("it ", 8999), ("costs", 8999))]
 
 
 async def test_what_streams_is_converted_as_one_sound() -> None:

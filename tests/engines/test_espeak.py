@@ -55,6 +55,25 @@ async def test_words_end_where_they_are_spoken(tts: EspeakTts) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize(
+    ("voice", "text", "words"),
+    [
+        ("cmn", "您好，早上好。", ["您", "好，", "早", "上", "好。"]),
+        ("ja", "こんにちは。げんき", ["こ", "ん", "に", "ち", "は。", "げ", "ん", "き"]),
+        ("hi", "नमस्ते, आप कैसे हैं।", ["नमस्ते,", "आप", "कैसे", "हैं।"]),
+    ],
+)
+async def test_words_of_any_script_end_one_after_the_other(
+    tts: EspeakTts, voice: str, text: str, words: list[str]
+) -> None:
+    """espeak-ng tells of several Chinese or Japanese characters as one."""
+    speech = await whole(tts, text, voice=voice)
+    assert [word.text for word in speech.words] == words
+    ends = [word.end for word in speech.words]
+    assert ends == sorted(set(ends)) and ends[-1] <= speech.pcm.size
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
     "text",
     [
         "<speak><break time='10s'/>hello</speak>",

@@ -92,6 +92,17 @@ def test_marks_belong_to_the_word_before_or_else_after() -> None:
     assert spelled([("...", [1])]) == ()
 
 
+def test_vowel_signs_belong_to_the_letter_before() -> None:
+    """The tokenizer gives scripts without spaces character by character."""
+    spelling = spelled([("ด", [1]), ("ี", [2]), ("。", [3]), ("न", [4]), ("म", [5]), ("स", [6]), ("्", [7])])
+    assert [(word.text, word.tokens, word.marks) for word in spelling] == [
+        ("ดี。", (1, 2, 3), 1),
+        ("न", (4,), 0),
+        ("म", (5,), 0),
+        ("स्", (6, 7), 0),
+    ]
+
+
 @pytest.mark.parametrize(
     ("said", "left"),
     [
@@ -101,6 +112,7 @@ def test_marks_belong_to_the_word_before_or_else_after() -> None:
         ("no no no", "no no no"),
         ("my number is 5 5 5 5 5", "my number is 5 5 5 5 5"),
         ("what are your opening hours", "what are your opening hours"),
+        ("号 码 五 五 五 五 五", "号 码 五 五 五 五 五"),
         ("", ""),
     ],
 )

@@ -2,7 +2,9 @@
 
 import json
 import time
+import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import pytest
 from hypothesis import assume, given, settings
@@ -19,6 +21,8 @@ MISHEARD = "4539148803436468"
 """Its check digit is wrong."""
 AS_BY_DEFAULT = RedactionConfig()
 WHO: dict[str, Who] = {"caller": "heard", "agent": "said", "tool": "tool"}
+NFD = partial(unicodedata.normalize, "NFD")
+"""As macOS and some recognisers write accents: as characters of their own."""
 
 
 def steps(lines: Iterable[Line], config: RedactionConfig = AS_BY_DEFAULT) -> Iterator[list[str]]:
@@ -78,6 +82,10 @@ def test_the_transcripts_do_tell_their_secrets() -> None:
         "caller: 4539.1488.0343.6468",
         "caller: VISA4539148803436468CVC123",
         "caller: ４５３９ー１４８８ー０３４３ー６４６８",
+        "caller: मेरा कार्ड ४५३९ १४८८ मेरी ०३४३ ६४६८ है",
+        "caller: 我的卡号是4539，1488，0343，6468谢谢",
+        "caller: การ์ด๔๕๓๙๑๔๘๘๐๓๔๓๖๔๖๘ครับ",
+        f"caller: {NFD('quatro cinco três nove um quatro oito oito zero três quatro três seis quatro seis oito')}",
         "caller: 4539\u200b1488\u00a00343\n6468",
         "caller: 4539 14:88 03:43 6468",
         "caller: $4539 1488 0343 6468",
@@ -217,6 +225,11 @@ def test_patterns_of_ones_own() -> None:
         "write to [redacted]",
         '{"to": "[redacted]"}',
     ]
+
+
+def test_patterns_fit_however_accents_are_written() -> None:
+    config = RedactionConfig(patterns=("José",))
+    assert keep(f"caller: {NFD('this is José')}", config=config) == ["this is [redacted]"]
 
 
 def test_a_pattern_that_cannot_be_used_is_named() -> None:

@@ -259,10 +259,30 @@ def test_a_client_writes_no_result_of_a_tool_that_runs_on_the_server() -> None:
 
 
 def test_text_is_cut_at_the_last_word_that_was_heard() -> None:
-    words = [("We", 100), ("are", 200), ("open", 300)]
+    words = [("We ", 100), ("are ", 200), ("open", 300)]
     assert cut_at(words, 250) == "We are"
     assert cut_at(words, 0) == ""
     assert cut_at(words, 300) == "We are open"
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (["您", "好，", "欢", "迎"], ["", "您", "您好，", "您好，欢", "您好，欢迎"]),
+        (["用 ", "iPhone ", "手", "机"], ["", "用", "用 iPhone", "用 iPhone 手", "用 iPhone 手机"]),
+        (["दो\n", "\n", "तीन।", " चार"], ["", "दो", "दो", "दो\n\nतीन।", "दो\n\nतीन। चार"]),
+    ],
+)
+def test_what_was_heard_stands_as_it_was_written(words: list[str], kept: list[str]) -> None:
+    timed = [(word, 100 * end) for end, word in enumerate(words, 1)]
+    assert [cut_at(timed, 100 * heard) for heard in range(len(words) + 1)] == kept
+
+
+def test_what_the_caller_says_in_pieces_is_joined_as_their_script_does() -> None:
+    history = History()
+    for text in ("我想订位", "明天晚上"):
+        history.add(Item(text, role="user", text=text))
+    assert [message.text for message in history.messages("")] == ["我想订位明天晚上"]
 
 
 def test_ids_are_unlike() -> None:

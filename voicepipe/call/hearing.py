@@ -29,6 +29,7 @@ from voicepipe.turn.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.facts import Fact, Partial, Words
 from voicepipe.turn.line_sound import LineSound
 from voicepipe.turn.timing import TurnRecord
+from voicepipe.words import joined, running
 
 log = logging.getLogger(__name__)
 REMEMBERED = 2 * RATE
@@ -152,7 +153,7 @@ class Hearing:
             utterance.announced = True
             self._emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.heard_from))))
             if words := utterance.agreement.committed:
-                self._emit(WordsHeard(utterance.item_id, f"{' '.join(words)} "))
+                self._emit(WordsHeard(utterance.item_id, running(words)))
 
     def announce_end(self, utterance: Utterance, last_voiced: int) -> None:
         """Tell it that they have stopped, at this sample."""
@@ -214,8 +215,8 @@ class Hearing:
             return
         stable, others = utterance.guess(hypothesis.text, hypothesis.until)
         if stable and utterance.announced:
-            self._emit(WordsHeard(utterance.item_id, f"{stable} "))
-        interrupts = self._settings.agent.is_interrupted(" ".join(utterance.agreement.committed))
+            self._emit(WordsHeard(utterance.item_id, stable))
+        interrupts = self._settings.agent.is_interrupted(running(utterance.agreement.committed))
         if others or interrupts:
             self._turns.feed(Partial(interrupts))
 
@@ -224,7 +225,7 @@ class Hearing:
         utterance = self.utterance
         if utterance is None or not utterance.partial:
             return ""
-        words = f"{utterance.before} {utterance.partial}".strip()
+        words = joined(utterance.before, utterance.partial)
         return words if self._endpointer.may_end(words, self._asked()) else ""
 
     def settle(self) -> None:

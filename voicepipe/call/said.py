@@ -27,7 +27,7 @@ class Said:
 
     def __init__(self, draft: Draft, reply_id: str) -> None:
         self.words: list[tuple[str, int]] = []
-        """Words spoken and the samples by which the caller has heard them."""
+        """Words spoken, each with the space behind it, and the samples by which the caller has heard them."""
         self.sent = 0
         """Samples that went to the line."""
         self.heard_ms = 0
@@ -87,7 +87,7 @@ class Said:
     def writes(self, phrase: Phrase) -> None:
         """A phrase of a reply that is text alone."""
         self._text(phrase)
-        self._tells(phrase, [(phrase.text.rstrip(), 0)])
+        self._tells(phrase, [(phrase.text, 0)])
 
     def close(self, sent: int = 0) -> None:
         """The open message is complete; if it is sound, so many samples of the reply went to the line."""
@@ -156,7 +156,8 @@ class Said:
             self._unsure = words[-1:] if phrase.more else []
             followed = pairwise(words if phrase.more else [*words, ("", 0)])
             self.telling.says(
-                phrase.answer, [end for (word, end), (following, _) in followed if ends_sentence(word, following)]
+                phrase.answer,
+                [end for (word, end), (following, _) in followed if ends_sentence(word.rstrip(), following)],
             )
 
     def _ms(self, samples: int) -> int:

@@ -1,7 +1,7 @@
 """A phrase from text to samples: speakable words, the voice, the line's rate, and where each word ends."""
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import accumulate
@@ -13,6 +13,7 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.engines.base import MadeAhead, Speech, Tts, Word
 from voicepipe.engines.worker import Worker
 from voicepipe.turn.speakable import Piece, pieces, together
+from voicepipe.words import written
 
 KEPT, KEPT_BYTES = 6, 4 << 20
 """What a call's voice keeps of what it made ahead: three settings' worth, a minute and a half at 24 kHz."""
@@ -29,7 +30,7 @@ class Phrase:
     """As written; empty for the later pieces of a phrase that the engine delivers in parts."""
     pcm: Pcm
     words: tuple[tuple[str, int], ...] = ()
-    """The written words and the sample of this piece at which each has been heard."""
+    """The written words, each with the space behind it, and the sample of this piece at which each has been heard."""
     stand_in: bool = False
     """Said while the answer is waited for, or in its place; it is not the answer."""
     more: bool = False
@@ -120,54 +121,68 @@ class Conversion:
         return Speech(pcm, tuple(Word(word.text, round(word.end * scale)) for word in speech.words), speech.more)
 
 
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """As it is written, with the space behind it, and the words that are said for it."""
+
+    written: str
+    spoken: tuple[str, ...]
+
+
 class _Writing:
     """When each written word of a phrase has been heard, told with the piece of sound in which it ends."""
 
-    def __init__(self, parts: list[Piece]) -> None:
-        self._parts = parts
-        self._due = list(accumulate(len(part.spoken.split()) for part in parts))
-        """Spoken words up to each part's end."""
+    def __init__(self, parts: Iterable[Piece]) -> None:
+        self._words = [word for part in parts for word in _words(part)]
+        self._due = list(accumulate(len(part.spoken) for part in self._words))
+        """Spoken words up to each written one's end."""
         self._told = self._said = 0
-        """Parts; spoken words that have ended."""
+        """Written words; spoken words that have ended."""
 
     def take(self, speech: Speech) -> tuple[tuple[str, int], ...]:
         """Of the next piece. In one that goes on only the words end that it names; any other names the rest."""
         ends = [word.end for word in speech.words]
         if not (speech.more or self._said):
-            parts, self._parts = self._parts[self._told :], []
-            return _written(parts, ends, speech.pcm)
-        words = []
-        while self._told < len(self._parts) and not (speech.more and self._due[self._told] > self._said + len(ends)):
+            words, self._words = self._words[self._told :], []
+            return _heard(words, ends, speech.pcm)
+        heard: list[tuple[str, int]] = []
+        while self._told < len(self._words) and not (speech.more and self._due[self._told] > self._said + len(ends)):
             at = self._due[self._told] - self._said
             end = ends[at - 1] if 0 < at <= len(ends) else 0 if at <= 0 else speech.pcm.size
-            words.append((self._parts[self._told].written.strip(), end))
+            heard.append((self._words[self._told].written, end))
             self._told += 1
         self._said += len(ends)
-        return tuple(words)
+        return tuple(heard)
 
 
 def _bytes(phrases: list[Phrase]) -> int:
     return sum(phrase.pcm.nbytes for phrase in phrases)
 
 
-def _written(parts: list[Piece], ends: list[int], pcm: Pcm) -> tuple[tuple[str, int], ...]:
+def _words(part: Piece) -> Iterator[_Word]:
+    """The written words of `part`: more than one where their script has no spaces."""
+    words, spoken = list(written(part.written)), list(written(part.spoken))
+    for at, word in enumerate(words):
+        # As a rule each is spoken as it is written. Where it is not, by how far the text has come.
+        begin, end = (len(spoken) * number // len(words) for number in (at, at + 1))
+        yield _Word(word, tuple(spoken[begin:end]))
+
+
+def _heard(words: list[_Word], ends: list[int], pcm: Pcm) -> tuple[tuple[str, int], ...]:
     """When each *written* word has been heard: "$18.50" is one word and is spoken as three.
 
     `ends` are those of the spoken words; for a phrase whose engine knows none they are estimated.
     """
-    spoken = [word for part in parts for word in part.spoken.split()]
+    spoken = [said for word in words for said in word.spoken]
     if len(ends) != len(spoken):
         ends = _spread(spoken, pcm)
-    words, said = [], 0
-    for part in parts:
-        said += len(part.spoken.split())
-        words.append((part.written.strip(), ends[said - 1] if said else 0))
-    return tuple(words)
+    due = accumulate(len(word.spoken) for word in words)
+    return tuple((word.written, ends[said - 1] if said else 0) for word, said in zip(words, due, strict=True))
 
 
 def _spread(words: list[str], pcm: Pcm) -> list[int]:
     """About where each word ends: letters take the same time, and the pause after the last word is none of theirs."""
-    letters = np.cumsum([len(word) + 1 for word in words])
+    letters = np.cumsum([len(word.rstrip()) + 1 for word in words])
     sounding = np.flatnonzero(pcm)
     size = int(sounding[-1]) + 1 if sounding.size else 0
     return [size * int(count) // int(letters[-1]) for count in letters]

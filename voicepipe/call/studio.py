@@ -18,6 +18,7 @@ from voicepipe.turn.history import History, Ids
 from voicepipe.turn.origin import with_origin
 from voicepipe.turn.prompt import Prompt, ToolCall
 from voicepipe.turn.transfer import TRANSFER_TOOL, transfer_tool
+from voicepipe.words import count
 
 
 @dataclass(slots=True)
@@ -127,4 +128,4 @@ class Order:
     @property
     def words(self) -> int:
         """Of the request; 0 while nobody has read it."""
-        return sum(message.text.count(" ") + 1 for message in self._prompt.messages) if self._prompt else 0
+        return sum(count(message.text) for message in self._prompt.messages) if self._prompt else 0

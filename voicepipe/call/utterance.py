@@ -18,7 +18,7 @@ from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
-from voicepipe.words import plain
+from voicepipe.words import joined, plain, running, written
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ class Utterance:
 
     @property
     def words(self) -> str:
-        return f"{self.before} {self.text}".strip()
+        return joined(self.before, self.text)
 
     def guess(self, text: str, until: int = 0) -> tuple[str, bool]:
         """The words of this stream, for now, `until` a sample of it; returns those that are stable from here on, and
@@ -132,7 +132,7 @@ class Utterance:
         self._covered = self.heard_from + self._stream_from + until
         if others and self._reading:
             self._reading.about(self.partial)
-        return " ".join(self.agreement.push(text.split())), others
+        return running(self.agreement.push(list(written(text)))), others
 
     def stands_in(self, error: EngineError) -> str:
         """The words of the partial where the recogniser owes the final ones, if they are all that was said, as nearly
@@ -207,7 +207,7 @@ class Utterance:
         return max(0.0, (self._heard - self.past) / RATE - (self.waits.clock() - self.began))
 
     def _all(self, text: str) -> str:
-        return f"{self._earlier} {text}".strip()
+        return joined(self._earlier, text)
 
     async def _settled(self) -> Hypothesis:
         if self._left:
@@ -231,7 +231,7 @@ class Utterance:
 
     async def _last_words(self, stream: AsrStream, before: str) -> None:
         try:
-            self._earlier = f"{before} {(await stream.finish()).text}".strip()
+            self._earlier = joined(before, (await stream.finish()).text)
         except Exception as error:  # Also one that no engine should raise: the call can do without these words.
             log.error("the end of %g s of voice is not recognised: %s", LONGEST / RATE, error)
 

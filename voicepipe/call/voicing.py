@@ -66,15 +66,21 @@ class Voicing:
         self.phrase_tokens = self.phrase_tokens or self._writer.tokens
         first, self._writer.awaited = self._writer.awaited, False
         async with aclosing(self._voiced(text, first, at_once=at_once)) as phrases:
-            asked = self._studio.clock()
+            asked, silent = self._studio.clock(), True
             while (phrase := await self._ladder.next(phrases)) is not None:
+                silent = False
                 if self._draft.spoken:
                     self._draft.stamp("speech")
                 if (waited_s := self._studio.clock() - asked) > AT_ONCE_S:
                     self.sound, self.waited_s = self.sound + phrase.pcm.size, self.waited_s + waited_s
                 self._ladder.answering = True
-                await self._pieces.put(replace(phrase, stand_in=at_once, answer=self._draft.telling.answer))
+                await self._put(phrase, stand_in=at_once)
                 asked = self._studio.clock()
+        if silent and self._ladder.answering:  # A mark, or a picture, behind what was said: it belongs to the text.
+            await self._put(Phrase(text, EMPTY, ((text, 0),)), stand_in=at_once)
+
+    async def _put(self, phrase: Phrase, *, stand_in: bool) -> None:
+        await self._pieces.put(replace(phrase, stand_in=stand_in, answer=self._draft.telling.answer))
 
     async def _voiced(self, text: str, first: bool, *, at_once: bool = False) -> AsyncGenerator[Phrase, None]:
         """`at_once`: something is amiss. Another voice or speed, the agent's own, is better than to wait."""

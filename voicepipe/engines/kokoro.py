@@ -27,6 +27,7 @@ from voicepipe.engines.shaping import letters, pieces, shape, word_starts
 from voicepipe.engines.threaded_voice import ThreadedVoice
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
+from voicepipe.punctuation import in_latin
 
 log = logging.getLogger(__name__)
 quiet = log.getChild("phonemizer")
@@ -204,7 +205,7 @@ class _KokoroModel:
     def _phonemes(self, text: str, language: str) -> str:
         """Those of `text` that the model knows."""
         with self._phonemizing:  # each backend has one espeak-ng: a copy of the library, apart from engines/espeak.py's
-            written: str = self._phonemizers[language].phonemize([text])[0]
+            written: str = self._phonemizers[language].phonemize([in_latin(text)])[0]
         return " ".join("".join(sign for sign in written if sign in self._kokoro.tokenizer.vocab).split())
 
 

@@ -10,6 +10,7 @@ import re
 
 from voicepipe.engines import espeak
 from voicepipe.errors import EngineError
+from voicepipe.punctuation import in_latin
 
 _CHARS_UTF8 = 1
 _IPA = 2
@@ -39,7 +40,7 @@ class Phonemizer:
                 near = difflib.get_close_matches(language.lower(), self._identifiers, 3) or ["en-us"]
                 raise EngineError(f"espeak-ng has no voice {language!r}: write a language such as {', '.join(near)}.")
             self._language = language
-        parts = PUNCTUATION.split(text)
+        parts = PUNCTUATION.split(in_latin(text))
         spoken = "".join(sign if index % 2 else self._spoken(sign) for index, sign in enumerate(parts))
         return " ".join(spoken.split())
 

@@ -7,9 +7,13 @@ import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
+import regex
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.base import Speech, Word
+from voicepipe.engines.known_characters import in_known_characters
+from voicepipe.punctuation import latin
+from voicepipe.words import WRITTEN, cut_before
 
 AUDIBLE = 32768 * 10 ** (-45 / 20)
 """RMS of a frame of 10 ms that a caller can hear: -45 dBFS."""
@@ -22,33 +26,50 @@ MAX_GAIN = 4.0
 
 MAX_LETTERS = 300
 """A text that lasts longer than so many letters is spoken in pieces: about 20 s of speech each."""
-SYLLABLE, WORD = 4, 8
-"""A sign of a script without letters, and a digit or another sign that is read out as a word, last as long as so many
-letters: "%" is "percent"."""
+SYLLABLE, CONSONANT, WORD = 4, 2, 8
+"""A sign for a syllable, a letter after which a vowel may be unwritten, and a digit or another sign that is read out as
+a word, last as long as so many Latin letters: "%" is "percent"."""
+_UNWRITTEN_VOWELS = regex.compile(
+    r"(?V1)[\p{Lo}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Ethiopic}\p{Cherokee}\p{Canadian_Aboriginal}\p{Yi}]]"
+)
 SILENT = frozenset(" .,;:!?'\"()-–—…’“”")
-"""These are not read out."""
+BRACKETS = frozenset(("Ps", "Pe", "Pi", "Pf"))
+"""These are not read out, nor are the marks and brackets of other scripts."""
 
 PAUSE_MS = {".": 220, "!": 220, "?": 220, ":": 160, ";": 160, ",": 110}
-"""Silence after a phrase that ends in this sign."""
+"""Silence after a phrase that ends in this sign, or in one of another script that asks for the same."""
 
 PAUSE_DEFAULT_MS = 60
+_CLOSING = regex.compile(r"[\s\p{Pe}\p{Pf}\"']+$")
 
 
 def pieces(text: str, most: int = MAX_LETTERS) -> list[str]:
-    """`text` without control characters (espeak obeys Ctrl-A as a command), in pieces of at most `most` letters.
+    """`text` in characters that voices read, in pieces of at most `most` letters.
 
     A piece without a letter or a digit is left out: there is nothing in it to say.
     """
-    clean = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
-    clean = " ".join(clean.split())
+    clean = in_known_characters(text)
     result: list[str] = []
     while (fits := _fitting(clean, most)) < len(clean):
-        head = clean[:fits]
-        sentence = max(head.rfind(mark) for mark in (". ", "! ", "? "))
-        cut = sentence + 1 if sentence > 0 else head.rfind(" ") if " " in head else fits
+        cut = _cut(clean, fits)
         result.append(clean[:cut].strip())
         clean = clean[cut:].strip()
     return [piece for piece in [*result, clean] if any(c.isalnum() for c in piece)]
+
+
+_SENTENCE = regex.compile(r"(?V1)[.!?]\s|[\p{Sentence_Terminal}--[.!?]][\p{Pe}\p{Pf}]*+")
+
+
+def _cut(text: str, fits: int) -> int:
+    """Where the first piece of `text` ends, of which so many characters fit: behind a sentence, or a word."""
+    head = text[:fits]
+    ends = [found.end() for found in _SENTENCE.finditer(head)]
+    if ends:
+        return ends[-1]
+    if (space := head.rfind(" ")) > 0:
+        return space
+    begins = (word.start() for word in WRITTEN.finditer(text, 0, fits + 1))
+    return max(begins, default=0) or cut_before(text, fits)
 
 
 def letters(text: str) -> int:
@@ -57,10 +78,12 @@ def letters(text: str) -> int:
 
 
 def _letters(sign: str) -> int:
-    if sign in SILENT:
-        return 1
     kind = unicodedata.category(sign)
-    return SYLLABLE if kind == "Lo" else 1 if kind[0] in "LM" else WORD
+    if latin(sign) in SILENT or kind in BRACKETS:
+        return 1
+    if kind == "Lo":
+        return CONSONANT if _UNWRITTEN_VOWELS.match(sign) else SYLLABLE
+    return 1 if kind[0] in "LM" else WORD
 
 
 def _fitting(text: str, most: int) -> int:
@@ -79,7 +102,7 @@ def word_starts(text: str, symbols: str, begins: Sequence[int]) -> list[tuple[in
     `symbols` are those that it read, a character each: letters or phonemes, words apart; `begins[i]` is the sample at
     which the i-th is said.
     """
-    words = [word.start() for word in re.finditer(r"\S+", text)]
+    words = [word.start() for word in WRITTEN.finditer(text)]
     heads = [group.start() for group in re.finditer(r"\S+", symbols)]
     if heads and len(heads) != len(words):
         # Phonemizers write "of the" as one word and a number as several: go by how far the text has come.
@@ -115,19 +138,30 @@ def audible(pcm: Pcm, rate: int, gain: float = 1.0) -> tuple[int, int] | None:
 
 def pause_after(text: str, rate: int) -> Pcm:
     """The silence that the last sign of `text` asks for."""
-    return np.zeros(PAUSE_MS.get(text.rstrip("\"')]")[-1:], PAUSE_DEFAULT_MS) * rate // 1000, np.int16)
+    mark = latin(_CLOSING.sub("", text)[-1:])
+    return np.zeros(PAUSE_MS.get(mark, PAUSE_DEFAULT_MS) * rate // 1000, np.int16)
 
 
 def _words(text: str, starts: Sequence[tuple[int, int]], first: int, size: int) -> tuple[Word, ...]:
-    """One Word for each whitespace-separated token of `text`; it ends where the next one begins.
+    """One Word for each word of `text`; it ends where the next one begins.
 
-    espeak reports some tokens not at all ("of the" is one to it) and some several times (numbers).
+    espeak reports some tokens not at all ("of the" is one to it) and some several times (numbers). Where no spaces are,
+    the words of which nothing is known share the time between those of which it is.
     """
-    tokens = [(match.start(), match.end(), match.group()) for match in re.finditer(r"\S+", text)]
-    begins: list[int] = []
-    after = size
-    for begin, end, _ in reversed(tokens):
-        after = min([after, *(sample - first for position, sample in starts if begin <= position < end)])
-        begins.append(max(0, after))
-    begins.reverse()
-    return tuple(Word(token, end) for (_, _, token), end in zip(tokens, [*begins[1:], size], strict=True))
+    words = list(WRITTEN.finditer(text))
+    begins: list[float] = []
+    after, told = float(size), [False] * len(words)
+    for at in range(len(words) - 1, -1, -1):
+        begin, end = words[at].span()
+        its = [sample - first for position, sample in starts if begin <= position < end]
+        told[at] = bool(its) or not at or words[at - 1].end() < begin
+        after = min([after, *its])
+        begins.append(max(0.0, after))
+    begins = [*reversed(begins), float(size)]
+    at = 0
+    while at < len(words):
+        until = next((later for later in range(at + 1, len(words)) if told[later]), len(words))
+        step = (begins[until] - begins[at]) / (until - at)
+        begins[at:until] = [begins[at] + step * number for number in range(until - at)]
+        at = until
+    return tuple(Word(word.group(), round(end)) for word, end in zip(words, begins[1:], strict=True))

@@ -4,6 +4,7 @@ Pure. A pass reads the sound that is kept from its beginning; the words that two
 the decoder goes on from there.
 """
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -29,7 +30,10 @@ def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[WhisperWord, .
     words: list[WhisperWord] = []
     opening: tuple[str, tuple[int, ...]] = ("", ())
     for text, tokens in pieces:
-        if plain(text):
+        if words and not words[-1].marks and unicodedata.category(text[:1] or " ")[0] == "M":
+            last = words.pop()  # A vowel sign, which in scripts without spaces comes by itself.
+            words.append(WhisperWord(last.text + text, (*last.tokens, *tokens)))
+        elif plain(text):
             words.append(WhisperWord(opening[0] + text, (*opening[1], *tokens)))
             opening = ("", ())
         elif words:
@@ -48,7 +52,7 @@ def without_loops(words: Sequence[WhisperWord]) -> tuple[WhisperWord, ...]:
         while again + period < len(said) and said[-1 - again] == said[-1 - again - period]:
             again += 1
         unit = said[len(said) - period :]
-        if again + period >= LOOPS * period and not any(word[0].isdigit() for word in unit):
+        if again + period >= LOOPS * period and not any(word[0].isnumeric() for word in unit):
             return tuple(words[: len(words) - again])
     return tuple(words)
 

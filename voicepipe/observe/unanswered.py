@@ -1,9 +1,11 @@
 """What came into a conversation since the last reply was begun. Pure."""
 
 from collections.abc import Iterable
+from functools import reduce
 
 from voicepipe.config.redaction_config import LONGEST
 from voicepipe.turn.events import TOOL_CHARS, TOOL_NAME_CHARS, Item, ItemAdded, ToolUse
+from voicepipe.words import joined
 
 
 class Unanswered:
@@ -39,6 +41,7 @@ class Unanswered:
 
     def take(self) -> tuple[str, bool, tuple[ToolUse, ...]]:
         """The words, whether some were spoken, and results of the client's tools; then none are left."""
-        taken = " ".join(self._spoken + self._typed), bool(self._spoken), tuple(self._results)
+        words = reduce(joined, [*self._spoken, *self._typed], "")
+        taken = words, bool(self._spoken), tuple(self._results)
         self._spoken, self._typed, self._results, self._typed_chars = [], [], [], 0
         return taken

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -43,6 +44,9 @@ class Leaf:
     numbers: list[Digits] = field(default_factory=list)
     replaced: list[tuple[int, int, str]] = field(default_factory=list)
     """What else is not shown: begin, end, and what is read there."""
+
+    def __post_init__(self) -> None:
+        self.text = unicodedata.normalize("NFC", self.text)  # "três", an operator's pattern: with one accent alone
 
     def reads(self) -> str:
         spans = [*self.replaced, *_masked(self.numbers)]

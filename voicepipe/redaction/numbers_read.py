@@ -10,6 +10,8 @@ from enum import IntEnum
 from typing import NamedTuple
 from unicodedata import digit as digit_of
 
+import regex
+
 from voicepipe.redaction.number_words import ABROAD, CARD, EVIDENCE, LETTER_APOSTROPHE, PERHAPS, WORDS, Kind
 
 
@@ -52,7 +54,7 @@ class Reading:
     """There is talk of cards."""
 
 
-TOKEN = re.compile(
+TOKEN = regex.compile(
     r"""
     (?P<word>[^\W\d_]+)
     | (?=[\d€$£]) (?:
@@ -67,14 +69,15 @@ TOKEN = re.compile(
     | (?P<digits>\d+)
     )
     """,
-    re.VERBOSE,
+    regex.VERBOSE,
 )
 UUID = re.compile(r"(?i)\b(?=[\d-]*[a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 JOINS = {"and": (Kind.HUNDRED, Kind.THOUSAND), "y": (Kind.TEN,), "e": (Kind.TEN,), "et": (Kind.TEN,)}
 """Inside a number: "one hundred and eleven", "treinta y uno"."""
-WORD = re.compile(r"[^\W\d_]+")
-APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
-DIGIT = re.compile(r"\d")
+WORD = regex.compile(r"[^\W\d_]+")
+APOSTROPHE = regex.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
+DIGIT = regex.compile(r"\d")
+"""`regex`, since for `re` a vowel sign is no part of a word: one Hindi word amid digits would be several."""
 ALONE = 9
 """Digits of a number that may be whole, such as a telephone number: a time of day behind it is no part of it."""
 SPOKEN = (Kind.UNIT, Kind.PERHAPS, Kind.TIMES, Kind.PLURAL)
@@ -251,7 +254,7 @@ def _languages(words: Sequence[str]) -> set[str]:
 
 
 def _ascii(digits: str) -> str:
-    return digits if digits.isascii() else "".join(str(digit_of(each)) for each in digits)
+    return digits if digits.isascii() else "".join(str(digit_of(each, 0)) for each in digits)
 
 
 def _runs(parts: list[Part]) -> list[tuple[list[Part], bool]]:

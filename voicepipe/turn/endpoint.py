@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from voicepipe.punctuation import latin
 from voicepipe.ranges import Ms, Spread, Wait
 from voicepipe.turn import odds
 from voicepipe.turn.answers import answers, asks_to_wait, is_lone, is_stray
@@ -156,7 +157,7 @@ class Endpointer:
         words, answer = plain(evidence.text).split(), answers(evidence.text, evidence.asked)
         against = [rule for rule in RULES if words and not answer and rule.holds(words)]
         said = ANSWERS if answer else words_log_odds(evidence, sum(rule.log_odds for rule in against))
-        if evidence.text.endswith(TRAILING):
+        if evidence.text.endswith(TRAILING) or latin(evidence.text[-1:]) in TRAILING:
             against.append(TRAILS_OFF)
             said += TRAILS_OFF.log_odds
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""

@@ -5,11 +5,13 @@ are lengths of strings, and a prompt costs what the newest items cost that fit i
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import count, islice
 
 from voicepipe.errors import ItemExists, ItemMismatch, ItemUnknown
 from voicepipe.turn.events import Item, Role
 from voicepipe.turn.prompt import Message, ToolCall
+from voicepipe.words import joined
 
 MAX_CHARS = 18_000
 """Of the items in a prompt, beside the newest: 3,000 words of English."""
@@ -306,7 +308,7 @@ def _chars(item: Item) -> int:
 def _close(said: list[str], messages: list[Message]) -> None:
     """What the caller said, piece by piece, is one message."""
     if said:
-        messages.append(Message("user", " ".join(said)))
+        messages.append(Message("user", reduce(joined, said)))
         said.clear()
 
 
@@ -320,8 +322,9 @@ def _message(item: Item) -> Message:
 
 
 def cut_at(words: Iterable[tuple[str, int]], heard: int) -> str:
-    """The text whose words ended by sample `heard`; `words` are (text, end sample) in order, positions of the item."""
-    return " ".join(text for text, end in words if end <= heard)
+    """The text whose words ended by sample `heard`; `words` are (text with the space behind it, end sample) in order,
+    positions of the item."""
+    return "".join(text for text, end in words if end <= heard).strip()
 
 
 class Ids:

@@ -1,18 +1,21 @@
 """The model's tokens -> phrases to speak. The first is short, so that the reply starts early; later ones are sentences.
 
-A phrase ends at a *boundary*: a whitespace between two words that may be parted. Since nothing but a whitespace ever is
-a boundary, prices, times, URLs and numbers with a point stay whole; what holds words together across a whitespace
-(abbreviations, phone numbers, open brackets and markdown spans) is in the tables below.
+A phrase ends at a *boundary*, between two words (`words.py`) that may be parted. Where a script has spaces nothing but
+a whitespace is a boundary, so prices, times, URLs and numbers with a point stay whole; what holds words together across
+a whitespace (abbreviations, phone numbers, open brackets and markdown spans) is in the tables below. Where it has none,
+a phrase ends behind the marks of its sentences and clauses.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-SPACE, WORD = re.compile(r"\s*"), re.compile(r"\S+")
+import regex
 
-SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]*_`]*$")
-CLAUSE_END = re.compile(r"[,;:–—][\"'”’)\]*_`]*$|^[–—-]$")
+from voicepipe.punctuation import CLAUSE_END, CLEAR_END, SENTENCE_END
+from voicepipe.words import WRITTEN, cut_before, is_unspaced, lasts
+
+SPACE = re.compile(r"\s*")
 
 HOLDING = frozenset(
     "dr. mr. mrs. ms. prof. st. sr. jr. gen. col. sgt. capt. rev. hon. mt. e.g. i.e. vs. cf. ca. approx. tel.".split()
@@ -36,7 +39,7 @@ DASHES = ("-", "–")
 BEFORE_DIGITS = re.compile(r"[+(~$€£¥₹]+")
 """With these a group of digits may begin."""
 
-LIST_MARK = re.compile(r"^(?:[-*+•]|#{1,6}|\d{1,2}[.)])$")
+LIST_MARK = re.compile(r"^(?:[-*+•・]|#{1,6}|\d{1,2}[.)．）、])$")
 """What stands before a list's entry or a heading is not a phrase of its own."""
 
 DANGLING = frozenset(
@@ -51,12 +54,15 @@ CONJUNCTIONS = frozenset("and but so or because while which that if when then wi
 SPANS = ("**", "__", "```", "`", "~~")
 """Markdown signs that come in pairs."""
 
-BRACKETS = {"(": ")", "[": "]"}
+BRACKETS = {"(": ")", "[": "]", "（": "）", "［": "］", "【": "】"}
+
+QUOTES = {"「": "」", "『": "』", "《": "》", "〈": "〉", "“": "”", "«": "»"}
+"""Of a phrase that could end inside them: a mark that is the last of what has come may still be followed by this."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseConfig:
-    """Lengths in words, and in characters where no word ends."""
+    """Lengths in words, as long as they take in English (`words.lasts`), and in characters where no word ends."""
 
     first_words: int = 4
     """A first phrase may end at a clause once it has this many words."""
@@ -70,7 +76,7 @@ class PhraseConfig:
     limit: int = 30
     """No phrase has more words than this, whatever holds them together."""
     limit_chars: int = 280
-    """A word is not waited for longer than this (a model that writes no spaces), nor is the end of a gap."""
+    """A word is not waited for longer than this, nor is the end of a gap."""
     most_chars: int = 500
     """A phrase that is longer ends before its next word, whatever holds them together."""
 
@@ -80,7 +86,8 @@ SENTENCES = PhraseConfig(first_words=30, first_limit=60, clause_words=30, limit=
 
 
 class Phraser:
-    """Cuts one reply. `"".join` of all phrases is the reply itself: each keeps the space that followed it.
+    """Cuts one reply. `"".join` of all phrases is the reply itself: each keeps the space that followed it, or, behind a
+    mark that ends it at once, the next one has it.
 
     Each word is looked at once, and a phrase is looked for when the one before it was taken: a long text costs no more
     than its length, and not all of that at once.
@@ -93,12 +100,17 @@ class Phraser:
         self._hurry = hurry
         self._start = self._last_end = 0
         """Where the phrase begins, and where its last complete word ends."""
-        self._begin(0)
+        self._words = _Words()
+        """The complete ones."""
+        self._quotes = _Open(pairs=QUOTES, spans=('"',))
+        """Of the reply up to there."""
 
     def hurry(self) -> None:
         """Make the first phrase shorter still, if it has not come out yet."""
-        self._hurry = True
-        self._begin(self._start)  # It might have ended in what was looked at before.
+        if self._first and not self._hurry:
+            self._hurry = True
+            self._last_end, self._words = self._start, _Words()  # It might have ended in what was looked at before.
+            self._quotes = _Open(pairs=QUOTES, spans=('"',))
 
     def push(self, text: str) -> Iterator[str]:
         """More of the reply; gives the phrases that are certain now, in order. Take them all before you push more."""
@@ -110,19 +122,16 @@ class Phraser:
     def flush(self) -> list[str]:
         """The reply is over: the rest as a last phrase, or nothing."""
         rest, self._text = self._text[self._start :], ""
-        self._begin(0)
+        self._start = self._last_end = 0
+        self._words = _Words()
         # Space alone after the last phrase is nothing to speak, but it belongs to the text.
         return [rest] if rest else []
-
-    def _begin(self, at: int) -> None:
-        """The next phrase begins at `at`; none of its words is complete yet."""
-        self._start = self._last_end = at
-        self._count, self._last, self._held = 0, "", _Held()
 
     def _certain(self) -> Iterator[str]:
         while (cut := self._cut()) is not None:
             phrase = self._text[self._start : cut]
-            self._begin(cut)
+            self._start = self._last_end = cut
+            self._words = _Words()
             self._first = False
             yield phrase
 
@@ -136,32 +145,38 @@ class Phraser:
             if begins - self._last_end > longest:
                 return self._last_end + longest
             # A boundary needs the beginning of the next word: the one after the last is not known yet.
-            following = WORD.match(text, begins, begins + longest + 1)
+            following = WRITTEN.match(text, begins, begins + longest + 1)
             if following is None:
                 return None
-            if self._count and all(self._ends(word, gap.group(), begins - self._start) for word in _may_be(following)):
+            if self._words.count and all(
+                self._ends(self._words, word, gap.group(), begins - self._start) for word in _may_be(following)
+            ):
                 return begins
             if following.end() - begins > longest:
-                return begins + longest
-            if following.end() == len(text):
+                return cut_before(text, begins + longest)
+            words, quotes = self._words.and_(following.group()), self._quotes.and_(following.group())
+            at_once = CLEAR_END.search(words.last) and self._ends(words, "", "", following.end() - self._start)
+            if following.end() == len(text) and not (at_once and not quotes.any):
                 return None
-            self._count, self._last, self._last_end = self._count + 1, following.group(), following.end()
-            self._held.take(self._last)
+            self._last_end, self._words, self._quotes = following.end(), words, quotes
+            if at_once:
+                return self._last_end
 
-    def _ends(self, following: str, gap: str, chars: int) -> bool:
-        """Whether the phrase, of `chars` characters, may end before `following`."""
-        config, count, word = self._config, self._count, self._last
+    def _ends(self, words: "_Words", following: str, gap: str, chars: int) -> bool:
+        """Whether the phrase of `words`, of `chars` characters, may end before `following`."""
+        config, count, word = self._config, words.count, words.last
         if count >= config.limit or chars > config.most_chars:
             return True
-        if self._held.open or LIST_MARK.match(word):
+        if words.held.any or LIST_MARK.match(word):
             return False
         if gap.count("\n") > 1 or ends_sentence(word, following):
             return True
         if _joined(word, following):
             return False
-        clause = bool(CLAUSE_END.search(word)) or "\n" in gap
+        # Scripts without spaces between words have some between clauses.
+        clause = CLAUSE_END.search(word) or "\n" in gap or (gap and is_unspaced(word) and is_unspaced(following))
         if not self._first:
-            return clause and count >= config.clause_words
+            return bool(clause) and count >= config.clause_words
         least, most = (
             (config.hurry_words, config.hurry_limit) if self._hurry else (config.first_words, config.first_limit)
         )
@@ -170,7 +185,7 @@ class Phraser:
         return word.lower() not in DANGLING and count >= (least if following.lower() in CONJUNCTIONS else most)
 
 
-def _may_be(following: re.Match[str]) -> tuple[str, ...]:
+def _may_be(following: regex.Match[str]) -> tuple[str, ...]:
     """What the next word can be, as far as it is there. The "or" of "orchestra" is taken for a word: models seldom part
     one there, and if that were waited for, each first phrase would come a token later."""
     word = following.group()
@@ -190,27 +205,45 @@ def sentences(text: str) -> Iterator[str]:
     yield from cutter.flush()
 
 
-class _Held:
-    """Brackets and markdown spans that the words so far have opened and not closed."""
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """Signs that come in pairs: which of them the words so far have opened and not closed."""
 
-    def __init__(self) -> None:
-        self._marks: dict[str, int] = {}
+    pairs: Mapping[str, str]
+    spans: Sequence[str]
+    """The same sign opens and closes."""
+    depths: Mapping[str, int] = field(default_factory=dict)
 
-    def take(self, word: str) -> None:
+    def and_(self, word: str) -> "_Open":
+        """One word later."""
         if word.isalnum():
-            return
-        rest = word
-        for span in SPANS:
+            return self
+        depths, rest = dict(self.depths), word
+        for span in self.spans:
             if rest.count(span) % 2:
-                self._marks[span] = 1 - self._marks.get(span, 0)
+                depths[span] = 1 - depths.get(span, 0)
             rest = rest.replace(span, "")
-        for opening, closing in BRACKETS.items():
-            depth = self._marks.get(opening, 0) + rest.count(opening) - rest.count(closing)
-            self._marks[opening] = max(0, depth)
+        for opening, closing in self.pairs.items():
+            depths[opening] = max(0, depths.get(opening, 0) + rest.count(opening) - rest.count(closing))
+        return replace(self, depths=depths)
 
     @property
-    def open(self) -> bool:
-        return any(self._marks.values())
+    def any(self) -> bool:
+        return any(self.depths.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of a phrase, as far as its end depends on them."""
+
+    count: float = 0.0
+    """As long as so many English words."""
+    last: str = ""
+    held: _Open = _Open(BRACKETS, SPANS)
+
+    def and_(self, word: str) -> "_Words":
+        """One word later."""
+        return _Words(self.count + lasts(word), word, self.held.and_(word))
 
 
 def _abbreviates(word: str, following: str) -> bool:

@@ -4,15 +4,12 @@ Each language is a table of (pattern, function); the first pattern that fits at 
 table gets the part that is the same in all of them: markdown, emoji and links are removed.
 """
 
-import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from voicepipe.turn import characters
 from voicepipe.turn.verbaliser import ENGLISH
 from voicepipe.turn.verbaliser.form import Forms, constant
-
-LETTERS = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ def _spaced(said: list[_Said]) -> str:
     text, after_form = "", False
     for part in said:
         if part.words:
-            apart = (part.is_form or after_form) and text[-1:].isalnum() and part.words[0].isalnum()
+            apart = (part.is_form or after_form) and characters.ends_in_word(text) and part.words[0].isalnum()
             text += f" {part.words}" if apart else part.words
             after_form = part.is_form
     return " ".join(text.split())
@@ -98,18 +95,13 @@ def _spoken(forms: Forms, text: str, at: int) -> tuple[int, _Said]:
         # A form that takes the space after its words ("- ") would hide a word's end.
         return at + len(text[at:end].rstrip()), _Said(said, is_form=True)
     # A run of letters goes as a whole: rules for numbers and marks begin at the edge of a word.
-    run = LETTERS.match(text, at)
-    return (run.end(), _Said(run.group(), is_form=False)) if run else (at + 1, _Said(_sign(text[at]), is_form=False))
-
-
-def _sign(sign: str) -> str:
-    """A single character that no rule took: pictures, private characters and controls are not spoken."""
-    return "" if unicodedata.category(sign) in ("So", "Sk", "Cn", "Co", "Cs", "Cc", "Cf", "Mn", "Me") else sign
+    end, words = characters.spoken(text, at)
+    return end, _Said(words, is_form=False)
 
 
 def _ended(said: str, gap: str, more: bool) -> str:
     """A line's end is heard as a pause: "one\\ntwo" is said "one, two"."""
-    if said and more and "\n" in gap and said[-1].isalnum():
+    if more and "\n" in gap and characters.ends_in_word(said):
         return said + ("." if gap.count("\n") > 1 else ",")
     return said
 
@@ -128,7 +120,9 @@ MARKDOWN = (
     constant("link's end", "]", r"\]\([^)\s]{0,500}\)", ""),
     constant("emphasis", "*_~`", r"\*{1,3}|_{2,3}|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|~~|`+", ""),
 )
-NEUTRAL = Forms((*MARKDOWN, constant("URL", "h", r"https?://\S*[^\s.,;:!?)\]]", "")))
+_IN_LINK = "!-~\u00c0-\u024f\u0370-\u052f"
+"""ASCII, and letters of scripts with spaces: what stands directly behind a link in others is no part of it."""
+NEUTRAL = Forms((*MARKDOWN, constant("URL", "h", rf"https?://[{_IN_LINK}]*(?![.,;:!?)\]])[{_IN_LINK}]", "")))
 
 LANGUAGES = {"": NEUTRAL, "en": Forms((*MARKDOWN, *ENGLISH))}
 """By the tag's first part; "": all others."""

@@ -5,7 +5,7 @@ from random import Random
 from tests.fuzz.target import Target
 from voicepipe.turn.phrases import SENTENCES, PhraseConfig, Phraser
 from voicepipe.turn.speakable import heard, pieces
-from voicepipe.words import plain
+from voicepipe.words import plain, written
 
 SEEDS = (
     "Sure. Your table for 4 is booked for Friday, March 3rd, at 7:30 p.m. Anything else?",
@@ -15,13 +15,15 @@ SEEDS = (
     "I.e. the 2nd of 1/3/2024, 10-12 kg, 5'11\", 1st-3rd, 2010-2020, -7.5 degrees, 3.14159265358979 and 1e10!",
     "\u201cQuoted\u201d \u2014 and\u2026 \U0001f600\U0001f468\u200d\U0001f469\u200d\U0001f467 naïve Ärger"
     " 日本語 العربية",
+    "您好，欢迎致电（港湾餐厅）。他说：「１，０００．５元。」12点30分 iPhone！？ สวัสดีครับ"
+    " น้ำ नमस्ते, क्ष है। کیا؟ می\u200cخواهم ខ្ញុំ។ 안녕 1️⃣ e\u0301",
 )
 WORDS = tuple(
     word.encode()
     for word in "$ € £ % ° ** __ ``` ` ~~ ( ) [ ]( http:// https://a.b www. @ a.m. p.m. Dr. e.g. No. 1st 10:30 "
     "12/31/1999 +49 555-0100 1,000,000.00 0x 1e9 ½ ² № ： \u200b \u00a0 - – — … .. ?! # 1. • kg °C 20-30 X1Y2".split()
 )
-CHARACTERS = "aA1 .,;:!?()[]*_`~-–—$€%'\"/@#+=<>|\\&\n\t0\u00a0\u200bé日\U0001f600"
+CHARACTERS = "aA1 .,;:!?()[]*_`~-–—$€%'\"/@#+=<>|\\&\n\t0\u00a0\u200bé日\U0001f600。，「」１เा्ّ\u200d\u0301\ufe0f"
 
 
 def _text(random: Random) -> bytes:
@@ -56,7 +58,8 @@ def spoken(data: bytes) -> None:
     parts = pieces(text, ("en", "en-GB", "de")[len(data) % 3])
     assert "".join(part.written for part in parts) == text
     assert text.startswith(heard(parts, 3))
-    plain(text)
+    assert "".join(written(text)) == text
+    assert plain(plain(text)) == plain(text)
 
 
 def _seeds() -> list[bytes]:
