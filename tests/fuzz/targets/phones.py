@@ -9,7 +9,7 @@ from tests.attacks.sip_messages import invite, message
 from tests.fuzz.target import Target
 from tests.ingress.fake_pop import FakePop
 from tests.ingress.sip.peer import sip
-from tests.ingress.sip.torture import answerable, read
+from tests.ingress.sip.torture import answerable, tortures
 from tests.virtual_time import run as in_virtual_time
 from voicepipe.config import Config
 from voicepipe.config.phone_config import SipTrunk
@@ -99,8 +99,12 @@ def webhook(data: bytes) -> None:
 
 
 def _messages() -> list[bytes]:
-    tortures = [answerable(torture.message) for kind in ("valid", "invalid") for torture in read(kind)]
-    return [*tortures, *kinds(), invite("127.0.0.1"), message("OPTIONS", "127.0.0.1", ["Supported: timer"])]
+    return [
+        *(answerable(torture.message) for torture in tortures()),
+        *kinds(),
+        invite("127.0.0.1"),
+        message("OPTIONS", "127.0.0.1", ["Supported: timer"]),
+    ]
 
 
 def _frames() -> list[bytes]:

@@ -16,6 +16,7 @@ from voicepipe.config import Config, TenantConfig
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
 from voicepipe.errors import ConfigError, Draining, PopFull, TenantFull
 from voicepipe.ingress.local import check_phones
+from voicepipe.ingress.sip.bodies import ACCEPT
 from voicepipe.ingress.sip.gate import SipGate
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
@@ -282,7 +283,7 @@ async def test_a_body_that_is_no_sdp_is_refused() -> None:
     async with calling(FakePop(sip())) as ann:
         ann.request("INVITE", body="<xml/>", kind="application/xml")
         answer = await ann.final("INVITE")
-        assert (answer.code, answer.header("accept")) == (415, "application/sdp")
+        assert (answer.code, answer.header("accept")) == (415, ACCEPT)
 
 
 async def test_requests_within_a_call_that_is_not() -> None:
