@@ -57,7 +57,7 @@ class Grammar:
             of_to = Number("<sip:ann@example.com>", "ann")
         tag, call_id, branch = self._tag(), self._call_id(), "z9hG4bK" + self._some(TOKEN, 1, 12)
         from_text = of_from.text + self._params(f"{self._cased('tag')}{self._equal()}{tag}" if tag else "")
-        kind, body, sdp = self._body() if method == "INVITE" else ("", b"", False)
+        kind, body, sdp = self.body() if method == "INVITE" else ("", b"", False)
         lines = [
             (
                 self._cased("Via", "v"),
@@ -290,7 +290,7 @@ class Grammar:
 
     # --- bodies
 
-    def _body(self) -> tuple[str, bytes, bool]:
+    def body(self) -> tuple[str, bytes, bool]:
         """Its type, the body, and whether there is SDP in it."""
         if self._random.random() < 0.3:
             return "", b"", False

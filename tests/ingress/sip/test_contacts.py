@@ -21,6 +21,7 @@ POP, ID = "203.0.113.5:5060", "call_0123456789abcdef"
         ("sips:front@directory.example", "sip:front@203.0.113.5:5060;vp-call="),
         ("sip:directory.example", "sip:203.0.113.5:5060;vp-call="),
         ("sip:front@[2001:db8::1]:5060", "sip:front@203.0.113.5:5060;vp-call="),
+        ("tel:+49;x=[a:b]", "sip:+49;x=%5Ba%3Ab%5D@203.0.113.5:5060;user=phone;vp-call="),
         ("tel:+4930123", "sip:+4930123@203.0.113.5:5060;user=phone;vp-call="),
         ("TEL:7042;phone-context=a.example", "sip:7042;phone-context=a.example@203.0.113.5:5060;user=phone;vp-call="),
         ("tel:+1-212-555-0100;npdi", "sip:+1-212-555-0100;npdi@203.0.113.5:5060;user=phone;vp-call="),

@@ -72,6 +72,18 @@ async def test_a_user_calls_with_a_password() -> None:
         await ann.hang_up()
 
 
+@pytest.mark.parametrize("uri", ["sip:front,desk;a=b@127.0.0.1", "tel:+49-30-1234;npdi", "sip:fr%6Fnt@127.0.0.1;lr"])
+async def test_an_answer_to_a_challenge_names_any_address(uri: str) -> None:
+    pop = FakePop(sip(users=(DESK,)))
+    async with calling(pop) as ann:
+        ann.request("INVITE", body=ann.sdp(), uri=uri)
+        refused = await ann.final("INVITE")
+        ann.request("ACK", seq=ann.seq, branch=ann.branch)
+        answer = digest(refused.header("www-authenticate"), "INVITE", uri)
+        assert (await ann.dial(headers=[("Authorization", answer)], uri=uri)).code == 200
+        assert (await ann.hang_up()).code == 200
+
+
 @pytest.mark.parametrize(
     ("how", "why"),
     [({"password": "guess"}, "the password of user 'desk' is wrong"), ({"user": "eve"}, "no user 'eve'")],

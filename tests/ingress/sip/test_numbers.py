@@ -39,6 +39,13 @@ def test_what_an_address_says(written: str, user: str) -> None:
     assert Address.of(f"{written} ; x ; tag = 1").params == {"x": None, "tag": "1"}
 
 
+def test_parameters_of_a_number_are_not_those_of_its_address() -> None:
+    written = Address.of_uri("sip:7042;lr;phone-context=a.example;maddr=x@h.example;user=phone")
+    assert not written.loose and written.uri_params == {"user": "phone"}
+    assert written.user_params == {"lr": None, "phone-context": "a.example", "maddr": "x"}
+    assert Address.of("<sip:h.example;LR>").loose
+
+
 @pytest.mark.parametrize(
     ("written", "domain"),
     [

@@ -44,7 +44,10 @@ class Address:
     params: Params
     """Those of the header, behind the URI: `tag` is one of them."""
     uri_params: Params = field(default_factory=dict)
-    """Those of the URI; of a telephone number also those that are written into the user part (RFC 3261, 19.1.6)."""
+    """Those of a `sip:` URI, behind its host."""
+    user_params: Params = field(default_factory=dict)
+    """Those of the telephone number: behind it in a `tel:` URI, and in the user part of a `sip:` one (RFC 3261,
+    19.1.6)."""
 
     @classmethod
     def of(cls, text: str) -> "Address":
@@ -65,7 +68,7 @@ class Address:
         scheme, rest = found[1].lower(), found[2]
         if scheme == "tel":
             number, _, more = rest.partition(";")
-            return cls(text, scheme, _number(unquote(number)), "", None, params or {}, parameters(more))
+            return cls(text, scheme, _number(unquote(number)), "", None, params or {}, {}, parameters(more))
         if scheme in CALLED:
             return cls._of_sip(text, scheme, rest, params or {})
         return cls(text, scheme, rest, "", None, params or {})
@@ -77,11 +80,11 @@ class Address:
             raise SipError(f"{text[:80]!r} is no SIP address")
         user, _, of_user = (parts["user"] or "").partition(":")[0].partition(";")
         user = unquote(user)
-        uri_params = parameters(of_user) | parameters(parts["params"] or "")
+        uri_params = parameters(parts["params"] or "")
         if (uri_params.get("user") or "").lower() == "phone" or _GLOBAL.fullmatch(user):
             user = _number(user)
         port = int(parts["port"]) if parts["port"] else None
-        return cls(text, scheme, user, parts["host"], port, params, uri_params)
+        return cls(text, scheme, user, parts["host"], port, params, uri_params, parameters(of_user))
 
     @property
     def loose(self) -> bool:
@@ -91,7 +94,7 @@ class Address:
     @property
     def domain(self) -> str:
         """Where the user is known: the host, or for a number the domain in which it is valid (RFC 3966, 5.1.5)."""
-        context = self.uri_params.get("phone-context") or ""
+        context = self.user_params.get("phone-context") or ""
         return self.host or ("" if context.startswith("+") else context)
 
 

@@ -1,6 +1,7 @@
 """Where a redirected SIP request is to go: its own address at another host. Pure."""
 
 import re
+from urllib.parse import quote
 
 from voicepipe.ingress.sip.addresses import Address
 
@@ -11,6 +12,8 @@ _CALL = re.compile(r"call_[0-9a-f]{16}")
 _OF_THE_WAY = frozenset({"maddr", "ttl", "transport", "lr", CALL_PARAM})
 """Parameters that say how the request came here (RFC 3261, 19.1.1), or are ours."""
 _SIP = re.compile(r"sips?:(?:(?P<user>[^@]*)@)?[^;?]*(?P<params>(?:;[^?]*)?)", re.IGNORECASE)
+_OF_A_USER = "%-_.!~*'()&=+$,;?/"
+"""Characters that a user part may have (RFC 3261, 25.1), escapes among them."""
 _TEL = re.compile(r"tel:(?P<user>.*)", re.IGNORECASE)
 
 
@@ -21,7 +24,8 @@ def contact(uri: str, host: str, call: str) -> str:
     Raises ValueError: it is neither.
     """
     if number := _TEL.match(uri):
-        return f"sip:{number['user']}@{host};user=phone;{CALL_PARAM}={call}"
+        user = quote(number["user"], safe=_OF_A_USER)
+        return f"sip:{user}@{host};user=phone;{CALL_PARAM}={call}"
     parts = _SIP.match(uri)
     if parts is None:
         raise ValueError(f"{uri[:80]!r} is no SIP URI and no telephone number")

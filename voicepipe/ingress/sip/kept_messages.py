@@ -110,9 +110,8 @@ _KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _read(message: Any, text: str) -> None:
-    """Fill a message of sippy's from its text, in which an empty line ends the head. Raises SipError."""
-    head, _, body = text.partition("\r\n\r\n")
+def _read_head(message: Any, head: str) -> dict[str, str]:
+    """Fill a message of sippy's from its first line and its headers; these, by name. Raises SipError."""
     start, *lines = unfolded(head)
     message.setSL(start)
     said: dict[str, str] = {}
@@ -124,11 +123,11 @@ def _read(message: Any, text: str) -> None:
             message.headers.append(SipHeader(name=name, body=_KINDS.get(name, KeptHeader)(one)))
     if missing := [name for name in _NEEDED if name not in said]:
         raise SipError(f"it has no {missing[0]}")
-    message.content = _content(body, said.get("content-length"))
+    return said
 
 
 def _content(body: str, length: str | None) -> bytes:
-    """The body: characters are its bytes."""
+    """The body, as long as it says."""
     content = body.encode("latin-1")
     if length is None:
         return content
@@ -140,13 +139,14 @@ def _content(body: str, length: str | None) -> bytes:
 
 
 class Request(SipRequest):  # type: ignore[misc]
-    """Made from its text. Raises SipError. `content`: its body."""
-
-    content: bytes = b""
+    """Made from its text, in which an empty line ends the head, and a character of the body is a byte. Raises SipError.
+    `content`: its body."""
 
     def __init__(self, text: str) -> None:
         self.headers: list[SipHeader] = []
-        _read(self, text)
+        head, _, body = text.partition("\r\n\r\n")
+        said = _read_head(self, head)
+        self.content = _content(body, said.get("content-length"))
         if self.sipver != "SIP/2.0":
             raise SipError(f"it is {self.sipver[:20]}, not SIP/2.0")
         if (of := self.getHFBody("cseq").getCSeqMethod()) != self.method:
@@ -161,13 +161,12 @@ class Request(SipRequest):  # type: ignore[misc]
 
 
 class Response(SipResponse):  # type: ignore[misc]
-    """As `Request`."""
-
-    content: bytes = b""
+    """As `Request`; nobody asks for its body."""
 
     def __init__(self, text: str) -> None:
         self.headers: list[SipHeader] = []
-        _read(self, text)
+        self.content = b""
+        _read_head(self, text.partition("\r\n\r\n")[0])
 
     def setSL(self, startline: str) -> None:
         found = re.fullmatch(r"(SIP/2\.0)[ \t]+([1-6][0-9]{2})(?:[ \t]+(.*))?", startline)
