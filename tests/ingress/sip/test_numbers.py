@@ -89,6 +89,7 @@ async def test_a_call_from_whatever_address(written: str, user: str) -> None:
         await pop.calls[0].line.hang_up()
         goodbye = await ann.got("BYE")
         assert (goodbye.header("from"), goodbye.header("to")) == (ours, f"{written};tag={ann.tag}")
+        assert goodbye.all("content-length") == ["0"]
         await settled(pop)
 
 

@@ -119,6 +119,8 @@ def _read_head(message: Any, head: str) -> dict[str, str]:
         if name in _ONCE and name in said:
             raise SipError(f"it has two headers {name}")
         said[name] = value
+        if name == "content-length":  # sippy writes it anew.
+            continue
         for one in split(value, ",") if name in LISTS else (value,):
             message.headers.append(SipHeader(name=name, body=_KINDS.get(name, KeptHeader)(one)))
     if missing := [name for name in _NEEDED if name not in said]:
