@@ -17,7 +17,7 @@ from voicepipe.directory_server.rules import Rules
 from voicepipe.errors import Draining, NoPop, Reason
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.sip.contacts import call_of, contact
-from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal, registered
+from voicepipe.ingress.sip.door import SipDoor, check_required, check_scheme, of_no_call, refusal, registered
 from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.networks import network_of
@@ -67,6 +67,7 @@ class SipRedirect:
         if request.to_tag:
             raise of_no_call()
         who = self._gate.admit(request)
+        check_scheme(request)
         check_required(request, SUPPORTED)
         match request.method:
             case "INVITE":
@@ -115,16 +116,16 @@ class SipRedirect:
         invite.respond(302, "Moved Temporarily", headers)
 
     async def _placed(self, invite: IncomingRequest, who: Admitted) -> Placement:
-        """Raises NoRoute, NoPop, SipError, Draining."""
+        """Raises NoRoute, NoPop, SipError, UnsupportedBody, Draining."""
         if self._leaving.has_begun:
             raise Draining("This directory is being stopped and places no new calls; ask another one.")
         uri, gateway = invite.uri, self._gateways.get(who.trunk)
-        if call_of(uri.uri):  # It would be sent here again, and each time take another place for a while.
+        if call_of(uri):  # It would be sent here again, and each time take another place for a while.
             raise SipRefusal(
                 482, "Loop Detected", "it was told to call a PoP, and calls here: has it an outbound proxy?"
             )
-        network = network_of_sound(invite.body, invite.source[0])
-        return await self._placing.place("sip", uri.user, gateway, domain=uri.host, trunk=who.trunk, network=network)
+        network = network_of_sound(invite.sdp or "", invite.source[0])
+        return await self._placing.place("sip", uri.user, gateway, domain=uri.domain, trunk=who.trunk, network=network)
 
 
 def network_of_sound(sdp: str, source: str) -> str:

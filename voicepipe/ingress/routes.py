@@ -9,8 +9,8 @@ from voicepipe.call_api import NO_TENANT, Tenant
 from voicepipe.config import Config
 from voicepipe.config.phone_config import PhoneKind, RouteConfig
 
-_FILLERS = str.maketrans("", "", " -()")
-"""What people write into phone numbers to read them."""
+_FILLERS = str.maketrans("", "", " -.()")
+"""What people write into phone numbers to read them (RFC 3966, 5.1.1)."""
 
 
 Route = TypeVar("Route", bound=RouteConfig)
@@ -37,7 +37,7 @@ def _fits(number: str, called: str) -> bool:
 
 
 def plain(number: str) -> str:
-    """A number or a SIP user as it is compared: without "sip:", host and parameters, spaces and dashes."""
+    """A number or a SIP user as it is compared: without "sip:", host and parameters, spaces, dashes and dots."""
     user = number.strip().lower().removeprefix("sips:").removeprefix("sip:").removeprefix("tel:")
     return user.partition("@")[0].partition(";")[0].translate(_FILLERS)
 

@@ -1,6 +1,8 @@
 """What comes to the doors for telephones: SIP, SDP in SIP, media streams and webhooks of Twilio and Telnyx."""
 
 import asyncio
+from contextlib import suppress
+from random import Random
 
 import msgspec
 
@@ -8,14 +10,17 @@ from tests.attacks.sip_junk import kinds
 from tests.attacks.sip_messages import invite, message
 from tests.fuzz.target import Target
 from tests.ingress.fake_pop import FakePop
+from tests.ingress.sip.grammar import Grammar
 from tests.ingress.sip.peer import sip
-from tests.ingress.sip.torture import answerable, read
+from tests.ingress.sip.torture import answerable, tortures
 from tests.virtual_time import run as in_virtual_time
 from voicepipe.config import Config
 from voicepipe.config.phone_config import SipTrunk
 from voicepipe.errors import PopFull
 from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.sip.bodies import UnsupportedBody, session_description
 from voicepipe.ingress.sip.edge import SipEdge
+from voicepipe.ingress.sip.header_text import SipError, header
 from voicepipe.ingress.sip.transactions import Transactions, prepare
 from voicepipe.ingress.telephony import twiml
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, StreamMedia
@@ -33,7 +38,8 @@ SIP_WORDS = (
     b"\r\n", b"\r\n ", b";tag=", b";rport", b";branch=z9hG4bK", b"SIP/2.0", b"CSeq: ", b"Via: SIP/2.0/UDP a", b",",
     b";", b"<sip:", b">",
     b'"', b"%41", b"Record-Route: ", b"Contact: ", b"ACK", b"INVITE", b"CANCEL", b"Session-Expires: 90",
-    b"Authorization: Digest ",
+    b"Authorization: Digest ", b"<tel:+1", b";phone-context=", b"<urn:a:b>", b"\r\n\r\n--b",
+    b"Content-Type: multipart/mixed;boundary=b",
     b'nonce="', b"Content-Length: 99", b"\x0b", b"\xff",
 )  # fmt: skip
 
@@ -61,6 +67,18 @@ async def _datagram(data: bytes) -> None:
             assert not (left.tserver or left.tclient or left.l1rcache), "a transaction is left"
         finally:
             stack.close()
+
+
+def body(data: bytes) -> None:
+    """Of a SIP message: its headers, an empty line, and the body."""
+    head, _, content = data.partition(b"\r\n\r\n")
+    headers = {}
+    for line in head.decode("latin-1").splitlines():
+        with suppress(SipError):
+            name, value = header(line)
+            headers[name] = value
+    with suppress(SipError, UnsupportedBody):
+        session_description(headers, content)
 
 
 def description(data: bytes) -> None:
@@ -99,8 +117,21 @@ def webhook(data: bytes) -> None:
 
 
 def _messages() -> list[bytes]:
-    tortures = [answerable(torture.message) for kind in ("valid", "invalid") for torture in read(kind)]
-    return [*tortures, *kinds(), invite("127.0.0.1"), message("OPTIONS", "127.0.0.1", ["Supported: timer"])]
+    return [
+        *(answerable(torture.message) for torture in tortures()),
+        *kinds(),
+        invite("127.0.0.1"),
+        message("OPTIONS", "127.0.0.1", ["Supported: timer"]),
+    ]
+
+
+def _valid_request(random: Random) -> bytes:
+    return Grammar(random).request().data
+
+
+def _valid_body(random: Random) -> bytes:
+    kind, content, _ = Grammar(random).body()
+    return f"Content-Type: {kind}\r\n\r\n".encode() + content
 
 
 def _frames() -> list[bytes]:
@@ -116,6 +147,10 @@ def _frames() -> list[bytes]:
     return [b"\n".join([start, *(media % n for n in (1, 3, 2, 9))]), *others]
 
 
+BODY_WORDS = (
+    b"--", b"boundary=", b"multipart/alternative", b"Content-Disposition: session;handling=required", b";", b'"',
+    b"Content-Encoding: gzip", b"Content-Transfer-Encoding: base64", b"\r\n\r\n", b"application/sdp",
+)  # fmt: skip
 OFFER = (
     b"v=0\r\no=ann 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\n"
     b"m=audio 40000 RTP/SAVP 0 8 9 96 101\r\n"
@@ -123,7 +158,10 @@ OFFER = (
     b"a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:d0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj\r\n"
 )
 TARGETS = (
-    Target("sip", "the SIP port, of who is trusted and of strangers", datagram, _messages, words=SIP_WORDS, share=0.2),
+    Target("sip", "the SIP port, of who is trusted and of strangers", datagram, _messages, _valid_request,
+           SIP_WORDS, share=0.2),
+    Target("sip_body", "a body of a SIP message, of several parts or of one", body, generate=_valid_body,
+           words=BODY_WORDS, largest=8192),
     Target("sip_sdp", "a telephone's SDP", description, lambda: [OFFER], words=OFFER.split(), largest=8192),
     Target("phone_frames", "media streams of Twilio and Telnyx", frames, _frames, words=(b'"chunk":"', b'"start"')),
     Target("phone_webhooks", "webhooks of Twilio and Telnyx", webhook,

@@ -92,6 +92,9 @@ class Phone:
     target: str = ""
     contact: str = ""
     """What it says of where it is; empty: the truth."""
+    caller: str = ""
+    called: str = ""
+    """What its From and To say, without tags; empty: two addresses of this machine."""
     transport: str = "UDP"
     host: str = "127.0.0.1"
 
@@ -145,8 +148,8 @@ class Phone:
         everything = [
             ("Via", f"SIP/2.0/{self.transport} {ours};branch={self.branch};rport"),
             *(("Route", route) for route in self.routes),
-            ("From", f'"Ann" <sip:ann@{ours}>;tag={self.tag}'),
-            ("To", f"<sip:front@127.0.0.1>{f';tag={tag}' if tag else ''}"),
+            ("From", (self.caller or f'"Ann" <sip:ann@{ours}>') + (f";tag={self.tag}" if self.tag else "")),
+            ("To", f"{self.called or '<sip:front@127.0.0.1>'}{f';tag={tag}' if tag else ''}"),
             ("Call-ID", self.call_id),
             ("CSeq", f"{seq or self.seq} {method}"),
             ("Max-Forwards", "70"),

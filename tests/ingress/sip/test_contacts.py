@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.contacts import call_of, contact
 
 POP, ID = "203.0.113.5:5060", "call_0123456789abcdef"
@@ -20,21 +21,25 @@ POP, ID = "203.0.113.5:5060", "call_0123456789abcdef"
         ("sips:front@directory.example", "sip:front@203.0.113.5:5060;vp-call="),
         ("sip:directory.example", "sip:203.0.113.5:5060;vp-call="),
         ("sip:front@[2001:db8::1]:5060", "sip:front@203.0.113.5:5060;vp-call="),
+        ("tel:+49;x=[a:b]", "sip:+49;x=%5Ba%3Ab%5D@203.0.113.5:5060;user=phone;vp-call="),
+        ("tel:+4930123", "sip:+4930123@203.0.113.5:5060;user=phone;vp-call="),
+        ("TEL:7042;phone-context=a.example", "sip:7042;phone-context=a.example@203.0.113.5:5060;user=phone;vp-call="),
+        ("tel:+1-212-555-0100;npdi", "sip:+1-212-555-0100;npdi@203.0.113.5:5060;user=phone;vp-call="),
         ("sip:front@directory.example;vp-call=call_00", "sip:front@203.0.113.5:5060;vp-call="),
     ],
 )  # fmt: skip
 def test_the_same_address_at_another_host(asked: str, told: str) -> None:
     made = contact(asked, POP, ID)
     assert made == told + ID
-    assert call_of(made) == ID
+    assert call_of(Address.of_uri(made)) == ID
 
 
 def test_what_is_no_address() -> None:
     with pytest.raises(ValueError, match="no SIP URI"):
-        contact("tel:+4930123", POP, ID)
-    assert call_of("tel:+4930123") == ""
-    assert call_of("sip:front@directory.example") == ""
-    assert call_of(f"sip:front@directory.example;vp-call={'a' * 5000}") == ""
+        contact("urn:service:sos", POP, ID)
+    assert call_of(Address.of_uri("tel:+4930123")) == ""
+    assert call_of(Address.of_uri("sip:front@directory.example")) == ""
+    assert call_of(Address.of_uri(f"sip:front@directory.example;vp-call={'a' * 5000}")) == ""
 
 
 USER = st.text("abcXYZ019-_.!~*'()&=+$,;?/%", min_size=1, max_size=20)

@@ -15,10 +15,10 @@ from tests.ingress.sip.peer import Phone, calling, phone, sip
 from tests.ingress.sip.test_floods import CARRIER, OTHER
 from tests.rtp.test_sdp import formats
 from voicepipe.ingress.sip import transactions
+from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.doorkeeper import CALLS_OWN, Doorkeeper, SenderKind
 from voicepipe.ingress.sip.gate import SipGate
 from voicepipe.ingress.sip.glance import Glance, glance
-from voicepipe.ingress.sip.message import Address
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 from voicepipe.ingress.sip.transactions import READING, UdpSocket
 

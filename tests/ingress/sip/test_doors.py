@@ -16,6 +16,7 @@ from voicepipe.config import Config, TenantConfig
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
 from voicepipe.errors import ConfigError, Draining, PopFull, TenantFull
 from voicepipe.ingress.local import check_phones
+from voicepipe.ingress.sip.bodies import ACCEPT
 from voicepipe.ingress.sip.gate import SipGate
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
@@ -69,6 +70,18 @@ async def test_a_user_calls_with_a_password() -> None:
     async with calling(FakePop(sip(users=(DESK,)))) as ann:
         assert (await logged_in(ann, "INVITE")).code == 200
         await ann.hang_up()
+
+
+@pytest.mark.parametrize("uri", ["sip:front,desk;a=b@127.0.0.1", "tel:+49-30-1234;npdi", "sip:fr%6Fnt@127.0.0.1;lr"])
+async def test_an_answer_to_a_challenge_names_any_address(uri: str) -> None:
+    pop = FakePop(sip(users=(DESK,)))
+    async with calling(pop) as ann:
+        ann.request("INVITE", body=ann.sdp(), uri=uri)
+        refused = await ann.final("INVITE")
+        ann.request("ACK", seq=ann.seq, branch=ann.branch)
+        answer = digest(refused.header("www-authenticate"), "INVITE", uri)
+        assert (await ann.dial(headers=[("Authorization", answer)], uri=uri)).code == 200
+        assert (await ann.hang_up()).code == 200
 
 
 @pytest.mark.parametrize(
@@ -282,7 +295,7 @@ async def test_a_body_that_is_no_sdp_is_refused() -> None:
     async with calling(FakePop(sip())) as ann:
         ann.request("INVITE", body="<xml/>", kind="application/xml")
         answer = await ann.final("INVITE")
-        assert (answer.code, answer.header("accept")) == (415, "application/sdp")
+        assert (answer.code, answer.header("accept")) == (415, ACCEPT)
 
 
 async def test_requests_within_a_call_that_is_not() -> None:

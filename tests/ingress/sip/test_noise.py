@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import Phone, opened, phone, sip
 from tests.ingress.sip.test_strangers import STRANGER, stack
-from tests.ingress.sip.torture import answerable, read
+from tests.ingress.sip.torture import answerable, tortures
 from tests.waiting import until
+from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.glance import glance
-from voicepipe.ingress.sip.message import Address, SipError
+from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.stateless import answer
 from voicepipe.rtp.packet import RtpPacket
 
-MESSAGES = [torture.message for kind in ("valid", "invalid") for torture in read(kind)]
+MESSAGES = [torture.message for torture in tortures()]
 ODD = [
     b"", b"\0", b"\r\n", b"\r\n\r\n", b";", b",", b"<", b">", b'"', b"%", b"[::1]", b":0", b":99999", b"-1",
     b"\xff\xfe", b"sip:", b"tel:+1", b"*", b"INVITE", b"ACK", b"CANCEL", b"BYE", b"SIP/2.0", b"99999999999999999999",

@@ -11,7 +11,8 @@ from tests.ingress.sip.peer import calling, phone, sip
 from tests.waiting import until
 from voicepipe.config.phone_config import SipTrunk
 from voicepipe.ingress import http, server
-from voicepipe.ingress.sip.message import Address, SipError
+from voicepipe.ingress.sip.addresses import Address
+from voicepipe.ingress.sip.header_text import SipError
 
 pytestmark = pytest.mark.slow
 
@@ -230,7 +231,7 @@ def test_addresses_in_every_form(text: str) -> None:
     assert Address.of(text).user in ("+4930", "a")
 
 
-@pytest.mark.parametrize("text", ["<sip:a@b c>", "<sip:a@b\r\nX: y>", '<sip:a@"b>', "<http://x>", ""])
+@pytest.mark.parametrize("text", ["<sip:a@b c>", "<sip:a@b\r\nX: y>", '<sip:a@"b>', "<http:>", "<//x>", ""])
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(SipError):
         Address.of(text)

@@ -4,7 +4,9 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from voicepipe.ingress.sip.message import Address, SipError, SipMessage
+from voicepipe.ingress.sip.addresses import Address
+from voicepipe.ingress.sip.header_text import SipError, parameters, tagged
+from voicepipe.ingress.sip.message import SipMessage
 from voicepipe.ingress.sip.stack import IncomingRequest, OnResponse, Stack
 from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host
@@ -39,15 +41,15 @@ class Dialog:
         """Our address, as the caller reaches it."""
         self.contact = f"<sip:voicepipe@{self.local}:{stack.address[1]}>"
         self._stack = stack
-        self._from = f"{invite.header('to')};tag={self.id.ours}"
+        self._from = tagged(invite.header("to"), self.id.ours)
         self._to = invite.header("from")
         self._routes = [Address.of(route) for route in invite.headers("record-route")]
         self._target = Address.of(invite.header("contact") or self._to)
         self._source = invite.source
-        vias = ",".join(invite.headers("via")).split(",")
+        vias = invite.headers("via")
         self.is_passed_on = len(vias) > 1 or bool(self._routes)
         """By a proxy."""
-        self._symmetric = len(vias) == 1 and ";rport" in vias[0]
+        self._symmetric = len(vias) == 1 and "rport" in parameters(vias[0])
         """The peer hears where it speaks from (RFC 3581), whatever its Contact says: it may be behind a NAT. Not so a
         proxy between us, which does not stay there unless it says so (Record-Route)."""
         self._seq = secrets.randbelow(2**16)
@@ -70,9 +72,12 @@ class Dialog:
     def _reached(self, target: Address) -> Address:
         """It, if requests can be sent there. Found out before anything is promised: a call that cannot be hung up would
         keep its place. Raises SipError."""
+        for hop in (target, *self._routes):
+            if not hop.host and hop.scheme != "tel":
+                raise SipError(f"no request can be sent to {hop.uri[:80]!r}, which names no host")
         try:
             self._stack.check(self._head("BYE", target), self.local)
-        except Exception as error:  # sippy's parser has many ways of not understanding.
+        except Exception as error:  # Whatever sippy raises.
             raise SipError(f"no request can be sent to {target.uri[:80]!r}") from error
         return target
 
@@ -82,13 +87,14 @@ class Dialog:
 
     @property
     def host(self) -> str:
-        """Where the peer is, by its Contact: an address or a name."""
+        """Where the peer is, by its Contact: an address or a name. Empty: that is a telephone number."""
         return self._target.host
 
     @property
     def domain(self) -> str:
         """The same with its port: a number to which its caller is transferred is one of there."""
-        return f"{self.host}:{self._target.port}" if self._target.port else self.host
+        host, port = (self.host, self._target.port) if self.host else self._source
+        return f"{host}:{port}" if port else host
 
     def send(self, method: str, on_response: OnResponse, headers: Headers = (), *, doubtful: bool = False) -> int:
         """Send a request within the dialog; its number. `doubtful`: as `Stack.send`."""
@@ -120,17 +126,10 @@ class Dialog:
         if not self._routes and self._symmetric:
             return self._source
         hop = self._routes[0] if self._routes else self._target
-        return hop.host, hop.port or DEFAULT_PORT
+        return (hop.host, hop.port or DEFAULT_PORT) if hop.host else self._source
 
 
 def new_call(request: IncomingRequest) -> tuple[str, str]:
-    """What the same INVITE has in common with itself, by whichever way it comes (RFC 3261, 8.2.2.2).
-
-    Raises SipError: it is none that could be answered.
-    """
-    number, method = request.cseq
-    if method != request.method:
-        raise SipError(f"CSeq is of a {method}")
-    if not request.from_tag:
-        raise SipError("From has no tag")
+    """What an INVITE has in common with itself, by whichever way it comes (RFC 3261, 8.2.2.2). Raises SipError."""
+    number, _ = request.cseq
     return request.call_id, f"{request.from_tag} {number}"

@@ -9,11 +9,15 @@ from voicepipe.errors import Reason, Refused, TenantFull
 from voicepipe.ingress.doors import UnknownModel, retry_after
 from voicepipe.ingress.phone import NoRoute
 from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.sip.addresses import CALLED, Address
+from voicepipe.ingress.sip.bodies import UnsupportedBody
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
 from voicepipe.ingress.sip.gate import Challenge, SipGate, SipRefusal, Unadmitted
 from voicepipe.ingress.sip.glance import Glance
-from voicepipe.ingress.sip.message import SipError, printable
+from voicepipe.ingress.sip.header_text import SipError
+from voicepipe.ingress.sip.message import printable
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
+from voicepipe.ingress.sip.stateless import warning
 from voicepipe.ingress.sip.transactions import Host
 from voicepipe.rtp.sdp_text import SdpError
 
@@ -51,8 +55,10 @@ class SipDoor:
         judged = self._doorkeeper.judge(seen, source[0], now)
         try:
             if judged.read:
-                if not self.stack.read(seen, source) and begins:
-                    self._on_refused("bad_request", 400)
+                if why := self.stack.read(seen, source):
+                    self._unread(seen, source, why)
+                    if begins:
+                        self._on_refused("bad_request", 400)
             elif told := judged.refusal:
                 self.stack.tell(seen, source, told.code, told.phrase, told.headers)
                 if not isinstance(told, Challenge):  # That somebody is asked for a password is no news.
@@ -63,6 +69,10 @@ class SipDoor:
                 logger.warning("SIP messages come in masses and are dropped unread: %s", news)
         finally:
             self._doorkeeper.took(judged, (time.thread_time() - began) * 1000)
+
+    def _unread(self, seen: Glance, source: Host, why: str) -> None:
+        if seen.method not in ("", "ACK"):  # These are not answered.
+            self._log(seen.method, source[0], SipRefusal(400, "Bad Request", why))
 
     def _goes_on(self, seen: Glance) -> bool:
         """Whether it belongs to a call or to a transaction that we have."""
@@ -85,7 +95,6 @@ class SipDoor:
 
 
 _EXPIRES = re.compile(r";\s*expires\s*=\s*([0-9]{1,9})", re.IGNORECASE)
-_UNQUOTED = str.maketrans('"\r\n', "'  ")
 
 
 def refusal(error: Exception) -> SipRefusal | None:
@@ -94,8 +103,9 @@ def refusal(error: Exception) -> SipRefusal | None:
         case SipRefusal():
             return error
         case SdpError():
-            warning = f'399 voicepipe "{str(error).translate(_UNQUOTED)}"'
-            return SipRefusal(488, "Not Acceptable Here", str(error), (("Warning", warning),), "not_acceptable")
+            return SipRefusal(488, "Not Acceptable Here", str(error), (warning(str(error)),), "not_acceptable")
+        case UnsupportedBody():
+            return SipRefusal(415, "Unsupported Media Type", str(error), (error.accept,), "not_acceptable")
         case NoRoute() | UnknownModel():
             return SipRefusal(404, "Not Found", str(error), reason=error.reason)
         case TenantFull():  # Another PoP would not take it either.
@@ -104,8 +114,15 @@ def refusal(error: Exception) -> SipRefusal | None:
             again = (("Retry-After", retry_after(error)),)
             return SipRefusal(503, "Service Unavailable", str(error), again, error.reason)
         case SipError():
-            return SipRefusal(400, "Bad Request", str(error))
+            return SipRefusal(400, "Bad Request", str(error), (warning(str(error)),))
     return None
+
+
+def check_scheme(request: IncomingRequest) -> None:
+    """Raises SipRefusal: it asks for an address of a kind that cannot be called (RFC 3261, 8.2.2.1). SipError."""
+    if (scheme := request.uri.scheme) not in CALLED:
+        why = f"it asks for a {scheme}: address; sip:, sips: and tel: can be called here"
+        raise SipRefusal(416, "Unsupported URI Scheme", why, reason="not_acceptable")
 
 
 def check_required(request: IncomingRequest, supported: set[str]) -> None:
@@ -121,7 +138,10 @@ def of_no_call() -> SipRefusal:
 
 
 def registered(request: IncomingRequest) -> list[tuple[str, str]]:
-    """What a REGISTER leaves behind: its Contacts, for at most `REGISTERED_S`, but for those that it takes back."""
+    """What a REGISTER leaves behind: its Contacts, for at most `REGISTERED_S`, but for those that it takes back. Raises
+    SipError."""
+    if (scheme := Address.of(request.header("to")).scheme) not in ("sip", "sips"):
+        raise SipError(f"it registers a {scheme}: address; RFC 3261, 10.2, has sip: and sips: there")
     left = []
     for contact in request.headers("contact"):
         found = _EXPIRES.search(contact)

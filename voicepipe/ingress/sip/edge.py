@@ -21,15 +21,16 @@ from voicepipe.ingress.doors import Attempt
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import check_sip, sip_host
 from voicepipe.ingress.phone import placed
+from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.contacts import call_of
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
-from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal, registered
+from voicepipe.ingress.sip.door import SipDoor, check_required, check_scheme, of_no_call, refusal, registered
 from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
 from voicepipe.ingress.sip.glance import Glance
+from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.lent import Lent
-from voicepipe.ingress.sip.message import Address, SipError
 from voicepipe.ingress.sip.sip_call import ALLOW, CAPABILITIES, SipCall
-from voicepipe.ingress.sip.sip_media import SDP, SipMedia, read_sdp
+from voicepipe.ingress.sip.sip_media import SipMedia, read_sdp
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
 
@@ -116,6 +117,7 @@ class SipEdge:
             check_required(request, SUPPORTED)
             return call.handle(request)
         who = self._gate.admit(request)
+        check_scheme(request)
         check_required(request, SUPPORTED)
         match request.method:
             case "INVITE":
@@ -147,7 +149,7 @@ class SipEdge:
             raise error
         if _begins_call(request) and told.code != MERGED and not isinstance(told, Challenge):
             asked.refused(told.reason, told.code)
-        if isinstance(error, TenantFull) and call_of(request.uri.uri):
+        if isinstance(error, TenantFull) and call_of(request.uri):
             told = SipRefusal(
                 503, "Service Unavailable", told.why, reason=told.reason
             )  # The next contact may have room.
@@ -159,9 +161,6 @@ class SipEdge:
         known = new_call(invite)
         if known in self._invited:
             raise SipRefusal(MERGED, "Loop Detected", "the same call came by another way")
-        if invite.body and invite.content_type != SDP:
-            why = f"its body is {invite.content_type}, not SDP"
-            raise SipRefusal(415, "Unsupported Media Type", why, (("Accept", SDP),), "not_acceptable")
         negotiated(invite)  # Its session timer may be too short.
         wanted = self._wanted(invite, who)
         asked.by(wanted.tenant, wanted.agent)
@@ -184,7 +183,7 @@ class SipEdge:
 
     def _wanted(self, invite: IncomingRequest, who: Admitted) -> _Wanted:
         uri = invite.uri
-        tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.host, trunk=who.trunk)
+        tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.domain, trunk=who.trunk)
         # Who knows one password is not to pass for somebody else.
         origin = Origin(who.user or _caller(invite, trusted=bool(who.trunk)), uri.user, invite.extra())
         logger.debug(
@@ -193,9 +192,10 @@ class SipEdge:
         return _Wanted(who, tenant, agent, origin)
 
     def _prepared(self, invite: IncomingRequest, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
-        """The call, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError."""
+        """The call, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError, UnsupportedBody."""
         config, place = self._pop.config, place.enter_context(ExitStack())
-        dialog, said = Dialog(invite, self._stack), read_sdp(invite.body, config.sip) if invite.body else None
+        dialog, offer = Dialog(invite, self._stack), invite.sdp
+        said = None if offer is None else read_sdp(offer, config.sip)
         settings = msgspec.structs.replace(CallSettings.of(wanted.agent), origin=wanted.origin)
         seat = self._seated(wanted, invite.source[0], place)
         host, signalled = self._stack.address[0], invite.source[0]
@@ -257,7 +257,7 @@ class SipEdge:
 
     def _accept(self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         call_id = self._calls.hold(call, Caller(wanted.tenant), place)
-        if self._pop.tokens and (placed_as := call_of(invite.uri.uri)):
+        if self._pop.tokens and (placed_as := call_of(invite.uri)):
             self._pop.tokens.came(placed_as)
         self._dialogs[call.dialog.id] = call
         try:
@@ -305,7 +305,8 @@ def _begins_call(request: IncomingRequest) -> bool:
 
 def _caller(invite: IncomingRequest, *, trusted: bool) -> str:
     """The calling number: by RFC 3325 from whom it may be asserted. Raises SipError."""
-    if trusted and (asserted := invite.header("p-asserted-identity")):
+    for asserted in invite.headers("p-asserted-identity") if trusted else ():
         with suppress(SipError):
-            return Address.of(asserted).user
+            if user := Address.of(asserted).user:
+                return user
     return Address.of(invite.header("from")).user

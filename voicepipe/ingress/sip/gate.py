@@ -7,14 +7,15 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse, SipAuthorization
+from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse
 
 from voicepipe.bucket import Rate
 from voicepipe.config.credentials import sip_passwords
 from voicepipe.config.phone_config import SipDoorConfig
 from voicepipe.errors import Reason
+from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.glance import Glance, username
-from voicepipe.ingress.sip.message import Address
+from voicepipe.ingress.sip.header_text import split
 from voicepipe.ingress.sip.nonces import VALID_S, Nonces
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.throttle import Throttle
@@ -125,7 +126,7 @@ class SipGate:
     def _authenticated(self, request: IncomingRequest) -> str:
         source, now = request.source[0], time.monotonic()
         try:
-            user = self._verified(SipAuthorization(request.header("authorization")), request, now)
+            user = self._verified(_credentials(request.header("authorization")), request, now)
         except Challenge:
             raise
         except Unadmitted:
@@ -138,27 +139,26 @@ class SipGate:
             self._known.popitem(last=False)
         return user
 
-    def _verified(self, said: SipAuthorization, request: IncomingRequest, now: float) -> str:
+    def _verified(self, said: dict[str, str], request: IncomingRequest, now: float) -> str:
         """Whose answer to our challenge it is. Raises Unadmitted."""
         source = request.source[0]
         try:
-            said.parse()
-            asked = Address.of(f"<{said.uri}>")
-            password = self._passwords.get(said.username)
-            right = said.response == _response(said, password or "", request)
-            fresh = self._nonces.valid(said.nonce, source, now)
-        except Exception:  # That is how sippy says that it does not understand.
+            user, asked = said["username"], Address.of_uri(said["uri"])
+            password = self._passwords.get(user)
+            right = said["response"] == _response(said, password or "", request)
+            fresh = self._nonces.valid(said["nonce"], source, now)
+        except (KeyError, ValueError):
             raise Unadmitted(400, "Bad Request", "its Authorization header cannot be read") from None
-        if said.realm != self._realm or not fresh or not self._first(said.response, now):
+        if said.get("realm") != self._realm or not fresh or not self._first(said["response"], now):
             raise self._challenge(source, now, "its challenge is too old, or was answered before", again=True)
         if password is None:
-            why = f"there is no user {said.username!r} in sip.users"
+            why = f"there is no user {user!r} in sip.users"
             raise Unadmitted(403, "Forbidden", why, reason="unauthorized")
         # What was answered for one number opens no other; some name none.
         if not right or asked.user not in ("", request.uri.user):
-            why = f"the password of user {said.username!r} is wrong"
+            why = f"the password of user {user!r} is wrong"
             raise Unadmitted(403, "Forbidden", why, reason="unauthorized")
-        return str(said.username)
+        return user
 
     def _first(self, answer: str, now: float) -> bool:
         """Whether a challenge is answered so for the first time; seen on the wire, it opens nothing."""
@@ -181,10 +181,21 @@ def _guesser(source: str, user: str, known: bool) -> str:
     return f"{user!r} at {source}" if known else source
 
 
-def _response(said: SipAuthorization, password: str, request: IncomingRequest) -> str:
-    """The right one (RFC 2617), by what it says of itself. Raises what sippy does for what is not known."""
-    if said.algorithm not in (None, ALGORITHM) or said.qop not in (None, "auth", "auth-int"):
+def _credentials(authorization: str) -> dict[str, str]:
+    """What an Authorization header says (RFC 2617, 3.2.2), by name in lower case."""
+    said = authorization.split(None, 1)[1:]
+    pairs = (part.partition("=") for part in split("".join(said), ","))
+    return {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}
+
+
+def _response(said: dict[str, str], password: str, request: IncomingRequest) -> str:
+    """The right one (RFC 2617), by what it says of itself. Raises KeyError: it leaves out what is needed, and
+    ValueError: it wants what is not known."""
+    algorithm, qop = said.get("algorithm"), said.get("qop")
+    if algorithm not in (None, ALGORITHM) or qop not in (None, "auth", "auth-int"):
         raise ValueError("another algorithm, or another qop")
-    first = DigestCalcHA1(said.algorithm, said.username, said.realm, password, said.nonce, said.cnonce)
-    return str(DigestCalcResponse(said.algorithm, first, said.nonce, said.nc, said.cnonce, said.qop, request.method,
-                                  said.uri, request.body))  # fmt: skip
+    nonce, count, theirs = said["nonce"], said.get("nc"), said.get("cnonce")
+    first = DigestCalcHA1(algorithm, said["username"], said["realm"], password, nonce, theirs)
+    return str(
+        DigestCalcResponse(algorithm, first, nonce, count, theirs, qop, request.method, said["uri"], request.body)
+    )

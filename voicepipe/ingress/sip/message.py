@@ -1,56 +1,14 @@
-"""SIP messages as the rest of `sip/` reads them: headers as text, addresses in their parts."""
+"""SIP messages as the rest of `sip/` reads them."""
 
-import re
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from sippy.SipAddress import SipAddress
-
-_COMPACT = {"allow-events": "u", "content-encoding": "e", "event": "o", "refer-to": "r", "referred-by": "b",
-            "session-expires": "x", "subject": "s", "supported": "k"}  # fmt: skip
-"""Short names that sippy leaves as they are (RFC 3261, 20)."""
-_UNFIT = re.compile(r"[^!-~]|[<>\"]")
-"""What is in no URI, and would make another request of ours than was meant. URIs are ASCII (RFC 3261, 25.1), and sippy
-splits lines at other white space, too. A user's name has its other letters escaped by now; a display name is no part
-of it."""
-
-
-class SipError(ValueError):
-    """A message, or a header of one, that cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A SIP address: `"Name" <sip:user@host:port;params>;params`."""
-
-    uri: str
-    user: str
-    host: str
-    port: int | None
-    params: dict[str, str | None]
-    """Those behind the URI: `tag` among them."""
-    loose: bool = False
-    """The URI has `lr` (RFC 3261, 16.12.1.1)."""
-
-    @classmethod
-    def of(cls, text: str) -> "Address":
-        """Raises SipError."""
-        if "<" not in text and text.lower().startswith(("tel:", "sips:")):
-            uri, semicolon, params = text.partition(";")
-            text = f"<{uri}>{semicolon}{params}"
-        try:
-            parsed = SipAddress(text)
-            url = parsed.url
-            uri = str(url)
-            if not _UNFIT.search(uri):
-                return cls(uri, url.username or "", str(url.host), url.port, dict(parsed.params), bool(url.lr))
-        except Exception as error:  # That is how its parser says that it does not understand.
-            raise SipError(f"{text[:80]!r} is no SIP address") from error
-        raise SipError(f"{text[:80]!r} has characters that are in no SIP address")
+from voicepipe.ingress.sip.addresses import Address
+from voicepipe.ingress.sip.bodies import SDP, session_description
 
 
 class SipMessage:
-    """One message. `raw` is sippy's."""
+    """One message. `raw`: as `kept_messages` has it."""
 
     def __init__(self, raw: Any) -> None:
         self.raw = raw
@@ -61,11 +19,9 @@ class SipMessage:
 
     @property
     def cseq(self) -> tuple[int, str]:
-        """Number and method. Raises SipError."""
-        number, _, method = self.header("cseq").partition(" ")
-        if not number.isdecimal():
-            raise SipError("CSeq has no number")
-        return int(number), method.strip()
+        """Number and method."""
+        number, method = self.raw.getHFBody("cseq").getCSeq()
+        return number, method
 
     @property
     def from_tag(self) -> str:
@@ -79,22 +35,27 @@ class SipMessage:
 
     @property
     def body(self) -> str:
-        """Empty: there is none."""
-        return "" if self.raw.getBody() is None else str(self.raw.getBody().content)
+        """All of it, whatever its type. Empty: there is none."""
+        return bytes(self.raw.content).decode(errors="replace")
 
     @property
     def content_type(self) -> str:
         """Without parameters, in lower case; empty without a body."""
-        return "" if self.raw.getBody() is None else str(self.raw.getBody().getType())
+        return (self.header("content-type") or SDP).partition(";")[0].strip().lower() if self.raw.content else ""
+
+    @cached_property
+    def sdp(self) -> str | None:
+        """The session description in its body, wherever it stands there. None: there is none. As
+        `session_description`."""
+        return session_description({header.name: str(header.body) for header in self.raw.headers}, self.raw.content)
 
     def header(self, name: str) -> str:
         """The first header of this name (lower case, not compact), as text; empty: there is none."""
         return next(iter(self.headers(name)), "")
 
     def headers(self, name: str) -> list[str]:
-        """All headers of this name, in order, one value each."""
-        names = name, _COMPACT.get(name)
-        return [str(header.body).strip() for header in self.raw.headers if header.name in names]
+        """All headers of this name (as `header`), in order, one value each."""
+        return [str(header.body) for header in self.raw.headers if header.name == name]
 
     def listed(self, name: str) -> set[str]:
         """The tokens of a header that is a list (Supported, Require, Allow), in lower case."""
@@ -103,7 +64,7 @@ class SipMessage:
     def extra(self) -> dict[str, str]:
         """The headers that begin with X-, by their usual spelling."""
         return {
-            "-".join(part.capitalize() for part in header.name.split("-")): str(header.body).strip()
+            "-".join(part.capitalize() for part in header.name.split("-")): str(header.body)
             for header in self.raw.headers
             if header.name.startswith("x-")
         }

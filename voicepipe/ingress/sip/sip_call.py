@@ -12,12 +12,14 @@ from voicepipe.call_api import Seat
 from voicepipe.config import Config
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.sip.bodies import ACCEPT, UnsupportedBody
 from voicepipe.ingress.sip.dialog import Dialog
 from voicepipe.ingress.sip.gate import SipRefusal
+from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.info_keys import key_of
 from voicepipe.ingress.sip.key_paths import KeyPaths, Path
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
-from voicepipe.ingress.sip.sip_media import SDP, SipMedia
+from voicepipe.ingress.sip.sip_media import SipMedia
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
@@ -143,7 +145,7 @@ class SipCall:
         timer = self._timer.headers if self._timer else ()
         everything = (("Contact", self.dialog.contact), ("Allow", ALLOW), ("Supported", "timer"), *timer, *headers)
         invite = request.method == "INVITE"
-        offered = invite and not request.body
+        offered = invite and request.sdp is None
         request.respond(
             200, "OK", everything, sdp, tag=self.dialog.id.ours,
             on_ack=(lambda ack: self._acknowledged(ack if offered else None, request.source[0])) if invite else None,
@@ -158,8 +160,8 @@ class SipCall:
             self.on_acknowledged(self)
         if answered is not None:
             try:
-                self._media.accept(answered.body, signalled)
-            except SdpError as error:
+                self._media.accept(answered.sdp or "", signalled)
+            except (SdpError, SipError, UnsupportedBody) as error:
                 logger.warning("%s: its ACK's answer cannot be used: %s", self.hosted.id, error)
                 self.hosted.end("error")
 
@@ -174,7 +176,8 @@ class SipCall:
     # --- requests within the dialog
 
     def handle(self, request: IncomingRequest) -> None:
-        """Carry out what the far end asks, and answer. Raises SipRefusal, SdpError, SipError, TooShort."""
+        """Carry out what the far end asks, and answer. Raises SipRefusal, SdpError, SipError, UnsupportedBody,
+        TooShort."""
         if not self.dialog.in_order(request):
             raise SipRefusal(500, "Server Internal Error", f"a {request.method} came out of order")
         if handler := HANDLERS.get(request.method):
@@ -200,7 +203,8 @@ class SipCall:
     def _change(self, request: IncomingRequest, offer: Callable[[], str]) -> None:
         """What is wrong with any part of it leaves all as it was. `offer`: where it makes none."""
         target, timer = self.dialog.target(request), negotiated(request)
-        sdp = self._media.answer(request.body, request.source[0]) if request.body else offer()
+        offered = request.sdp
+        sdp = offer() if offered is None else self._media.answer(offered, request.source[0])
         self.dialog.moved(target, request.source)
         self._timer, self._refreshed = timer, time.monotonic()
         self._ok(request, sdp)
@@ -332,4 +336,4 @@ HANDLERS: dict[str, Callable[[SipCall, IncomingRequest], None]] = {
     "OPTIONS": SipCall._options,
 }
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, NOTIFY"
-CAPABILITIES = (("Allow", ALLOW), ("Accept", SDP), ("Supported", "timer"))
+CAPABILITIES = (("Allow", ALLOW), ("Accept", ACCEPT), ("Accept-Encoding", "identity"), ("Supported", "timer"))

@@ -15,8 +15,6 @@ from voicepipe.rtp.sdes import Crypto, Srtp, offered
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.udp import UdpMedia
 
-SDP = "application/sdp"
-
 
 class SipLine(RtpLine):
     """The `Line` of a phone call."""

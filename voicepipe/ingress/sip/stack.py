@@ -11,14 +11,15 @@ from typing import Any
 from sippy.MsgBody import MsgBody
 from sippy.Network_server import Remote_address
 from sippy.SipHeader import SipHeader
-from sippy.SipRequest import SipRequest
-from sippy.SipResponse import SipResponse
 from sippy.Time.MonoTime import MonoTime
 
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.sip import stateless
+from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.glance import Glance, glance
-from voicepipe.ingress.sip.message import Address, IncomingResponse, SipMessage
+from voicepipe.ingress.sip.header_text import SipError
+from voicepipe.ingress.sip.kept_messages import KeptHeader, Request, Response
+from voicepipe.ingress.sip.message import IncomingResponse, SipMessage
 from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host, Transactions, UdpSocket, prepare
@@ -48,7 +49,7 @@ class IncomingRequest(SipMessage):
     @property
     def uri(self) -> Address:
         """What is asked for. Raises SipError."""
-        return Address.of(f"<{self.raw.ruri}>")
+        return Address.of_uri(str(self.raw.ruri))
 
     def respond(
         self,
@@ -71,7 +72,7 @@ class IncomingRequest(SipMessage):
         response = self.raw.genResponse(code, reason, self._stack.sdp(body) if body else None, server="voicepipe")
         if tag:
             response.getHFBody("to").setTag(tag)
-        response.appendHeaders([SipHeader(name=name, bodys=value) for name, value in headers])
+        response.appendHeaders([SipHeader(name=name, body=KeptHeader(value, name)) for name, value in headers])
         self._transaction.noack_cb = on_lost
         self._stack.respond(response, self._transaction, on_ack, once=once)
 
@@ -154,17 +155,19 @@ class Stack:
             return True
         return False
 
-    def read(self, seen: Glance, address: Host) -> bool:
-        """Have it parsed and its transaction see it. Whether it could be read; a request that cannot is answered."""
+    def read(self, seen: Glance, address: Host) -> str:
+        """Have it read and its transaction see it. Empty, or why it cannot be read, which who has sent a request is
+        told."""
         try:
             self._transactions.handleIncoming(seen.text, Remote_address(address, "udp"), self._socket, MonoTime())
-        except Exception:
-            # sippy's parser has many ways of not understanding; none of them is another call's business.
+        except Exception as error:
+            # Whatever is wrong with a message, also with what sippy makes of it, is no other call's business.
             logger.debug("a SIP message from %s:%d that cannot be read", *address, exc_info=True)
-            if said := stateless.answer(seen, address, 400, "Bad Request"):
+            why = str(error) if isinstance(error, SipError) else "it cannot be read"
+            if said := stateless.answer(seen, address, 400, "Bad Request", (stateless.warning(why),)):
                 self._socket.send(said[0].encode(), address)  # Who knows what its Via says.
-            return False
-        return True
+            return why
+        return ""
 
     def tell(
         self, seen: Glance, address: Host, code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
@@ -230,13 +233,13 @@ class Stack:
         request.genResponse(408, "Request Timeout")
         request.localStr(self._socket.getSIPaddr())
 
-    def _made(self, head: str, via: str) -> SipRequest:
+    def _made(self, head: str, via: str) -> Request:
         branch = f"z9hG4bK{secrets.token_hex(12)}"
         first, _, rest = head.partition("\r\n")
         line = f"Via: SIP/2.0/UDP {via}:{self.address[1]};branch={branch};rport\r\n"
-        return SipRequest(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
+        return Request(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
 
 
-def _response(message: SipResponse) -> IncomingResponse:
+def _response(message: Response) -> IncomingResponse:
     code, reason = message.getSCode()
     return IncomingResponse(message, code, reason)

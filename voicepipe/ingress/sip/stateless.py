@@ -1,4 +1,4 @@
-"""Answers of which nothing is kept: to requests of strangers, and to those that sippy's parser does not read. Pure.
+"""Answers of which nothing is kept: to requests of strangers, and to those that cannot be read. Pure.
 
 They cost 20 µs where sippy's take 0.6 ms, and a retransmission of the request is answered like the first.
 """
@@ -7,14 +7,16 @@ import re
 from collections.abc import Sequence
 
 from voicepipe.ingress.sip.glance import Glance
+from voicepipe.ingress.sip.header_text import split
 
 DEFAULT_PORT = 5060
+_UNQUOTED = str.maketrans('"\\\r\n', "'/  ")
 _TAG = ";tag=stateless"
 """No dialog comes of it, so that it may be the same for all."""
 _NEEDED = "Via", "From", "To", "Call-ID", "CSeq"
 _RPORT = re.compile(r";\s*rport\s*(?:=\s*[^;,\s]*)?", re.IGNORECASE)
 _RECEIVED = re.compile(r";\s*received\s*=\s*[^;,\s]*", re.IGNORECASE)
-_SENT_BY_PORT = re.compile(r"^\S+\s+(?:\[[^\]]*\]|[^;:,\s]+)\s*:\s*([0-9]{1,5})\s*(?:;|$)")
+_SENT_BY_PORT = re.compile(r"[^/]*/[^/]*/\s*[^\s/]+\s+(?:\[[^\]]*\]|[^;:,\s]+)\s*:\s*([0-9]{1,5})\s*(?:;|$)")
 
 
 def answer(
@@ -26,15 +28,26 @@ def answer(
         return None
     if seen.version != "SIP/2.0":
         code, reason, headers = 505, "Version Not Supported", ()
-    top, comma, others = seen.first("Via").partition(",")
+    vias = seen.first("Via")
+    top = split(vias, ",")[0]
+    others = vias.removeprefix(top)
     top, target = _returned(top, source)
     copied = [(name, value) for name in _NEEDED for value in seen.headers[name]]
-    copied[0] = "Via", top + comma + others
+    copied[0] = "Via", top + others
     lines = [f"{name}: {value}{_TAG if name == 'To' and not seen.to_tag else ''}" for name, value in copied]
     more = [f"{name}: {value}" for name, value in headers]
     return "\r\n".join(
         [f"SIP/2.0 {code} {reason}", *lines, *more, "Server: voicepipe", "Content-Length: 0", "", ""]
     ), target
+
+
+def warning(why: str) -> tuple[str, str]:
+    """The header that says to a program's author why their message was refused (RFC 3261, 20.43)."""
+    return "Warning", f'399 voicepipe "{_printed(why)}"'
+
+
+def _printed(why: str) -> str:
+    return "".join(char if " " <= char <= "~" else "?" for char in why.translate(_UNQUOTED)[:200])
 
 
 def _returned(via: str, source: tuple[str, int]) -> tuple[str, tuple[str, int]]:

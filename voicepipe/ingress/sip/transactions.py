@@ -22,6 +22,7 @@ from sippy.SipTransactionManager import SipTransactionManager
 
 from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.sip.glance import Glance
+from voicepipe.ingress.sip.kept_messages import Request, Response
 from voicepipe.ingress.sip.message import printable
 
 logger = logging.getLogger(__name__)
@@ -106,7 +107,8 @@ def prepare() -> None:
     for name, module in tuple(sys.modules.items()):
         if name.startswith("sippy."):
             module.print = _printed  # type: ignore[attr-defined]
-    SipConf.autoconvert_tel_url = True
+    sippy.SipTransactionManager.SipRequest = Request
+    sippy.SipTransactionManager.SipResponse = Response
     SipConf.my_uaname = "voicepipe"
 
 
@@ -259,7 +261,7 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         self._doubtful = _Doubtful()
 
     def handleIncoming(self, data: str, source: Any, server: UdpSocket, now: Any) -> None:
-        """As sippy, which purges its answers every 32 s only, however many there are. Raises what the parser does."""
+        """As sippy, which purges its answers every 32 s only, however many there are. Raises SipError."""
         if self.l1rcache.bytes > CACHED_BYTES:
             self.rCachePurge()
         super().handleIncoming(data, source, server, now)
@@ -277,12 +279,8 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
             self.doubt("given up", t)
 
     def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: UdpSocket) -> None:
-        """A transaction begins only with what can be answered, or it would never end. Raises ValueError, and whatever
-        the parser does."""
-        via, _, _ = (msg.getHFBody(name) for name in ("via", "from", "to"))
-        msg.getHFBodys("record-route")
-        if msg.sipver != "SIP/2.0" or msg.getHFBody("cseq").getCSeq()[1] != msg.getMethod():
-            raise ValueError("another version, or a CSeq of another method")
+        """As sippy."""
+        via = msg.getHFBody("via")
         if "received" in via.params:  # If its sender wrote that, our answers would go to whom they please.
             via.params["received"] = msg.getSource()[0]
         super().incomingRequest(msg, checksum, tids, server)
@@ -293,7 +291,7 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         if not seen.method:
             return (seen.call_id, seen.from_tag, number, method, seen.branch) in self.tclient
         last = seen.to_tag if seen.method == "ACK" else seen.branch
-        return bool(last) and (seen.call_id, seen.from_tag, number, last) in self.tserver
+        return bool(last) and (seen.call_id, seen.from_tag or None, number, last) in self.tserver
 
     def doubt(self, kind: str, transaction: Any) -> None:
         """The other end may not be there: it is waited for unless there are too many, of this kind above all."""

@@ -1,35 +1,31 @@
-"""The messages of RFC 4475, as bytes, out of the RFC's notation for what is long or cannot be printed."""
+"""The messages of RFC 4475, byte for byte, and what a PoP makes of each: the table in README.md."""
 
 import re
 from pathlib import Path
 from typing import NamedTuple
 
+_HERE = Path(__file__).parent
+
 
 class Torture(NamedTuple):
-    """One message, and the final answers that are right; None: it needs no answer, or cannot be given one."""
+    """One message. `status`: of its final answer; None: there is none."""
 
     name: str
-    right: frozenset[int | None]
     message: bytes
+    status: int | None
 
 
-def read(name: str) -> list[Torture]:
-    """Those of one file: each begins with `== NAME CODE ...`."""
-    text = (Path(__file__).parent / f"{name}.txt").read_text()
-    found = []
-    for block in text.split("\n== ")[1:]:
-        title, _, message = block.partition("\n")
-        known, *codes = title.split()
-        right = frozenset(None if code == "-" else int(code) for code in codes)
-        found.append(Torture(known, right, _bytes(message if message.endswith("\n\n") else f"{message}\n")))
-    return found
+def tortures() -> list[Torture]:
+    """All of them, in the RFC's order."""
+    rows = re.findall(r"^\| `(\w+)` \| [\d.]+ \| (\d{3}|none) \|", (_HERE / "README.md").read_text(), re.MULTILINE)
+    table = {name: None if status == "none" else int(status) for name, status in rows}
+    _, *blocks = f"\n{(_HERE / 'messages.txt').read_text()}".removesuffix("\n").split("\n== ")
+    said = {name: _bytes(text) for name, _, text in (block.partition("\n") for block in blocks)}
+    assert said.keys() == table.keys(), said.keys() ^ table.keys()
+    return [Torture(name, message, table[name]) for name, message in said.items()]
 
 
 def _bytes(text: str) -> bytes:
-    text = re.sub(
-        r"<allOneLine>\n(.*?)\n</allOneLine>", lambda found: found[1].replace("\n", ""), text, flags=re.DOTALL
-    )
-    text = re.sub(r"<repeat count=(\d+)>(.*?)</repeat>", lambda found: found[2] * int(found[1]), text)
     raw = text.replace("\n", "\r\n").encode()
     return re.sub(rb"<hex>([0-9A-F]+)</hex>", lambda found: bytes.fromhex(found[1].decode()), raw)
 

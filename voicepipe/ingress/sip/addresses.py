@@ -1,0 +1,103 @@
+"""Addresses in SIP messages: `sip:`, `sips:` and `tel:` in their parts, all others whole. Pure.
+
+An address is kept as its sender wrote it, since we send it back: a parameter that we do not know may matter to them.
+"""
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import quote, unquote
+
+from voicepipe.ingress.sip.header_text import Params, SipError, address_parts, parameters
+
+CALLED = frozenset({"sip", "sips", "tel"})
+"""Schemes of addresses that can be called here."""
+_UNFIT = re.compile(r"[^!-~]|[<>\"]")
+"""What is in no URI, and would make another request of ours than was meant (RFC 3261, 25.1)."""
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+"""In a user's name: some telephones do not escape it."""
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
+_SIP = re.compile(
+    r"(?:(?P<user>[^@]*)@)?(?P<host>\[[^\[\]]*\]|[^\[\]:;?@]*)(?::(?P<port>[0-9]{0,9})(?::(?P=port))?)?"
+    r"(?P<params>;[^?]*)?(?:\?.*)?"
+)
+"""Without the scheme. Some telephones write the port twice, or none behind its colon."""
+_SEPARATORS = str.maketrans("", "", "-.()")
+_GLOBAL = re.compile(r"\+[().-]*[0-9][0-9().-]*")
+_LOCAL = re.compile(r"(?=[^0-9*#]*[0-9*#])[0-9A-Fa-f*#().-]+")
+"""RFC 3966, 3; at least one digit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`"Name" <sip:user@host:port;uri-params>;params`, or a URI alone."""
+
+    uri: str
+    """As it came."""
+    scheme: str
+    """In lower case."""
+    user: str
+    """A telephone number without separators and parameters (RFC 3966, 5.1.1), a user's name without escapes; of
+    another scheme all that follows it."""
+    host: str
+    """Empty: the address names none. A `tel:` address never does."""
+    port: int | None
+    params: Params
+    """Those of the header, behind the URI: `tag` is one of them."""
+    uri_params: Params = field(default_factory=dict)
+    """Those of a `sip:` URI, behind its host."""
+    user_params: Params = field(default_factory=dict)
+    """Those of the telephone number: behind it in a `tel:` URI, and in the user part of a `sip:` one (RFC 3261,
+    19.1.6)."""
+
+    @classmethod
+    def of(cls, text: str) -> "Address":
+        """A header's value. Raises SipError."""
+        uri, params = address_parts(text)
+        return cls.of_uri(uri, parameters(params))
+
+    @classmethod
+    def of_uri(cls, uri: str, params: Params | None = None) -> "Address":
+        """Raises SipError."""
+        before, at, behind = uri.partition("@")
+        text = _NOT_ASCII.sub(lambda found: quote(found[0]), before) + at + behind if at else uri
+        if ":" not in text and "@" in text:
+            text = f"sip:{text}"
+        found = _SCHEME.fullmatch(text)
+        if found is None or _UNFIT.search(text) or not found[2]:
+            raise SipError(f"{uri[:80]!r} is no address")
+        scheme, rest = found[1].lower(), found[2]
+        if scheme == "tel":
+            number, _, more = rest.partition(";")
+            return cls(text, scheme, _number(unquote(number)), "", None, params or {}, {}, parameters(more))
+        if scheme in CALLED:
+            return cls._of_sip(text, scheme, rest, params or {})
+        return cls(text, scheme, rest, "", None, params or {})
+
+    @classmethod
+    def _of_sip(cls, text: str, scheme: str, rest: str, params: Params) -> "Address":
+        parts = _SIP.fullmatch(rest)
+        if parts is None:
+            raise SipError(f"{text[:80]!r} is no SIP address")
+        user, _, of_user = (parts["user"] or "").partition(":")[0].partition(";")
+        user = unquote(user)
+        uri_params = parameters(parts["params"] or "")
+        if (uri_params.get("user") or "").lower() == "phone" or _GLOBAL.fullmatch(user):
+            user = _number(user)
+        port = int(parts["port"]) if parts["port"] else None
+        return cls(text, scheme, user, parts["host"], port, params, uri_params, parameters(of_user))
+
+    @property
+    def loose(self) -> bool:
+        """It is a router that has requests routed loosely (RFC 3261, 16.12.1.1)."""
+        return "lr" in self.uri_params
+
+    @property
+    def domain(self) -> str:
+        """Where the user is known: the host, or for a number the domain in which it is valid (RFC 3966, 5.1.5)."""
+        context = self.user_params.get("phone-context") or ""
+        return self.host or ("" if context.startswith("+") else context)
+
+
+def _number(text: str) -> str:
+    """A telephone number without what makes it readable; what is none stays as it is."""
+    return text.translate(_SEPARATORS) if _GLOBAL.fullmatch(text) or _LOCAL.fullmatch(text) else text
