@@ -19,7 +19,7 @@ def test_as_many_calls_as_may_be_and_one_more() -> None:
     called.add(0, None, None, "")
     assert [call.call_id for call in called] == [f"c{index}" for index in range(MOST_CALLS)]
     with pytest.raises(EngineError, match="more than 64 tools"):
-        called.add(MOST_CALLS, None, None, None)
+        called.add(MOST_CALLS, "one more", "add", None)
 
 
 @pytest.mark.parametrize("part", ["id", "name", "arguments"])
