@@ -17,7 +17,8 @@ from voicepipe.agent import Tool
 from voicepipe.call.errands import Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.python_tools import RESULT_CHARS, SHARE, text
-from voicepipe.tools import ToolRunner, parse
+from voicepipe.tool_arguments import parse
+from voicepipe.tools import ToolRunner
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import ToolCall
 

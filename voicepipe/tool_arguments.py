@@ -210,7 +210,7 @@ _OURS: dict[str, Check] = {
     "pattern": _pattern, "patternProperties": _pattern_properties, "additionalProperties": _additional_properties,
     "uniqueItems": _unique_items,
 }  # fmt: skip
-_CHECKS = {key: _counted(_OURS.get(key, check)) for key, check in Draft202012Validator.VALIDATORS.items()}
+_CHECKS = {key: _counted(_OURS.get(key) or check) for key, check in Draft202012Validator.VALIDATORS.items()}
 _Bounded = extend(Draft202012Validator, _CHECKS)  # type: ignore[no-untyped-call]
 _WithPatterns = extend(_Bounded, {"unevaluatedProperties": lambda *_: None})  # type: ignore[no-untyped-call]
 """jsonschema's own reading of that keyword knows no time limit for patterns."""
