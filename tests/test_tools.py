@@ -91,7 +91,11 @@ async def tools() -> AsyncIterator[ToolRunner]:
         ("add", "{}", "add was called with wrong arguments: missing a required argument: 'a'"),
         ("add", '{"a": 1, "c": 2}', "add was called with wrong arguments: got an unexpected keyword argument 'c'"),
         ("add", "[1]", "the arguments are not a JSON object; nothing was done"),
-        ("add", '{"a": ', "the arguments are not valid JSON (Expecting value: line 1 column 7 (char 6)); nothing was done"),
+        (
+            "add",
+            '{"a": ',
+            "the arguments are not valid JSON (Expecting value: line 1 column 7 (char 6)); nothing was done",
+        ),
         ("gone", "{}", "gone is not there"),
         ("HERE", "{}", "HERE is not there"),
     ],

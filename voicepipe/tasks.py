@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 
 def forget_how_it_was_cancelled(task: "asyncio.Task[Any]") -> None:
-    """To be called once it is over. A task keeps the CancelledError, and by its traceback the frames of its function and all that these know, until
-    somebody asks for it. These mostly know whoever holds the task: a circle."""
+    """To be called once it is over. A task keeps the CancelledError, and by its traceback the frames of its function
+    and all that these know, until somebody asks for it. These mostly know whoever holds the task: a circle."""
     if task.cancelled():
         with suppress(asyncio.CancelledError):
             task.exception()

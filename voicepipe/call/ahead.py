@@ -14,7 +14,8 @@ from voicepipe.tasks import forget_how_it_was_cancelled
 
 
 class Ahead:
-    """One answer: an async iterator of what an engine generates. It is read while this is entered. The engine bounds it.
+    """One answer: an async iterator of what an engine generates, which is read while this is entered. How much that may
+    be, the engine bounds.
 
     What is withdrawn before it was taken from here never comes, only the aside that says so."""
 

@@ -93,14 +93,17 @@ class Writer:
                 await self._draft.gate.wait()
                 more = await self._carry_out(self._studio.named(answer.calls, prompt))
                 if more is None:
-                    if self.farewell and self.farewell.name == END_CALL and not self._ladder.answering and agent.goodbye:
+                    if (
+                        self.farewell
+                        and self.farewell.name == END_CALL
+                        and not self._ladder.answering
+                        and agent.goodbye
+                    ):
                         yield agent.goodbye
                     return
                 prompt = self._next(prompt, answer.text, more)
             elif answer.called_as_text and prompt.tool_choice != "none":
-                prompt = replace(
-                    self._next(prompt, answer.text, [Message("system", NO_TOOLS)]), tool_choice="none"
-                )
+                prompt = replace(self._next(prompt, answer.text, [Message("system", NO_TOOLS)]), tool_choice="none")
             else:
                 self.mute = answer.called_as_text and not self._ladder.answering
                 if self._ladder.answering or self.mute:

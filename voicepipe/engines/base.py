@@ -16,9 +16,9 @@ from voicepipe.turn.patience import Patience
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
-    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "MadeAhead", "Message",
-    "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel",
-    "TurnStream", "Vad", "Word",
+    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "MadeAhead",
+    "Message", "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec", "Tts",
+    "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
 
 
@@ -147,7 +147,7 @@ class Aside(Enum):
     """All text of this answer up to here was no answer: thoughts, as it turns out. None of it that has not been heard
     yet is to be."""
     CALL_AS_TEXT = "call as text"
-    """The model called a tool in words that its server did not read as a call. They are left out, and nothing is run."""
+    """The model called a tool in words that its server did not read as a call. They are left out, nothing is run."""
 
 
 Delta = str | ToolCall | Aside

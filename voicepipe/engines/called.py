@@ -74,7 +74,7 @@ class Called:
     def add(self, index: int | None, call_id: str | None, name: str | None, arguments: str | None) -> None:
         """One fragment; what it does not tell is None or empty. Raises EngineError: no model calls so much."""
         call = self._known(index, call_id, name)
-        if call is None or self._another(call, call_id, name, arguments):
+        if call is None or self._another(call, index, call_id, name, arguments):
             if not (call_id or name or arguments):
                 return
             call = self._begin(index)
@@ -117,7 +117,9 @@ class Called:
             return numbered
         return self._calls[-1] if self._calls else None
 
-    def _another(self, known: _Call, call_id: str | None, name: str | None, arguments: str | None) -> bool:
+    def _another(
+        self, known: _Call, index: int | None, call_id: str | None, name: str | None, arguments: str | None
+    ) -> bool:
         """A fragment that may belong to `known` begins a call of its own."""
         if not name or not known.name:
             return False
@@ -125,7 +127,7 @@ class Called:
         if name != known.name:
             return complete if same else not self._goes_on(known, name)
         if call_id and known.id and not same:
-            return complete or not known.pieces
+            return complete or not known.pieces or index is None
         if same:  # The whole call again, or another one by a server that gives all of them one id.
             return complete and _is_object(arguments or "") and arguments != known.arguments()
         return complete and bool(arguments)

@@ -1,8 +1,8 @@
 """Server-sent events out of bytes, as they come: https://html.spec.whatwg.org/multipage/server-sent-events.html.
 
 Servers of language models keep to it loosely, so this is looser than the standard: an event whose data is JSON is given
-out with its line, not with the empty line after it, which some leave out. A body that is JSON itself, without events, is
-given out likewise: some servers do not stream, and some write an object a line.
+out with its line, not with the empty line after it, which some leave out. A body that is JSON itself, without events,
+is given out in the same way: some servers do not stream, and some write an object a line.
 """
 
 import re

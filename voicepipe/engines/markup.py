@@ -1,5 +1,5 @@
-"""What models write beside their words, by how their templates have it: thoughts, channels, tool calls, ends of turns. A
-server that parses what its model writes leaves none of it in the text. Many do not, or for some models not.
+"""What models write beside their words, by how their templates have it: thoughts, channels, tool calls, ends of turns.
+A server that parses what its model writes leaves none of it in the text. Many do not, or for some models not.
 
 The tables name what is looked for; `spoken.py` decides what becomes of the text around it.
 """
@@ -100,9 +100,8 @@ MARKS = regex.compile(
     ANY_CASE,
 )
 PLAIN = "assistantfinal"
-MAY_BEGIN = re.compile(
-    rf"<(?=[a-zA-Z/|｜]|\Z)|\[(?=[a-zA-Z_/{{\s]|\Z)|[{{`◁]|(?i:{PLAIN}|a{''.join(f'(?:{c}' for c in PLAIN[1:])}{')?' * (len(PLAIN) - 1)}\Z)"
-)
+_BEGUN = "".join(f"(?:{sign}" for sign in PLAIN[1:]) + ")?" * (len(PLAIN) - 1)
+MAY_BEGIN = re.compile(rf"<(?=[a-zA-Z/|｜]|\Z)|\[(?=[a-zA-Z_/{{\s]|\Z)|[{{`◁]|(?i:{PLAIN}|{PLAIN[0]}{_BEGUN}\Z)")
 """Where one of MARKS may begin: quick, since most text has none."""
 CHANNEL_TEXT = regex.compile(_any((MESSAGE,)))
 CHANNEL_ENDS = regex.compile(_any((CHANNEL, START)))
@@ -171,5 +170,7 @@ def _calls(read: Any) -> bool:
         return True
     inner = read.get("function")
     about = inner if isinstance(inner, dict) else read
-    name = next((about[key] for key in ("name", "tool", "tool_name", "function") if isinstance(about.get(key), str)), "")
+    name = next(
+        (about[key] for key in ("name", "tool", "tool_name", "function") if isinstance(about.get(key), str)), ""
+    )
     return bool(name) and any(isinstance(about.get(key), dict | str) for key in ("arguments", "parameters", "args"))

@@ -128,13 +128,14 @@ class OpenAiLlm:
     async def warm(self, prompt: Prompt) -> None:
         """Have the server read the prompt, for its prefix cache."""
         try:
-            await self._begin(replace(prompt, max_tokens=1))
+            await self._read(replace(prompt, max_tokens=1))
         except RequestRefused:  # Some take no limit as low.
-            await self._begin(prompt)
+            await self._read(prompt)
 
-    async def _begin(self, prompt: Prompt) -> None:
+    async def _read(self, prompt: Prompt) -> None:
         async with aclosing(self._deltas(prompt)) as deltas:
-            await anext(deltas, None)
+            async for _ in deltas:
+                pass
 
     async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """The reply as the server streams it, then its tool calls. Closing it closes the connection: servers abort.

@@ -87,7 +87,9 @@ def refused_field(sent: Mapping[str, Any], answer: bytes) -> str:
     fields = [field for field in sent if field not in NEEDED]
     if (named := _param(answer)) in fields:
         return named
-    places = {field: found.start() for field in fields if (found := re.search(rf"(?<!\w){re.escape(field)}(?!\w)", text))}
+    places = {
+        field: found.start() for field in fields if (found := re.search(rf"(?<!\w){re.escape(field)}(?!\w)", text))
+    }
     return min(places, key=places.__getitem__, default="")
 
 

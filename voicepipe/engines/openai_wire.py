@@ -110,7 +110,7 @@ class StreamedReply:
         return " ".join(self._passed_over.decode("utf-8", "replace").split())
 
     def _choice(self, read: dict[str, Any]) -> _Choice | None:
-        """The event's piece of the reply. Of several replies, which `openai.body` may ask for, only the first counts."""
+        """The event's piece of the reply. `openai.body` may ask for several replies: only the first counts."""
         choices = read.get("choices")
         for choice in choices if isinstance(choices, list) else [choices]:
             if isinstance(choice, dict):
@@ -155,7 +155,10 @@ class StreamedReply:
         arguments = text_of(named.get("arguments"))
         name = named.get("name")
         self._called.add(
-            index_of(fragment.get("index")), text_of(fragment.get("id")), name if isinstance(name, str) else "", arguments
+            index_of(fragment.get("index")),
+            text_of(fragment.get("id")),
+            name if isinstance(name, str) else "",
+            arguments,
         )
         if arguments:
             self._silent = 0
@@ -210,7 +213,11 @@ def _text(content: Any, depth: int = 0) -> str:
     """The words of a content: text, parts of which some are text, or whatever else somebody put there."""
     if isinstance(content, str):
         # Halves of characters are in no file and on no wire. They are of emoji, which nobody says.
-        return content.replace("\0", "") if content.isascii() else content.replace("\0", "").encode("utf-8", "ignore").decode()
+        return (
+            content.replace("\0", "")
+            if content.isascii()
+            else content.replace("\0", "").encode("utf-8", "ignore").decode()
+        )
     if isinstance(content, bool) or depth == PARTS_DEEP:
         return ""
     if isinstance(content, int | float):
@@ -218,7 +225,9 @@ def _text(content: Any, depth: int = 0) -> str:
     if isinstance(content, list):
         return "".join(_text(part, depth + 1) for part in content)
     if isinstance(content, dict) and str(content.get("type") or "") in WORDS:
-        return _text(next((content[key] for key in ("text", "value", "content", "parts") if key in content), ""), depth + 1)
+        return _text(
+            next((content[key] for key in ("text", "value", "content", "parts") if key in content), ""), depth + 1
+        )
     return ""
 
 

@@ -14,8 +14,6 @@ from voicepipe.engines.markup import JsonText
 
 log = logging.getLogger(__name__)
 Said = str | Aside
-SHOWN = 40
-"""Characters of what is left out, in the log."""
 
 
 class Habits:
@@ -34,7 +32,9 @@ class Habits:
         """The server leaves that in its replies: told once."""
         if what not in self._told:
             self._told.add(what)
-            log.warning("%s leaves %s in the text of its replies (%s): %s", self._server, what, mark, self._advice[what])
+            log.warning(
+                "%s leaves %s in the text of its replies (%s): %s", self._server, what, mark, self._advice[what]
+            )
 
     def closed(self, mark: str) -> None:
         """A reply had begun with thoughts."""
@@ -92,7 +92,7 @@ class SpokenFilter:
         if read := self._json:
             self._json = None
             if read.calls:
-                self._calls(read.text[:SHOWN])
+                self._calls("JSON")
             else:
                 self._say(self._fenced + read.text)
         elif self._skipping is None and not self._over:
@@ -208,7 +208,7 @@ class SpokenFilter:
         """A message of harmony begins: "final", or "commentary to=functions.weather <|constrain|>json"."""
         channel = header.rpartition(markup.CHANNEL)[2].strip().lower()
         if "to=" in header:
-            self._calls(header.strip())
+            self._calls(f"{markup.CHANNEL}commentary to=")
         if channel.startswith("final"):
             self._closed(f"{markup.CHANNEL}final")
         elif markup.CHANNEL in header or channel != "assistant":
@@ -222,7 +222,7 @@ class SpokenFilter:
             return False
         self._json, text = None, read.text
         if read.calls:
-            self._calls(text[:SHOWN])
+            self._calls("JSON")
             self._parted = True
             self._pending = rest
             if self._fenced:
