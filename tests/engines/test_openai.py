@@ -245,7 +245,7 @@ async def test_a_stream_that_ends_as_it_should_without_a_reason_is_complete(
 
 
 async def test_what_was_no_answer_is_withdrawn_and_the_next_replies_are_held(desk: Desk) -> None:
-    thinks = [
+    thinks: list[Event] = [
         chunk(content="They greet me."),
         chunk(content=" So"),
         chunk(content=" I greet.</think>Hello."),

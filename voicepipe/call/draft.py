@@ -11,7 +11,7 @@ from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
 
 READY_PIECES = 3
-"""Pieces that are made ahead of the gate or of playout's queue; a full queue holds up the model's stream."""
+"""Pieces that are made ahead of the gate or of playout's queue; a full queue holds up the voice, not the model."""
 
 
 @dataclass(eq=False, slots=True)

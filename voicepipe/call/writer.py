@@ -136,7 +136,7 @@ class Writer:
             self.whole = _ends(answer.text)
             if self.whole or not isinstance(error, EngineStalled):  # Half a sentence that is seconds old helps nobody.
                 for text in self.cutter.flush():
-                    yield text
+                    yield text if self.whole else f"{text.rstrip()} "  # The fallback follows.
             raise
         for text in self.cutter.flush():
             yield text
