@@ -203,6 +203,11 @@ AGENTS = [
              "tools[0].parameters.type: is no JSON Schema: ", "'object'"),
     in_agent("a schema of something else", f'{AGENT}{WEBHOOK}parameters = {{ type = "string" }}\n',
              "tools[0].parameters.type: cannot be 'string'; allowed: \"object\""),
+    in_agent("a schema that stands elsewhere", AGENT + WEBHOOK +
+             'parameters = { properties = { day = { "$ref" = "https://example.com/day.json" } } }\n',
+             "tools[0].parameters.$ref: 'https://example.com/day.json' is not in this file, and nothing is fetched"),
+    in_agent("a schema that is its own", f'{AGENT}{WEBHOOK}parameters = {{ "$ref" = "#" }}\n',
+             "tools[0].parameters.$ref: leads to itself; no arguments can be checked by it"),
     in_agent("arguments without properties", f'{AGENT}{WEBHOOK}parameters = {{ day = {{ type = "string" }} }}\n',
              "tools[0].parameters.day: says nothing there; put arguments into properties"),
     in_agent("an argument that is required and unknown", AGENT + WEBHOOK + DAY.replace('["day"]', '["date"]'),

@@ -17,7 +17,8 @@ from voicepipe.agent import Tool
 from voicepipe.call.errands import Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.python_tools import RESULT_CHARS, SHARE, text
-from voicepipe.tools import ToolRunner, parse
+from voicepipe.tool_arguments import parse
+from voicepipe.tools import ToolRunner
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import ToolCall
 
@@ -89,8 +90,12 @@ async def tools() -> AsyncIterator[ToolRunner]:
         ("refuse", "", "we are closed"),
         ("add", "{}", "add was called with wrong arguments: missing a required argument: 'a'"),
         ("add", '{"a": 1, "c": 2}', "add was called with wrong arguments: got an unexpected keyword argument 'c'"),
-        ("add", "[1]", "the arguments are not a JSON object"),
-        ("add", '{"a": ', "the arguments are not valid JSON"),
+        ("add", "[1]", "the arguments are not a JSON object; nothing was done"),
+        (
+            "add",
+            '{"a": ',
+            "the arguments are not valid JSON (Expecting value: line 1 column 7 (char 6)); nothing was done",
+        ),
         ("gone", "{}", "gone is not there"),
         ("HERE", "{}", "HERE is not there"),
     ],

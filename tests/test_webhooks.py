@@ -43,6 +43,20 @@ async def test_a_webhook_gets_the_call_and_its_answer_is_the_result() -> None:
     assert seen == [({"name": "book", "arguments": {"people": 2}, "call_id": "call_1", "call": ABOUT}, "secret")]
 
 
+async def test_arguments_that_do_not_fit_are_not_sent() -> None:
+    """Long ones are checked in a thread."""
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        raise AssertionError("it was sent")
+
+    parameters = {"required": ["people"], "properties": {"people": {"type": "integer"}}}
+    tool = Tool("book", parameters=parameters, webhook=Webhook("https://tools.example/book"))
+    async with answering(handler) as runner:
+        for arguments in ("{}", '{"people": "two"}', '{"people": tw', json.dumps({"note": "x" * 5000})):
+            with pytest.raises(ToolError, match="nothing was done"):
+                await used(runner, tool, call("book", arguments))
+
+
 @pytest.mark.parametrize("status", [302, 404, 500])
 async def test_a_webhook_that_refuses(status: int) -> None:
     async with answering(

@@ -12,9 +12,9 @@ from voicepipe.metered import charged
 T = TypeVar("T")
 
 
-def _forget_how_it_was_cancelled(task: "asyncio.Task[Any]") -> None:
-    """A task keeps the CancelledError, and by its traceback the frames of its function and all that these know, until
-    somebody asks for it. These mostly know whoever holds the task: a circle."""
+def forget_how_it_was_cancelled(task: "asyncio.Task[Any]") -> None:
+    """To be called once it is over. A task keeps the CancelledError, and by its traceback the frames of its function
+    and all that these know, until somebody asks for it. These mostly know whoever holds the task: a circle."""
     if task.cancelled():
         with suppress(asyncio.CancelledError):
             task.exception()
@@ -36,7 +36,7 @@ class TaskGroup(asyncio.TaskGroup):
         context: Context | None = None,
     ) -> asyncio.Task[T]:
         task = super().create_task(charged(coro), name=name, context=context)
-        task.add_done_callback(_forget_how_it_was_cancelled)
+        task.add_done_callback(forget_how_it_was_cancelled)
         return task
 
     async def __aexit__(

@@ -75,6 +75,7 @@ class Caller:
                 said += delta
                 self.messages.append(Message("assistant", delta))
                 continue
+            assert isinstance(delta, ToolCall)
             if (answered := self._run(delta, result)) is not None:
                 self.messages.append(Message("assistant", call=delta))
                 self.messages.append(Message("tool", answered, call_id=delta.call_id))

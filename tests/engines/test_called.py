@@ -5,7 +5,7 @@ from time import thread_time
 import pytest
 
 from voicepipe.engines.base import ToolCall
-from voicepipe.engines.called import LONGEST, MOST_CALLS, Called
+from voicepipe.engines.called import LONGEST, MOST_CALLS, Called, index_of, text_of
 from voicepipe.errors import EngineError
 
 SMALL_S = 0.6
@@ -19,7 +19,7 @@ def test_as_many_calls_as_may_be_and_one_more() -> None:
     called.add(0, None, None, "")
     assert [call.call_id for call in called] == [f"c{index}" for index in range(MOST_CALLS)]
     with pytest.raises(EngineError, match="more than 64 tools"):
-        called.add(MOST_CALLS, None, None, None)
+        called.add(MOST_CALLS, "one more", "add", None)
 
 
 @pytest.mark.parametrize("part", ["id", "name", "arguments"])
@@ -65,3 +65,62 @@ def test_a_new_id_for_each_piece_of_long_arguments(piece: str) -> None:
     except EngineError:
         pass
     assert thread_time() - began < SMALL_S
+
+
+# --- what servers do with number, id and name -----------------------------------------------------------------------
+
+ROME, OSLO = '{"city":"Rome"}', '{"city":"Oslo"}'
+BOTH = [("weather", ROME), ("weather", OSLO)]
+Fragments = list[tuple[int | None, str | None, str | None, str | None]]
+
+
+@pytest.mark.parametrize(
+    ("fragments", "calls"),
+    [
+        ([(0, "a", "weather", ""), (0, None, None, ROME), (0, "b", "weather", ""), (1, None, None, OSLO)], BOTH),
+        ([(0, "a", "weather", ""), (1, None, None, ROME), (1, "b", "weather", ""), (2, None, None, OSLO)], BOTH),
+        ([(0, "a", "weather", ROME), (0, "b", "weather", OSLO)], BOTH),
+        ([(0, "", "weather", ROME), (0, "", "weather", OSLO)], BOTH),
+        ([(None, "a", "weather", ""), (None, None, None, ROME), (None, "b", "weather", OSLO)], BOTH),
+        ([(None, None, "weather", ROME), (None, None, "weather", OSLO)], BOTH),
+        ([(0, "c", "weather", ROME), (1, "c", "weather", OSLO)], BOTH),
+        ([(0, "c", "weather", ROME), (0, "c", "weather", OSLO)], BOTH),
+        ([(0, "a", "weather", ROME[:4]), (0, "a", "weather", ROME[4:]), (1, "b", "weather", OSLO)], BOTH),
+        ([(None, "a", "weather", ROME[:4]), (None, "b", "weather", OSLO), (None, "a", None, ROME[4:])], BOTH),
+        ([(0, "a", "weather", ROME), (0, "a", "weather", ROME)], BOTH[:1]),
+        ([(0, "a", "weather", ROME), (0, "a", "weather", "")], BOTH[:1]),
+        ([(0, "a", "weather", piece) for piece in (ROME[:3], ROME[:8], ROME)], BOTH[:1]),
+        ([(0, "a", "weather", ROME[:6]), (0, None, None, ROME[6:]), (0, None, None, ROME)], BOTH[:1]),
+        ([(0, "a", "wea", None), (0, None, "ther", None), (0, None, None, ROME)], BOTH[:1]),
+        ([(0, "a", "wea", None), (0, "a", "weather", None), (0, None, None, ROME)], BOTH[:1]),
+        ([(0, "a", "functions.weather<|channel|>json", ROME)], BOTH[:1]),
+        ([(0, "a", "end", None), (0, "b", "weather", ROME)], [("end", "{}"), ("weather", ROME)]),
+        ([(0, None, "end", None), (0, None, "weather", ROME)], [("end", "{}"), ("weather", ROME)]),
+        ([(0, None, None, OSLO)], []),
+        ([(0, "a", None, ROME)], []),
+        ([(0, "a", " ", ROME)], []),
+        ([(0, None, None, None), (3, None, None, "")], []),
+        ([(0, "a", "weather", '{"city":"Ro')], [("weather", '{"city":"Ro')]),
+    ],
+)  # fmt: skip
+def test_fragments_go_to_the_call_that_they_belong_to(fragments: Fragments, calls: list[tuple[str, str]]) -> None:
+    called = Called(["weather", "end"])
+    for fragment in fragments:
+        called.add(*fragment)
+    found = list(called)
+    assert [(call.name, call.arguments) for call in found] == calls
+    assert all(call.call_id for call in found) and bool(called) == bool(calls)
+
+
+@pytest.mark.parametrize(
+    ("said", "index"), [(1, 1), ("2", 2), (0.0, 0), (None, None), ("x", None), (True, None), ([], None), (0.5, None)]
+)
+def test_a_number_as_servers_write_it(said: object, index: int | None) -> None:
+    assert index_of(said) == index
+
+
+@pytest.mark.parametrize(
+    ("said", "text"), [("a", "a"), ({"a": "é"}, '{"a": "é"}'), (7, "7"), (None, ""), (False, ""), ([1], "")]
+)
+def test_what_may_be_text_as_servers_write_it(said: object, text: str) -> None:
+    assert text_of(said) == text

@@ -70,6 +70,14 @@ def test_malformed_arguments_are_not_passed_on(written: str) -> None:
     assert chat[1]["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
+@pytest.mark.parametrize(
+    ("written", "sent"), [("", "unnamed"), ("look up", "look_up"), ("größe", "gr__e"), ("a" * 90, "a" * 64)]
+)
+def test_names_that_servers_refuse_are_not_passed_on(written: str, sent: str) -> None:
+    chat = messages(Prompt((Message("assistant", call=ToolCall("call_1", written, "{}")),)))
+    assert chat[1]["tool_calls"][0]["function"]["name"] == sent
+
+
 def test_tools() -> None:
     prompt = Prompt((), (ToolSpec("hang_up", "Ends the call."),))
     nothing = {"type": "object", "properties": {}}

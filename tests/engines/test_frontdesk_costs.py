@@ -15,7 +15,7 @@ from tests.engines.front_desk import FRONT_DESK as AGENT
 from tests.stopwatch import watched
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.config import LimitsConfig
-from voicepipe.engines.base import Message, Prompt, ToolCall
+from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import FrontdeskLlm, guess
 from voicepipe.engines.frontdesk.results import readable
 from voicepipe.engines.frontdesk.sound import alike
@@ -27,7 +27,7 @@ LIMITS = LimitsConfig()
 LONGEST_S = 0.3
 NOBODY = Agent("nobody")
 
-Made = tuple[str | ToolCall, ...]
+Made = tuple[Delta, ...]
 
 
 async def longest_step(llm: FrontdeskLlm, prompt: Prompt) -> tuple[float, Made]:

@@ -17,9 +17,9 @@ from tests.waiting import until
 from voicepipe.agent import ToolSpec
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import openai, owing
-from voicepipe.engines.base import Delta, Llm, Message, Prompt, ToolCall
+from voicepipe.engines.base import Aside, Delta, Llm, Message, Prompt, ToolCall
 from voicepipe.engines.openai import OpenAiLlm
-from voicepipe.engines.openai_wire import request
+from voicepipe.engines.openai_request import request
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 
 pytestmark = pytest.mark.slow
@@ -216,6 +216,98 @@ async def test_a_reason_to_finish_is_an_end(desk: Desk) -> None:
     assert await reply(desk, chunk(content="Yes."), chunk("length")) == ["Yes."]
 
 
+async def test_once_it_says_why_it_ends_nothing_that_follows_matters(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also a connection that stays open, or breaks."""
+    monkeypatch.setattr(openai, "ENDS_S", 0.1)
+    dies = cast("Event", object())  # what cannot be sent ends the connection
+    ends: list[list[Event]] = [
+        [{"error": {"message": "late"}}], ["data: {\n\n"], [30.0], [DONE, 30.0], [dies], ["data: ping\n\n", DONE],
+    ]  # fmt: skip
+    for more in ends:
+        assert await reply(desk, *said("From noon.")[:-2], *more) == ["From noon."]
+    assert desk.llm.alive
+
+
+async def test_a_server_that_does_not_stream(desk: Desk) -> None:
+    message = {"role": "assistant", "content": "From noon."}
+    desk.server.answer = lambda body: JSONResponse({"choices": [{"message": message, "finish_reason": "stop"}]})
+    assert await texts(desk.llm, HELLO) == ["From noon."]
+
+
+async def test_a_stream_that_ends_as_it_should_without_a_reason_is_complete(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        assert await reply(desk, chunk(content="From noon.")) == ["From noon."]
+    assert sum("without a finish_reason" in line for line in caplog.messages) == 1
+
+
+async def test_what_was_no_answer_is_withdrawn_and_the_next_replies_are_held(desk: Desk) -> None:
+    thinks: list[Event] = [
+        chunk(content="They greet me."),
+        chunk(content=" So"),
+        chunk(content=" I greet.</think>Hello."),
+        chunk("stop"),
+        DONE,
+    ]
+    assert await reply(desk, *thinks) == ["They greet me.", " So", Aside.WITHDRAWN, "Hello."]
+    assert await reply(desk, *thinks) == ["Hello."]
+    assert await reply(desk, chunk(content="They gr"), chunk("length"), DONE) == []
+    assert await reply(desk, *said("From noon.")) == ["From noon."]
+
+
+async def test_a_setting_holds_replies_from_the_first() -> None:
+    async with opened(thinks_first=True) as desk:
+        assert await reply(desk, *said("They greet me.", "</think>", "Hello.")) == ["Hello."]
+
+
+async def test_a_call_of_a_tool_in_words(desk: Desk) -> None:
+    call = json.dumps({"name": "add", "arguments": {"a": 1}})
+    assert await reply(desk, *said("Let me see. ", call[:9], call[9:])) == ["Let me see.", Aside.CALL_AS_TEXT]
+
+
+def newer(body: Json) -> list[Event] | Response:
+    """As OpenAI's models from o1 on."""
+    if "max_tokens" in body:
+        return refusal(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+    if body.get("temperature", 1) != 1:
+        return refusal(400, "Unsupported value: 'temperature' does not support 0.0 with this model.")
+    if body["max_completion_tokens"] < 16:
+        return refusal(400, "Could not finish the message because the output limit was reached.")
+    return said("From noon.")
+
+
+async def test_what_a_server_refuses_is_found_out_at_the_start_and_not_paid_for_by_replies() -> None:
+    server = Server(newer)
+    async with serving(server) as url:
+        llm = OpenAiLlm(OpenAiConfig(base_url=url))
+        await llm.start()
+        server.asked.clear()
+        assert await texts(llm, HELLO) == ["From noon."]
+        [asked] = server.asked
+        assert "temperature" not in asked and "max_tokens" not in asked and asked["max_completion_tokens"] == 512
+        await llm.close()
+
+
+async def test_a_field_that_only_some_requests_have_is_left_out_in_the_reply_that_meets_it(desk: Desk) -> None:
+    desk.server.answer = lambda body: (
+        refusal(422, "tool_choice: Extra inputs are not permitted") if "tool_choice" in body else said("Yes.")
+    )
+    prompt = Prompt(HELLO.messages, (ADD,))
+    for count in (2, 3):
+        assert await texts(desk.llm, prompt) == ["Yes."]
+        assert len(desk.server.asked) == count and desk.server.asked[-1]["tools"]
+
+
+async def test_a_server_that_refuses_for_ever_is_asked_once_for_each_field(desk: Desk) -> None:
+    desk.server.answer = lambda body: refusal(400, f"Unknown parameter: '{sorted(body)[-1]}' and 'temperature'")
+    with pytest.raises(RequestRefused):
+        await texts(desk.llm, Prompt(HELLO.messages, (ADD,)))
+    assert len(desk.server.asked) < 6
+
+
 # --- what can go wrong ----------------------------------------------------------------------------------------------
 
 
@@ -223,15 +315,19 @@ async def test_a_reason_to_finish_is_an_end(desk: Desk) -> None:
     ("events", "error", "says"),
     [
         ([chunk(content="From"), "data: {\n\n"], EngineError, "no chat completion"),
-        ([chunk(content="From"), 'data: {"choices": 5}\n\n'], EngineError, "no chat completion"),
+        (['data: {"choices": 5}\n\n'], EngineError, 'before its first word: {"choices": 5}'),
         (
             [chunk(content="From"), {"error": {"message": "CUDA out of memory", "code": 500}}],
             EngineError,
             "CUDA out of memory",
         ),
         ([{"object": "error", "message": "too long"}], EngineError, "too long"),
-        ([chunk(content="From")], EngineDead, "broke off"),
-        ([chunk(content="From"), f"data: {json.dumps(chunk(content=' noon'))[:40]}"], EngineDead, "broke off"),
+        ([chunk()], EngineError, "before its first word"),
+        (
+            [chunk(content="From"), f"data: {json.dumps(chunk(content=' noon'))[:40]}"],
+            EngineError,
+            "no chat completion",
+        ),
         (["<html>", "hello"], EngineError, "does not stream"),
         (["x" * 600_000, "x" * 600_000], EngineError, "no events"),
     ],
@@ -392,7 +488,7 @@ async def test_failures_in_a_row_close_the_pop_only_if_a_trial_fails_too(
 async def test_replies_that_begin_well_and_break_off_close_the_pop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openai, "PROBE_S", 0.01)
     async with opened() as desk:
-        desk.answers(*said("We are", "open.")[:2])
+        desk.answers(*said("We are", "open.")[:2], cast("Event", object()))  # what cannot be sent ends the connection
         for _ in range(3):
             with pytest.raises(EngineDead, match="broke off"):
                 await texts(desk.llm, HELLO)

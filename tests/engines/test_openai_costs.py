@@ -15,16 +15,9 @@ from tests.stopwatch import watched
 from voicepipe import web_answer
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Message, Prompt
+from voicepipe.engines.event_stream import LONGEST_EVENT, EventStream
 from voicepipe.engines.openai import OpenAiLlm
-from voicepipe.engines.openai_wire import (
-    LONGEST_ANSWER,
-    LONGEST_EVENT,
-    LONGEST_TEXT,
-    MOST_SILENT,
-    Lines,
-    StreamedReply,
-    complaint,
-)
+from voicepipe.engines.openai_wire import LONGEST_ANSWER, LONGEST_TEXT, MOST_SILENT, StreamedReply, complaint
 from voicepipe.errors import EngineBusy, EngineError
 
 SMALL_S = 0.6
@@ -78,14 +71,14 @@ def test_new_ids_on_long_arguments_that_are_open() -> None:
 
 @pytest.mark.parametrize("piece", [b"x", b"x" * 50])
 def test_a_line_in_tiny_pieces(piece: bytes) -> None:
-    lines = Lines()
+    lines = EventStream()
     assert spent(lambda: [list(lines.feed(piece)) for _ in range(20_000)]) < SMALL_S
 
 
 def test_lines_in_any_pieces() -> None:
     body = b"data: a\r\n\n: b\ndata:c\n\ndata: d\n"
     for step in range(1, len(body)):
-        lines = Lines()
+        lines = EventStream()
         assert [event for at in range(0, len(body), step) for event in lines.feed(body[at : at + step])] == [
             b"a", b"c", b"d"
         ]  # fmt: skip

@@ -4,14 +4,14 @@ import asyncio
 from dataclasses import dataclass, field
 
 from voicepipe.call.ladder import Ladder
-from voicepipe.call.speech import Phrase
+from voicepipe.call.speech import Phrase, Take
 from voicepipe.call.studio import Order, Studio
 from voicepipe.call.telling import Telling
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
 
 READY_PIECES = 3
-"""Pieces that are made ahead of the gate or of playout's queue; a full queue holds up the model's stream."""
+"""Pieces that are made ahead of the gate or of playout's queue; a full queue holds up the voice, not the model."""
 
 
 @dataclass(eq=False, slots=True)
@@ -31,6 +31,8 @@ class Draft:
     """All of the reply went out, or it was ended: nothing is noted any more."""
     gave_up: bool = False
     """The model says nothing, or asks for one tool after the other: what is said is the fallback, and no answer."""
+    take: Take = field(default_factory=Take)
+    """What the model writes now is of this one."""
     message: str | None = None
     """Id of the reply's message, once it is in the conversation."""
 
@@ -42,6 +44,12 @@ class Draft:
     def spoken(self) -> bool:
         """It is sound, and not text alone."""
         return self.order.settings.modality == "audio"
+
+    def withdraw(self) -> None:
+        """What the model has written so far of this answer was none."""
+        self.take.withdrawn = True
+        self.take = Take()
+        self.ladder.answering = False
 
     def stamp(self, hop: Hop) -> None:
         """The reply reaches `hop` now."""

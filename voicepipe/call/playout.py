@@ -149,7 +149,7 @@ class Playout:
         if self._queue and not self.line.listens:
             self._on_audible = None  # A reply that waits for its caller is not timed.
             return None
-        while self._queue and not self._level.held:
+        while self._waits() and not self._level.held:
             if self._going_on and self._queued < self.packet:
                 return None  # Filled up with silence it would be a hole in a word.
             now = self.clock()
@@ -161,11 +161,18 @@ class Playout:
             self._play_end += BLOCK_MS / 1000
         return None
 
+    def _waits(self) -> bool:
+        """Something waits to be sent. What was withdrawn before it began does not."""
+        while self._queue and not self._offset and self._queue[0].withdrawn:
+            self._queued -= self._queue.popleft().pcm.size
+            self._room.set()
+        return bool(self._queue)
+
     def _next_packet(self) -> Pcm:
         """20 ms off the queue; the end of the last phrase is filled up with silence."""
         parts: list[Pcm] = []
         wanted = self.packet
-        while wanted and self._queue:
+        while wanted and self._waits():
             phrase = self._queue[0]
             if self._offset == 0:
                 self._answering = not phrase.stand_in

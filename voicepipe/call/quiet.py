@@ -9,10 +9,12 @@ from voicepipe.turn.no_input import NoInput
 class Quiet:
     """One call's silences. Times are samples of the caller's sound."""
 
-    def __init__(self, speaking: Speaking, owed: Owed, errands: Errands) -> None:
+    def __init__(self, speaking: Speaking, owed: Owed, errands: Errands, fallback_ms: float) -> None:
+        """`fallback_ms`: so long the caller waits for a reply that had no words; 0: they are asked as after others."""
         self._speaking = speaking
         self._owed = owed
         self._errands = errands
+        self._fallback_ms = fallback_ms
         self._silence = NoInput()
 
     @property
@@ -35,6 +37,8 @@ class Quiet:
             return self.wait(now)
         if self._owed.works:
             text = self._bridge(self._silence.work(now))
+        elif speaking.mute and 0 < self._fallback_ms <= self._silence.lasts(now):
+            text = settings.agent.fallback
         else:
             text = self._silence.line(now, settings.agent, loud=loud)
         if text:

@@ -63,6 +63,11 @@ class Reply:
         """An engine failed: what is said instead is the fallback."""
         return bool(self._voicing.failure)
 
+    @property
+    def mute(self) -> bool:
+        """It had no words, and nothing was said in their place."""
+        return self._writer.mute
+
     def commit(self) -> None:
         """The turn is confirmed: open the gate."""
         self._draft.stamp("commit")
@@ -96,6 +101,8 @@ class Reply:
             if isinstance(piece, ToolCall):
                 await self._close_message()
                 self.said.passes_on(piece)
+            elif piece.withdrawn:
+                continue
             elif self._draft.spoken:
                 self.said.open()
                 await self._playout.put(piece)

@@ -104,6 +104,11 @@ class Speaking:
         """The reply that is not over yet: until it is no other may begin."""
         return self.reply if self.reply and not self.reply.over else None
 
+    @property
+    def mute(self) -> bool:
+        """The last reply had no words: the caller waits for some."""
+        return self._latest is not None and self._latest.mute
+
     def begin(self, order: Order) -> None:
         """A reply that no turn of the caller's asked for. It queues behind the last sound of the one before."""
         self.discard()

@@ -22,6 +22,14 @@ _converter = Worker("resampling", nice=0)
 for it."""
 
 
+@dataclass(eq=False, slots=True)
+class Take:
+    """What a model has written of an answer, as long as it stands by it."""
+
+    withdrawn: bool = False
+    """It was no answer: none of it begins to be heard any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Phrase:
     """A piece of a reply, ready to be played: int16[n] at the line's rate."""
@@ -37,6 +45,12 @@ class Phrase:
     """The next piece goes on with its sound."""
     answer: int = 0
     """The number of the model's answer that it is of: the model answers again after each of its calls of tools."""
+    take: Take | None = None
+    """Of which it is; None: it is a fixed text."""
+
+    @property
+    def withdrawn(self) -> bool:
+        return self.take is not None and self.take.withdrawn
 
 
 class Speaker:

@@ -47,7 +47,7 @@ class Turns:
         self.speaking = Speaking(studio, conversation, settings, jobs, us)
         self.changes = Changes(conversation, self.speaking)
         self.owed = Owed(studio, conversation, self.hearing, self.speaking, jobs)
-        self.quiet = Quiet(self.speaking, self.owed, studio.errands)
+        self.quiet = Quiet(self.speaking, self.owed, studio.errands, studio.ladder.fallback_ms)
         self._jobs = jobs
         self._call = call
         self._machine = TurnMachine(config.turn)

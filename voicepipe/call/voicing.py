@@ -9,13 +9,14 @@ import numpy as np
 
 from voicepipe.call.draft import Draft
 from voicepipe.call.ladder import Rungs
-from voicepipe.call.speech import Phrase, joined
+from voicepipe.call.speech import Phrase, Take, joined
 from voicepipe.call.writer import Writer
-from voicepipe.errors import EngineBusy, OverQueued, RequestRefused
+from voicepipe.errors import EngineBusy, EngineError, OverQueued, RequestRefused
 from voicepipe.shown import shown
 from voicepipe.turn.phrases import sentences
 
 EMPTY = np.empty(0, np.int16)
+MUTE = "The language model called tools in words that its server did not read as calls: nothing was said or run."
 AT_ONCE_S = 0.001
 """A piece of sound that comes sooner was there already: made ahead, or while the reply was held up."""
 
@@ -44,12 +45,15 @@ class Voicing:
             async with aclosing(source) as texts:
                 async for text in texts:
                     await self._say(text)
+            if self._writer.mute:
+                self.failure = shown(EngineError(MUTE), f"reply to {self._record.turn_id}")
         except Exception as error:  # Also one that no engine should raise: it ends this reply, and not the call.
             self.failure = shown(error, f"reply to {self._record.turn_id}")
             self._record.refused = isinstance(error, RequestRefused | OverQueued)
             self._record.broken = not isinstance(error, RequestRefused | EngineBusy)
-            with suppress(Exception):  # The voice itself may be what failed.
-                await self._say(self._order.settings.agent.fallback, at_once=True)
+            if not self._writer.whole:
+                with suppress(Exception):  # The voice itself may be what failed.
+                    await self._say(self._order.settings.agent.fallback, at_once=True)
         await self._pieces.put(None)
 
     async def _fixed(self, text: str) -> AsyncGenerator[str, None]:
@@ -65,6 +69,7 @@ class Voicing:
         self._draft.stamp("phrase")
         self.phrase_tokens = self.phrase_tokens or self._writer.tokens
         first, self._writer.awaited = self._writer.awaited, False
+        take = None if at_once else self._draft.take
         async with aclosing(self._voiced(text, first, at_once=at_once)) as phrases:
             asked, silent = self._studio.clock(), True
             while (phrase := await self._ladder.next(phrases)) is not None:
@@ -73,14 +78,16 @@ class Voicing:
                     self._draft.stamp("speech")
                 if (waited_s := self._studio.clock() - asked) > AT_ONCE_S:
                     self.sound, self.waited_s = self.sound + phrase.pcm.size, self.waited_s + waited_s
+                if take and take.withdrawn:
+                    return
                 self._ladder.answering = True
-                await self._put(phrase, stand_in=at_once)
+                await self._put(phrase, take, stand_in=at_once)
                 asked = self._studio.clock()
         if silent and self._ladder.answering:  # A mark, or a picture, behind what was said: it belongs to the text.
-            await self._put(Phrase(text, EMPTY, ((text, 0),)), stand_in=at_once)
+            await self._put(Phrase(text, EMPTY, ((text, 0),)), take, stand_in=at_once)
 
-    async def _put(self, phrase: Phrase, *, stand_in: bool) -> None:
-        await self._pieces.put(replace(phrase, stand_in=stand_in, answer=self._draft.telling.answer))
+    async def _put(self, phrase: Phrase, take: Take | None, *, stand_in: bool) -> None:
+        await self._pieces.put(replace(phrase, stand_in=stand_in, answer=self._draft.telling.answer, take=take))
 
     async def _voiced(self, text: str, first: bool, *, at_once: bool = False) -> AsyncGenerator[Phrase, None]:
         """`at_once`: something is amiss. Another voice or speed, the agent's own, is better than to wait."""
@@ -106,7 +113,7 @@ class Voicing:
 
         async def fall_back() -> None:
             making.cancel()
-            await self._stand_in(agent.fallback)
+            await self._stand_in(self._writer.sentence() or agent.fallback)
             await self._pieces.put(None)
 
         await self._ladder.climb(Rungs(self._writer.cutter.hurry, acknowledge, fall_back))

@@ -6,23 +6,29 @@ Until the gate opens no tool is begun. All tools of one answer of the model's ru
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 
+from voicepipe.call.ahead import Ahead
 from voicepipe.call.draft import Draft
 from voicepipe.call.errands import Errand, bridged, talkative
 from voicepipe.call.speech import Phrase
-from voicepipe.errors import ToolError, VoicepipeError
+from voicepipe.engines.base import Aside
+from voicepipe.errors import EngineError, EngineStalled, ToolError, VoicepipeError
 from voicepipe.tasks import TaskGroup
 from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
-from voicepipe.turn.phrases import Phraser
+from voicepipe.turn.phrases import Phraser, ends_sentence
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 from voicepipe.turn.transfer import TRANSFER_TOOL
 
 TOOL_ROUNDS = 5
 AT_ONCE_MS = 100
 """A tool that takes no longer than this needs no words, however long the caller has waited before."""
+NO_TOOLS = (
+    "What you wrote to call a tool could not be read: nothing was done, and no tool works in this answer. Say in plain "
+    "words that you cannot do that at the moment, or answer without it."
+)
 FIRST_TELL = "not done, since other tools were called with it; tell the caller what came of those first"
 
 
@@ -39,11 +45,25 @@ class _Use:
     ended: float | None = None
 
 
+@dataclass(slots=True)
+class _Answer:
+    """One answer of the model's: it answers again after its calls of tools."""
+
+    said: list[str] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    called_as_text: bool = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self.said)
+
+
 class Writer:
     """Made for one reply."""
 
     def __init__(self, draft: Draft) -> None:
-        self.cutter = Phraser(hurry=draft.studio.ladder.first_phrase == "short")
+        self._hurry = draft.studio.ladder.first_phrase == "short"
+        self.cutter = Phraser(hurry=self._hurry)
         self.tokens = 0
         self.awaited = True
         """The caller hears nothing until the next phrase is there."""
@@ -51,6 +71,10 @@ class Writer:
         """A transfer, or a goodbye: to be carried out once the reply was heard."""
         self.talks = False
         """Tools run that have something to say meanwhile."""
+        self.whole = False
+        """The model failed behind a whole sentence: there is no need to say anything in its place."""
+        self.mute = False
+        """It wrote nothing that is meant for the caller."""
         self._uses: list[_Use] = []
         self._draft = draft
         self._studio, self._order, self._record = draft.studio, draft.order, draft.record
@@ -61,34 +85,66 @@ class Writer:
         prompt, agent = self._order.prompt, self._order.settings.agent
         self._telling.knows = self._studio.errands.known(prompt) if self._order.remembered else []
         for _ in range(TOOL_ROUNDS):
-            calls: list[ToolCall] = []
-            said: list[str] = []
-            async with aclosing(self._studio.engines.llm.generate(prompt)) as deltas:
-                while (delta := await self._ladder.next(deltas)) is not None:
-                    self._draft.stamp("token")
-                    if isinstance(delta, ToolCall):
-                        calls.append(delta)
-                        continue
-                    self.tokens += 1
-                    said.append(delta)
-                    for text in self.cutter.push(delta):
-                        yield text
-            for text in self.cutter.flush():
-                yield text
-            if not calls:
-                if not self._ladder.answering:
-                    self._draft.gave_up = True
-                    yield agent.fallback
-                return
-            await self._draft.gate.wait()
-            more = await self._carry_out(self._studio.named(calls, prompt))
-            if more is None:
-                if self.farewell and self.farewell.name == END_CALL and not self._ladder.answering and agent.goodbye:
-                    yield agent.goodbye
-                return
-            prompt = self._next(prompt, "".join(said), more)
+            answer = _Answer()
+            async with aclosing(self._phrases(prompt, answer)) as phrases:
+                async for text in phrases:
+                    yield text
+            if answer.calls:
+                await self._draft.gate.wait()
+                more = await self._carry_out(self._studio.named(answer.calls, prompt))
+                if more is None:
+                    if (
+                        self.farewell
+                        and self.farewell.name == END_CALL
+                        and not self._ladder.answering
+                        and agent.goodbye
+                    ):
+                        yield agent.goodbye
+                    return
+                prompt = self._next(prompt, answer.text, more)
+            elif answer.called_as_text and prompt.tool_choice != "none":
+                prompt = replace(self._next(prompt, answer.text, [Message("system", NO_TOOLS)]), tool_choice="none")
+            else:
+                self.mute = answer.called_as_text and not self._ladder.answering
+                if self._ladder.answering or self.mute:
+                    return
+                break
         self._draft.gave_up = True
         yield agent.fallback
+
+    async def _phrases(self, prompt: Prompt, answer: "_Answer") -> AsyncGenerator[str, None]:
+        """Those of one answer of the model's, and what else it wrote. What came before an engine failed is said."""
+        try:
+            async with Ahead(self._studio.engines.llm.generate(prompt), self._draft.withdraw) as deltas:
+                while (delta := await self._ladder.next(deltas)) is not None:
+                    self._draft.stamp("token")
+                    take = self._draft.take
+                    if isinstance(delta, ToolCall):
+                        answer.calls.append(delta)
+                    elif delta is Aside.WITHDRAWN:
+                        answer.said.clear()
+                        self.cutter, self.awaited = Phraser(hurry=self._hurry), True
+                    elif delta is Aside.CALL_AS_TEXT:
+                        answer.called_as_text = True
+                    else:
+                        self.tokens += 1
+                        answer.said.append(delta)
+                        for text in self.cutter.push(delta):
+                            if not take.withdrawn:
+                                yield text
+        except EngineError as error:
+            self.whole = _ends(answer.text)
+            if self.whole or not isinstance(error, EngineStalled):  # Half a sentence that is seconds old helps nobody.
+                for text in self.cutter.flush():
+                    yield text if self.whole else f"{text.rstrip()} "  # The fallback follows.
+            raise
+        for text in self.cutter.flush():
+            yield text
+
+    def sentence(self) -> str:
+        """Whole sentences that came and were not said yet, when no more is waited for; empty: there are none."""
+        text = "".join(self.cutter.flush())
+        return text if _ends(text) else ""
 
     def _next(self, prompt: Prompt, said: str, more: Sequence[Message]) -> Prompt:
         before = (Message("assistant", said),) if said.strip() else ()
@@ -211,3 +267,9 @@ class Writer:
             phrase = await speaker.whole(text, voice=settings.voice, speed=settings.speed)
             return phrase and replace(phrase, stand_in=True)
         return None
+
+
+def _ends(text: str) -> bool:
+    """With a whole sentence."""
+    words = text.split()
+    return bool(words) and ends_sentence(words[-1])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from voicepipe import tool_code
+from voicepipe import tool_arguments, tool_code
 from voicepipe.agent import Agent, Intent, Tool, Webhook
 from voicepipe.errors import ConfigError
 from voicepipe.ranges import is_url
@@ -130,6 +130,8 @@ def _of_parameters(at: str, tool: Tool) -> Iterator[str]:
         said = next((inner.message for inner in error.context or () if inner.validator == "enum"), error.message)
         yield f"{at}{where}: is no JSON Schema: {said}; write an argument as {EXAMPLE}"
         return
+    if wrong := tool_arguments.problem(tool.parameters):
+        yield f"{at}.{wrong}"
     if tool.parameters.get("type", "object") != "object":
         yield f'{at}.type: cannot be {tool.parameters["type"]!r}; allowed: "object"'
     for key, value in tool.parameters.items():

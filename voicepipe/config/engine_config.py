@@ -131,6 +131,10 @@ class VllmConfig(Section, frozen=True):
         return str(self.args.get("revision") or "")
 
 
+OMITTED = ("temperature", "max_tokens", "max_completion_tokens", "tool_choice")
+"""What a request to a server of the OpenAI kind can do without."""
+
+
 class OpenAiConfig(Section, frozen=True):
     """A server of the OpenAI kind on this host: vLLM's own, SGLang, llama.cpp, TensorRT-LLM."""
 
@@ -140,14 +144,23 @@ class OpenAiConfig(Section, frozen=True):
     api_key_env: Variable = ""
     """The environment variable that holds the key; empty: it asks for none."""
     temperature: Temperature = 0.0
-    max_tokens: Positive = 512
+    max_tokens: Count = 512
+    """Of a reply that sets no bound itself; 0: none is sent."""
     timeout_ms: Ms = 10_000
     """To the first token, and from one to the next."""
+    thinks_first: bool = False
+    """Replies begin with thoughts that no tag opens, since the model's template has opened it: they are held until it
+    is closed."""
     body: dict[str, Any] = {}
     """More fields of each request, unchanged."""
+    omit: tuple[str, ...] = ()
+    """Fields of ours that the server does not take: they are not sent."""
 
     def __post_init__(self) -> None:
         check_url("base_url", self.base_url, "http://127.0.0.1:8000/v1")
+        for field in self.omit:
+            if field not in OMITTED:
+                raise ValueError(f"omit: cannot have {field!r}; allowed: {', '.join(OMITTED)}")
 
 
 class EspeakConfig(Section, frozen=True):

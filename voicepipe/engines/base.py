@@ -6,6 +6,7 @@ work behind it is then dropped and nothing of it is delivered. No method blocks 
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
 from voicepipe.agent import Agent, ToolSpec
@@ -15,9 +16,9 @@ from voicepipe.turn.patience import Patience
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
-    "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "MadeAhead", "Message",
-    "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel",
-    "TurnStream", "Vad", "Word",
+    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "MadeAhead",
+    "Message", "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec", "Tts",
+    "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
 
 
@@ -139,8 +140,18 @@ class Asr(Engine, Protocol):
 # --- language ---------------------------------------------------------------------------------------------------
 
 
-Delta = str | ToolCall
-"""A piece of text as it is generated (perhaps several tokens, perhaps none yet), or a whole tool call."""
+class Aside(Enum):
+    """What a language model's stream tells of itself."""
+
+    WITHDRAWN = "withdrawn"
+    """All text of this answer up to here was no answer: thoughts, as it turns out. None of it that has not been heard
+    yet is to be."""
+    CALL_AS_TEXT = "call as text"
+    """The model called a tool in words that its server did not read as a call. They are left out, nothing is run."""
+
+
+Delta = str | ToolCall | Aside
+"""A piece of text as it is generated (perhaps several tokens, perhaps none yet), a whole tool call, or an aside."""
 
 
 class Llm(Engine, Protocol):

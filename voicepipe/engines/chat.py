@@ -5,6 +5,7 @@ then user and assistant in turn, the user first; one tool call a message, its re
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -71,12 +72,17 @@ def _turns(prompt: Sequence[Message]) -> Iterator[Chat]:
 
 
 def _called(text: str, call: ToolCall) -> Chat:
-    function = {"name": call.name, "arguments": _arguments(call)}
+    function = {"name": _name(call), "arguments": _arguments(call)}
     return {
         "role": "assistant",
         "content": text,
         "tool_calls": [{"id": call.call_id, "type": "function", "function": function}],
     }
+
+
+def _name(call: ToolCall) -> str:
+    """As servers take it, whatever a model or a client wrote: they refuse any other with the whole conversation."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", call.name)[:64] or "unnamed"
 
 
 def _arguments(call: ToolCall) -> str:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import httpx
 
-from voicepipe.engines.openai_wire import LONGEST_EVENT, names
+from voicepipe.engines.event_stream import LONGEST_EVENT
+from voicepipe.engines.openai_wire import names
 from voicepipe.web_answer import PLAIN, whole
 
 USUAL: Mapping[str, int] = {"Ollama": 11434, "LM Studio": 1234, "vLLM": 8000, "llama.cpp": 8080}

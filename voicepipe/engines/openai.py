@@ -7,15 +7,19 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 
 import httpx
 
 from voicepipe.agent import Agent
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Message, Prompt
+from voicepipe.engines.event_stream import LONGEST_EVENT, EventStream
 from voicepipe.engines.failures import HELLO
-from voicepipe.engines.openai_wire import LONGEST_ANSWER, LONGEST_EVENT, Lines, StreamedReply, complaint, names, request
+from voicepipe.engines.openai_request import Refusals, request
+from voicepipe.engines.openai_wire import LONGEST_ANSWER, StreamedReply, complaint, names
 from voicepipe.engines.owing import Owing
+from voicepipe.engines.spoken import Habits
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.supervised import supervised
 from voicepipe.web_answer import AT_A_TIME, PLAIN, coding, pieces, whole
@@ -32,6 +36,18 @@ FULL = {429, 503}
 """Those of a server that takes no more, or not yet."""
 PROBE_S = 1.0
 """So often the server is asked whether it is there."""
+ENDS_S, CLOSES_S = 0.5, 0.05
+"""So long the end of the stream is waited for once the server has said why the reply ends, and once it has said that no
+more comes. Some leave the connection open."""
+THOUGHTS = (
+    "have it read them (vLLM and SGLang: --reasoning-parser; llama.cpp: --reasoning-format), or set "
+    "openai.thinks_first = true if nothing opens them"
+)
+CALLS = "have it read them (vLLM and SGLang: --tool-call-parser; llama.cpp: --jinja); until then no tool is called so"
+
+
+class _Again(RequestRefused):
+    """It may take the request without a field."""
 
 
 class OpenAiLlm:
@@ -46,6 +62,10 @@ class OpenAiLlm:
         self._model = config.model
         self._client: httpx.AsyncClient | None = None
         self._owing = Owing()
+        self._refusals = Refusals(self._server)
+        self._habits = Habits(self._server, THOUGHTS, CALLS, thinks_first=config.thinks_first)
+        self._odd_ends = False
+        """It ends replies without saying so."""
         self._watching: asyncio.Task[None] | None = None
 
     @property
@@ -107,7 +127,13 @@ class OpenAiLlm:
 
     async def warm(self, prompt: Prompt) -> None:
         """Have the server read the prompt, for its prefix cache."""
-        async with aclosing(self._deltas({**request(self._config, self._model, prompt), "max_tokens": 1})) as deltas:
+        try:
+            await self._read(replace(prompt, max_tokens=1))
+        except RequestRefused:  # Some take no limit as low.
+            await self._read(prompt)
+
+    async def _read(self, prompt: Prompt) -> None:
+        async with aclosing(self._deltas(prompt)) as deltas:
             async for _ in deltas:
                 pass
 
@@ -116,55 +142,79 @@ class OpenAiLlm:
 
         Raises with the first item: EngineBusy (no token within `timeout_ms`, or the server refuses more),
         RequestRefused (it does not take this prompt). With any item: EngineStalled (no further token within
-        `timeout_ms`), EngineDead (it is not there, or broke off), EngineError.
+        `timeout_ms`), EngineDead (it is not there, or broke off), EngineError. Not once the server has said that the
+        reply is complete.
         """
-        async with aclosing(self._deltas(request(self._config, self._model, prompt))) as deltas:
+        async with aclosing(self._deltas(prompt)) as deltas:
             async for delta in deltas:
                 yield delta
 
-    async def _deltas(self, body: dict[str, object]) -> AsyncGenerator[Delta, None]:
-        reply, within_s = StreamedReply(self._config.max_tokens), self._config.timeout_ms / 1000
-        async with aclosing(self._events(body)) as events:
-            begun = False
+    async def _deltas(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        reply = StreamedReply(self._config.max_tokens, self._habits, [tool.name for tool in prompt.tools])
+        begun = False
+        async with aclosing(self._events(prompt)) as events:
             while True:
+                within_s = CLOSES_S if reply.done else ENDS_S if reply.over else self._config.timeout_ms / 1000
                 try:
                     async with asyncio.timeout(within_s):
                         event = await self._owing.next(events, within_s)
-                except TimeoutError:
-                    raise self._late(begun) from None
+                except (TimeoutError, EngineError) as error:
+                    if reply.over:
+                        break
+                    raise self._late(begun) if isinstance(error, TimeoutError) else error from None
                 if event is None:
                     break
                 begun = True
                 try:
-                    text = reply.take(event)
+                    deltas = reply.take(event)
                 except EngineError:
                     self._owing.failed()
                     raise
                 self._owing.moved()
-                if text:
-                    yield text
-        if not begun:
-            self._owing.failed()
-            raise EngineError(f"{self._server} does not stream replies: look whether openai.base_url is right.")
-        if not reply.over:
-            self._owing.failed()
-            raise EngineDead(f"{self._server} broke off in the middle of a reply: see its log.")
-        self._owing.worked()
+                for delta in deltas:
+                    yield delta
+        self._ended(reply, begun)
         for delta in reply.rest():
             yield delta
 
-    async def _events(self, body: dict[str, object]) -> AsyncGenerator[bytes, None]:
-        lines = Lines()
+    def _ended(self, reply: StreamedReply, begun: bool) -> None:
+        """The stream is over. Raises EngineError: no reply has come of it."""
+        if not begun:
+            self._owing.failed()
+            raise EngineError(f"{self._server} does not stream replies: look whether openai.base_url is right.")
+        if not reply.over and not reply.began:
+            self._owing.failed()
+            raise EngineError(f"{self._server} ended a reply before its first word: {reply.strange or 'see its log'}")
+        if not reply.over and not self._odd_ends:
+            self._odd_ends = True
+            log.warning("%s ends replies without a finish_reason; they are taken for complete", self._server)
+        self._owing.worked()
+
+    async def _events(self, prompt: Prompt) -> AsyncGenerator[bytes, None]:
+        while True:
+            body = request(self._config, self._model, prompt, self._refusals.fields)
+            try:
+                async with aclosing(self._answered(body)) as events:
+                    async for event in events:
+                        yield event
+                return
+            except _Again:
+                pass
+
+    async def _answered(self, body: dict[str, object]) -> AsyncGenerator[bytes, None]:
+        stream = EventStream()
         async with self._asked("POST", CHAT, body) as response:
             if how := coding(response):
                 self._owing.failed()
                 raise EngineError(f"{self._server} compresses its replies ({how}): have it or its proxy not do so.")
             async with aclosing(pieces(response)) as found:
                 async for piece in found:
-                    for number, event in enumerate(lines.feed(piece), 1):
+                    for number, event in enumerate(stream.feed(piece), 1):
                         yield event
                         if number % AT_A_TIME == 0:
                             await asyncio.sleep(0)
+            for event in stream.rest():
+                yield event
 
     async def _only_model(self) -> str:
         found = await self._models()
@@ -191,7 +241,7 @@ class OpenAiLlm:
             async with self._client.stream(method, self._url + path, json=body) as response:
                 if not response.is_success:
                     self._judge(response.status_code)
-                    raise await self._refused(response, path)
+                    raise await self._refused(response, path, body or {})
                 yield response
         except (httpx.ConnectError, httpx.ConnectTimeout):
             self._owing.gone = True
@@ -212,9 +262,10 @@ class OpenAiLlm:
         elif status not in FULL:
             self._owing.failed()
 
-    async def _refused(self, response: httpx.Response, path: str) -> EngineError:
+    async def _refused(self, response: httpx.Response, path: str, body: dict[str, object]) -> EngineError:
         """What a status other than 2xx means, for whoever runs the PoP."""
-        said, status = complaint(await whole(response, LONGEST_ANSWER)), response.status_code
+        answer, status = await whole(response, LONGEST_ANSWER), response.status_code
+        said = complaint(answer)
         if status in (401, 403):
             key = self._config.api_key_env
             todo = f"look at the key in the variable {key}" if key else "name its key's variable in openai.api_key_env"
@@ -224,6 +275,8 @@ class OpenAiLlm:
         if status in FULL:
             return EngineBusy(f"{self._server} is full ({said}): let it take more, or lower pop.slots.")
         kind = RequestRefused if status in NOT_TAKEN and path == CHAT else EngineError
+        if kind is RequestRefused and self._refusals.learn(body, answer):
+            kind = _Again
         return kind(f"{self._server} refused the request with status {status}: {said}")
 
     async def _not_found(self, path: str, said: str) -> str:

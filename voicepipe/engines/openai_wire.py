@@ -1,23 +1,26 @@
-"""What is said to a server of the OpenAI kind and what it says back, as data: no socket, no clock.
+"""What a server of the OpenAI kind says, as data: no socket, no clock.
 
-https://platform.openai.com/docs/api-reference/chat-streaming, as vLLM, SGLang, llama.cpp and TensorRT-LLM speak it.
+https://platform.openai.com/docs/api-reference/chat-streaming, as vLLM, SGLang, llama.cpp, Ollama, Mistral, OpenRouter
+and others speak it: everybody writes a little differently. What has the shape of a reply is taken, and what has not is
+passed over. It is no failure unless it may have been words.
 """
 
-from collections.abc import Iterator
+import json
+import logging
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from voicepipe.config.engine_config import OpenAiConfig
-from voicepipe.engines import chat
-from voicepipe.engines.base import Delta, Prompt
-from voicepipe.engines.called import Called
-from voicepipe.engines.spoken import SpokenFilter
+from voicepipe.engines.base import Delta
+from voicepipe.engines.called import Called, index_of, text_of
+from voicepipe.engines.event_stream import DONE
+from voicepipe.engines.spoken import Habits, SpokenFilter
 from voicepipe.errors import EngineError
 from voicepipe.foreign_json import decode
 
-LONGEST_EVENT = 1 << 20
-"""Bytes; no token is as long."""
+log = logging.getLogger(__name__)
 LONGEST_ANSWER = 1 << 16
 """Bytes of a refusal that are read."""
 LONGEST_TEXT = 1 << 18
@@ -26,129 +29,209 @@ MOST_SILENT = 10_000
 """Events in a row that say nothing: thoughts, or a server that went wild."""
 SHOWN = 300
 """Characters of a server's own words in our message."""
+WORDS = ("text", "output_text", "")
+"""Types of those parts of a content that are words. Others are "thinking", "reasoning", "image_url"."""
+NO_REASON = ("", "null", "none")
+"""Reasons to finish that are none: the reply goes on."""
+LIMITS = ("length", "max_tokens", "model_length")
+"""Reasons to finish of a reply that reached its limit."""
+FAILURES = ("error", "abort")
+PARTS_DEEP = 8
+"""Contents in contents are read no deeper."""
 
 
-# --- the request --------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What one event says of the reply."""
 
-
-def request(config: OpenAiConfig, model: str, prompt: Prompt) -> dict[str, Any]:
-    """The body of POST /chat/completions. What the configuration adds wins over ours."""
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": chat.messages(prompt),
-        "temperature": config.temperature,
-        "max_tokens": prompt.max_tokens or config.max_tokens,
-    }
-    if tools := chat.tools(prompt):
-        body |= {"tools": tools, "tool_choice": chat.choice(prompt)}
-    body |= config.body
-    if isinstance(priority := config.body.get("priority"), int):
-        body["priority"] = priority + prompt.speculative  # vLLM: the lower is served first.
-    return body | {"stream": True}
-
-
-# --- the answer ---------------------------------------------------------------------------------------------------
-
-
-class _Function(msgspec.Struct):
-    name: str | None = None
-    arguments: str | None = None
-
-
-class _Fragment(msgspec.Struct):
-    """Of a tool call: see `called`."""
-
-    index: int = 0
-    id: str | None = None
-    function: _Function = msgspec.field(default_factory=_Function)
-
-
-class _Delta(msgspec.Struct):
-    content: str | None = None
-    tool_calls: list[_Fragment] | None = None
-
-
-class _Choice(msgspec.Struct):
-    delta: _Delta = msgspec.field(default_factory=_Delta)
-    finish_reason: str | None = None
-
-
-class _Chunk(msgspec.Struct):
-    choices: list[_Choice] = []
-    error: Any = None
-    object: str = ""
-
-
-class Lines:
-    """Bytes as they come -> the data of server-sent events. Not by `aiter_lines`, which also breaks at U+2028."""
-
-    def __init__(self) -> None:
-        self._rest = bytearray()
-
-    def feed(self, piece: bytes) -> Iterator[bytes]:
-        """The events that are complete. Raises EngineError: this is no stream of events."""
-        # Only the new piece is searched, and what came before is copied once: a line may come a byte at a time.
-        lines: list[bytes] = []
-        if (end := piece.rfind(b"\n")) >= 0:
-            lines = bytes(self._rest + piece[:end]).split(b"\n")
-            self._rest = bytearray()
-        self._rest += piece[end + 1 :]
-        if len(self._rest) > LONGEST_EVENT:
-            raise EngineError("The language model's server sends no events: look whether openai.base_url is right.")
-        for line in lines:
-            if line.startswith(b"data:"):
-                yield line.removeprefix(b"data:").strip()
+    text: str
+    calls: list[Any]
+    reason: str
+    """Why it ends; empty: it does not."""
+    whole: bool
+    """A message in place of a delta: of a server that does not stream, or that says all once more at the end."""
 
 
 class StreamedReply:
     """One reply of at most `max_tokens`, thoughts too, put together from its events."""
 
-    def __init__(self, max_tokens: int = 0) -> None:
+    def __init__(self, max_tokens: int = 0, habits: Habits | None = None, names: Collection[str] = ()) -> None:
+        """`names`: of the tools that the model may call."""
         self._most_silent = max(MOST_SILENT, max_tokens)
         self.over = False
         """The server said that it is complete."""
-        self._spoken = SpokenFilter()
-        self._called = Called()
+        self.done = False
+        """No more comes."""
+        self.began = False
+        """Words have come, or a tool call."""
+        self._spoken = SpokenFilter(habits)
+        self._called = Called(names)
         self._length = 0
         self._silent = 0
+        self._cut = False
+        """It reached its limit."""
+        self._index: Any = None
+        """Of the choice that is read, where a server writes several."""
+        self._streamed: list[str] = []
+        self._passed_over = b""
+        """The first event that was none."""
 
-    def take(self, event: bytes) -> str:
+    def take(self, event: bytes) -> list[Delta]:
         """What the event adds to what is said, perhaps nothing. Raises EngineError: it reports one, babbles, or does
         not end."""
         self._silent += 1
         if self._silent > self._most_silent:
             raise EngineError(f"The language model's server sent {self._silent} events that say nothing: see its log.")
-        if event == b"[DONE]":
-            self.over = True
-            return ""
-        try:
-            chunk = decode(event, _Chunk)
-        except msgspec.DecodeError as error:
-            raise EngineError(f"The language model's server sent what is no chat completion: {error}.") from None
-        if chunk.error or chunk.object == "error":
-            raise EngineError(f"The language model's server failed: {complaint(event)}")
-        text = ""
-        for choice in chunk.choices[:1]:
-            text = choice.delta.content or ""
-            for fragment in choice.delta.tool_calls or ():
-                function = fragment.function
-                self._called.add(fragment.index, fragment.id, function.name, function.arguments)
-                if function.arguments:
-                    self._silent = 0
-            self.over |= choice.finish_reason is not None
-        self._length += len(text)
-        if self._length > LONGEST_TEXT:
-            raise EngineError(f"A reply of the language model has more than {LONGEST_TEXT} characters: see its log.")
-        said = self._spoken.push(text)
-        if said:
-            self._silent = 0
-        return said
+        if event == DONE:
+            self.over = self.done = True
+            return []
+        read = _read(event)
+        if self.over and (not isinstance(read, dict) or _failure(read)):
+            return []  # The reply is there: what goes wrong behind it is nobody's concern.
+        if isinstance(read, dict):
+            if failure := _failure(read):
+                raise EngineError(f"The language model's server failed: {failure}")
+            if choice := self._choice(read):
+                return self._add(choice)
+        elif read is _Unreadable and event.startswith((b"{", b"[")):  # It may have been words.
+            said = event[:SHOWN].decode("utf-8", "replace")
+            raise EngineError(f"The language model's server sent what is no chat completion: {said}")
+        self._passed_over = self._passed_over or event[:SHOWN]
+        return []
 
     def rest(self) -> Iterator[Delta]:
         """Once the stream has ended: text that was held back, and the tools that it calls, whole, in order."""
-        if text := self._spoken.rest():
-            yield text
+        yield from self._spoken.rest(cut=self._cut)
         yield from self._called
+
+    @property
+    def strange(self) -> str:
+        """An event that was passed over, for people; empty: there was none."""
+        return " ".join(self._passed_over.decode("utf-8", "replace").split())
+
+    def _choice(self, read: dict[str, Any]) -> _Choice | None:
+        """The event's piece of the reply. `openai.body` may ask for several replies: only the first counts."""
+        choices = read.get("choices")
+        for choice in choices if isinstance(choices, list) else [choices]:
+            if isinstance(choice, dict):
+                index = index_of(choice.get("index"))
+                self._index = index if self._index is None else self._index
+                if index in (None, self._index):
+                    return _of(choice)
+        return None
+
+    def _add(self, choice: _Choice) -> list[Delta]:
+        text, calls = self._new(choice) if choice.whole else (choice.text, choice.calls)
+        for fragment in calls:
+            self._fragment(fragment)
+        if choice.reason in FAILURES and not self.over:
+            raise EngineError(f"The language model's server gave a reply up ({choice.reason}): see its log.")
+        self.over |= bool(choice.reason)
+        self._cut |= choice.reason in LIMITS
+        self.began |= bool(text or self._called)
+        self._length += len(text)
+        if self._length > LONGEST_TEXT:
+            raise EngineError(f"A reply of the language model has more than {LONGEST_TEXT} characters: see its log.")
+        self._streamed.append(text)
+        said = self._spoken.push(text) if text else []
+        if said:
+            self._silent = 0
+        return list(said)
+
+    def _new(self, whole: _Choice) -> tuple[str, list[Any]]:
+        """What a message says that has not been streamed before."""
+        text, before = whole.text, "".join(self._streamed)
+        if before.strip() and text.strip() == before.strip():
+            text = ""
+        elif before and text.startswith(before):
+            text = text[len(before) :]
+        return text, [] if self._called else whole.calls
+
+    def _fragment(self, fragment: Any) -> None:
+        if not isinstance(fragment, dict):
+            return
+        function = fragment.get("function")
+        named = function if isinstance(function, dict) else fragment
+        arguments = text_of(named.get("arguments"))
+        name = named.get("name")
+        self._called.add(
+            index_of(fragment.get("index")),
+            text_of(fragment.get("id")),
+            name if isinstance(name, str) else "",
+            arguments,
+        )
+        if arguments:
+            self._silent = 0
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------
+
+
+class _Unreadable:
+    """In place of JSON that is none."""
+
+
+def _read(event: bytes) -> Any:
+    """As strictly as it is meant first; then as it may have been: NaN, half a surrogate pair, half a character."""
+    try:
+        return decode(event)
+    except msgspec.DecodeError:
+        pass
+    try:
+        return json.loads(event.decode("utf-8", "ignore"))
+    except (ValueError, RecursionError):
+        return _Unreadable
+
+
+def _failure(read: dict[str, Any]) -> str:
+    """What a server reports in place of a piece of the reply; empty: nothing."""
+    if read.get("error") or read.get("object") == "error" or (read.get("type") == "error" and not read.get("choices")):
+        return _words(read)
+    return ""
+
+
+def _of(choice: dict[str, Any]) -> _Choice:
+    reason = choice.get("finish_reason")
+    reason = reason.strip().lower() if isinstance(reason, str) else ""
+    delta, message = choice.get("delta"), choice.get("message")
+    if isinstance(delta, str):
+        delta = {"content": delta}
+    said = delta if isinstance(delta, dict) else message if isinstance(message, dict) else {}
+    if not (said.get("content") or said.get("tool_calls")) and isinstance(message, dict):
+        said = message
+    text = _text(said.get("content")) or _text(said.get("refusal"))
+    if not said and isinstance(choice.get("text"), str):
+        text = _text(choice["text"])
+    calls = said.get("tool_calls")
+    calls = calls if isinstance(calls, list) else [calls] if isinstance(calls, dict) else []
+    if isinstance(legacy := said.get("function_call"), dict):
+        calls = [*calls, legacy]
+    return _Choice(text, calls, "" if reason in NO_REASON else reason, whole=said is message)
+
+
+def _text(content: Any, depth: int = 0) -> str:
+    """The words of a content: text, parts of which some are text, or whatever else somebody put there."""
+    if isinstance(content, str):
+        # Halves of characters are in no file and on no wire. They are of emoji, which nobody says.
+        return (
+            content.replace("\0", "")
+            if content.isascii()
+            else content.replace("\0", "").encode("utf-8", "ignore").decode()
+        )
+    if isinstance(content, bool) or depth == PARTS_DEEP:
+        return ""
+    if isinstance(content, int | float):
+        return str(content)
+    if isinstance(content, list):
+        return "".join(_text(part, depth + 1) for part in content)
+    if isinstance(content, dict) and str(content.get("type") or "") in WORDS:
+        return _text(
+            next((content[key] for key in ("text", "value", "content", "parts") if key in content), ""), depth + 1
+        )
+    return ""
+
+
+# --- refusals and models ----------------------------------------------------------------------------------------
 
 
 def complaint(body: bytes) -> str:
@@ -158,7 +241,13 @@ def complaint(body: bytes) -> str:
         found = decode(body)
     except msgspec.DecodeError:
         found = body.decode("utf-8", "replace")
-    while isinstance(found, dict):
+    return _words(found)
+
+
+def _words(found: Any) -> str:
+    while isinstance(found, dict) or (isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict)):
+        if isinstance(found, list):
+            found = found[0]
         inner = next((found[key] for key in ("error", "message", "detail") if found.get(key)), None)
         found = str(found) if inner is None else inner  # The text of each level would be the square of the depth.
     return " ".join(str(found).split())[:SHOWN]
@@ -167,15 +256,11 @@ def complaint(body: bytes) -> str:
 def names(body: bytes) -> list[str]:
     """The models of an answer to GET /models; none if it is not one. A PoP lists its agents so, which are no models."""
     try:
-        return [model.id for model in decode(body, _Models).data if model.owned_by != "voicepipe"]
+        found = decode(body)
     except msgspec.DecodeError:
         return []
-
-
-class _ListedModel(msgspec.Struct):
-    id: str
-    owned_by: Any = None
-
-
-class _Models(msgspec.Struct):
-    data: list[_ListedModel] = []
+    listed = found.get("data") if isinstance(found, dict) else found
+    models = [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
+    return [
+        model["id"] for model in models if isinstance(model.get("id"), str) and model.get("owned_by") != "voicepipe"
+    ]

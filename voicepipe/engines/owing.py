@@ -9,7 +9,7 @@ It is down
 
 What a caller gave up it still owes: callers are patient for five seconds, and an engine that hangs would never be found
 out. Whoever owns it then asks for something small. What was given up within SOON_S is no debt: guesses at what a caller
-will say are, all the time. Nor is what nobody asks for: while a call is on hold its reply is not taken further.
+will say are, all the time.
 """
 
 import time

@@ -11,6 +11,7 @@ import numpy as np
 
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import (
+    Aside,
     Delta,
     Hypothesis,
     OnPartial,
@@ -201,9 +202,9 @@ class ScriptedLlm(_Lifeless):
             raise EngineBusy("the scripted model is busy")
         said = prompt.messages[-1].text if prompt.messages else ""
         reply = self._replies.get(said.strip().lower(), f"You said {said.strip()}." if said.strip() else "Hello.")
-        deltas = [reply] if isinstance(reply, str | ToolCall) else list(reply)
+        deltas: list[Delta] = [reply] if isinstance(reply, str | ToolCall | Aside) else list(reply)
         if prompt.tool_choice == "none":
-            deltas = [delta for delta in deltas if isinstance(delta, str)] or ["I cannot do that."]
+            deltas = [delta for delta in deltas if not isinstance(delta, ToolCall)] or ["I cannot do that."]
         wait = self._first_token_ms
         for count, token in enumerate(tokens(deltas, prompt.max_tokens)):
             if count == self._stalls_after:
@@ -220,7 +221,7 @@ def tokens(deltas: Sequence[Delta], limit: int | None = None) -> list[Delta]:
     """`deltas` with their text cut into words, each with the space before it; at most `limit` words."""
     result: list[Delta] = []
     for delta in deltas:
-        result += [delta] if isinstance(delta, ToolCall) else re.findall(r"\s*\S+|\s+$", delta)
+        result += [delta] if not isinstance(delta, str) else re.findall(r"\s*\S+|\s+$", delta)
     return result if limit is None else result[:limit]
 
 

@@ -26,6 +26,10 @@ class NoInput:
         self._since = now
         return samples_to_ms(now - self._spoke)
 
+    def lasts(self, now: int) -> float:
+        """For how many ms there has been silence."""
+        return samples_to_ms(now - self._spoke)
+
     def back(self, now: int) -> None:
         """The caller is there."""
         self._asked, self.goodbye, self._held = 0, False, None

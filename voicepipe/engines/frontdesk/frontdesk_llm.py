@@ -81,7 +81,7 @@ class FrontdeskLlm:
         dialogue = await self._dialogue(prompt.agent or NOBODY)
         left = prompt.max_tokens
         for delta in await unhurried(work(dialogue, prompt)):
-            if isinstance(delta, ToolCall):
+            if not isinstance(delta, str):
                 yield delta
                 continue
             # Without the spaces at its end: each of them would be looked at as the beginning of a word.

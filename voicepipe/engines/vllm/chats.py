@@ -18,6 +18,7 @@ from vllm.v1.structured_output.backend_xgrammar import validate_xgrammar_grammar
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines import chat
 from voicepipe.engines.base import Prompt
+from voicepipe.engines.spoken import Habits
 from voicepipe.engines.vllm.context import shorter
 from voicepipe.engines.vllm.reading import Output, ReplyReading
 from voicepipe.errors import EngineError, RequestRefused
@@ -56,6 +57,7 @@ class Chats:
         self._model = llm.model_config
         self._tokenizer = llm.get_tokenizer()
         self._config = config
+        self._habits = Habits("vLLM", "set vllm.args.reasoning_parser", "set vllm.tool_call_parser to the model's")
         self._defaults = self._model.get_diff_sampling_param()
         self._renderer = OnlineRenderer(
             llm.model_config,
@@ -132,7 +134,7 @@ class Chats:
 
     def _reading(self, request: ChatCompletionRequest, tokens: list[int]) -> ReplyReading:
         if self._renderer.parser is None:
-            return ReplyReading()
+            return ReplyReading(habits=self._habits)
         parser = self._renderer.parser(
             self._tokenizer,
             request.tools,
@@ -149,7 +151,7 @@ class Chats:
                 finished=output.finish_reason is not None,
             )
 
-        return ReplyReading(parse)
+        return ReplyReading(parse, self._habits)
 
 
 @functools.lru_cache(1000)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-from voicepipe.engines.base import Delta
+from voicepipe.engines.base import Aside, Delta
 from voicepipe.engines.called import Called
-from voicepipe.engines.spoken import SpokenFilter
+from voicepipe.engines.spoken import Habits, SpokenFilter
 from voicepipe.errors import EngineError
 
 
@@ -31,18 +31,20 @@ def check(output: Output) -> None:
 class ReplyReading:
     """One reply. Without `parse` all of it is text."""
 
-    def __init__(self, parse: Parse | None = None) -> None:
+    def __init__(self, parse: Parse | None = None, habits: Habits | None = None) -> None:
         self._parse = parse
-        self._spoken = SpokenFilter()
+        self._spoken = SpokenFilter(habits)
         self._called = Called()
 
     def take(self, output: Output) -> Iterator[Delta]:
         """What the output adds: a piece of text for each token, as replies count them by it, mostly empty where they
         come together; the tool calls at the end. Raises EngineError: it failed."""
         check(output)
-        text = self._spoken.push(self._content(output))
+        said = self._spoken.push(self._content(output))
         if output.finish_reason is not None:
-            text += self._spoken.rest()
+            said += self._spoken.rest(cut=output.finish_reason == "length")
+        yield from (each for each in said if isinstance(each, Aside))
+        text = "".join(each for each in said if isinstance(each, str))
         if output.token_ids or text:
             yield text
         yield from [""] * (len(output.token_ids) - 1)
