@@ -164,7 +164,7 @@ NO_CODEC = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 
     [
         ({"trunks": (ELSEWHERE,)}, {}, Refusal("forbidden", "sip", status=403)),
         ({}, {"body": NO_CODEC}, Refusal("not_acceptable", "sip", "local", "front-desk", 488)),
-        ({}, {"body": "x", "kind": "text/plain"}, Refusal("not_acceptable", "sip", status=415)),
+        ({}, {"body": "x", "kind": "text/plain"}, Refusal("not_acceptable", "sip", "local", "front-desk", 415)),
         ({}, {"headers": [("Require", "100rel")]}, Refusal("not_acceptable", "sip", status=420)),
         ({}, {"uri": "sip:nobody@127.0.0.1"}, Refusal("no_route", "sip", status=404)),
     ],
