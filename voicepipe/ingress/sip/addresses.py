@@ -18,12 +18,12 @@ _UNESCAPED = re.compile(r"[^\x00-\x7f]+|[ \t]+")
 _USER = r"[^@]*(?:@[^@?;]*)*"
 """With what comes before it. The last @ ends it: some telephone systems put a whole address there."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
-_SIP = re.compile(
+SIP_PARTS = re.compile(
     rf"(?:(?P<user>{_USER})@)?"
     r"(?P<host>\[[^\[\]]*\]|[^\[\]:;?@]*)(?::(?P<port>[0-9]{0,9})(?::(?P=port))?)?"
     r"(?P<params>;[^?]*)?(?:\?.*)?"
 )
-"""Without the scheme. Some telephones write the port twice, or none behind its colon."""
+"""Of a `sip:` URI, without the scheme. Some telephones write the port twice, or none behind its colon."""
 _TO_HOST = re.compile(f"{_USER}@")
 _SEPARATORS = str.maketrans("", "", "-.()")
 _GLOBAL = re.compile(r"\+[().-]*[0-9][0-9().-]*")
@@ -80,7 +80,7 @@ class Address:
 
     @classmethod
     def _of_sip(cls, text: str, scheme: str, rest: str, params: Params) -> "Address":
-        parts = _SIP.fullmatch(rest)
+        parts = SIP_PARTS.fullmatch(rest)
         if parts is None:
             raise SipError(f"{text[:80]!r} is no SIP address")
         user, _, of_user = (parts["user"] or "").partition(":")[0].partition(";")
