@@ -48,8 +48,8 @@ class Sender:
     presses: list[list[RtpPacket]] = field(default_factory=list)
     _stamp: int | None = None
 
-    def press(self, key: str, ms: int = 100, pause: int = PAUSE) -> None:
-        """One key down for `ms`, then `pause` packets without."""
+    def press(self, key: str, ms: int = 100, pause: int = PAUSE, *, sent: bool = True) -> None:
+        """One key down for `ms`, then `pause` packets without; not `sent`: silence, of which there are no packets."""
         units, stamp = self.packets_ms * 8, self.timestamp
         if self.stuck:
             stamp = self._stamp = stamp if self._stamp is None else self._stamp
@@ -64,7 +64,7 @@ class Sender:
             payload = bytes(TelephoneEvent(KEYS.index(key), ended, min(duration, 0xFFFF), 10 + n % 3))
             self.sent.append(RtpPacket(101, self.seq % 2**16, (stamp + moved) % 2**32, 7, payload, n < marked))
             self.seq += (self.ends_apart if ended else 1) * (2 if self.interleaved else 1)
-        self.seq += pause
+        self.seq += pause if sent else 0
         self.timestamp += ms * 8 + pause * STEP
         self.presses.append(self.sent[begun:])
 
@@ -95,7 +95,7 @@ SENDERS = {
     "the timestamp moves, markers on all packets but ends": Sender(moves=STEP, marks="all", ends=0),
     "the timestamp moves, and begins anew with each key": Sender(moves=STEP, stuck=True),
     "rtpengine#1812: the last two ends have other timestamps": Sender(ends_move=STEP),
-    "rtpengine#1812, beyond the key's end": Sender(ends_move=800),
+    "rtpengine#1812, beyond the key's end": Sender(ends_move=480),
     "pjproject#361: an event of no duration first": Sender(begins_at=0),
     "a packet each 50 ms, and sound between": Sender(packets_ms=50, begins_at=400, interleaved=True),
     "ends 100 ms apart": Sender(ends_apart=5),
@@ -164,6 +164,28 @@ def test_of_known_presses_each_is_told_once_whatever_is_lost(
         copies = [packet for packet in survivors for _ in range(rng.choice([1, 1, 2]))]
         came += shuffled(rng, copies, 4)
     assert heard(came) == keys
+
+
+@given(st.randoms(use_true_random=False), st.text("1", min_size=1, max_size=12), st.sampled_from(["first", "none"]))
+def test_a_sender_that_sends_nothing_in_silence(rng: random.Random, keys: str, marks: str) -> None:
+    """Sequence numbers go on as if there had been no pause, and packets are lost."""
+    sender = Sender(marks=marks, seq=rng.randrange(2**16), timestamp=rng.randrange(2**32))
+    for key in keys:
+        sender.press(key, rng.choice([40, 60, 100, 140]), rng.randrange(8, 60), sent=False)
+    came = list[RtpPacket]()
+    for press in sender.presses:
+        came += [packet for packet in press if rng.random() < 0.4] or [rng.choice(press)]
+    assert heard(came) == keys
+
+
+def test_a_press_of_which_nothing_but_ends_come_after_a_silence() -> None:
+    first = [(0, 0, False, 160), (1, 0, False, 320), *((seq, 0, True, 320) for seq in (3, 4, 5))]
+    second = [(8, 1920, True, 320), (9, 1920, True, 320)]
+    sent = [
+        RtpPacket(101, seq, stamp, 7, bytes(TelephoneEvent(1, ended, lasts)), seq == 0)
+        for seq, stamp, ended, lasts in first + second
+    ]
+    assert heard(sent) == "11"
 
 
 @given(st.randoms(use_true_random=False), st.text(KEYS, min_size=1, max_size=12), st.booleans())

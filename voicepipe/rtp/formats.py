@@ -25,7 +25,7 @@ NOISE: Formats = {COMFORT_NOISE: Beside.NOISE, 19: Beside.NOISE}
 """What some phones send unasked. 19 was comfort noise in drafts of RFC 3551, and still is in some gateways."""
 _KNOWN = {(codec.name, codec.clock): codec for codec in CODECS}
 UNMAPPED = {number: (name, 8000, "1") for number, name in STATIC.items()}
-"""Payload types that need no rtpmap, as `named` takes them: a format's name in lower case, clock in Hz, channels."""
+"""Payload types that need no rtpmap, as `formats` takes them: a format's name in lower case, clock in Hz, channels."""
 
 
 def codec_of(name: str, clock: int, channels: str = "") -> Codec | None:

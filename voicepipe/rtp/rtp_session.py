@@ -211,8 +211,8 @@ class RtpSession:
         self._out.send(pcm)
 
     def press(self, keys: str, ms: int = 160) -> None:
-        """Send keys (`dtmf.KEYS`) one after another, in place of what is said meanwhile; on hold they wait. Raises
-        ValueError, and sends none: the peer takes none, not all are keys, or too many wait already."""
+        """Send keys (`telephone_events.KEYS`) one after another, in place of what is said meanwhile; on hold they wait.
+        Raises ValueError, and sends none: the peer takes none, not all are keys, or too many wait already."""
         self._out.press(keys, ms)
 
     def tick(self, now: float) -> None:

@@ -104,7 +104,8 @@ class _Press:
 
         - at a marker (2.2.2: the first packet has it), unless that is a copy of a first packet, or the sender sets it
           on each: then the duration grows;
-        - after the end (E bit, 2.2.1), unless it is another end, not shorter (2.5.1.4: the end is sent three times);
+        - after the end (E bit, 2.2.1), unless it is another end, not shorter (2.5.1.4: the end is sent three times),
+          whose timestamp is too early for the key to be down again;
         - where the duration falls, which within one press only grows (2.2.1), unless it has run over (2.5.1.3), or does
           not grow for long;
         - at a timestamp at which this press was over and its key up, unless timestamp and duration grow alike.
@@ -119,7 +120,7 @@ class _Press:
             )
         begun = self.last > self.first  # Else it may be all of the press.
         if self.ended:
-            copy = begun and close and longer == 0
+            copy = begun and close and longer == 0 and ahead < self.lasts + _KEY_UP
             return event.ended and longer >= 0 and ahead >= 0 and (copy or ahead < self.lasts)
         if self.duration > _NEARLY_SEGMENT or ahead == _SEGMENT:
             return ahead >= 0

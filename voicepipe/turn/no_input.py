@@ -38,7 +38,7 @@ class NoInput:
     def line(self, now: int, agent: Agent, *, loud: bool = False) -> str:
         """What is to be said at the sample `now`; "" for nothing. While the line is `loud` (`LineSound`), somebody has
         put us on hold, or stands in a loud place: they are asked, but not hung up on for `hold_music_ms`."""
-        if loud and self._asked + 1 >= len(agent.no_input) and self._keeps(now, agent):
+        if loud and self._asked + 1 >= len(agent.no_input) and self._goodbye_waits(now, agent):
             self._since = now
         if not agent.no_input or samples_to_ms(now - self._since) < agent.no_input_ms:
             return ""
@@ -46,6 +46,7 @@ class NoInput:
         self.goodbye = self._asked >= len(agent.no_input)
         return agent.no_input[min(self._asked, len(agent.no_input)) - 1]
 
-    def _keeps(self, now: int, agent: Agent) -> bool:
+    def _goodbye_waits(self, now: int, agent: Agent) -> bool:
+        """Whether sound without a voice keeps the goodbye back, from now on or still."""
         self._held = now if self._held is None else self._held
         return samples_to_ms(now - self._held) < agent.hold_music_ms

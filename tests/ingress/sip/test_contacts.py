@@ -20,6 +20,7 @@ POP, ID = "203.0.113.5:5060", "call_0123456789abcdef"
         ("sip:front@192.0.2.1;transport=tcp;lr;maddr=192.0.2.9", "sip:front@203.0.113.5:5060;vp-call="),
         ("sips:front@directory.example", "sip:front@203.0.113.5:5060;vp-call="),
         ("sip:directory.example", "sip:203.0.113.5:5060;vp-call="),
+        ("sip:john@corp.example@directory.example", "sip:john@corp.example@203.0.113.5:5060;vp-call="),
         ("sip:front@[2001:db8::1]:5060", "sip:front@203.0.113.5:5060;vp-call="),
         ("tel:+49;x=[a:b]", "sip:+49;x=%5Ba%3Ab%5D@203.0.113.5:5060;user=phone;vp-call="),
         ("tel:+4930123", "sip:+4930123@203.0.113.5:5060;user=phone;vp-call="),

@@ -5,6 +5,7 @@ import gc
 import socket
 import time
 import tracemalloc
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,7 @@ from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.doorkeeper import CALLS_OWN, Doorkeeper, SenderKind
 from voicepipe.ingress.sip.gate import SipGate
 from voicepipe.ingress.sip.glance import Glance, glance
+from voicepipe.ingress.sip.header_text import SipError, tagged
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 from voicepipe.ingress.sip.transactions import READING, UdpSocket
 
@@ -37,6 +39,27 @@ async def test_an_info_without_a_key_takes_no_time(body: str) -> None:
         await ann.final("OPTIONS")
         assert time.thread_time() - before < 0.3, "it was 0.75 s"
         await ann.hang_up()
+
+
+@pytest.mark.parametrize(
+    "blanks", [";tag" + " " * 7000 + "x", ";tag=" + " " * 7000 + "x", ";" + " \t" * 3500 + "tag =x"]
+)
+def test_a_tag_with_blanks_takes_no_time(blanks: str) -> None:
+    before = time.thread_time()
+    tagged(f"<sip:1@h>{blanks}", "t")
+    assert time.thread_time() - before < 0.05, "it was 0.4 s"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"' * 8000, "<" * 8000, '"<' * 4000, '"<>' * 2600, "<>" * 4000, "sip:" + "@" * 8000, "sip:" + "a@;" * 2600,
+     "sip:" + " " * 7000 + "@h@", 'a"' + "<a" * 4000 + ">", "sip:" + "\u00fc " * 3500 + "@h"],
+)  # fmt: skip
+def test_no_address_takes_long(text: str) -> None:
+    before = time.thread_time()
+    with suppress(SipError):
+        Address.of(text)
+    assert time.thread_time() - before < 0.1
 
 
 async def test_an_offer_with_more_formats_than_there_are_payload_types_is_refused_in_a_sentence() -> None:

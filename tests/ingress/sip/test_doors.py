@@ -167,6 +167,39 @@ async def test_one_telephone_with_an_old_password_keeps_no_other_of_its_building
             assert (await logged_in(ann, "REGISTER")).code == 200
 
 
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("twice", ['username="decoy"', "Username=decoy", 'nonce="x"', "uri=x"])
+async def test_who_is_named_twice_is_nobody(known: bool, twice: str) -> None:
+    """The throttle counted one user, and another one's password was checked."""
+    async with calling(FakePop(sip(users=(DESK,)))) as eve:
+        if known:
+            assert (await logged_in(eve, "REGISTER")).code == 200
+        before = len(eve.said)
+        eve.request("REGISTER")
+        refused = await eve.final("REGISTER", before)
+        answer = digest(refused.header("www-authenticate"), "REGISTER", "sip:front@127.0.0.1")
+        before = len(eve.said)
+        eve.request("REGISTER", [("Authorization", answer.replace("Digest ", f"Digest {twice},"))])
+        refused = await eve.final("REGISTER", before)
+        name = twice.partition("=")[0].lower()
+        assert refused.code == 400 and f"two '{name}'" in refused.header("warning")
+
+
+async def test_guesses_are_counted_for_the_user_whose_password_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the name is written."""
+    monkeypatch.setattr("voicepipe.ingress.sip.gate.GUESSES", (Rate(2, 0), Rate(100, 1)))
+    async with calling(FakePop(sip(users=(DESK,)))) as eve:
+        assert (await logged_in(eve, "REGISTER")).code == 200
+        for code in (403, 403, 503):
+            before = len(eve.said)
+            eve.request("REGISTER")
+            refused = await eve.final("REGISTER", before)
+            answer = digest(refused.header("www-authenticate"), "REGISTER", "sip:front@127.0.0.1", password="x")
+            before = len(eve.said)
+            eve.request("REGISTER", [("Authorization", answer.replace('username="desk"', "username = desk"))])
+            assert (await eve.final("REGISTER", before)).code == code
+
+
 @pytest.mark.parametrize("doors", [{"users": (DESK,)}, {"trunks": (ELSEWHERE,)}])
 async def test_a_stranger_gets_one_answer_to_one_invite(doors: dict[str, Any]) -> None:
     """Or who writes another's address on it would have seven sent there."""

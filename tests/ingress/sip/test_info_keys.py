@@ -11,7 +11,7 @@ from tests.ingress.fake_pop import FakeCall, FakePop
 from tests.ingress.sip.peer import Phone, calling, sip
 from tests.waiting import until
 from voicepipe.ingress.sip.gate import SipRefusal
-from voicepipe.ingress.sip.info_keys import TYPES, key_of
+from voicepipe.ingress.sip.info_keys import LONGEST_HELD_S, TYPES, held_s, key_of
 from voicepipe.ingress.sip.key_paths import TOGETHER_S, KeyPaths
 from voicepipe.rtp.telephone_events import KEYS, TelephoneEvent
 
@@ -89,6 +89,10 @@ def test_an_empty_body_asks_whether_the_call_goes_on(kind: str, body: str) -> No
         ("Signal=-1", "'-1', which is no key"),
         ("Signal=55", "'55', which is no key"),
         ("Signal=5x", "'5x', which is no key"),
+        ("Signal=23", "'23', which is no key"),
+        ("Signal=ABC", "'ABC', which is no key"),
+        ("Signal=*#", "'*#', which is no key"),
+        ("Signal=789", "'789', which is no key"),
         ("Signal=\u0665", "which is no key"),
         ("Signal=5\r\nSignal=6", "several keys: send an INFO for each"),
         ("5\r\n6", "several keys"),
@@ -112,15 +116,42 @@ def test_what_names_no_key_is_refused_and_says_why(kind: str, body: str, why: st
     assert warning.count('"') == 2 and "\n" not in warning
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/media_control+xml", "application/sdp", ""])
+@pytest.mark.parametrize("kind", ["text/plain", "application/media_control+xml", "application/sdp"])
 def test_a_type_that_nobody_knows_is_refused_with_those_that_are_read(kind: str) -> None:
     with pytest.raises(SipRefusal) as refused:
         key_of(kind, "Signal=5")
     assert refused.value.code == 415 and refused.value.headers == (("Accept", ", ".join(TYPES)),)
 
 
+def test_a_body_without_a_type_is_read() -> None:
+    assert key_of("", "Signal=5\r\nDuration=160\r\n") == "5"
+    with pytest.raises(SipRefusal, match="no key"):
+        key_of("", "hello")
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        ("Signal=0\r\nDuration=3000\r\n", 3.0),
+        ("Duration = 250\nSignal=0", 0.25),
+        ('DURATION: "1500"\0\r\nSignal=0', 1.5),
+        ("Signal=0\r\nDuration=99999\r\n", LONGEST_HELD_S),
+        ("Signal=0\r\nDuration=" + "9" * 900, 0.0),
+        ("Signal=0\r\nDuration=-5", 0.0),
+        ("Signal=0\r\nDuration=long", 0.0),
+        ("Signal=0", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_for_how_long_the_key_was_down(body: str, seconds: float) -> None:
+    assert held_s(body) == seconds
+
+
 @given(
-    st.one_of(st.text(max_size=80), st.lists(st.sampled_from(["Signal", "=", "5", "10", "\r\n", " ", "d", '"', "!"])))
+    st.one_of(
+        st.text(max_size=80),
+        st.lists(st.sampled_from(["Signal", "=", "5", "10", "\r\n", " ", "d", '"', "!", "A", "#"])),
+    )
 )
 def test_any_body_is_a_key_or_a_refusal(body: str | list[str]) -> None:
     text = body if isinstance(body, str) else "".join(body)
@@ -129,7 +160,7 @@ def test_any_body_is_a_key_or_a_refusal(body: str | list[str]) -> None:
     except SipRefusal as refused:
         assert refused.code == 400 and refused.why
         return
-    assert key in KEYS if text.strip() else key == ""
+    assert key in set(KEYS) if text.strip() else key == ""
 
 
 # --- in a call
@@ -143,6 +174,7 @@ def test_any_body_is_a_key_or_a_refusal(body: str | list[str]) -> None:
         ("Application/DTMF;charset=UTF-8", "*"),
         (EVENT, "Event=10"),
         ("audio/Telephone-Event; rate=8000", "d=10"),
+        ("", "Signal=10"),
     ],
 )
 async def test_a_key_reaches_the_call(pressed: list[str], kind: str, body: str) -> None:
@@ -194,6 +226,19 @@ def _are(pressed: list[str], keys: str) -> bool:
     return "".join(pressed) == keys
 
 
+async def test_a_key_that_is_held_for_long_is_one_press(pressed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voicepipe.ingress.sip.key_paths.TOGETHER_S", -1.0)
+    async with calling(FakePop(sip())) as ann:
+        ann.media_of(await ann.dial())
+        event(ann, "0")
+        await until(partial(_are, pressed, "0"))
+        ann.request("INFO", body="Signal=0\r\nDuration=30000\r\n", kind=RELAY)
+        assert (await ann.final("INFO")).code == 200
+        await info(ann, "7")
+        assert "".join(pressed) == "07"
+        await ann.hang_up()
+
+
 async def test_a_press_by_rtp_and_by_info_is_one_and_two_are_two(pressed: list[str]) -> None:
     async with calling(FakePop(sip())) as ann:
         ann.media_of(await ann.dial())
@@ -210,9 +255,9 @@ async def test_a_press_by_rtp_and_by_info_is_one_and_two_are_two(pressed: list[s
         await ann.hang_up()
 
 
-def told(*presses: tuple[str, str, float]) -> str:
+def told(*presses: tuple[str, str, float] | tuple[str, str, float, float]) -> str:
     paths = KeyPaths()
-    return "".join(key for key, path, when in presses if paths.new(key, path, when))  # type: ignore[arg-type]
+    return "".join(key for key, *more in presses if paths.is_new_press(key, *more))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -228,6 +273,11 @@ def told(*presses: tuple[str, str, float]) -> str:
         ([("1", "rtp", 0.0), ("2", "info", 0.1)], "12"),
         ([("1", "rtp", 0.0), ("1", "info", TOGETHER_S + 0.1)], "11"),
         ([("1", "rtp", 0.0), ("1", "info", 1.5), ("1", "rtp", 1.6), ("1", "info", 1.7)], "11"),
+        ([("0", "rtp", 0.0), ("0", "info", 3.0, 3.0)], "0"),
+        ([("0", "rtp", 0.0), ("2", "rtp", 2.5), ("0", "info", 5.0, 4.8)], "02"),
+        ([("0", "rtp", 0.0), ("0", "info", 3.0, 0.25)], "00"),
+        ([("0", "rtp", 0.0), ("0", "info", 3.0, 3.0), ("0", "info", 3.1, 0.1)], "00"),
+        ([("0", "info", 0.2, 5.0), ("0", "rtp", 0.3)], "0"),
     ],
 )
 def test_which_messages_are_one_press(presses: list[tuple[str, str, float]], keys: str) -> None:

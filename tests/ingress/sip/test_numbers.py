@@ -26,6 +26,14 @@ ADDRESSES = [
     ("<sips:+14155550111:pass@[2001:db8::1]:5061;lr;x=>", "+14155550111"),
     ("Ann Lee<sip:front.desk-2@127.0.0.1>", "front.desk-2"),
     ("<sip:%2B14155550111@127.0.0.1>", "+14155550111"),
+    ('O"Brien <sip:ann@127.0.0.1>', "ann"),
+    ('"Ann <sip:ann@127.0.0.1>', "ann"),
+    ('5" pipe "x" <sip:ann@127.0.0.1>', "ann"),
+    ("<sip:john@corp.example@127.0.0.1>", "john@corp.example"),
+    ("<sip:a@b@c:pass@127.0.0.1;x=y?subject=a@b>", "a@b@c"),
+    ("<sip:John Smith@127.0.0.1>", "John Smith"),
+    ("<sip:J\u00f6rg  M@127.0.0.1>", "J\u00f6rg  M"),
+    ("<sip:a?b@127.0.0.1?subject=x@y>", "a?b"),
     ('"Anonymous" <sip:anonymous@anonymous.invalid>', "anonymous"),
     ("<sip:carrier.example>", ""),
     ("<urn:service:sos>", "service:sos"),
@@ -37,6 +45,20 @@ ADDRESSES = [
 def test_what_an_address_says(written: str, user: str) -> None:
     assert Address.of(f"{written};tag=1").user == user
     assert Address.of(f"{written} ; x ; tag = 1").params == {"x": None, "tag": "1"}
+
+
+@pytest.mark.parametrize(
+    ("written", "host", "uri"),
+    [
+        ("sip:john@corp.example@pbx.example:5070", "pbx.example", "sip:john@corp.example@pbx.example:5070"),
+        ("sip:John Smith@pbx.example;lr", "pbx.example", "sip:John%20Smith@pbx.example;lr"),
+        ("sip:a@h.example;x=y@z", "h.example", "sip:a@h.example;x=y@z"),
+        ("bob@h.example", "h.example", "sip:bob@h.example"),
+    ],
+)
+def test_what_is_sent_back(written: str, host: str, uri: str) -> None:
+    address = Address.of(f"<{written}>")
+    assert (address.host, address.uri) == (host, uri)
 
 
 def test_parameters_of_a_number_are_not_those_of_its_address() -> None:

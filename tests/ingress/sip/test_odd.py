@@ -191,6 +191,11 @@ async def test_a_pop_that_drains_says_so_to_whoever_asks() -> None:
         ("<sip:ann@127.0.0.1>;expires=3600", [], "<sip:ann@127.0.0.1>;expires=300"),
         ("<sip:ann@127.0.0.1>", [("Expires", "0")], ""),
         ("<sip:ann@127.0.0.1>;expires=0", [], ""),
+        ("<sip:u@h;expires=60;line=abc>;expires=120", [], "<sip:u@h;expires=60;line=abc>;expires=120"),
+        ("<sip:u@h;expires=0>", [], "<sip:u@h;expires=0>;expires=300"),
+        ('"a;expires=7" <sip:u@h> ; Expires = 90 ; q=0.5', [], '"a;expires=7" <sip:u@h>;q=0.5;expires=90'),
+        ("sip:u@h;x=y;expires=20", [], "sip:u@h;x=y;expires=20"),
+        ("sip:u@h", [("Expires", "40")], "sip:u@h;expires=40"),
         ("<sip:ann@127.0.0.1>", [("Expires", "9" * 5000)], "<sip:ann@127.0.0.1>;expires=300"),
     ],
 )

@@ -39,6 +39,18 @@ def test_an_answer_goes_back_to_the_host_that_asked(via: str, returned: str, tar
     assert said[0].split("\r\n")[1] == f"Via: SIP/2.0/UDP {returned}" and said[1] == target
 
 
+@pytest.mark.parametrize("empty", ["", ";tag", ";tag=", "; Tag = "])
+def test_an_empty_tag_is_none(empty: str) -> None:
+    said = refusal(f"OPTIONS sip:c@d SIP/2.0\r\n{HEAD.replace('<sip:c@d', f'<sip:c@d>{empty}')}\r\n")
+    assert said and "\r\nTo: <sip:c@d>;tag=stateless\r\n" in said[0]
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
+def test_lines_end_in_any_way(end: str) -> None:
+    said = refusal(f"OPTIONS sip:c@d SIP/2.0\r\n{HEAD}\r\n".replace("\r\n", end))
+    assert said and said[0].startswith("SIP/2.0 400 ") and "\r\nCSeq: 1 INVITE\r\n" in said[0]
+
+
 def test_another_version_is_said() -> None:
     said = refusal(f"OPTIONS sip:c@d SIP/7.0\r\n{HEAD}\r\n")
     assert said and said[0].startswith("SIP/2.0 505 Version Not Supported\r\n")

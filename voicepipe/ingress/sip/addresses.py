@@ -13,14 +13,18 @@ CALLED = frozenset({"sip", "sips", "tel"})
 """Schemes of addresses that can be called here."""
 _UNFIT = re.compile(r"[^!-~]|[<>\"]")
 """What is in no URI, and would make another request of ours than was meant (RFC 3261, 25.1)."""
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_UNESCAPED = re.compile(r"[^\x00-\x7f]+|[ \t]+")
 """In a user's name: some telephones do not escape it."""
+_USER = r"[^@]*(?:@[^@?;]*)*"
+"""With what comes before it. The last @ ends it: some telephone systems put a whole address there."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
-_SIP = re.compile(
-    r"(?:(?P<user>[^@]*)@)?(?P<host>\[[^\[\]]*\]|[^\[\]:;?@]*)(?::(?P<port>[0-9]{0,9})(?::(?P=port))?)?"
+SIP_PARTS = re.compile(
+    rf"(?:(?P<user>{_USER})@)?"
+    r"(?P<host>\[[^\[\]]*\]|[^\[\]:;?@]*)(?::(?P<port>[0-9]{0,9})(?::(?P=port))?)?"
     r"(?P<params>;[^?]*)?(?:\?.*)?"
 )
-"""Without the scheme. Some telephones write the port twice, or none behind its colon."""
+"""Of a `sip:` URI, without the scheme. Some telephones write the port twice, or none behind its colon."""
+_TO_HOST = re.compile(f"{_USER}@")
 _SEPARATORS = str.maketrans("", "", "-.()")
 _GLOBAL = re.compile(r"\+[().-]*[0-9][0-9().-]*")
 _LOCAL = re.compile(r"(?=[^0-9*#]*[0-9*#])[0-9A-Fa-f*#().-]+")
@@ -32,7 +36,8 @@ class Address:
     """`"Name" <sip:user@host:port;uri-params>;params`, or a URI alone."""
 
     uri: str
-    """As it came."""
+    """As it came, but for a user's name, whose blanks and letters beyond ASCII are escaped, and for a scheme, which is
+    `sip:` where none was said."""
     scheme: str
     """In lower case."""
     user: str
@@ -58,8 +63,8 @@ class Address:
     @classmethod
     def of_uri(cls, uri: str, params: Params | None = None) -> "Address":
         """Raises SipError."""
-        before, at, behind = uri.partition("@")
-        text = _NOT_ASCII.sub(lambda found: quote(found[0]), before) + at + behind if at else uri
+        user = _TO_HOST.match(uri)
+        text = _UNESCAPED.sub(lambda found: quote(found[0]), user[0]) + uri[user.end() :] if user else uri
         if ":" not in text and "@" in text:
             text = f"sip:{text}"
         found = _SCHEME.fullmatch(text)
@@ -75,7 +80,7 @@ class Address:
 
     @classmethod
     def _of_sip(cls, text: str, scheme: str, rest: str, params: Params) -> "Address":
-        parts = _SIP.fullmatch(rest)
+        parts = SIP_PARTS.fullmatch(rest)
         if parts is None:
             raise SipError(f"{text[:80]!r} is no SIP address")
         user, _, of_user = (parts["user"] or "").partition(":")[0].partition(";")

@@ -40,7 +40,7 @@ class _Part:
 
     def _said(self, name: str, default: str = "") -> tuple[str, str]:
         """What a header says, in lower case, and its parameters."""
-        value, _, params = self.headers.get(name, default).partition(";")
+        value, _, params = (self.headers.get(name) or default).partition(";")
         return value.strip().lower(), params
 
     def __str__(self) -> str:
@@ -90,11 +90,12 @@ class _Part:
 
 
 def session_description(headers: Mapping[str, str], content: bytes) -> str | None:
-    """The SDP of a body with these headers (names in lower case). None: it has none, and nothing of it has to be
-    understood. Raises UnsupportedBody, and SipError: it is no multipart, or has two descriptions."""
-    if not content:
+    """The SDP of a body with these headers (names in lower case); a body without a type is SDP. None: it has none, and
+    nothing of it has to be understood. Raises UnsupportedBody, and SipError: it is no multipart, or has two
+    descriptions."""
+    if not content.strip():
         return None
-    body = _Part({"content-type": SDP} | dict(headers), content)
+    body = _Part({**headers, "content-type": headers.get("content-type") or SDP}, content)
     if not body.kind.startswith("multipart/") and not body.is_sdp and body.handling != "optional":
         raise UnsupportedBody(f"its body is {body}, not the SDP of a session")
     found = _Search().in_part(body)
@@ -154,7 +155,8 @@ class _Search:
 
 
 def _between(content: bytes, boundary: str) -> list[bytes]:
-    """The parts between lines of the boundary (RFC 2046, 5.1.1), without what stands before and behind them."""
+    """The parts between lines of the boundary (RFC 2046, 5.1.1), without what stands before and behind them. Some
+    senders forget the line that ends the last part: then it goes on to the end."""
     line = re.compile(
         rb"(?:\A|\r?\n)--" + re.escape(boundary.encode("latin-1", "replace")) + rb"(--)?[ \t]*(?=\r?\n|\Z)"
     )
@@ -167,9 +169,9 @@ def _between(content: bytes, boundary: str) -> list[bytes]:
             if not parts:
                 raise SipError("its multipart has no parts")
             return parts
-    raise SipError(
-        f"its multipart has no {'end' if parts or began >= 0 else 'line'} with the boundary {boundary[:80]!r}"
-    )
+    if began < 0:
+        raise SipError(f"its multipart has no line with the boundary {boundary[:80]!r}")
+    return [*parts, content[began:]]
 
 
 def _part(text: bytes) -> _Part:

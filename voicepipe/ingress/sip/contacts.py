@@ -3,7 +3,7 @@
 import re
 from urllib.parse import quote
 
-from voicepipe.ingress.sip.addresses import Address
+from voicepipe.ingress.sip.addresses import CALLED, SIP_PARTS, Address
 
 CALL_PARAM = "vp-call"
 """A parameter of the address: the id of the call that a directory has placed. It lets nobody in. A PoP tells by it that
@@ -11,10 +11,8 @@ the call has come; where a carrier leaves it out, its directories wait a few sec
 _CALL = re.compile(r"call_[0-9a-f]{16}")
 _OF_THE_WAY = frozenset({"maddr", "ttl", "transport", "lr", CALL_PARAM})
 """Parameters that say how the request came here (RFC 3261, 19.1.1), or are ours."""
-_SIP = re.compile(r"sips?:(?:(?P<user>[^@]*)@)?[^;?]*(?P<params>(?:;[^?]*)?)", re.IGNORECASE)
 _OF_A_USER = "%-_.!~*'()&=+$,;?/"
 """Characters that a user part may have (RFC 3261, 25.1), escapes among them."""
-_TEL = re.compile(r"tel:(?P<user>.*)", re.IGNORECASE)
 
 
 def contact(uri: str, host: str, call: str) -> str:
@@ -23,13 +21,14 @@ def contact(uri: str, host: str, call: str) -> str:
 
     Raises ValueError: it is neither.
     """
-    if number := _TEL.match(uri):
-        user = quote(number["user"], safe=_OF_A_USER)
+    scheme, _, rest = uri.partition(":")
+    if scheme.lower() == "tel":
+        user = quote(rest, safe=_OF_A_USER)
         return f"sip:{user}@{host};user=phone;{CALL_PARAM}={call}"
-    parts = _SIP.match(uri)
-    if parts is None:
+    parts = SIP_PARTS.fullmatch(rest)
+    if scheme.lower() not in CALLED or parts is None:
         raise ValueError(f"{uri[:80]!r} is no SIP URI and no telephone number")
-    kept = [param for param in parts["params"].split(";") if param and _name(param) not in _OF_THE_WAY]
+    kept = [param for param in (parts["params"] or "").split(";") if param and _name(param) not in _OF_THE_WAY]
     user = f"{parts['user']}@" if parts["user"] else ""
     return f"sip:{user}{host}{''.join(f';{param}' for param in kept)};{CALL_PARAM}={call}"
 

@@ -1,7 +1,6 @@
 """SIP's door, at a PoP and at a directory: what is heard there, who may come in, and what others are told."""
 
 import logging
-import re
 import time
 from collections.abc import Callable
 
@@ -14,7 +13,7 @@ from voicepipe.ingress.sip.bodies import UnsupportedBody
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
 from voicepipe.ingress.sip.gate import Challenge, SipGate, SipRefusal, Unadmitted
 from voicepipe.ingress.sip.glance import Glance
-from voicepipe.ingress.sip.header_text import SipError
+from voicepipe.ingress.sip.header_text import SipError, address_parts, parameters, split
 from voicepipe.ingress.sip.message import printable
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 from voicepipe.ingress.sip.stateless import warning
@@ -94,9 +93,6 @@ class SipDoor:
         self._refusals.tell(source, text, *values)
 
 
-_EXPIRES = re.compile(r";\s*expires\s*=\s*([0-9]{1,9})", re.IGNORECASE)
-
-
 def refusal(error: Exception) -> SipRefusal | None:
     """What the sender of a request is told that is not carried out; None: this error is a fault of ours."""
     match error:
@@ -144,9 +140,11 @@ def registered(request: IncomingRequest) -> list[tuple[str, str]]:
         raise SipError(f"it registers a {scheme}: address; RFC 3261, 10.2, has sip: and sips: there")
     left = []
     for contact in request.headers("contact"):
-        found = _EXPIRES.search(contact)
-        asked = found[1] if found else request.header("expires")
+        _, params = address_parts(contact)
+        asked = parameters(params).get("expires") or request.header("expires")
         seconds = min(int(asked), REGISTERED_S) if asked.isdecimal() and len(asked) < 10 else REGISTERED_S
         if seconds and contact != "*":
-            left.append(("Contact", f"{_EXPIRES.sub('', contact)};expires={seconds}"))
+            address = contact.removesuffix(params).removesuffix(";")
+            others = [param for param in split(params, ";") if param and "expires" not in parameters(param)]
+            left.append(("Contact", ";".join([address, *others, f"expires={seconds}"])))
     return left

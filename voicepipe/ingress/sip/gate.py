@@ -14,10 +14,11 @@ from voicepipe.config.credentials import sip_passwords
 from voicepipe.config.phone_config import SipDoorConfig
 from voicepipe.errors import Reason
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.glance import Glance, username
-from voicepipe.ingress.sip.header_text import split
+from voicepipe.ingress.sip.glance import Glance
+from voicepipe.ingress.sip.header_text import SipError, credentials
 from voicepipe.ingress.sip.nonces import VALID_S, Nonces
 from voicepipe.ingress.sip.stack import IncomingRequest
+from voicepipe.ingress.sip.stateless import warning
 from voicepipe.ingress.throttle import Throttle
 
 ALGORITHM = "MD5"
@@ -103,13 +104,17 @@ class SipGate:
         if not self._passwords:
             why = f"{source} is none of the sip.trunks, and there are no sip.users"
             return Unadmitted(403, "Forbidden", why, reason="forbidden")
-        if not self._nonces.valid(seen.nonce, source, now):
-            again = bool(seen.nonce)
+        try:
+            said = credentials(seen.first("Authorization"))
+        except SipError as error:
+            return _unread(error)
+        if not self._nonces.valid(said.get("nonce", ""), source, now):
+            again = bool(said.get("nonce"))
             return self._challenge(
                 source, now, "its challenge is too old" if again else "it brought no password", again
             )
         known = self.knows(source)
-        if not self._guesses[known].has_room(_guesser(source, seen.username, known), now):
+        if not self._guesses[known].has_room(_guesser(source, said.get("username", ""), known), now):
             why = "too many wrong passwords came from there lately"
             return Unadmitted(503, "Service Unavailable", why, (("Retry-After", WAIT_S),), "too_many_requests")
         return None
@@ -126,12 +131,16 @@ class SipGate:
     def _authenticated(self, request: IncomingRequest) -> str:
         source, now = request.source[0], time.monotonic()
         try:
-            user = self._verified(_credentials(request.header("authorization")), request, now)
+            said = credentials(request.header("authorization"))
+        except SipError as error:
+            raise _unread(error) from None
+        try:
+            user = self._verified(said, request, now)
         except Challenge:
             raise
         except Unadmitted:
             known = self.knows(source)
-            self._guesses[known].admits(_guesser(source, username(request.header("authorization")), known), now)
+            self._guesses[known].admits(_guesser(source, said.get("username", ""), known), now)
             raise
         self._known[source] = None
         self._known.move_to_end(source)
@@ -178,14 +187,11 @@ class SipGate:
 
 def _guesser(source: str, user: str, known: bool) -> str:
     """Who is counted."""
-    return f"{user!r} at {source}" if known else source
+    return f"{user[:100]!r} at {source}" if known else source
 
 
-def _credentials(authorization: str) -> dict[str, str]:
-    """What an Authorization header says (RFC 2617, 3.2.2), by name in lower case."""
-    said = authorization.split(None, 1)[1:]
-    pairs = (part.partition("=") for part in split("".join(said), ","))
-    return {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}
+def _unread(error: SipError) -> Unadmitted:
+    return Unadmitted(400, "Bad Request", str(error), (warning(str(error)),))
 
 
 def _response(said: dict[str, str], password: str, request: IncomingRequest) -> str:

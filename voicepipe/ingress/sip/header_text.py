@@ -18,7 +18,9 @@ _FOLD = re.compile(r"(?:\r\n|\n|\r)[ \t]+")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _ADDRESS = re.compile(r'(?:[^"<]++|"(?:[^"\\]++|\\.)*+")*+<([^>]*)>(.*)', re.DOTALL)
 """A display name, which may be quoted; a URI; parameters of the header."""
-_EMPTY_TAG = re.compile(r";[ \t]*tag[ \t]*=?[ \t]*(?=;|$)", re.IGNORECASE)
+_UNPAIRED = re.compile(r'(?:[^"<]++|"(?:[^"\\]++|\\.)*+")*+".*<([^<>]*)>(.*)', re.DOTALL)
+"""The same, where a quotation mark in the name has no partner: the URI is what stands in the last angle brackets."""
+_EMPTY_TAG = re.compile(r";[ \t]*+tag[ \t]*+(?:=[ \t]*+)?(?=;|$)", re.IGNORECASE)
 _BLANKS = " \t"
 
 
@@ -73,10 +75,23 @@ def unquoted(value: str) -> str:
     return re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL)
 
 
+def credentials(authorization: str) -> dict[str, str]:
+    """What an Authorization header says (RFC 2617, 3.2.2), by name in lower case. Raises SipError: it says something
+    twice, so that two readers could take it for two users'."""
+    found: dict[str, str] = {}
+    for part in split("".join(authorization.split(None, 1)[1:]), ","):
+        name, _, value = part.partition("=")
+        name = name.strip(_BLANKS).lower()
+        if name and name in found:
+            raise SipError(f"its Authorization header has two {name[:80]!r}: send one")
+        found[name] = unquoted(value.strip(_BLANKS))
+    return found
+
+
 def address_parts(text: str) -> tuple[str, str]:
     """The URI of an address header and the text of the header's parameters. Without angle brackets all parameters are
     the header's (RFC 3261, 20.10)."""
-    if found := _ADDRESS.fullmatch(text):
+    if found := _ADDRESS.fullmatch(text) or _UNPAIRED.fullmatch(text):
         return found[1].strip(_BLANKS), found[2]
     uri, _, params = text.partition(";")
     return uri.strip(_BLANKS), params

@@ -3,6 +3,7 @@
 import re
 
 from voicepipe.ingress.sip.gate import SipRefusal
+from voicepipe.ingress.sip.stateless import warning
 from voicepipe.rtp.telephone_events import KEYS
 
 TYPES = (
@@ -14,9 +15,12 @@ TYPES = (
 """Of the bodies that are read, all in the same way: "Signal=5" of Cisco, "5" alone, "Event=5", and "d=5" of Nortel."""
 LONGEST = 1000
 """Characters: a body of a key has about 30."""
+LONGEST_HELD_S = 30.0
+"""A body that says more is not believed: some gateways count in other units than milliseconds."""
 _NAMED = re.compile(r"\s*(signal|event|d)\s*[=:](.*)", re.IGNORECASE)
 _OTHER = re.compile(r"\s*[A-Za-z-]+\s*[=:]")
 """What else is told of the key: how long it was down, how loud."""
+_DURATION = re.compile(r"\s*duration\s*[=:](.*)", re.IGNORECASE)
 _NUMBER = re.compile(r"0*([0-9]{1,2})")
 _BLANK = " \t\0\"'"
 
@@ -26,14 +30,14 @@ def key_of(content_type: str, body: str) -> str:
     that only asks whether the call goes on.
 
     Numbers are those of RFC 4733's events, so 10 is "*" and 11 is "#", as some gateways have it. `content_type`:
-    without parameters, in lower case. Raises SipRefusal: 415, the body is of a type that is not read, or 400, it tells
-    of no key.
+    without parameters, in lower case; "" where none is said: the body is read all the same. Raises SipRefusal: 415, the
+    body is of a type that is not read, or 400, it tells of no key.
     """
     if not body.strip():
         return ""
-    if content_type not in TYPES:
-        raise SipRefusal(415, "Unsupported Media Type", f"an INFO of {content_type or 'no type'}",
-                         (("Accept", ", ".join(TYPES)),))  # fmt: skip
+    if content_type and content_type not in TYPES:
+        accept = "Accept", ", ".join(TYPES)
+        raise SipRefusal(415, "Unsupported Media Type", f"an INFO of {content_type}", (accept,))
     if len(body) > LONGEST:
         raise _unread(f"its body has {len(body)} characters, and at most {LONGEST} are read")
     told = _told(body)
@@ -43,6 +47,15 @@ def key_of(content_type: str, body: str) -> str:
     if len(keys) > 1:
         raise _unread("it names several keys: send an INFO for each")
     return keys.pop()
+
+
+def held_s(body: str) -> float:
+    """For how many seconds the key was down when this was sent, which its body says in milliseconds; 0: it does not
+    say. At most `LONGEST_HELD_S`."""
+    for line in body.splitlines():
+        if (found := _DURATION.fullmatch(line)) and (said := found[1].strip(_BLANK)).isdecimal() and len(said) < 10:
+            return min(int(said) / 1000, LONGEST_HELD_S)
+    return 0.0
 
 
 def _told(body: str) -> list[str]:
@@ -59,7 +72,7 @@ def _key(value: str) -> str:
     number = _NUMBER.fullmatch(value)
     if number and int(number[1]) < len(KEYS):
         return KEYS[int(number[1])]
-    if value and value.upper() in KEYS:
+    if len(value) == 1 and value.upper() in KEYS:
         return value.upper()
     if value == "!" or (number and int(number[1]) == 16):
         raise _unread("it tells of a hook flash, which is no key: nothing here can be put on hold by one")
@@ -67,5 +80,4 @@ def _key(value: str) -> str:
 
 
 def _unread(why: str) -> SipRefusal:
-    warning = f"""399 voicepipe "{why.replace('"', "'").encode("ascii", "replace").decode()}\""""
-    return SipRefusal(400, "Bad Request", f"an INFO without a key: {why}", (("Warning", warning),))
+    return SipRefusal(400, "Bad Request", f"an INFO without a key: {why}", (warning(why),))

@@ -62,21 +62,26 @@ class _Party(KeptHeader):
 
 
 class Via(KeptHeader):
-    """One hop. Raises SipError. `params` may be changed."""
+    """One hop. Raises SipError. Of `params`, `received` and `rport` may be set; all others are printed as they were
+    written (RFC 3261, 8.2.6.2)."""
 
     def __init__(self, text: str, name: str = "") -> None:
-        sent_by, *params = split(text, ";")
+        sent_by, *self._written = split(text, ";")
         parts = _SENT_BY.fullmatch(sent_by)
         if parts is None:
             raise SipError(f"Via: {text[:80]!r} cannot be read")
         super().__init__(sent_by, name)
         self._host, self._port = parts[2], int(parts[3]) if parts[3] else None
-        self.params = parameters(";".join(params))
+        self.params = parameters(";".join(self._written))
 
     def __str__(self) -> str:
-        return self.body + "".join(
-            f";{name}" if said is None else f";{name}={said}" for name, said in self.params.items()
-        )
+        seen = {name: said for name in ("received", "rport") if (said := self.params.get(name)) is not None}
+        parts = []
+        for part in self._written:
+            name, written = next(iter(parameters(part).items()), ("", None))
+            said = seen.pop(name, written)
+            parts.append(part if said == written else f"{name}={said}")
+        return ";".join([self.body, *parts, *(f"{name}={said}" for name, said in seen.items())])
 
     def getBranch(self) -> str | None:
         return self.params.get("branch")

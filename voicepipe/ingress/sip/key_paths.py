@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 Path = Literal["rtp", "info"]
 TOGETHER_S = 2.0
 """The second message of a press comes at most so much later: by RTP a key is told when it goes down, by INFO mostly
-when it comes up. Longer would lose more of a phone that tells one key by RTP and the same key, pressed again, by
-INFO."""
+when it comes up, and then mostly with how long it was down, which is not counted. Longer would lose more of a phone
+that tells one key by RTP and the same key, pressed again, by INFO."""
 
 
 class _Pressed(NamedTuple):
@@ -22,16 +22,15 @@ class KeyPaths:
     that none of two is lost."""
 
     def __init__(self) -> None:
-        self._alone: deque[_Pressed] = deque(maxlen=40)
+        self._unmatched: deque[_Pressed] = deque(maxlen=40)
         """Those that have come by one path only."""
 
-    def new(self, key: str, path: Path, now: float) -> bool:
-        """Whether a key that comes by `path` at the monotonic second `now` is a press that is not known yet."""
-        while self._alone and now - self._alone[0].when > TOGETHER_S:
-            self._alone.popleft()
-        for one in self._alone:
-            if one.key == key and one.path != path:
-                self._alone.remove(one)
+    def is_new_press(self, key: str, path: Path, now: float, held_s: float = 0.0) -> bool:
+        """Whether a key that comes by `path` at the monotonic second `now` is a press that is not known yet; from then
+        on it is. `held_s`: for so long the key was down by then."""
+        for one in self._unmatched:
+            if one.key == key and one.path != path and now - one.when <= TOGETHER_S + held_s:
+                self._unmatched.remove(one)
                 return False
-        self._alone.append(_Pressed(key, path, now))
+        self._unmatched.append(_Pressed(key, path, now))
         return True

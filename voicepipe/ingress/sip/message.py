@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.bodies import SDP, session_description
+from voicepipe.ingress.sip.bodies import session_description
 
 
 class SipMessage:
@@ -40,8 +40,8 @@ class SipMessage:
 
     @property
     def content_type(self) -> str:
-        """Without parameters, in lower case; empty without a body."""
-        return (self.header("content-type") or SDP).partition(";")[0].strip().lower() if self.raw.content else ""
+        """As it was said, without parameters, in lower case; empty: nothing was said."""
+        return self.header("content-type").partition(";")[0].strip().lower()
 
     @cached_property
     def sdp(self) -> str | None:

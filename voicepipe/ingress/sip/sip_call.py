@@ -16,7 +16,7 @@ from voicepipe.ingress.sip.bodies import ACCEPT, UnsupportedBody
 from voicepipe.ingress.sip.dialog import Dialog
 from voicepipe.ingress.sip.gate import SipRefusal
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.info_keys import key_of
+from voicepipe.ingress.sip.info_keys import held_s, key_of
 from voicepipe.ingress.sip.key_paths import KeyPaths, Path
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
 from voicepipe.ingress.sip.sip_media import SipMedia
@@ -214,10 +214,10 @@ class SipCall:
         key = key_of(request.content_type, request.body)
         request.respond(200, "OK", tag=self.dialog.id.ours)
         if key:
-            self._pressed(key, "info")
+            self._pressed(key, "info", held_s(request.body))
 
-    def _pressed(self, key: str, path: Path) -> None:
-        if self._key_paths.new(key, path, time.monotonic()):
+    def _pressed(self, key: str, path: Path, held_s: float = 0.0) -> None:
+        if self._key_paths.is_new_press(key, path, time.monotonic(), held_s):
             self.hosted.press(key)
         else:
             logger.debug("%s: a key came by %s as well: it is one press", self.hosted.id, path)

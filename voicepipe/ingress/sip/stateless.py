@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 
 from voicepipe.ingress.sip.glance import Glance
-from voicepipe.ingress.sip.header_text import split
+from voicepipe.ingress.sip.header_text import split, tagged
 
 DEFAULT_PORT = 5060
 _UNQUOTED = str.maketrans('"\\\r\n', "'/  ")
-_TAG = ";tag=stateless"
+_TAG = "stateless"
 """No dialog comes of it, so that it may be the same for all."""
 _NEEDED = "Via", "From", "To", "Call-ID", "CSeq"
 _RPORT = re.compile(r";\s*rport\s*(?:=\s*[^;,\s]*)?", re.IGNORECASE)
@@ -34,7 +34,7 @@ def answer(
     top, target = _returned(top, source)
     copied = [(name, value) for name in _NEEDED for value in seen.headers[name]]
     copied[0] = "Via", top + others
-    lines = [f"{name}: {value}{_TAG if name == 'To' and not seen.to_tag else ''}" for name, value in copied]
+    lines = [f"{name}: {tagged(value, _TAG) if name == 'To' and not seen.to_tag else value}" for name, value in copied]
     more = [f"{name}: {value}" for name, value in headers]
     return "\r\n".join(
         [f"SIP/2.0 {code} {reason}", *lines, *more, "Server: voicepipe", "Content-Length: 0", "", ""]
