@@ -30,7 +30,7 @@ NUMBERED = frozenset(
 INITIAL = re.compile(r"^[(\"'“‘]*[A-Za-z]\.$")
 """The "J." of a name."""
 
-DIGITS = re.compile(r"^[+(~-]*(?:[A-Z]{0,2}[$€£¥₹])?\d[\d().,:/–-]*$")
+DIGITS = re.compile(r"^[+(~-]*(?:[A-Z]{0,2}[$€£¥₹])?\d[\d().,:/‐‑–-]*$")
 """A group of a phone number, or a number that a unit may follow: "$2" trillion, "3:05" p.m."""
 
 DASHES = ("-", "–")

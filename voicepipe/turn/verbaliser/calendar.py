@@ -3,7 +3,7 @@
 import re
 
 from voicepipe.turn import english
-from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, Form, before, form
+from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, HYPHEN, HYPHENS, Form, before, form
 from voicepipe.turn.verbaliser.numbers import cardinal, digits, ordinal, plural, year
 
 MONTHS = tuple(name.capitalize() for name in english.MONTHS)
@@ -107,7 +107,9 @@ def _years(found: re.Match[str]) -> str | None:
         return f"{year(first)} to {year(int(last))}" if first < int(last) else None
     if first % 100 < int(last):
         return f"{year(first)} to {cardinal(int(last)) if last[0] != '0' else digits(last)}"
-    return dated(int(last), None, found["first"]) if 1 <= int(last) <= 12 and found["dash"] == "-" else None
+    return (
+        dated(int(last), None, found["first"]) if 1 <= int(last) <= 12 and re.fullmatch(HYPHEN, found["dash"]) else None
+    )
 
 
 def _decade(found: re.Match[str]) -> str | None:
@@ -135,13 +137,13 @@ FORMS: tuple[Form, ...] = (
     form(
         "date, year first",
         DIGITS,
-        rf"(?P<year>[0-9]{{4}})(?P<joint>[-/.])(?P<month>0?[1-9]|1[0-2])(?P<again>[-/.])(?P<day>{DAY})(?:(?P<time>[T])(?=[0-9]{{2}}:)|{END})",
+        rf"(?P<year>[0-9]{{4}})(?P<joint>[/.{HYPHENS}])(?P<month>0?[1-9]|1[0-2])(?P<again>[/.{HYPHENS}])(?P<day>{DAY})(?:(?P<time>[T])(?=[0-9]{{2}}:)|{END})",
         _iso,
     ),
     form(
         "date in numbers",
         DIGITS,
-        rf"(?P<first>{DAY})(?P<joint>[/.-])(?P<second>{DAY})(?P<again>[-/.])(?P<year>{YEAR}|[0-9]{{2}}){END}",
+        rf"(?P<first>{DAY})(?P<joint>[/.{HYPHENS}])(?P<second>{DAY})(?P<again>[/.{HYPHENS}])(?P<year>{YEAR}|[0-9]{{2}}){END}",
         _numeric,
     ),
     form(

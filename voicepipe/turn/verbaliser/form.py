@@ -14,7 +14,10 @@ DIGITS = string.digits
 LETTERS = string.ascii_letters
 GAP = "[ \u00a0\u2009\u202f]?"
 """One space, a breaking one or not, or none. Never the end of a line."""
-END = r"(?![\w½¼¾]|[.:/–-][0-9]|,[0-9]{3}(?![0-9]))"
+HYPHENS = "‐‑–-"
+"""What parts the groups of a number: inside a class of signs, as its last ones. Models also write U+2010, U+2011 and U+2013."""
+HYPHEN = f"[{HYPHENS}]"
+END = rf"(?![\w½¼¾]|[.:/{HYPHENS}][0-9]|,[0-9]{{3}}(?![0-9]))"
 """Where a number may end: nothing that belongs to it follows."""
 DASH = "(?:--?|[‐‑–−~]| [-–−] )"
 """Between the two ends of a range."""

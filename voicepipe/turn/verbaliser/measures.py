@@ -2,7 +2,7 @@
 
 import re
 
-from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, GAP, Form, before, form
+from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, GAP, HYPHENS, Form, before, form
 from voicepipe.turn.verbaliser.numbers import AMOUNT, NUMBER, SCALE_WORDS, VULGAR, amount, cardinal, decimal
 
 WRITTEN = {
@@ -39,7 +39,7 @@ PER = r"(?:/ ?(?P<per>(?:sq ft|[A-Za-z]{1,12}))(?![\w/]))?"
 """What a price or a measure is for: "$20/hour", "5 mg/kg"."""
 _UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 _SCALE = f"(?: (?:{'|'.join(SCALE_WORDS)}))?"
-_ENDS = r"(?![\w²³°/]|[-–][0-9])(?:[.](?= [a-z]))?"
+_ENDS = rf"(?![\w²³°/]|[{HYPHENS}][0-9])(?:[.](?= [a-z]))?"
 """Behind a unit. The point of an abbreviated one is not a sentence's when that goes on."""
 DIMENSION = f"{NUMBER}(?:{GAP}[x×]{GAP}{NUMBER}){{1,2}}"
 

@@ -3,7 +3,7 @@
 import re
 
 from voicepipe.turn.verbaliser.calendar import day_of_month
-from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, Form, before, constant, form
+from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, HYPHENS, Form, before, constant, form
 from voicepipe.turn.verbaliser.numbers import (
     AMOUNT,
     FRACTION,
@@ -78,7 +78,7 @@ def _number(found: re.Match[str]) -> str:
 
 def _unknown(found: re.Match[str]) -> str:
     """A number with signs inside that is no form: all its groups in order, none of them lost."""
-    parts = [part for part in re.split("[-:,]", found.group()) if part]
+    parts = [part for part in re.split(f"[:,{HYPHENS}]", found.group()) if part]
     each = re.search("[0-9]{3}", found.group()) is not None
     return ", ".join(
         " slash ".join(" point ".join(_group(group, each) for group in side.split(".")) for side in part.split("/"))
@@ -97,14 +97,14 @@ def _mixed(found: re.Match[str]) -> str | None:
 
 
 SPECIAL: tuple[Form, ...] = (
-    form("fraction", DIGITS + VULGAR, rf"{FRACTION}(?![\w/]|[.-][0-9])", _mixed),
+    form("fraction", DIGITS + VULGAR, rf"{FRACTION}(?![\w/]|[.{HYPHENS}][0-9])", _mixed),
     form(
         "ordinal",
         DIGITS,
         rf"(?P<low>[0-9]{{1,3}}(?:,?[0-9]{{3}}){{0,3}}){_TH}(?:{DASH}(?P<high>[0-9]{{1,6}}){_TH})?\b",
         _ordinals,
     ),
-    form("slash", DIGITS, r"[0-9]{1,4}(?:[.][0-9]{1,2})?/[0-9]{1,4}(?![0-9/]|[.–-][0-9])", _slashed),
+    form("slash", DIGITS, rf"[0-9]{{1,4}}(?:[.][0-9]{{1,2}})?/[0-9]{{1,4}}(?![0-9/]|[.{HYPHENS}][0-9])", _slashed),
     form(
         "ratio",
         DIGITS,
@@ -117,8 +117,8 @@ SPECIAL: tuple[Form, ...] = (
 
 NUMBERS: tuple[Form, ...] = (
     form("long number", DIGITS, rf"(?:0[0-9]+|[0-9]{{7,}}){END}", _long),
-    form("number", DIGITS + ".", rf"(?P<number>{NUMBER})(?P<more>[+](?![\w+]))?(?![\w]|[.:/-][0-9])", _number),
-    form("unknown number", DIGITS, r"[0-9]+(?:[-.:/,][0-9]+)*", _unknown),
+    form("number", DIGITS + ".", rf"(?P<number>{NUMBER})(?P<more>[+](?![\w+]))?(?![\w]|[.:/{HYPHENS}][0-9])", _number),
+    form("unknown number", DIGITS, rf"[0-9]+(?:[.:/,{HYPHENS}][0-9]+)*", _unknown),
 )
 SIGNS: tuple[Form, ...] = (
     constant("minus", "-−", r"(?<![\w.,)%])[-−](?=[$€£¥₹]?[.]?[0-9½¼¾])", "minus "),
