@@ -15,7 +15,7 @@ LETTERS = string.ascii_letters
 GAP = "[ \u00a0\u2009\u202f]?"
 """One space, a breaking one or not, or none. Never the end of a line."""
 HYPHENS = "‐‑–-"
-"""What parts the groups of a number: inside a class of signs, as its last ones. Models also write U+2010, U+2011 and U+2013."""
+"""What parts the groups of a number, U+2010 to U+2013 as well: for the end of a class of signs."""
 HYPHEN = f"[{HYPHENS}]"
 END = rf"(?![\w½¼¾]|[.:/{HYPHENS}][0-9]|,[0-9]{{3}}(?![0-9]))"
 """Where a number may end: nothing that belongs to it follows."""
