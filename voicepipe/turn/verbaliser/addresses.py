@@ -49,7 +49,7 @@ def version(text: str) -> str:
     )
 
 
-_SUFFIX = r"(?:-[A-Za-z]{1,8}[.]?[0-9]{0,4}|(?:a|b|rc)[0-9]{1,4})?"
+_SUFFIX = r"(?:-[A-Za-z]{1,8}(?:[.]?[0-9]{1,4})?|(?:a|b|rc)[0-9]{1,4})?"
 
 FORMS: tuple[Form, ...] = (
     form(

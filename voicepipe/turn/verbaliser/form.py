@@ -23,6 +23,10 @@ DASH = "(?:--?|[‐‑–−~]| [-–−] )"
 """Between the two ends of a range."""
 
 
+CURRENCY = "$€£¥\u20a0-\u20cf"
+"""Signs of money, for a class of signs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     name: str

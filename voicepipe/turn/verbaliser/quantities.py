@@ -3,7 +3,7 @@
 import re
 
 from voicepipe.turn.verbaliser.calendar import day_of_month
-from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, HYPHENS, Form, before, constant, form
+from voicepipe.turn.verbaliser.form import CURRENCY, DASH, DIGITS, END, HYPHENS, Form, before, constant, form
 from voicepipe.turn.verbaliser.numbers import (
     AMOUNT,
     FRACTION,
@@ -121,9 +121,9 @@ NUMBERS: tuple[Form, ...] = (
     form("unknown number", DIGITS, rf"[0-9]+(?:[.:/,{HYPHENS}][0-9]+)*", _unknown),
 )
 SIGNS: tuple[Form, ...] = (
-    constant("minus", "-−", r"(?<![\w.,)%])[-−](?=[$€£¥₹]?[.]?[0-9½¼¾])", "minus "),
-    constant("plus", "+", r"(?<![\w.,)%])[+](?=[$€£¥₹]?[.]?[0-9])", "plus "),
-    constant("about", "~≈", r"(?<![\w~])(?:~(?!~)|≈) ?(?=[-$€£¥₹]?[.]?[0-9])", "about "),
+    constant("minus", "-−", rf"(?<![\w.,)%])[-−](?=[{CURRENCY}]?[.]?[0-9½¼¾])", "minus "),
+    constant("plus", "+", rf"(?<![\w.,)%])[+](?=[{CURRENCY}]?[.]?[0-9])", "plus "),
+    constant("about", "~≈", rf"(?<![\w~])(?:~(?!~)|≈) ?(?=[-{CURRENCY}]?[.]?[0-9])", "about "),
     constant("comma of a list", ",", r"(?<=[0-9]),(?=[0-9])", ", "),
     constant("plus or minus", "±", "±", " plus or minus "),
 )
