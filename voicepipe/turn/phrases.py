@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import regex
 
 from voicepipe.punctuation import CLAUSE_END, CLEAR_END, SENTENCE_END
+from voicepipe.turn.verbaliser.form import CURRENCY, HYPHENS
 from voicepipe.words import WRITTEN, cut_before, is_unspaced, lasts
 
 SPACE = re.compile(r"\s*")
@@ -30,13 +31,13 @@ NUMBERED = frozenset(
 INITIAL = re.compile(r"^[(\"'“‘]*[A-Za-z]\.$")
 """The "J." of a name."""
 
-DIGITS = re.compile(r"^[+(~-]*(?:[A-Z]{0,2}[$€£¥₹])?\d[\d().,:/‐‑–-]*$")
+DIGITS = re.compile(rf"^[+(~-]*(?:[A-Z]{{0,2}}[{CURRENCY}])?\d[\d().,:/{HYPHENS}]*$")
 """A group of a phone number, or a number that a unit may follow: "$2" trillion, "3:05" p.m."""
 
 DASHES = ("-", "–")
 """Alone before a number these are between the ends of a range."""
 
-BEFORE_DIGITS = re.compile(r"[+(~$€£¥₹]+")
+BEFORE_DIGITS = re.compile(rf"[+(~{CURRENCY}]+")
 """With these a group of digits may begin."""
 
 LIST_MARK = re.compile(r"^(?:[-*+•・]|#{1,6}|\d{1,2}[.)．）、])$")

@@ -2,7 +2,7 @@
 
 import re
 
-from voicepipe.turn.verbaliser.form import DIGITS, END, LETTERS, Form, form
+from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, LETTERS, Form, form
 from voicepipe.turn.verbaliser.numbers import cardinal, digits
 
 DOMAINS = (
@@ -23,6 +23,7 @@ SPELLED |= {"~": "tilde", "&": "and", "=": "equals"}
 PATH = r"(?:[/?#][^\s<>\"]*[^\s.,;:!?)\]*>\"]|/(?![\w]))?"
 """Behind a host. What ends a sentence or closes a bracket is not of it."""
 OCTET = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"
+_HOST = rf"{OCTET}(?:[.]{OCTET}){{3}}"
 SIGNS = re.compile(r"[0-9]+|[^\W\d]+|.")
 
 
@@ -34,7 +35,8 @@ def spelled(text: str) -> str:
 
 
 def _ip(found: re.Match[str]) -> str:
-    said = " dot ".join(digits(octet) for octet in found["host"].split("."))
+    hosts = (host for host in found.group("host", "last") if host)
+    said = " to ".join(" dot ".join(digits(octet) for octet in host.split(".")) for host in hosts)
     if found["port"]:
         said += f" colon {digits(found['port'])}"
     return f"{said} slash {cardinal(int(found['prefix']))}" if found["prefix"] else said
@@ -73,7 +75,7 @@ FORMS: tuple[Form, ...] = (
     form(
         "IP address",
         DIGITS,
-        rf"(?P<host>{OCTET}(?:[.]{OCTET}){{3}})(?::(?P<port>[0-9]{{1,5}}))?(?:/(?P<prefix>[0-9]{{1,2}}))?{END}",
+        rf"(?P<host>{_HOST})(?:{DASH}(?P<last>{_HOST}))?(?::(?P<port>[0-9]{{1,5}}))?(?:/(?P<prefix>[0-9]{{1,2}}))?{END}",
         _ip,
     ),
     form(

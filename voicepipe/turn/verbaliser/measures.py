@@ -3,7 +3,7 @@
 import re
 
 from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, GAP, HYPHENS, Form, before, form
-from voicepipe.turn.verbaliser.numbers import AMOUNT, NUMBER, SCALE_WORDS, VULGAR, amount, cardinal, decimal
+from voicepipe.turn.verbaliser.numbers import AMOUNT, FRACTION, NUMBER, SCALE_WORDS, VULGAR, amount, cardinal, decimal
 
 WRITTEN = {
     "kilometers per hour": "km/h|kph", "miles per hour": "mph", "meters per second": "m/s", "kilometers": "km",
@@ -88,8 +88,9 @@ def _feet(found: re.Match[str]) -> str | None:
         return None
     said = [f"{cardinal(int(found['feet']))} {'foot' if found['feet'] == '1' else 'feet'}"] if found["feet"] else []
     if inches := found["inches"] or found["alone"]:
-        one = inches == "1" or (found["alone"] and DESCRIBED.match(found.string, found.end()))
-        said.append(f"{decimal(inches)} {'inch' if one else 'inches'}")
+        fraction = "/" in inches and " and " not in amount(inches)
+        one = inches == "1" or fraction or (found["alone"] and DESCRIBED.match(found.string, found.end()))
+        said.append(f"{amount(inches)} {'inch' if one else 'inches'}")
     return " ".join(said)
 
 
@@ -121,7 +122,7 @@ FORMS: tuple[Form, ...] = (
         r"(?P<feet>[0-9]{1,3})(?:['′’]| ?(?:ft|foot|feet)[.]?(?= ?[0-9]))"
         r"(?:(?: (?=[^\s]{1,5}(?:[\"″”]| ?in)))?(?P<inches>[0-9]{1,2}(?:[.][0-9])?)(?:[\"″”]| ?in(?:ches|\b[.]?))?)?"
         r"(?!\w)"
-        r"|(?P<alone>[0-9]{1,3}(?:[.][0-9]{1,2})?)[\"″](?!\w)",
+        rf"|(?P<alone>{FRACTION}|[0-9]{{1,3}}(?:[.][0-9]{{1,2}})?)[\"″](?!\w)",
         _feet,
     ),
     form(

@@ -3,6 +3,7 @@
 import re
 
 from voicepipe.turn.verbaliser.calendar import day_of_month
+from voicepipe.turn.verbaliser.codes import NAMED, code
 from voicepipe.turn.verbaliser.form import CURRENCY, DASH, DIGITS, END, HYPHENS, Form, before, constant, form
 from voicepipe.turn.verbaliser.numbers import (
     AMOUNT,
@@ -20,22 +21,33 @@ from voicepipe.turn.verbaliser.numbers import (
 _TH = "(?:st|nd|rd|th|ST|ND|RD|TH)"
 _ROUND = 50
 """Two numbers of three digits and more with a dash are a range if both are a multiple of it, else a code."""
+_PART = re.compile(r"rds|ths|nds|[\"″]|[ -]?(?:inch(?:es)?|of|shares?|chance|cups?|miles?|tsp|tbsp)\b")
+"""Behind a fraction."""
+_SCORED = re.compile(r"(?i)\b(?:scored?|grade|rat(?:ed|ing)|got)(?: (?:is|was|of|a|an))? $")
 FIXED = {"24/7": "twenty four seven", "9/11": "nine eleven"}
 
 
 def _slashed(found: re.Match[str]) -> str:
     """A date, a fraction, or one number over another, whichever is likeliest."""
-    written = found.group()
+    written = re.sub("[a-z]+", "", found.group())
     over, _, under = written.partition("/")
+    part = _PART.match(found.string, found.start() + len(written))
     if said := FIXED.get(written):
         return said
-    if "." not in written and (said := day_of_month(written, before(found)) or ""):
+    if "." not in written and not part and (said := day_of_month(written, before(found)) or ""):
         return said
     if under in ("5", "10", "100") and (("." in over) or (under != "5" and over != "1")):
         return f"{decimal(over)} out of {decimal(under)}"
     if over == under:
         return f"{decimal(over)} {decimal(under)}"
-    return ("" if "." in written else fraction(written)) or f"{decimal(over)} over {decimal(under)}"
+    if _SCORED.search(before(found)):
+        return f"{decimal(over)} out of {decimal(under)}"
+    if re.fullmatch(FRACTION, written) and not NAMED.search(before(found)):
+        return fraction(written)
+    if float(over) > float(under) and not NAMED.search(before(found)):
+        return f"{decimal(over)} over {decimal(under)}"
+    said = code if NAMED.search(before(found)) else decimal
+    return f"{said(over)} slash {said(under)}"
 
 
 def _range(found: re.Match[str]) -> str | None:
@@ -104,7 +116,12 @@ SPECIAL: tuple[Form, ...] = (
         rf"(?P<low>[0-9]{{1,3}}(?:,?[0-9]{{3}}){{0,3}}){_TH}(?:{DASH}(?P<high>[0-9]{{1,6}}){_TH})?\b",
         _ordinals,
     ),
-    form("slash", DIGITS, rf"[0-9]{{1,4}}(?:[.][0-9]{{1,2}})?/[0-9]{{1,4}}(?![0-9/]|[.{HYPHENS}][0-9])", _slashed),
+    form(
+        "slash",
+        DIGITS,
+        rf"[0-9]{{1,4}}(?:[.][0-9]{{1,2}})?/[0-9]{{1,4}}(?![0-9/]|[.{HYPHENS}][0-9])(?:(?<=[2-9])(?:rds|ths|nds)\b)?",
+        _slashed,
+    ),
     form(
         "ratio",
         DIGITS,
