@@ -24,10 +24,12 @@ _ON_A_DAY = re.compile(rf"(?i)\b(?:(?:on|due|until|till|since|before|after|dated
 _LAST_CENTURY = 50
 """From here on a year of two digits is of the century before."""
 _OF_AN_INCH = ("16", "32", "64")
-_FOR_A_TIME = re.compile(
+FOR_A_TIME = re.compile(
     r"(?i)\b(?:for|within|in|every|wait|another|takes?|took|lasts?|only|about|than|under|over|after|least|most) $"
 )
 """Before "30s": seconds."""
+_OF_TIME = re.compile(r" (?:left|remaining|ago|later|each|delays?|timeouts?|calls?|timers?|or (?:less|more))\b")
+"""Behind it."""
 
 
 def full(name: str) -> str:
@@ -126,7 +128,11 @@ def _years(found: re.Match[str]) -> str | None:
 def _decade(found: re.Match[str]) -> str | None:
     """1980s -> nineteen eighties, '80s -> eighties; "for 30s" are seconds."""
     number, apostrophe = found["number"], found["apostrophe"]
-    if len(number) == 2 and not apostrophe and _FOR_A_TIME.search(before(found)):
+    if (
+        len(number) == 2
+        and not apostrophe
+        and (FOR_A_TIME.search(before(found)) or _OF_TIME.match(found.string, found.end()))
+    ):
         return None
     return plural(year(int(number)) if len(number) == 4 else cardinal(int(number)))
 

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, GAP, Form, form
 from voicepipe.turn.verbaliser.measures import PER, per
-from voicepipe.turn.verbaliser.numbers import NUMBER, SCALE_WORDS, VULGAR, amount, cardinal
+from voicepipe.turn.verbaliser.numbers import (
+    NUMBER,
+    SCALE_WORDS,
+    VULGAR,
+    amount,
+    cardinal,
+    plural,
+)
+from voicepipe.turn.verbaliser.numbers import (
+    SCALES_SHORT as SCALES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +102,6 @@ SIGNS = "|".join(sorted((re.escape(key) for key in WRITTEN if not key.isalpha())
 CODES = "|".join(key for key in WRITTEN if key.isalpha())
 AFTER = "|".join(re.escape(key) for key in WRITTEN if not key[-1].isalpha() and key[-1] != ".")
 """A sign that may stand behind the number."""
-SCALES = {
-    "k": "thousand",
-    "m": "million",
-    "mn": "million",
-    "b": "billion",
-    "bn": "billion",
-    "t": "trillion",
-    "tn": "trillion",
-}
 _SCALE = rf"(?:{GAP}(?:{'|'.join(SCALE_WORDS)}|[mb]n|tn)\b|[kKmMbBT]\b)"
 _FIGURE = (
     f"(?:[0-9]{{1,3}}(?:[.][0-9]{{3}})*,[0-9]{{2}}(?![0-9])"
@@ -213,6 +214,12 @@ def _many(currency: Currency | None) -> str:
 _BEGINS = DIGITS + "." + "".join(sorted({key[0] for key in WRITTEN}))
 
 FORMS: tuple[Form, ...] = (
+    form(
+        "banknotes",
+        "$€£",
+        r"[$€£](?P<number>[1-9][0-9]{0,3})s\b",
+        lambda found: plural(cardinal(int(found["number"])).removeprefix("one ")),
+    ),
     form(
         "range of money",
         _BEGINS,

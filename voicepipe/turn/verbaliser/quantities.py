@@ -24,7 +24,7 @@ _ROUND = 50
 _PART = re.compile(r"rds|ths|nds|[\"″]|[ -]?(?:inch(?:es)?|of|shares?|chance|cups?|miles?|tsp|tbsp)\b")
 """Behind a fraction."""
 _SCORED = re.compile(r"(?i)\b(?:scored?|grade|rat(?:ed|ing)|got)(?: (?:is|was|of|a|an))? $")
-FIXED = {"24/7": "twenty four seven", "9/11": "nine eleven"}
+FIXED = {"9/11": "nine eleven"}
 
 
 def _slashed(found: re.Match[str]) -> str:
@@ -109,6 +109,12 @@ def _mixed(found: re.Match[str]) -> str | None:
 
 
 SPECIAL: tuple[Form, ...] = (
+    form(
+        "always",
+        "2",
+        rf"24[/{HYPHENS}]7(?P<days>[/{HYPHENS}]365)?{END}",
+        lambda found: "twenty four seven" + (" three sixty five" if found["days"] else ""),
+    ),
     form("fraction", DIGITS + VULGAR, rf"{FRACTION}(?![\w/]|[.{HYPHENS}][0-9])", _mixed),
     form(
         "ordinal",
@@ -138,8 +144,8 @@ NUMBERS: tuple[Form, ...] = (
     form("unknown number", DIGITS, rf"[0-9]+(?:[.:/,{HYPHENS}][0-9]+)*", _unknown),
 )
 SIGNS: tuple[Form, ...] = (
-    constant("minus", "-−", rf"(?<![\w.,)%])[-−](?=[{CURRENCY}]?[.]?[0-9½¼¾])", "minus "),
-    constant("plus", "+", rf"(?<![\w.,)%])[+](?=[{CURRENCY}]?[.]?[0-9])", "plus "),
+    constant("minus", "-−", rf"(?<![\w.,)%])(?<![0-9]['\"’”′″])[-−](?=[{CURRENCY}]?[.]?[0-9½¼¾])", "minus "),
+    constant("plus", "+", rf"(?<![\w.,)%])(?<![0-9]['\"’”′″])[+](?=[{CURRENCY}]?[.]?[0-9])", "plus "),
     constant("about", "~≈", rf"(?<![\w~])(?:~(?!~)|≈) ?(?=[-{CURRENCY}]?[.]?[0-9])", "about "),
     constant("comma of a list", ",", r"(?<=[0-9]),(?=[0-9])", ", "),
     constant("plus or minus", "±", "±", " plus or minus "),
