@@ -52,6 +52,11 @@ DANGLING = frozenset(
 CONJUNCTIONS = frozenset("and but so or because while which that if when then with until from".split())
 """A clause can end before one of these, without a comma."""
 
+BETWEEN_NUMBERS = frozenset("and or on to till until".split())
+"""Behind a number or a time one of these mostly goes on with it: "5 and 6", "7:30 p.m. on Friday"."""
+
+HALVES_OF_A_DAY = frozenset(("a.m.", "p.m."))
+
 SPANS = ("**", "__", "```", "`", "~~")
 """Markdown signs that come in pairs."""
 
@@ -266,4 +271,7 @@ def _joined(word: str, following: str) -> bool:
     """Whether the two are spoken as one thing: groups of a phone number, a number and its unit, "at" and "7"."""
     if CLAUSE_END.search(word) and not (word in DASHES and DIGITS.match(following)):
         return False
+    if not DIGITS.match(following) and following.lower() not in (*BETWEEN_NUMBERS, *DASHES):
+        if following.lower() in CONJUNCTIONS or word.lower() in HALVES_OF_A_DAY:
+            return False
     return bool(DIGITS.match(word) or DIGITS.match(following)) or _abbreviates(word, following)

@@ -36,7 +36,7 @@ WRITTEN = {
     "revolutions per minute": "rpm", "pounds per square inch": "psi", "kilocalories": "kcal", "calories": "cal",
     "millimeters of mercury": "mmHg", "pixels": "px", "frames per second": "fps",
     "square feet": "sq ft|sq. ft|ft²|ft2", "square meters": "sq m|m²|m2", "square miles": "sq mi",
-    "square kilometers": "km2|km²", "square centimeters": "cm²", "cubic meters": "m³", "cubic centimeters": "cm³",
+    "square kilometers": "km2|km²", "square centimeters": "cm²", "cubic meters": "m³", "cubic feet": "cu ft|ft³", "cubic inches": "cu in|in³", "cubic centimeters": "cm³",
     "degrees Celsius": "°C|° C|℃|degrees C", "degrees Fahrenheit": "°F|° F|℉|degrees F", "degrees": "°",
     "percent": "%", "per mille": "‰", "thousand": "k", "million": "M",
 }  # fmt: skip
