@@ -20,7 +20,9 @@ SPELLED = {
     ":": "colon",
 }
 SPELLED |= {"~": "tilde", "&": "and", "=": "equals"}
-PATH = r"(?:[/?#][^\s<>\"]*[^\s.,;:!?)\]*>\"]|/(?![\w]))?"
+IN_LINK = "!-~\u00c0-\u024f\u0370-\u052f"
+"""ASCII, and letters of scripts with spaces: what stands directly behind a link in others is no part of it."""
+PATH = rf"(?:[/?#](?:(?![<>\"])[{IN_LINK}])*(?![.,;:!?)\]*<>\"])[{IN_LINK}]|/(?![\w]))?"
 """Behind a host. What ends a sentence or closes a bracket is not of it."""
 OCTET = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"
 _HOST = rf"{OCTET}(?:[.]{OCTET}){{3}}"
@@ -57,7 +59,7 @@ FORMS: tuple[Form, ...] = (
     form(
         "URL",
         LETTERS,
-        rf"https?://\S*[^\s.,;:!?)\]*]|www\.[\w.-]{{0,200}}\w{PATH}",
+        rf"https?://[{IN_LINK}]*(?![.,;:!?)\]*])[{IN_LINK}]|www\.[\w.-]{{0,200}}\w{PATH}",
         lambda found: spelled(found.group()),
     ),
     form(

@@ -235,6 +235,12 @@ FORMS: tuple[Form, ...] = (
         lambda found: full(found["name"]) if found["known"] is not None or _LISTED.search(before(found)) else None,
     ),
     form(
+        "weekdays",
+        _WEEKDAYS_BEGIN,
+        rf"{WEEKDAY}(?:/{WEEKDAY})+(?![\w/])",
+        lambda found: ", ".join(full(name) for name in found.group().split("/")),
+    ),
+    form(
         "range of years",
         DIGITS,
         rf"(?P<first>1[1-9][0-9]{{2}}|20[0-9]{{2}})(?P<dash>{DASH}|/)(?P<last>{YEAR}|[0-9]{{2}}){END}",

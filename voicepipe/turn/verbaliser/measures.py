@@ -36,7 +36,8 @@ WRITTEN = {
     "revolutions per minute": "rpm", "pounds per square inch": "psi", "kilocalories": "kcal", "calories": "cal",
     "millimeters of mercury": "mmHg", "pixels": "px", "frames per second": "fps",
     "square feet": "sq ft|sq. ft|ft²|ft2", "square meters": "sq m|m²|m2", "square miles": "sq mi",
-    "square kilometers": "km2|km²", "square centimeters": "cm²", "cubic meters": "m³", "cubic feet": "cu ft|ft³", "cubic inches": "cu in|in³", "cubic centimeters": "cm³",
+    "square kilometers": "km2|km²", "square centimeters": "cm²", "cubic meters": "m³",
+    "cubic feet": "cu ft|ft³", "cubic inches": "cu in|in³", "cubic centimeters": "cm³",
     "degrees Celsius": "°C|° C|℃|degrees C", "degrees Fahrenheit": "°F|° F|℉|degrees F", "degrees": "°",
     "percent": "%", "per mille": "‰", "thousand": "k", "million": "M",
 }  # fmt: skip
@@ -48,7 +49,9 @@ UNITS |= {
     if written[-1] == sign
 }
 QUOTES = "'\"’”"
-DESCRIBED = re.compile(" (?!(?:wide|long|tall|deep|high|thick|or|and|by|in|x|to|of|is|for|from)\\b)[a-z]")
+DESCRIBED = re.compile(
+    " (?!(?:wide|long|tall|deep|high|thick|or|and|by|in|x|to|of|is|for|from)\\b)(?:[a-z]|[A-Z]{2}\\b)"
+)
 """Behind `12"`: what is so long, as in "a twelve inch pizza"."""
 NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z]\w* $|\b\w+[A-Z]\w* $")
 _CAPITAL = re.compile(r"\b[A-Z]\w+ $")
@@ -63,7 +66,7 @@ PER = r"(?:/ ?(?P<per>(?:sq ft|[A-Za-z]{1,12}))(?![\w/]))?"
 """What a price or a measure is for: "$20/hour", "5 mg/kg"."""
 _UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 _SCALE = f"(?: (?:{'|'.join(SCALE_WORDS)}))?"
-_ENDS = rf"(?![\w²³°/^]|[{HYPHENS}][0-9])(?:[.](?= [a-z]))?"
+_ENDS = rf"(?![\w²³°/^]|[{HYPHENS}][0-9])(?:[.](?= [a-z]| [0-9]+ ?(?:oz|in|min|sec)\b))?"
 """Behind a unit. The point of an abbreviated one is not a sentence's when that goes on."""
 DIMENSION = f"{NUMBER}(?:{GAP}[x×]{GAP}{NUMBER}){{1,2}}"
 
@@ -148,7 +151,7 @@ def _opened(text: str, mark: str) -> bool:
 
 def _times(found: re.Match[str]) -> str:
     """2-3x -> two to three times."""
-    said = f"{decimal(found['number'])} times"
+    said = f"{decimal(found['number'])} times{per(found['per'])}"
     return f"{decimal(found['low'])} to {said}" if found["low"] else said
 
 
@@ -203,7 +206,7 @@ FORMS: tuple[Form, ...] = (
     form(
         "times",
         DIGITS + ".",
-        rf"(?:(?P<low>{NUMBER}){DASH})?(?P<number>{NUMBER})[x×](?![\w])(?! ?[-+=*/])",
+        rf"(?:(?P<low>{NUMBER}){DASH})?(?P<number>{NUMBER})[x×](?:/(?P<per>hour|day|night|week|month|year)\b)?(?![\w])(?! ?[-+=*/])",
         _times,
     ),
     form("dimensions", DIGITS, rf"(?P<sides>{DIMENSION})(?:{GAP}(?P<unit>{_UNIT}){_ENDS})?{END}", _dimension),

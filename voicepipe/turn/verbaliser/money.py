@@ -110,7 +110,7 @@ _FIGURE = (
 """Also as in Europe: "1.234,50" and "3,50"."""
 _BARE = f"{_FIGURE}{_SCALE}?"
 _CODE = f"(?:{CODES})(?![A-Za-z])"
-_BEFORE = rf"(?:US \$|(?:{CODES}) ?\$|{SIGNS}|{CODES}){GAP}[-−]?{_BARE}(?: {_CODE})?"
+_BEFORE = rf"(?:US \$|(?:{CODES}) ?\$|{SIGNS}|¢|{CODES}){GAP}[-−]?{_BARE}(?: {_CODE})?"
 _BEHIND = f"{_BARE}{GAP}(?:¢|{AFTER}|{_CODE})"
 _PRICE = f"(?:{_BEFORE}|{_BEHIND})"
 _PARTS = re.compile(rf"(?P<minus>[-−])?(?P<figure>{_FIGURE})(?P<scale>{_SCALE})?")
@@ -211,7 +211,7 @@ def _many(currency: Currency | None) -> str:
     return currency.many if currency else ""
 
 
-_BEGINS = DIGITS + "." + "".join(sorted({key[0] for key in WRITTEN}))
+_BEGINS = DIGITS + ".¢" + "".join(sorted({key[0] for key in WRITTEN}))
 
 FORMS: tuple[Form, ...] = (
     form(

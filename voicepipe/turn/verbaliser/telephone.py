@@ -5,7 +5,7 @@ import re
 from voicepipe.turn.verbaliser.form import DIGITS, END, HYPHEN, HYPHENS, Form, before, form
 from voicepipe.turn.verbaliser.numbers import cardinal, digits, grouped
 
-EXTENSION = r"(?:,? ?(?:[eE]xt(?:ension|[.])?|x|#)[ .]?(?P<extension>[0-9]{1,6}))?"
+EXTENSION = r"(?:,? ?(?:[eE]xt(?:ension|[.])?|x|#)[ .:]{0,2}#?(?P<extension>[0-9]{1,6}))?"
 GROUPS = "|".join(rf"\(?[0-9]{{2,5}}\)?(?:{joint}[0-9]{{2,6}}){{1,5}}" for joint in (" ", "[.]", HYPHEN))
 MIXED = rf"\(?[0-9]{{2,5}}\)? ?[0-9]{{2,4}}(?:[ {HYPHENS}][0-9]{{2,5}}){{1,3}}"
 NANP = rf"(?:1[ ./{HYPHENS}]?)?\(?[2-9][0-9]{{2}}\)?[ ./{HYPHENS}]?[2-9][0-9]{{2}}[ .{HYPHENS}]?[0-9]{{4}}"
@@ -34,6 +34,11 @@ def telephone(text: str) -> str:
 def _number(found: re.Match[str]) -> str:
     said = telephone(found["number"])
     return f"{said}, extension {digits(found['extension'])}" if found["extension"] else said
+
+
+def _north_american(found: re.Match[str]) -> str:
+    """212-555-0187/0188: the second one differs in its last group."""
+    return f"{_number(found)}, or {digits(found['other'])}" if found["other"] else _number(found)
 
 
 def _vanity(found: re.Match[str]) -> str:
@@ -70,9 +75,14 @@ DIALLED: tuple[Form, ...] = (
         rf"(?P<number>\+[0-9](?:[ ()./{HYPHENS}]{{0,3}}[0-9]){{6,18}}){EXTENSION}{END}",
         _number,
     ),
-    form("North American number", DIGITS + "(", rf"(?P<number>{NANP}){EXTENSION}{END}", _number),
+    form(
+        "North American number",
+        DIGITS + "(",
+        rf"(?P<number>{NANP})(?:{EXTENSION}|/(?P<other>[0-9]{{4}})){END}",
+        _north_american,
+    ),
     form("short number", DIGITS, rf"[0-9]{{3,6}}{END}", _short),
-    form("extension", "eE", rf"[eE]xt(?:ension|[.])? ?(?P<number>[0-9]{{1,6}}){END}", _extension),
+    form("extension", "eE", rf"[eE]xt(?:ension|[.])?:? ?(?:# ?)?(?P<number>[0-9]{{1,6}}){END}", _extension),
 )
 """Of these the shape alone says what they are."""
 
