@@ -241,8 +241,8 @@ def _without_effect(settings: config.Config) -> Iterator[str]:
         for key in ("trunks", "users"):
             if getattr(settings.sip, key):
                 yield (
-                    f"by itself this is without effect: sip.{key}, for no phone calls come in by SIP while sip.port = 0; set "
-                    "that, to 5060 for instance, unless another file does"
+                    f"by itself this is without effect: sip.{key}, for no phone calls come in by SIP while "
+                    "sip.port = 0; set that, to 5060 for instance, unless another file does"
                 )
     if settings.routes and not takes_phones(settings.sip, settings.twilio, settings.telnyx):
         yield (

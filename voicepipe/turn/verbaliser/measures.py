@@ -206,7 +206,8 @@ FORMS: tuple[Form, ...] = (
     form(
         "times",
         DIGITS + ".",
-        rf"(?:(?P<low>{NUMBER}){DASH})?(?P<number>{NUMBER})[x×](?:/(?P<per>hour|day|night|week|month|year)\b)?(?![\w])(?! ?[-+=*/])",
+        rf"(?:(?P<low>{NUMBER}){DASH})?(?P<number>{NUMBER})[x×]"
+        r"(?:/(?P<per>hour|day|night|week|month|year)\b)?(?![\w])(?! ?[-+=*/])",
         _times,
     ),
     form("dimensions", DIGITS, rf"(?P<sides>{DIMENSION})(?:{GAP}(?P<unit>{_UNIT}){_ENDS})?{END}", _dimension),

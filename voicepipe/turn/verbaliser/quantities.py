@@ -42,12 +42,12 @@ def _slashed(found: re.Match[str]) -> str:
         return f"{decimal(over)} {decimal(under)}"
     if _SCORED.search(before(found)):
         return f"{decimal(over)} out of {decimal(under)}"
-    if re.fullmatch(FRACTION, written) and not NAMED.search(before(found)):
+    named = NAMED.search(before(found))
+    if re.fullmatch(FRACTION, written) and not named:
         return fraction(written)
-    if float(over) > float(under) and not NAMED.search(before(found)):
+    if float(over) > float(under) and not named:
         return f"{decimal(over)} over {decimal(under)}"
-    said = code if NAMED.search(before(found)) else decimal
-    return f"{said(over)} slash {said(under)}"
+    return " slash ".join(code(side) if named and side.isdecimal() else decimal(side) for side in (over, under))
 
 
 def _range(found: re.Match[str]) -> str | None:
