@@ -14,6 +14,8 @@ _PRESSED = re.compile(rf"{_VERB}[^.!?\n]{{0,40}}$")
 _NAMED = r" (?:key|sign|button)\b"
 _HIDDEN = re.compile(r"(?i)\b(?:account|card|end(?:s|ing)(?: in| with)?|number) $")
 
+_EMPHASIS_ENDS = re.compile(r"[^\n*]{0,80}[^\s*]\*(?!\w)")
+
 
 def said(keys: str) -> str:
     """*67# -> star six seven pound."""
@@ -22,6 +24,8 @@ def said(keys: str) -> str:
 
 def _keys(found: re.Match[str]) -> str | None:
     written = found.group()
+    if written[0] == "*" and _EMPHASIS_ENDS.match(found.string, found.end()):
+        return None
     service = written[0] == "*" and written[-1] == "#"  # *123#, a network's own code.
     return said(written) if service or _KEYS.search(before(found)) else None
 

@@ -162,9 +162,10 @@ def _plural(found: re.Match[str]) -> str | None:
         wide, high = number.split("x")
         return f"{cardinal(int(wide))} by {plural(cardinal(int(high)))}"
     size = re.fullmatch("(10*)(00|000)", number)
-    if size and (found["number"] != number or not FOR_A_TIME.search(context)):
-        many = {"1": "", "10": "tens of ", "100": "hundreds of "}
-        return f"{many.get(number[:-3], '')}{'thousands' if len(number) > 3 else 'hundreds'}"
+    many = found["number"] != number or found.string.startswith(" of", found.end()) or context.endswith("the ")
+    if size and (many or (len(number) > 3 and not FOR_A_TIME.search(context))):
+        tens = {"1": "", "10": "tens of ", "100": "hundreds of "}
+        return f"{tens.get(number[:-3], '')}{'thousands' if len(number) > 3 else 'hundreds'}"
     model = len(number) > 2 and number[-1] != "0" and _CAPITAL.search(context)
     if (model or NAME.search(context)) and not FOR_A_TIME.search(context):
         return plural(digits(number) if len(number) > 2 and number[-2:] != "00" else cardinal(int(number)))

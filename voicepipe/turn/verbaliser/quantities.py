@@ -21,7 +21,7 @@ from voicepipe.turn.verbaliser.numbers import (
 _TH = "(?:st|nd|rd|th|ST|ND|RD|TH)"
 _ROUND = 50
 """Two numbers of three digits and more with a dash are a range if both are a multiple of it, else a code."""
-_PART = re.compile(r"rds|ths|nds|[\"″]|[ -]?(?:inch(?:es)?|of|shares?|chance|cups?|miles?|tsp|tbsp)\b")
+_PART = re.compile(r"rds|ths|nds|[\"″]|[ -]?(?:inch(?:es)?|of|shares?|chance|full|empty|cups?|miles?|tsp|tbsp)\b")
 """Behind a fraction."""
 _SCORED = re.compile(r"(?i)\b(?:scored?|grade|rat(?:ed|ing)|got)(?: (?:is|was|of|a|an))? $")
 FIXED = {"9/11": "nine eleven"}
