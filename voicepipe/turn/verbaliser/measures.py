@@ -53,7 +53,7 @@ DESCRIBED = re.compile(
     " (?!(?:wide|long|tall|deep|high|thick|or|and|by|in|x|to|of|is|for|from)\\b)(?:[a-z]|[A-Z]{2}\\b)"
 )
 """Behind `12"`: what is so long, as in "a twelve inch pizza"."""
-NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z]\w* $|\b\w+[A-Z]\w* $")
+NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z]\w* $|\b\w+[A-Z]\w* $")
 _CAPITAL = re.compile(r"\b[A-Z]\w+ $")
 """Behind a name a number with an s is its plural: "Airbus 320s", "iPhone 15s"."""
 SAME = ("percent", "per mille", "hertz", "kilohertz", "megahertz", "gigahertz", "horsepower", "thousand", "million")
