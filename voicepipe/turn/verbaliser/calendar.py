@@ -25,7 +25,8 @@ _LAST_CENTURY = 50
 """From here on a year of two digits is of the century before."""
 _OF_AN_INCH = ("16", "32", "64")
 FOR_A_TIME = re.compile(
-    r"(?i)\b(?:for|within|in|every|wait|hold|pause|allow|another|takes?|took|lasts?|only|about|than|under|over|after|least|most) $"
+    r"(?i)\b(?:for|within|in|every|"
+    r"wait|hold|pause|allow|another|takes?|took|lasts?|only|about|than|under|over|after|least|most) $"
 )
 """Before "30s": seconds."""
 _OF_TIME = re.compile(r" (?:left|remaining|ago|later|each|delays?|timeouts?|calls?|timers?|or (?:less|more))\b")
