@@ -309,6 +309,7 @@ def test_check_warns_of_too_few_ports_for_media(
     file.write_text(f"[{table}]\nfirst_port = 20000\nlast_port = {last}")
     _, out, _ = said(capsys, "check", str(file))
     told = f"{file}: warning: {table}.first_port to last_port have room for {room} calls, and pop.slots is 60"
+    told += ", unless another file sets one of these"
     assert out.splitlines() == [*([told] if room else []), f"{file}: ok (configuration)"]
 
 
@@ -489,7 +490,10 @@ def test_check_tells_of_hooks_of_which_nobody_is_told(
     file.write_text(pop)
     status, out, _ = said(capsys, "check", str(file))
     assert status == 0
-    assert f"{file}: warning: Agent clinic names a hooks.after_call, and nothing is sent without records" in out
+    assert (
+        f"{file}: warning: by itself this is without effect: Agent clinic's hooks.after_call, for nothing is sent"
+        in out
+    )
     assert said(capsys, "check", "--strict", str(file))[0] == 1
     file.write_text(f'{pop}[records]\nfolder = "kept"\n')
     status, out, _ = said(capsys, "check", "--strict", str(file))
@@ -511,11 +515,11 @@ def test_check_tells_of_hooks_of_which_nobody_is_told(
         ("[sip]\nfirst_port = 20000\nlast_port = 20009\n", "have room for 5 calls"),
         (
             "[[sip.users]]\nname = 'ann'\npassword_env = 'SET'\n",
-            "sip.users: no phone calls come in by SIP while sip.port = 0",
+            "by itself this is without effect: sip.users, for no phone calls come in by SIP while sip.port = 0",
         ),
-        ("[[sip.trunks]]\nname = 'a'\naddresses = ['192.0.2.1']\n", "sip.trunks: no phone calls come in by SIP"),
-        ("[[routes]]\ncalled = '+49*'\n", "routes: no phone calls come in"),
-        ("[fleet]\neditions = 'kept'\n", "fleet.editions: editions come by the bus, and there is none"),
+        ("[[sip.trunks]]\nname = 'a'\naddresses = ['192.0.2.1']\n", "sip.trunks, for no phone calls come in by SIP"),
+        ("[[routes]]\ncalled = '+49*'\n", "by itself this is without effect: routes, for no phone calls come in"),
+        ("[fleet]\neditions = 'kept'\n", "fleet.editions, for editions come by the bus, and there is none"),
         ("[pop]\nslots = 3\n", ""),
     ],
 )

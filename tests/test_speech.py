@@ -45,6 +45,12 @@ async def test_without_times_long_words_take_longer_and_the_silence_at_the_end_i
     assert first < 0.15 * RATE and second > 0.8 * RATE
 
 
+@pytest.mark.parametrize("text", ["？", "! ", "…)", "**"])
+async def test_marks_alone_are_no_utterance(text: str) -> None:
+    """The second mark of "！？" may be a phrase of its own."""
+    assert [phrase async for phrase in Speaker(Voice(), RATE).say(text, voice="", speed=1)] == []
+
+
 async def test_times_that_do_not_fit_the_words_are_not_used() -> None:
     assert await words(Voice(100), "Yes it is.") == await words(Voice(), "Yes it is.")
 

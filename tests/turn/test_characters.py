@@ -73,6 +73,7 @@ def test_what_is_written_is_said_as_it_is(text: str) -> None:
         ("l´eau ´", "l'eau"),
         ("20℃, 5㎏, ㈱", "20 °C, 5 kg, (株)"),
         ("ℹ️ ok", "ok"),
+        ("はい〰️ 〽 〰", "はい"),
     ],
 )
 def test_pictures_are_not_said(written: str, said: str) -> None:

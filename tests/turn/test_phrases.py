@@ -76,6 +76,9 @@ def test_the_first_phrase_is_short(text: str, first: str) -> None:
     [
         ("Of course, I will put you through.", "Of course, "),
         ("The three course dinner is good today.", "The three course dinner is good "),
+        ("Between 5:00 and 6:00 p.m. we have 3 tables by the window.", "Between 5:00 and 6:00 p.m. "),
+        ("It opens at 5:00 because the kitchen is slow.", "It opens at 5:00 "),
+        ("We close today at 9:30 p.m. but you may stay.", "We close today at 9:30 p.m. "),
     ],
 )
 def test_in_a_hurry_it_is_shorter(text: str, first: str) -> None:

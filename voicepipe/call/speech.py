@@ -12,6 +12,7 @@ from voicepipe.audio import Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.engines.base import MadeAhead, Speech, Tts, Word
 from voicepipe.engines.worker import Worker
+from voicepipe.turn.characters import ends_in_word
 from voicepipe.turn.speakable import Piece, pieces, together
 from voicepipe.words import written
 
@@ -73,7 +74,7 @@ class Speaker:
             return
         parts = pieces(text, self.language)
         spoken = together(parts)
-        if not spoken:
+        if not any(map(ends_in_word, spoken)):  # A mark alone, as the second of "！？", is no utterance.
             return
         writing = _Writing(parts)
         if made := self._made(spoken, voice, speed):

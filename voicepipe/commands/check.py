@@ -224,7 +224,10 @@ def _lacking_room(settings: config.Config) -> Iterator[str]:
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next
     for table, room in (("sip", pairs), ("webrtc", webrtc.last_port - webrtc.first_port + 1)):
         if getattr(settings, table).first_port and room < slots:
-            yield f"{table}.first_port to last_port have room for {room} calls, and pop.slots is {slots}"
+            yield (
+                f"{table}.first_port to last_port have room for {room} calls, and pop.slots is {slots}, unless another "
+                "file sets one of these"
+            )
     if settings.engines.asr == "nemotron" and (streams := settings.nemotron.streams) < slots:
         yield (
             f"nemotron.streams is {streams}, and pop.slots is {slots}: callers who speak while {streams} others do "
@@ -237,11 +240,20 @@ def _without_effect(settings: config.Config) -> Iterator[str]:
     if not settings.sip.port:
         for key in ("trunks", "users"):
             if getattr(settings.sip, key):
-                yield f"sip.{key}: no phone calls come in by SIP while sip.port = 0; set that, to 5060 for instance"
+                yield (
+                    f"by itself this is without effect: sip.{key}, for no phone calls come in by SIP while "
+                    "sip.port = 0; set that, to 5060 for instance, unless another file does"
+                )
     if settings.routes and not takes_phones(settings.sip, settings.twilio, settings.telnyx):
-        yield "routes: no phone calls come in; set sip.port, twilio.auth_token_env or telnyx.public_key"
+        yield (
+            "by itself this is without effect: routes, for no phone calls come in; set sip.port, "
+            "twilio.auth_token_env or telnyx.public_key, unless another file does"
+        )
     if settings.fleet.editions and not settings.bus.servers:
-        yield "fleet.editions: editions come by the bus, and there is none; set bus.servers"
+        yield (
+            "by itself this is without effect: fleet.editions, for editions come by the bus, and there is none; set "
+            "bus.servers, unless another file does"
+        )
 
 
 def _untold(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
@@ -249,8 +261,8 @@ def _untold(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     for agent in agents:
         if agent.hooks.after_call and not settings.records.folder:
             yield (
-                f"Agent {agent.name} names a hooks.after_call, and nothing is sent without records of calls; set "
-                "records.folder"
+                f"by itself this is without effect: Agent {agent.name}'s hooks.after_call, for nothing is sent without "
+                "records of calls; set records.folder, unless another file does"
             )
         yield from _unsigned(agent)
 

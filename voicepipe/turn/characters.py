@@ -17,7 +17,7 @@ _MARK = rf"[\p{{M}}--[{_FOR_EMOJI}]]"
 _RUN = regex.compile(rf"(?V1){UNSPACED}[{UNSPACED}{_MARK}]*+|\p{{L}}[[\p{{L}}--{UNSPACED}]{_MARK}]*+")
 """Letters of a script with spaces are a word by themselves beside those of one without: "请看https://..."."""
 _PICTURE = regex.compile(
-    r"(?V1)(?:[\p{So}--[°№]]|(?=\p{Extended_Pictographic})(?:[\p{S}\p{Cn}]|\p{L}\uFE0F)"
+    r"(?V1)(?:[[\p{So}〰〽]--[°№]]|(?=\p{Extended_Pictographic})(?:[\p{S}\p{Cn}]|\p{L}\uFE0F)"
     r"|[\p{Sm}&&[\p{Block=Arrows}\p{Block=Supplemental_Arrows_A}\p{Block=Supplemental_Arrows_B}"
     r"\p{Block=Miscellaneous_Symbols_And_Arrows}\p{Block=Geometric_Shapes}\p{Block=Miscellaneous_Technical}]])\p{M}*+"
 )

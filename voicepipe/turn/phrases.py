@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import regex
 
 from voicepipe.punctuation import CLAUSE_END, CLEAR_END, SENTENCE_END
+from voicepipe.turn.verbaliser.form import CURRENCY, HYPHENS
 from voicepipe.words import WRITTEN, cut_before, is_unspaced, lasts
 
 SPACE = re.compile(r"\s*")
@@ -30,13 +31,13 @@ NUMBERED = frozenset(
 INITIAL = re.compile(r"^[(\"'“‘]*[A-Za-z]\.$")
 """The "J." of a name."""
 
-DIGITS = re.compile(r"^[+(~-]*(?:[A-Z]{0,2}[$€£¥₹])?\d[\d().,:/–-]*$")
+DIGITS = re.compile(rf"^[+(~-]*(?:[A-Z]{{0,2}}[{CURRENCY}])?\d[\d().,:/{HYPHENS}]*$")
 """A group of a phone number, or a number that a unit may follow: "$2" trillion, "3:05" p.m."""
 
 DASHES = ("-", "–")
 """Alone before a number these are between the ends of a range."""
 
-BEFORE_DIGITS = re.compile(r"[+(~$€£¥₹]+")
+BEFORE_DIGITS = re.compile(rf"[+(~{CURRENCY}]+")
 """With these a group of digits may begin."""
 
 LIST_MARK = re.compile(r"^(?:[-*+•・]|#{1,6}|\d{1,2}[.)．）、])$")
@@ -50,6 +51,11 @@ DANGLING = frozenset(
 
 CONJUNCTIONS = frozenset("and but so or because while which that if when then with until from".split())
 """A clause can end before one of these, without a comma."""
+
+BETWEEN_NUMBERS = frozenset("and or on to till until".split())
+"""Behind a number or a time one of these mostly goes on with it: "5 and 6", "7:30 p.m. on Friday"."""
+
+HALVES_OF_A_DAY = frozenset(("a.m.", "p.m."))
 
 SPANS = ("**", "__", "```", "`", "~~")
 """Markdown signs that come in pairs."""
@@ -265,4 +271,7 @@ def _joined(word: str, following: str) -> bool:
     """Whether the two are spoken as one thing: groups of a phone number, a number and its unit, "at" and "7"."""
     if CLAUSE_END.search(word) and not (word in DASHES and DIGITS.match(following)):
         return False
+    if not DIGITS.match(following) and following.lower() not in (*BETWEEN_NUMBERS, *DASHES):
+        if following.lower() in CONJUNCTIONS or word.lower() in HALVES_OF_A_DAY:
+            return False
     return bool(DIGITS.match(word) or DIGITS.match(following)) or _abbreviates(word, following)

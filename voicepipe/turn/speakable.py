@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from voicepipe.turn import characters
-from voicepipe.turn.verbaliser import ENGLISH
+from voicepipe.turn.verbaliser import ENGLISH, keys
+from voicepipe.turn.verbaliser.addresses import IN_LINK
 from voicepipe.turn.verbaliser.form import Forms, constant
 
 
@@ -120,9 +121,7 @@ MARKDOWN = (
     constant("link's end", "]", r"\]\([^)\s]{0,500}\)", ""),
     constant("emphasis", "*_~`", r"\*{1,3}|_{2,3}|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|~~|`+", ""),
 )
-_IN_LINK = "!-~\u00c0-\u024f\u0370-\u052f"
-"""ASCII, and letters of scripts with spaces: what stands directly behind a link in others is no part of it."""
-NEUTRAL = Forms((*MARKDOWN, constant("URL", "h", rf"https?://[{_IN_LINK}]*(?![.,;:!?)\]])[{_IN_LINK}]", "")))
+NEUTRAL = Forms((*MARKDOWN, constant("URL", "h", rf"https?://[{IN_LINK}]*(?![.,;:!?)\]])[{IN_LINK}]", "")))
 
-LANGUAGES = {"": NEUTRAL, "en": Forms((*MARKDOWN, *ENGLISH))}
+LANGUAGES = {"": NEUTRAL, "en": Forms((*keys.FORMS, *MARKDOWN, *ENGLISH))}
 """By the tag's first part; "": all others."""

@@ -31,7 +31,14 @@ BEFORE_NUMBERS = {
     "ca.": "about",
 }  # fmt: skip
 """Only there: "No." is an answer, too."""
-SLASHED = {"w/o": "without", "w/out": "without", "w/": "with", "c/o": "care of", "n/a": "not applicable"}
+SLASHED = {
+    "w/o": "without",
+    "w/out": "without",
+    "w/in": "within",
+    "w/": "with",
+    "c/o": "care of",
+    "n/a": "not applicable",
+}
 ENDING = ("etc.", "a.m.", "p.m.", *STREETS, *AFTER_NAMES, *TITLE_OR_STREET)
 """A sentence may end with these: then their point stays."""
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b(?:[A-Z][\w'’]*|[0-9]+(?:st|nd|rd|th)),? $")
@@ -78,8 +85,8 @@ FORMS: tuple[Form, ...] = (
     form(
         "abbreviation with a slash",
         "wWcCnN",
-        r"(?i:w/o(?:ut)?\b|w/(?!\w/)|c/o\b|n/a\b)",
-        lambda found: f"{SLASHED[found.group().lower()]} ",
+        r"(?i:w/o(?:ut)?\b|w/in\b|w/(?!\w/)|c/o\b|n/a\b)",
+        lambda found: SLASHED[found.group().lower()] + (" " if found.string[found.end() :][:1].isalnum() else ""),
     ),
     form("abbreviation", LETTERS, r"(?:[A-Za-z][.]){2,3}|et al[.]|[A-Za-z]{1,7}[.]", _abbreviation),
 )

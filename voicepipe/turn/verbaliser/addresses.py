@@ -2,7 +2,7 @@
 
 import re
 
-from voicepipe.turn.verbaliser.form import DIGITS, END, LETTERS, Form, form
+from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, LETTERS, Form, form
 from voicepipe.turn.verbaliser.numbers import cardinal, digits
 
 DOMAINS = (
@@ -20,9 +20,12 @@ SPELLED = {
     ":": "colon",
 }
 SPELLED |= {"~": "tilde", "&": "and", "=": "equals"}
-PATH = r"(?:[/?#][^\s<>\"]*[^\s.,;:!?)\]*>\"]|/(?![\w]))?"
+IN_LINK = "!-~\u00c0-\u024f\u0370-\u052f"
+"""ASCII, and letters of scripts with spaces: what stands directly behind a link in others is no part of it."""
+PATH = rf"(?:[/?#](?:(?![<>\"])[{IN_LINK}])*(?![.,;:!?)\]*<>\"])[{IN_LINK}]|/(?![\w]))?"
 """Behind a host. What ends a sentence or closes a bracket is not of it."""
 OCTET = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"
+_HOST = rf"{OCTET}(?:[.]{OCTET}){{3}}"
 SIGNS = re.compile(r"[0-9]+|[^\W\d]+|.")
 
 
@@ -34,7 +37,8 @@ def spelled(text: str) -> str:
 
 
 def _ip(found: re.Match[str]) -> str:
-    said = " dot ".join(digits(octet) for octet in found["host"].split("."))
+    hosts = (host for host in found.group("host", "last") if host)
+    said = " to ".join(" dot ".join(digits(octet) for octet in host.split(".")) for host in hosts)
     if found["port"]:
         said += f" colon {digits(found['port'])}"
     return f"{said} slash {cardinal(int(found['prefix']))}" if found["prefix"] else said
@@ -49,13 +53,13 @@ def version(text: str) -> str:
     )
 
 
-_SUFFIX = r"(?:-[A-Za-z]{1,8}[.]?[0-9]{0,4}|(?:a|b|rc)[0-9]{1,4})?"
+_SUFFIX = r"(?:-[A-Za-z]{1,8}(?:[.]?[0-9]{1,4})?|(?:a|b|rc)[0-9]{1,4})?"
 
 FORMS: tuple[Form, ...] = (
     form(
         "URL",
         LETTERS,
-        rf"https?://\S*[^\s.,;:!?)\]*]|www\.[\w.-]{{0,200}}\w{PATH}",
+        rf"https?://[{IN_LINK}]*(?![.,;:!?)\]*])[{IN_LINK}]|www\.[\w.-]{{0,200}}\w{PATH}",
         lambda found: spelled(found.group()),
     ),
     form(
@@ -73,7 +77,7 @@ FORMS: tuple[Form, ...] = (
     form(
         "IP address",
         DIGITS,
-        rf"(?P<host>{OCTET}(?:[.]{OCTET}){{3}})(?::(?P<port>[0-9]{{1,5}}))?(?:/(?P<prefix>[0-9]{{1,2}}))?{END}",
+        rf"(?P<host>{_HOST})(?:{DASH}(?P<last>{_HOST}))?(?::(?P<port>[0-9]{{1,5}}))?(?:/(?P<prefix>[0-9]{{1,2}}))?{END}",
         _ip,
     ),
     form(

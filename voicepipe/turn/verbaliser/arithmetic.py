@@ -10,7 +10,7 @@ OPERATORS = {
     "/": "divided by", "÷": "divided by", "^": "to the power of", "=": "equals",
 }  # fmt: skip
 _SUM = rf"{NUMBER}(?: ?[-+−*x×·/÷^] ?{NUMBER}){{1,12}} ?=(?: ?[-−]?{NUMBER})?"
-_PRODUCT = rf"{NUMBER}(?: ?[*÷·^+] ?{NUMBER}| × ?{NUMBER}(?= ?[*÷^])){{1,12}}"
+_PRODUCT = rf"{NUMBER}(?: ?[*÷·+] ?{NUMBER}| ?\^ ?[-−]?{NUMBER}| ?[x×] ?{NUMBER}(?= ?[*÷^])){{1,12}}"
 _TERM = re.compile(rf"{NUMBER}|[^\s0-9.]")
 
 
@@ -45,6 +45,9 @@ SIGNS: tuple[Form, ...] = (
     constant("times", "×x", r"×|(?<=[0-9] )x(?= [$€£]?[0-9])", " times "),
     constant("divided by", "÷", "÷", " divided by "),
     constant("plus", "+", r"(?<!\w)\+(?!\w)", " plus "),
+    constant("plus of a name", "+", r"(?<=[A-Za-z])\+\+(?![\w+])", " plus plus"),
+    constant("plus of a name", "+", r"(?<=[A-Za-z])\+(?![\w+])", " plus"),
+    constant("to the power of", "^", r"(?<=[\w)])\^(?=[-−]?\w)", " to the power of "),
     constant("and", "&", r"(?<!\w)&(?!\w)|(?<=\w)&(?=\w)", " and "),
     constant("at", "@", r"(?<!\w)@(?!\w)|(?<=\w)@(?=\w)", " at "),
 )

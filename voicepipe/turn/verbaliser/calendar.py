@@ -3,7 +3,7 @@
 import re
 
 from voicepipe.turn import english
-from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, Form, before, form
+from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, HYPHEN, HYPHENS, Form, before, form
 from voicepipe.turn.verbaliser.numbers import cardinal, digits, ordinal, plural, year
 
 MONTHS = tuple(name.capitalize() for name in english.MONTHS)
@@ -20,11 +20,17 @@ _DECADE = "(?:1[1-9][0-9]0|20[0-9]0|[2-9]0)"
 _TH = "(?:st|nd|rd|th)"
 _MONTHS_BEGIN, _WEEKDAYS_BEGIN = "JFMASOND", "MTWFS"
 _IN_A_YEAR = re.compile(r"(?i)\b(?:in|since|by|until|till|of|from|during|circa|around|the year|AD) $")
-_ON_A_DAY = re.compile(r"(?i)\b(?:on|due|until|till|since|before|after|dated) $")
-_FOR_A_TIME = re.compile(
-    r"(?i)\b(?:for|within|in|every|wait|another|takes?|took|lasts?|only|about|than|under|over|after|least|most) $"
+_ON_A_DAY = re.compile(rf"(?i)\b(?:(?:on|due|until|till|since|before|after|dated) |{WEEKDAY},? )$")
+_LAST_CENTURY = 50
+"""From here on a year of two digits is of the century before."""
+_OF_AN_INCH = ("16", "32", "64")
+FOR_A_TIME = re.compile(
+    r"(?i)\b(?:for|within|in|every|"
+    r"wait|hold|pause|allow|another|takes?|took|lasts?|only|about|than|under|over|after|least|most) $"
 )
 """Before "30s": seconds."""
+_OF_TIME = re.compile(r" (?:left|remaining|ago|later|each|delays?|timeouts?|calls?|timers?|or (?:less|more))\b")
+"""Behind it."""
 
 
 def full(name: str) -> str:
@@ -38,12 +44,17 @@ def dated(month: int | str, day: str | None = None, in_year: str | None = None) 
     said = f"{said} {ordinal(int(day))}" if day else said
     if not in_year:
         return said
-    number = int(in_year) + (2000 if len(in_year) == 2 else 0)
+    number = int(in_year)
+    if len(in_year) == 2:
+        number += 1900 if number >= _LAST_CENTURY else 2000
     return f"{said}{',' if day else ''} {year(number)}"
 
 
 def _numeric(found: re.Match[str]) -> str | None:
-    """1/15/2020 and 15/1/2020; 15.01.2020 has the day first, as wherever dates are written with points."""
+    """1/15/2020 and 15/1/2020; 15.01.2020 has the day first, as wherever dates are written with points.
+
+    A second number that is no month is a day: 12.31.2023.
+    """
     if found["joint"] != found["again"]:
         return None
     if (
@@ -53,7 +64,7 @@ def _numeric(found: re.Match[str]) -> str | None:
     ):
         return None  # A version.
     first, second = int(found["first"]), int(found["second"])
-    day_first = found["joint"] == "." or first > 12
+    day_first = (found["joint"] == "." and second <= 12) or first > 12
     month, day = (second, first) if day_first else (first, second)
     return dated(month, str(day), found["year"]) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
@@ -68,9 +79,12 @@ def _iso(found: re.Match[str]) -> str | None:
 
 
 def day_of_month(text: str, context: str) -> str | None:
-    """12/25 -> December twenty fifth, where that is likelier than a fraction; None: it is none."""
+    """12/25 -> December twenty fifth, where that is likelier than a fraction; None: it is none. 05/2024 is a month."""
     first, second = (int(part) for part in text.split("/"))
-    if _ON_A_DAY.search(context) or (second > 9 and second not in (10, 32, 64, 100)) or second < first:
+    if 1 <= first <= 12 and re.fullmatch(YEAR, text.partition("/")[2]):
+        return dated(first, None, str(second))
+    inch = text.endswith(_OF_AN_INCH) and first % 2 == 1
+    if _ON_A_DAY.search(context) or (second > 9 and second not in (10, 100) and not inch) or second < first:
         month, day = (first, second) if first <= 12 else (second, first)
         if 1 <= month <= 12 and 1 <= day <= 31 and (first != second or _ON_A_DAY.search(context)):
             return dated(month, str(day))
@@ -107,13 +121,19 @@ def _years(found: re.Match[str]) -> str | None:
         return f"{year(first)} to {year(int(last))}" if first < int(last) else None
     if first % 100 < int(last):
         return f"{year(first)} to {cardinal(int(last)) if last[0] != '0' else digits(last)}"
-    return dated(int(last), None, found["first"]) if 1 <= int(last) <= 12 and found["dash"] == "-" else None
+    return (
+        dated(int(last), None, found["first"]) if 1 <= int(last) <= 12 and re.fullmatch(HYPHEN, found["dash"]) else None
+    )
 
 
 def _decade(found: re.Match[str]) -> str | None:
     """1980s -> nineteen eighties, '80s -> eighties; "for 30s" are seconds."""
     number, apostrophe = found["number"], found["apostrophe"]
-    if len(number) == 2 and not apostrophe and _FOR_A_TIME.search(before(found)):
+    if (
+        len(number) == 2
+        and not apostrophe
+        and (FOR_A_TIME.search(before(found)) or _OF_TIME.match(found.string, found.end()))
+    ):
         return None
     return plural(year(int(number)) if len(number) == 4 else cardinal(int(number)))
 
@@ -131,17 +151,17 @@ def _year(found: re.Match[str]) -> str | None:
     return year(number) if number >= 1100 or _IN_A_YEAR.search(before(found)) else None
 
 
-FORMS: tuple[Form, ...] = (
+DATES: tuple[Form, ...] = (
     form(
         "date, year first",
         DIGITS,
-        rf"(?P<year>[0-9]{{4}})(?P<joint>[-/.])(?P<month>0?[1-9]|1[0-2])(?P<again>[-/.])(?P<day>{DAY})(?:(?P<time>[T])(?=[0-9]{{2}}:)|{END})",
+        rf"(?P<year>[0-9]{{4}})(?P<joint>[/.{HYPHENS}])(?P<month>0?[1-9]|1[0-2])(?P<again>[/.{HYPHENS}])(?P<day>{DAY})(?:(?P<time>[T])(?=[0-9]{{2}}:)|{END})",
         _iso,
     ),
     form(
         "date in numbers",
         DIGITS,
-        rf"(?P<first>{DAY})(?P<joint>[/.-])(?P<second>{DAY})(?P<again>[-/.])(?P<year>{YEAR}|[0-9]{{2}}){END}",
+        rf"(?P<first>{DAY})(?P<joint>[/.{HYPHENS}])(?P<second>{DAY})(?P<again>[/.{HYPHENS}])(?P<year>{YEAR}|[0-9]{{2}}){END}",
         _numeric,
     ),
     form(
@@ -162,6 +182,50 @@ FORMS: tuple[Form, ...] = (
         rf"(?P<day>{DAY}){_TH}?(?P<of>\sof)?\s(?P<month>{MONTH})(?:,?\s(?P<year>{YEAR})(?!\w|,[0-9]))?",
         _day_first,
     ),
+)
+_DATE = (
+    rf"(?:[0-9]{{1,4}}[/.]{DAY}(?:[/.](?:{YEAR}|[0-9]{{2}}))?|{YEAR}{HYPHEN}[0-9]{{2}}{HYPHEN}[0-9]{{2}}"
+    rf"|{MONTH}\s{DAY}{_TH}?,?\s{YEAR}|{MONTH},?\s{YEAR}|{DAY}{_TH}?\s{MONTH}(?:,?\s{YEAR})?)"
+)
+
+
+def _date(text: str, context: str = "") -> str | None:
+    if re.fullmatch("[0-9]+/[0-9]+", text):
+        return day_of_month(text, context)
+    said = (each.say(found) for each in DATES if (found := each.pattern.fullmatch(text)))
+    return next(filter(None, said), None)
+
+
+def _dates(found: re.Match[str]) -> str | None:
+    """1/15-1/20 -> January fifteenth to January twentieth. Where one of them is a date, both are: 12/31-1/1."""
+    low, high = found["low"], found["high"]
+    if not (_date(low, before(found)) or _date(high)):
+        return None
+    first, last = _date(low, "on "), _date(high, "on ")
+    return f"{first} to {last}" if first and last else None
+
+
+def _days(found: re.Match[str]) -> str:
+    """15-20 January -> January fifteenth to twentieth."""
+    said = f"{dated(found['month'], found['low'])} to {ordinal(int(found['high']))}"
+    return f"{said}, {year(int(found['year']))}" if found["year"] else said
+
+
+FORMS: tuple[Form, ...] = (
+    form("range of dates", DIGITS + _MONTHS_BEGIN, rf"(?P<low>{_DATE}){DASH}(?P<high>{_DATE}){END}", _dates),
+    form(
+        "range of days",
+        DIGITS,
+        rf"(?P<low>{DAY}){_TH}?{DASH}(?P<high>{DAY}){_TH}?\s(?P<month>{MONTH})(?:,?\s(?P<year>{YEAR})(?!\w|,[0-9]))?",
+        _days,
+    ),
+    *DATES,
+    form(
+        "quarter or half of a year",
+        "QH",
+        rf"(?P<part>[QH][1-4])(?:/|{HYPHEN})(?P<year>{YEAR}){END}",
+        lambda found: f"{found['part'][0]} {cardinal(int(found['part'][1]))} {year(int(found['year']))}",
+    ),
     form("range of months", _MONTHS_BEGIN, rf"(?P<first>{MONTH}){DASH}(?P<last>{MONTH})(?! ?[0-9])", _names),
     form("range of weekdays", _WEEKDAYS_BEGIN, rf"(?P<first>{WEEKDAY}){DASH}(?P<last>{WEEKDAY})", _names),
     form(
@@ -170,6 +234,12 @@ FORMS: tuple[Form, ...] = (
         rf"(?P<name>{_ABBREVIATED})"
         rf"(?P<known>[.](?=[ ,])|\b(?=,? (?:{MONTH} ?[0-9]|[0-9])|{_AND} {_ABBREVIATED}\b))?(?!\w)",
         lambda found: full(found["name"]) if found["known"] is not None or _LISTED.search(before(found)) else None,
+    ),
+    form(
+        "weekdays",
+        _WEEKDAYS_BEGIN,
+        rf"{WEEKDAY}(?:/{WEEKDAY})+(?![\w/])",
+        lambda found: ", ".join(full(name) for name in found.group().split("/")),
     ),
     form(
         "range of years",

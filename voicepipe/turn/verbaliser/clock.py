@@ -11,15 +11,15 @@ _GOES_ON = rf"(?=\s+(?:[a-z]|{WEEKDAY}|[ECMPG][SMD]?T\b)|\s?[-–,;:)])"
 HALF = rf"(?P<half>[aApP])[.]?{GAP}[mM]\b(?:[.]{_GOES_ON})?"
 _MINUTES = "(?P<hour>[01]?[0-9]|2[0-4]):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9]))?"
 TIME = rf"(?:{_MINUTES}(?:{GAP}{HALF})?|(?P<only>1[0-2]|0?[1-9]){GAP}{HALF})"
-ANY_TIME = unnamed(TIME)
-_NAMED = r"(?:[nN]oon|[mM]idnight)\b"
 _HOUR = "(?:1[0-2]|0?[1-9])"
+ANY_TIME = unnamed(rf"(?:{TIME}|{_HOUR}[.][0-5][0-9]{GAP}{HALF})")
+_NAMED = r"(?:[nN]oon|[mM]idnight)\b"
 _PARTS = re.compile(re.sub("<half>", "<with>", TIME, count=1))
 
 
 def clock(text: str) -> str:
     """7:30 pm -> seven thirty p m; 7:05 -> seven oh five; 7:00 -> seven o'clock; 15:00 -> fifteen hundred."""
-    found = _PARTS.match(text)
+    found = _PARTS.match(re.sub("^([0-9]+)[.]", r"\1:", text))  # 10.30am
     if text.isalpha():
         return text
     if not found:
@@ -55,6 +55,18 @@ FORMS: tuple[Form, ...] = (
         DIGITS,
         r"(?P<hours>[0-9]{1,3})h ?(?P<minutes>[0-5]?[0-9])(?:m(?:in)?|(?= |\b))(?: ?(?P<seconds>[0-5]?[0-9])s)?(?!\w)",
         _duration,
+    ),
+    form(
+        "duration",
+        DIGITS,
+        r"(?P<hours>)(?P<minutes>[0-9]{1,3})m(?:in)? ?(?P<seconds>[0-5]?[0-9])s(?:ec)?(?!\w)",
+        _duration,
+    ),
+    form(
+        "time, UTC",
+        DIGITS,
+        rf"(?P<time>{unnamed(_MINUTES)})(?:[.][0-9]{{1,9}})?Z(?!\w)",
+        lambda found: f"{clock(found['time'])} UTC",
     ),
     form(
         "range of times",

@@ -3,7 +3,7 @@
 import re
 
 from voicepipe.turn.english import NUMBERED_PLACES, NUMBERED_RECORDS
-from voicepipe.turn.verbaliser.form import DIGITS, END, LETTERS, Form, before, constant, form
+from voicepipe.turn.verbaliser.form import DIGITS, END, HYPHEN, HYPHENS, LETTERS, Form, before, constant, form
 from voicepipe.turn.verbaliser.numbers import cardinal, digits, grouped, plural
 
 _LINK = r"(?:[\s:#]|\b(?:code|number|no\.?|id|is|was|are)\b)"
@@ -60,7 +60,12 @@ def _resolution(found: re.Match[str]) -> str:
 _WORD = r"[^\W\d_]"
 
 NAMES: tuple[Form, ...] = (
-    form("identifier", DIGITS, r"(?P<number>[0-9]{3,12})(?![\w%]|[.:/-][0-9]|,[0-9]{3}(?![0-9]))", _identifier),
+    form(
+        "identifier",
+        DIGITS,
+        rf"(?P<number>[0-9]{{3,12}})(?![\w%]|[.:/{HYPHENS}][0-9]|,[0-9]{{3}}(?![0-9]))",
+        _identifier,
+    ),
     form("airline or state", LETTERS, rf"(?P<prefix>[A-Z]{{2}}) (?P<number>[0-9]{{3,5}}){END}", _prefixed),
     form(
         "paragraph",
@@ -74,10 +79,10 @@ MIXED: tuple[Form, ...] = (
     form(
         "word with digits",
         LETTERS,
-        rf"(?:{_WORD}{{1,32}}|[A-Z]{{1,8}}-)(?:[0-9]{{1,32}}(?![0-9.:/,]*[0-9]))(?:-?(?:{_WORD}|[0-9])){{0,32}}(?![\w])",
+        rf"(?:{_WORD}{{1,32}}|[A-Z]{{1,8}}{HYPHEN})(?:[0-9]{{1,32}}(?![0-9.:/,]*[0-9]))(?:{HYPHEN}?(?:{_WORD}|[0-9])){{0,32}}(?![\w])",
         _mixed,
     ),
-    form("digits with letters", DIGITS, rf"[0-9]{{1,32}}{_WORD}(?:-?(?:{_WORD}|[0-9])){{0,32}}(?![\w])", _mixed),
+    form("digits with letters", DIGITS, rf"[0-9]{{1,32}}{_WORD}(?:{HYPHEN}?(?:{_WORD}|[0-9])){{0,32}}(?![\w])", _mixed),
     constant("number of a thing", "#", "#(?=[A-Z][A-Z0-9-]{0,8}[0-9])", "number "),
     form(
         "number of a thing",

@@ -14,10 +14,17 @@ DIGITS = string.digits
 LETTERS = string.ascii_letters
 GAP = "[ \u00a0\u2009\u202f]?"
 """One space, a breaking one or not, or none. Never the end of a line."""
-END = r"(?![\w½¼¾]|[.:/–-][0-9]|,[0-9]{3}(?![0-9]))"
+HYPHENS = "‐‑–-"
+"""What parts the groups of a number, U+2010 to U+2013 as well: for the end of a class of signs."""
+HYPHEN = f"[{HYPHENS}]"
+END = rf"(?![\w½¼¾]|[.:/{HYPHENS}][0-9]|,[0-9]{{3}}(?![0-9]))"
 """Where a number may end: nothing that belongs to it follows."""
 DASH = "(?:--?|[‐‑–−~]| [-–−] )"
 """Between the two ends of a range."""
+
+
+CURRENCY = "$€£¥\u20a0-\u20cf"
+"""Signs of money, for a class of signs."""
 
 
 @dataclass(frozen=True, slots=True)

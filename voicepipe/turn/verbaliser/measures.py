@@ -2,8 +2,23 @@
 
 import re
 
-from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, GAP, Form, before, form
-from voicepipe.turn.verbaliser.numbers import AMOUNT, NUMBER, SCALE_WORDS, VULGAR, amount, cardinal, decimal
+from voicepipe.turn.verbaliser.calendar import FOR_A_TIME
+from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, GAP, HYPHENS, Form, before, form
+from voicepipe.turn.verbaliser.numbers import (
+    AMOUNT,
+    FRACTION,
+    NUMBER,
+    SCALE_WORDS,
+    VULGAR,
+    amount,
+    cardinal,
+    decimal,
+    digits,
+    plural,
+)
+from voicepipe.turn.verbaliser.numbers import (
+    SCALES_SHORT as SCALES,
+)
 
 WRITTEN = {
     "kilometers per hour": "km/h|kph", "miles per hour": "mph", "meters per second": "m/s", "kilometers": "km",
@@ -21,14 +36,26 @@ WRITTEN = {
     "revolutions per minute": "rpm", "pounds per square inch": "psi", "kilocalories": "kcal", "calories": "cal",
     "millimeters of mercury": "mmHg", "pixels": "px", "frames per second": "fps",
     "square feet": "sq ft|sq. ft|ft²|ft2", "square meters": "sq m|m²|m2", "square miles": "sq mi",
-    "square kilometers": "km2|km²", "square centimeters": "cm²", "cubic meters": "m³", "cubic centimeters": "cm³",
+    "square kilometers": "km2|km²", "square centimeters": "cm²", "cubic meters": "m³",
+    "cubic feet": "cu ft|ft³", "cubic inches": "cu in|in³", "cubic centimeters": "cm³",
     "degrees Celsius": "°C|° C|℃|degrees C", "degrees Fahrenheit": "°F|° F|℉|degrees F", "degrees": "°",
     "percent": "%", "per mille": "‰", "thousand": "k", "million": "M",
 }  # fmt: skip
 UNITS = {written: unit for unit, ways in WRITTEN.items() for written in ways.split("|")}
+UNITS |= {
+    f"{written[:-1]}^{power}": UNITS[written]
+    for power, sign in (("2", "²"), ("3", "³"))
+    for written in UNITS
+    if written[-1] == sign
+}
 QUOTES = "'\"’”"
-DESCRIBED = re.compile(" (?!(?:wide|long|tall|deep|high|thick|or|and|by|in|x|to|of|is|for|from)\\b)[a-z]")
+DESCRIBED = re.compile(
+    " (?!(?:wide|long|tall|deep|high|thick|or|and|by|in|x|to|of|is|for|from)\\b)(?:[a-z]|[A-Z]{2}\\b)"
+)
 """Behind `12"`: what is so long, as in "a twelve inch pizza"."""
+NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z]\w* $|\b\w+[A-Z]\w* $")
+_CAPITAL = re.compile(r"\b[A-Z]\w+ $")
+"""Behind a name a number with an s is its plural: "Airbus 320s", "iPhone 15s"."""
 SAME = ("percent", "per mille", "hertz", "kilohertz", "megahertz", "gigahertz", "horsepower", "thousand", "million")
 """The same for one and for many."""
 PER_UNITS = {
@@ -39,7 +66,7 @@ PER = r"(?:/ ?(?P<per>(?:sq ft|[A-Za-z]{1,12}))(?![\w/]))?"
 """What a price or a measure is for: "$20/hour", "5 mg/kg"."""
 _UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 _SCALE = f"(?: (?:{'|'.join(SCALE_WORDS)}))?"
-_ENDS = r"(?![\w²³°/]|[-–][0-9])(?:[.](?= [a-z]))?"
+_ENDS = rf"(?![\w²³°/^]|[{HYPHENS}][0-9])(?:[.](?= [a-z]| [0-9]+ ?(?:oz|in|min|sec)\b))?"
 """Behind a unit. The point of an abbreviated one is not a sentence's when that goes on."""
 DIMENSION = f"{NUMBER}(?:{GAP}[x×]{GAP}{NUMBER}){{1,2}}"
 
@@ -88,9 +115,29 @@ def _feet(found: re.Match[str]) -> str | None:
         return None
     said = [f"{cardinal(int(found['feet']))} {'foot' if found['feet'] == '1' else 'feet'}"] if found["feet"] else []
     if inches := found["inches"] or found["alone"]:
-        one = inches == "1" or (found["alone"] and DESCRIBED.match(found.string, found.end()))
-        said.append(f"{decimal(inches)} {'inch' if one else 'inches'}")
+        fraction = "/" in inches and " and " not in amount(inches)
+        one = inches == "1" or fraction or (found["alone"] and DESCRIBED.match(found.string, found.end()))
+        said.append(f"{amount(inches)} {'inch' if one else 'inches'}")
     return " ".join(said)
+
+
+def _length(written: str) -> str:
+    """5'6" -> five feet six inches; what has no mark is a number."""
+    feet, mark, rest = re.fullmatch(r"(?:([0-9]+)(['′’]) ?)?(.*)", written).groups()  # type: ignore[union-attr]
+    inches = rest.rstrip('"″”')
+    said = [f"{cardinal(int(feet))} {'foot' if feet == '1' else 'feet'}"] if mark else []
+    if inches:
+        said.append(amount(inches) + ("" if inches == rest else " inch" if inches == "1" else " inches"))
+    return " ".join(said)
+
+
+def _lengths(found: re.Match[str]) -> str | None:
+    """5'-6' -> five feet to six feet; 10'x12' -> ten feet by twelve feet."""
+    if _opened(before(found, 200), found.group()[-1]):
+        return None
+    joint = "by" if found["by"] else "to"
+    said = f" {joint} ".join(_length(side) for side in re.findall(_SIDE, found.group()))
+    return said.removesuffix("es") if found.group()[-1] in '"″' and DESCRIBED.match(found.string, found.end()) else said
 
 
 def _opened(text: str, mark: str) -> bool:
@@ -104,8 +151,25 @@ def _opened(text: str, mark: str) -> bool:
 
 def _times(found: re.Match[str]) -> str:
     """2-3x -> two to three times."""
-    said = f"{decimal(found['number'])} times"
+    said = f"{decimal(found['number'])} times{per(found['per'])}"
     return f"{decimal(found['low'])} to {said}" if found["low"] else said
+
+
+def _plural(found: re.Match[str]) -> str | None:
+    """100s of people -> hundreds of people; 2x4s -> two by fours; 737s -> seven three sevens. Else they are seconds."""
+    number, context = found["number"].replace(",", ""), before(found)
+    if "x" in number:
+        wide, high = number.split("x")
+        return f"{cardinal(int(wide))} by {plural(cardinal(int(high)))}"
+    size = re.fullmatch("(10*)(00|000)", number)
+    many = found["number"] != number or found.string.startswith(" of", found.end()) or context.endswith("the ")
+    if size and (many or (len(number) > 3 and not FOR_A_TIME.search(context))):
+        tens = {"1": "", "10": "tens of ", "100": "hundreds of "}
+        return f"{tens.get(number[:-3], '')}{'thousands' if len(number) > 3 else 'hundreds'}"
+    model = len(number) > 2 and number[-1] != "0" and _CAPITAL.search(context)
+    if (model or NAME.search(context)) and not FOR_A_TIME.search(context):
+        return plural(digits(number) if len(number) > 2 and number[-2:] != "00" else cardinal(int(number)))
+    return None
 
 
 def _dimension(found: re.Match[str]) -> str:
@@ -114,28 +178,46 @@ def _dimension(found: re.Match[str]) -> str:
     return f"{sides} {UNITS[found['unit']]}" if found["unit"] else sides
 
 
+_FEET = r"[0-9]{1,3}['′’](?: ?[0-9]{1,2}(?:[.][0-9])?[\"″”])?"
+_INCHES = rf"(?:{FRACTION}|[0-9]{{1,3}}(?:[.][0-9]{{1,2}})?)[\"″”]"
+_SIDE = rf"{_FEET}|{_INCHES}|[0-9]{{1,3}}(?:[.][0-9]{{1,2}})?"
+
 FORMS: tuple[Form, ...] = (
+    form(
+        "range of lengths, and sides",
+        DIGITS,
+        rf"(?:{_SIDE})(?:{DASH}|(?P<by>{GAP}[x×]{GAP}))(?:(?:{_SIDE}){GAP}[x×]{GAP})?(?:{_FEET}|{_INCHES})(?!\w)",
+        _lengths,
+    ),
+    form(
+        "plural number",
+        DIGITS,
+        r"(?P<number>[0-9]{1,3}(?:,[0-9]{3}){0,2}|[0-9]{3,6}|[0-9]{1,3}x[0-9]{1,3})s\b",
+        _plural,
+    ),
     form(
         "feet and inches",
         DIGITS,
         r"(?P<feet>[0-9]{1,3})(?:['′’]| ?(?:ft|foot|feet)[.]?(?= ?[0-9]))"
         r"(?:(?: (?=[^\s]{1,5}(?:[\"″”]| ?in)))?(?P<inches>[0-9]{1,2}(?:[.][0-9])?)(?:[\"″”]| ?in(?:ches|\b[.]?))?)?"
         r"(?!\w)"
-        r"|(?P<alone>[0-9]{1,3}(?:[.][0-9]{1,2})?)[\"″](?!\w)",
+        rf"|(?P<alone>{FRACTION}|[0-9]{{1,3}}(?:[.][0-9]{{1,2}})?)[\"″](?!\w)",
         _feet,
     ),
     form(
         "times",
         DIGITS + ".",
-        rf"(?:(?P<low>{NUMBER}){DASH})?(?P<number>{NUMBER})[x×](?![\w])(?! ?[-+=*/])",
+        rf"(?:(?P<low>{NUMBER}){DASH})?(?P<number>{NUMBER})[x×]"
+        r"(?:/(?P<per>hour|day|night|week|month|year)\b)?(?![\w])(?! ?[-+=*/])",
         _times,
     ),
     form("dimensions", DIGITS, rf"(?P<sides>{DIMENSION})(?:{GAP}(?P<unit>{_UNIT}){_ENDS})?{END}", _dimension),
     form(
         "scaled number",
         DIGITS,
-        r"(?P<number>[0-9]{1,4}[.][0-9]{1,2})(?P<scale>[KB])(?!\w)",
-        lambda found: f"{decimal(found['number'])} {'thousand' if found['scale'] == 'K' else 'billion'}",
+        rf"(?P<number>[0-9]{{1,4}}[.][0-9]{{1,2}}(?=[KB])|[0-9]{{2,3}}(?=K)|{NUMBER}(?=[mbt]n))"
+        r"(?P<scale>[KB]|[mbt]n)(?!\w| (?:run|race)\b)",
+        lambda found: f"{decimal(found['number'])} {SCALES[found['scale'].lower()]}",
     ),
     form(
         "range of measures",

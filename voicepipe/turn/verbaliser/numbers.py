@@ -6,7 +6,17 @@ import unicodedata
 from voicepipe.turn import english
 
 SCALES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (1000, "thousand"), (100, "hundred"))
-SCALE_WORDS = ("hundred", "thousand", "million", "billion", "trillion")
+SCALE_WORDS = ("hundred", "thousand", "million", "billion", "trillion", "lakh", "crore")
+SCALES_SHORT = {
+    "k": "thousand",
+    "m": "million",
+    "mn": "million",
+    "b": "billion",
+    "bn": "billion",
+    "t": "trillion",
+    "tn": "trillion",
+}
+"""As they are written behind a number."""
 TENS = {number: word for word, number in english.TENS.items()}
 ORDINALS = {english.UNITS[number]: word for word, number in english.ORDINALS.items() if number < len(english.UNITS)}
 

@@ -3,7 +3,8 @@
 import re
 
 from voicepipe.turn.verbaliser.calendar import day_of_month
-from voicepipe.turn.verbaliser.form import DASH, DIGITS, END, Form, before, constant, form
+from voicepipe.turn.verbaliser.codes import NAMED, code
+from voicepipe.turn.verbaliser.form import CURRENCY, DASH, DIGITS, END, HYPHENS, Form, before, constant, form
 from voicepipe.turn.verbaliser.numbers import (
     AMOUNT,
     FRACTION,
@@ -20,22 +21,33 @@ from voicepipe.turn.verbaliser.numbers import (
 _TH = "(?:st|nd|rd|th|ST|ND|RD|TH)"
 _ROUND = 50
 """Two numbers of three digits and more with a dash are a range if both are a multiple of it, else a code."""
-FIXED = {"24/7": "twenty four seven", "9/11": "nine eleven"}
+_PART = re.compile(r"rds|ths|nds|[\"″]|[ -]?(?:inch(?:es)?|of|shares?|chance|full|empty|cups?|miles?|tsp|tbsp)\b")
+"""Behind a fraction."""
+_SCORED = re.compile(r"(?i)\b(?:scored?|grade|rat(?:ed|ing)|got)(?: (?:is|was|of|a|an))? $")
+FIXED = {"9/11": "nine eleven"}
 
 
 def _slashed(found: re.Match[str]) -> str:
     """A date, a fraction, or one number over another, whichever is likeliest."""
-    written = found.group()
+    written = re.sub("[a-z]+", "", found.group())
     over, _, under = written.partition("/")
+    part = _PART.match(found.string, found.start() + len(written))
     if said := FIXED.get(written):
         return said
-    if "." not in written and (said := day_of_month(written, before(found)) or ""):
+    if "." not in written and not part and (said := day_of_month(written, before(found)) or ""):
         return said
     if under in ("5", "10", "100") and (("." in over) or (under != "5" and over != "1")):
         return f"{decimal(over)} out of {decimal(under)}"
     if over == under:
         return f"{decimal(over)} {decimal(under)}"
-    return ("" if "." in written else fraction(written)) or f"{decimal(over)} over {decimal(under)}"
+    if _SCORED.search(before(found)):
+        return f"{decimal(over)} out of {decimal(under)}"
+    named = NAMED.search(before(found))
+    if re.fullmatch(FRACTION, written) and not named:
+        return fraction(written)
+    if float(over) > float(under) and not named:
+        return f"{decimal(over)} over {decimal(under)}"
+    return " slash ".join(code(side) if named and side.isdecimal() else decimal(side) for side in (over, under))
 
 
 def _range(found: re.Match[str]) -> str | None:
@@ -78,7 +90,7 @@ def _number(found: re.Match[str]) -> str:
 
 def _unknown(found: re.Match[str]) -> str:
     """A number with signs inside that is no form: all its groups in order, none of them lost."""
-    parts = [part for part in re.split("[-:,]", found.group()) if part]
+    parts = [part for part in re.split(f"[:,{HYPHENS}]", found.group()) if part]
     each = re.search("[0-9]{3}", found.group()) is not None
     return ", ".join(
         " slash ".join(" point ".join(_group(group, each) for group in side.split(".")) for side in part.split("/"))
@@ -97,14 +109,25 @@ def _mixed(found: re.Match[str]) -> str | None:
 
 
 SPECIAL: tuple[Form, ...] = (
-    form("fraction", DIGITS + VULGAR, rf"{FRACTION}(?![\w/]|[.-][0-9])", _mixed),
+    form(
+        "always",
+        "2",
+        rf"24[/{HYPHENS}]7(?P<days>[/{HYPHENS}]365)?{END}",
+        lambda found: "twenty four seven" + (" three sixty five" if found["days"] else ""),
+    ),
+    form("fraction", DIGITS + VULGAR, rf"{FRACTION}(?![\w/]|[.{HYPHENS}][0-9])", _mixed),
     form(
         "ordinal",
         DIGITS,
         rf"(?P<low>[0-9]{{1,3}}(?:,?[0-9]{{3}}){{0,3}}){_TH}(?:{DASH}(?P<high>[0-9]{{1,6}}){_TH})?\b",
         _ordinals,
     ),
-    form("slash", DIGITS, r"[0-9]{1,4}(?:[.][0-9]{1,2})?/[0-9]{1,4}(?![0-9/]|[.–-][0-9])", _slashed),
+    form(
+        "slash",
+        DIGITS,
+        rf"[0-9]{{1,4}}(?:[.][0-9]{{1,2}})?/[0-9]{{1,4}}(?![0-9/]|[.{HYPHENS}][0-9])(?:(?<=[2-9])(?:rds|ths|nds)\b)?",
+        _slashed,
+    ),
     form(
         "ratio",
         DIGITS,
@@ -117,13 +140,13 @@ SPECIAL: tuple[Form, ...] = (
 
 NUMBERS: tuple[Form, ...] = (
     form("long number", DIGITS, rf"(?:0[0-9]+|[0-9]{{7,}}){END}", _long),
-    form("number", DIGITS + ".", rf"(?P<number>{NUMBER})(?P<more>[+](?![\w+]))?(?![\w]|[.:/-][0-9])", _number),
-    form("unknown number", DIGITS, r"[0-9]+(?:[-.:/,][0-9]+)*", _unknown),
+    form("number", DIGITS + ".", rf"(?P<number>{NUMBER})(?P<more>[+](?![\w+]))?(?![\w]|[.:/{HYPHENS}][0-9])", _number),
+    form("unknown number", DIGITS, rf"[0-9]+(?:[.:/,{HYPHENS}][0-9]+)*", _unknown),
 )
 SIGNS: tuple[Form, ...] = (
-    constant("minus", "-−", r"(?<![\w.,)%])[-−](?=[$€£¥₹]?[.]?[0-9½¼¾])", "minus "),
-    constant("plus", "+", r"(?<![\w.,)%])[+](?=[$€£¥₹]?[.]?[0-9])", "plus "),
-    constant("about", "~≈", r"(?<![\w~])(?:~(?!~)|≈) ?(?=[-$€£¥₹]?[.]?[0-9])", "about "),
+    constant("minus", "-−", rf"(?<![\w.,)%])(?<![0-9]['\"’”′″])[-−](?=[{CURRENCY}]?[.]?[0-9½¼¾])", "minus "),
+    constant("plus", "+", rf"(?<![\w.,)%])(?<![0-9]['\"’”′″])[+](?=[{CURRENCY}]?[.]?[0-9])", "plus "),
+    constant("about", "~≈", rf"(?<![\w~])(?:~(?!~)|≈) ?(?=[-{CURRENCY}]?[.]?[0-9])", "about "),
     constant("comma of a list", ",", r"(?<=[0-9]),(?=[0-9])", ", "),
     constant("plus or minus", "±", "±", " plus or minus "),
 )

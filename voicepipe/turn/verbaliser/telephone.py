@@ -2,13 +2,13 @@
 
 import re
 
-from voicepipe.turn.verbaliser.form import DIGITS, END, Form, before, form
+from voicepipe.turn.verbaliser.form import DIGITS, END, HYPHEN, HYPHENS, Form, before, form
 from voicepipe.turn.verbaliser.numbers import cardinal, digits, grouped
 
-EXTENSION = r"(?:,? ?(?:[eE]xt(?:ension|[.])?|x|#)[ .]?(?P<extension>[0-9]{1,6}))?"
-GROUPS = "|".join(rf"\(?[0-9]{{2,5}}\)?(?:{joint}[0-9]{{2,6}}){{1,5}}" for joint in (" ", "[.]", "-"))
-MIXED = r"\(?[0-9]{2,5}\)? ?[0-9]{2,4}(?:[ -][0-9]{2,5}){1,3}"
-NANP = r"(?:1[ ./-]?)?\(?[2-9][0-9]{2}\)?[ ./-]?[2-9][0-9]{2}[ .-]?[0-9]{4}"
+EXTENSION = r"(?:,? ?(?:[eE]xt(?:ension|[.])?|x|#)[ .:]{0,2}#?(?P<extension>[0-9]{1,6}))?"
+GROUPS = "|".join(rf"\(?[0-9]{{2,5}}\)?(?:{joint}[0-9]{{2,6}}){{1,5}}" for joint in (" ", "[.]", HYPHEN))
+MIXED = rf"\(?[0-9]{{2,5}}\)? ?[0-9]{{2,4}}(?:[ {HYPHENS}][0-9]{{2,5}}){{1,3}}"
+NANP = rf"(?:1[ ./{HYPHENS}]?)?\(?[2-9][0-9]{{2}}\)?[ ./{HYPHENS}]?[2-9][0-9]{{2}}[ .{HYPHENS}]?[0-9]{{4}}"
 """The North American plan's: 416-555-0192, with or without a 1 before it."""
 COUNTRY = re.compile("[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[0-9]{3}")
 """The country codes of E.164."""
@@ -36,6 +36,11 @@ def _number(found: re.Match[str]) -> str:
     return f"{said}, extension {digits(found['extension'])}" if found["extension"] else said
 
 
+def _north_american(found: re.Match[str]) -> str:
+    """212-555-0187/0188: the second one differs in its last group."""
+    return f"{_number(found)}, or {digits(found['other'])}" if found["other"] else _number(found)
+
+
 def _vanity(found: re.Match[str]) -> str:
     """1-800-FLOWERS: the letters are a word."""
     words = (digits(part) if part.isdigit() else part for part in re.findall("[0-9]+|[A-Z]+", found["word"]))
@@ -60,14 +65,24 @@ DIALLED: tuple[Form, ...] = (
     form(
         "vanity number",
         DIGITS + "(",
-        r"(?P<number>(?:1[ .-]?)?\(?[89][0-9]{2}\)?)[ .-]"
-        rf"(?P<word>(?=[0-9-]{{0,4}}[A-Z]{{2}})[A-Z0-9](?:-?[A-Z0-9]){{2,15}}){END}",
+        rf"(?P<number>(?:1[ .{HYPHENS}]?)?\(?[89][0-9]{{2}}\)?)[ .{HYPHENS}]"
+        rf"(?P<word>(?=[0-9{HYPHENS}]{{0,4}}[A-Z]{{2}})[A-Z0-9](?:{HYPHEN}?[A-Z0-9]){{2,15}}){END}",
         _vanity,
     ),
-    form("international number", "+", rf"(?P<number>\+[0-9](?:[ ()./-]{{0,3}}[0-9]){{6,18}}){EXTENSION}{END}", _number),
-    form("North American number", DIGITS + "(", rf"(?P<number>{NANP}){EXTENSION}{END}", _number),
+    form(
+        "international number",
+        "+",
+        rf"(?P<number>\+[0-9](?:[ ()./{HYPHENS}]{{0,3}}[0-9]){{6,18}}){EXTENSION}{END}",
+        _number,
+    ),
+    form(
+        "North American number",
+        DIGITS + "(",
+        rf"(?P<number>{NANP})(?:{EXTENSION}|/(?P<other>[0-9]{{4}})){END}",
+        _north_american,
+    ),
     form("short number", DIGITS, rf"[0-9]{{3,6}}{END}", _short),
-    form("extension", "eE", rf"[eE]xt(?:ension|[.])? ?(?P<number>[0-9]{{1,6}}){END}", _extension),
+    form("extension", "eE", rf"[eE]xt(?:ension|[.])?:? ?(?:# ?)?(?P<number>[0-9]{{1,6}}){END}", _extension),
 )
 """Of these the shape alone says what they are."""
 
@@ -75,7 +90,7 @@ GROUPED: tuple[Form, ...] = (
     form(
         "number in groups",
         DIGITS + "(",
-        rf"(?P<number>(?=(?:[ ().-]{{0,3}}[0-9]){{7,19}}\b)(?:{GROUPS}|{MIXED})){EXTENSION}{END}",
+        rf"(?P<number>(?=(?:[ ().{HYPHENS}]{{0,3}}[0-9]){{7,19}}\b)(?:{GROUPS}|{MIXED})){EXTENSION}{END}",
         _number,
     ),
 )
