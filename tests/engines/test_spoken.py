@@ -48,6 +48,10 @@ STREAMS = [
     ("<b>Hello</b>", "<b>Hello</b>"),
     ("Is x < 5, and [y] or {z}? [laughs] a `b`", "Is x < 5, and [y] or {z}? [laughs] a `b`"),
     ("An assistant will finally come. A", "An assistant will finally come. A"),
+    *((text, text) for text in (
+        "We have [double(queen)] rooms at 90, and [single(twin)] at 70. Which?", "[Name(s)] of guests please",
+        "It is [note(a) and then more. We open at ten.", "[f(", "[see(page 3)]", "The [total(a, b)] is 5",
+    )),
     ('{"answer": "yes"} {"name": "Ann"}', '{"answer": "yes"} {"name": "Ann"}'),
     ("```python\nprint()\n```", "```python\nprint()\n```"),
 ]
@@ -64,6 +68,9 @@ CALLED = [
     (f"<think>I need it.</think>\n{CALL}", ""),
     ('{"name": "weather", "arguments": {"ci', ""),
     ('[weather(city="Rome"), weather(city="Oslo")]', ""),
+    *((f"{call} {LONG}", LONG) for call in (
+        '[my-tool(city="Rome")]', '[default_api.weather(city="Rome")]', "[end()]", "[end( ), end()]", "[w( a = 1 )]",
+    )),
     ('<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "Rome"}<|call|>', ""),
     ("<|start|>assistant<|channel|>commentary to=functions.weather<|message|>{}<|call|>", ""),
 ]

@@ -75,6 +75,8 @@ def _any(words: Any) -> str:
 FINAL = r"<\|channel\|>\s{0,4}final\s{0,4}<\|message\|>|assistantfinal"
 """Where the answer begins, in harmony; "assistantfinal" where a server left the special tokens out."""
 CLOSED = rf"(?P<closed>{_any(THOUGHTS.values())}|{FINAL})"
+PYTHONIC = r"\[[A-Za-z_][\w.-]{0,63}\((?=\s{0,8}(?:\w{1,64}\s{0,4}=|\)\s{0,4}[\],]))"
+"""Llama 4: [weather(city="Rome")]. Who says [double(queen)] names no argument."""
 SPECIAL = r"<[|｜][^<>|｜\s]{1,40}[|｜]>"
 """A special token that no table knows."""
 JSON = r"(?P<json>(?:```\w{0,20}\s{0,8})?(?:\{\s{0,40}\"|\[\s{0,40}\{\s{0,40}\"))"
@@ -88,7 +90,7 @@ MARKS = regex.compile(
         (
             CLOSED,
             f"(?P<thought>{_any(THOUGHTS)})",
-            rf"(?P<call>{_any(CALLS)}|\[[A-Za-z_]\w{{0,63}}\()",  # [weather(city="Rome")]: Llama 4
+            f"(?P<call>{_any(CALLS)}|{PYTHONIC})",
             f"(?P<end>{_any(ENDS)})",
             f"(?P<header>{_any(HEADERS)})",
             f"(?P<channel>{_any((CHANNEL, START))})",
