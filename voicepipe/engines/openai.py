@@ -185,6 +185,9 @@ class OpenAiLlm:
         if not reply.over and not reply.began:
             self._owing.failed()
             raise EngineError(f"{self._server} ended a reply before its first word: {reply.strange or 'see its log'}")
+        if not reply.over and reply.strange:
+            self._owing.failed()
+            raise EngineError(f"{self._server} broke off a reply: {reply.strange}")
         if not reply.over and not self._odd_ends:
             self._odd_ends = True
             log.warning("%s ends replies without a finish_reason; they are taken for complete", self._server)

@@ -36,6 +36,9 @@ NO_REASON = ("", "null", "none")
 LIMITS = ("length", "max_tokens", "model_length")
 """Reasons to finish of a reply that reached its limit."""
 FAILURES = ("error", "abort")
+BESIDE = {"choices", "usage", "timings", "x_groq", "prompt_filter_results"}
+"""Fields of events that are none of a reply's words, and nothing went wrong."""
+PINGS = {b"ping", b"keep-alive", b"keepalive", b"heartbeat"}
 PARTS_DEEP = 8
 """Contents in contents are read no deeper."""
 
@@ -74,7 +77,7 @@ class StreamedReply:
         """Of the choice that is read, where a server writes several."""
         self._streamed: list[str] = []
         self._passed_over = b""
-        """The first event that was none."""
+        """The first event since the last words that has nothing of a reply: the server may have failed there."""
 
     def take(self, event: bytes) -> list[Delta]:
         """What the event adds to what is said, perhaps nothing. Raises EngineError: it reports one, babbles, or does
@@ -83,6 +86,8 @@ class StreamedReply:
         if self._silent > self._most_silent:
             raise EngineError(f"The language model's server sent {self._silent} events that say nothing: see its log.")
         if event == DONE:
+            if self._passed_over and not self.over:
+                raise EngineError(f"The language model's server broke off a reply: {self.strange}")
             self.over = self.done = True
             return []
         read = _read(event)
@@ -96,7 +101,8 @@ class StreamedReply:
         elif read is _Unreadable and event.startswith((b"{", b"[")):  # It may have been words.
             said = event[:SHOWN].decode("utf-8", "replace")
             raise EngineError(f"The language model's server sent what is no chat completion: {said}")
-        self._passed_over = self._passed_over or event[:SHOWN]
+        if not _harmless(read, event):
+            self._passed_over = self._passed_over or event[:SHOWN]
         return []
 
     def rest(self) -> Iterator[Delta]:
@@ -106,7 +112,7 @@ class StreamedReply:
 
     @property
     def strange(self) -> str:
-        """An event that was passed over, for people; empty: there was none."""
+        """An event behind the last words that was none of a reply, for people; empty: there was none."""
         return " ".join(self._passed_over.decode("utf-8", "replace").split())
 
     def _choice(self, read: dict[str, Any]) -> _Choice | None:
@@ -129,6 +135,8 @@ class StreamedReply:
         self.over |= bool(choice.reason)
         self._cut |= choice.reason in LIMITS
         self.began |= bool(text or self._called)
+        if text or calls:
+            self._passed_over = b""
         self._length += len(text)
         if self._length > LONGEST_TEXT:
             raise EngineError(f"A reply of the language model has more than {LONGEST_TEXT} characters: see its log.")
@@ -188,6 +196,13 @@ def _failure(read: dict[str, Any]) -> str:
     if read.get("error") or read.get("object") == "error" or (read.get("type") == "error" and not read.get("choices")):
         return _words(read)
     return ""
+
+
+def _harmless(read: Any, event: bytes) -> bool:
+    """What servers send beside a reply: how much it took, what their filters say, a sign that they live."""
+    if isinstance(read, dict):
+        return not read or (not BESIDE.isdisjoint(read) and isinstance(read.get("choices"), list | dict | None))
+    return read is None or event.strip(b'"').lower() in PINGS
 
 
 def _of(choice: dict[str, Any]) -> _Choice:
