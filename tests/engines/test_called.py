@@ -100,11 +100,25 @@ Fragments = list[tuple[int | None, str | None, str | None, str | None]]
         ([(0, "a", None, ROME)], []),
         ([(0, "a", " ", ROME)], []),
         ([(0, None, None, None), (3, None, None, "")], []),
+        ([(0, "a", "weather", "{}"), (0, None, None, ROME)], BOTH[:1]),
+        ([(0, "a", "weather", "null"), (0, None, None, ROME[:5]), (0, None, None, ROME[5:])], BOTH[:1]),
+        ([(0, "a", "weather", "{}"), (0, None, None, " "), (0, "a", "weather", ROME)], BOTH[:1]),
+        ([(0, "a", "weather", "{}"), (1, "b", "weather", "{}"), (0, "a", None, ROME), (1, "b", None, OSLO)], BOTH),
+        ([(0, "a", "end", "null")], [("end", "{}")]),
+        ([(0, "a", "end", "{}"), (0, "b", "end", "{}")], [("end", "{}")] * 2),
+        ([(0, "a", "book", None), (0, None, "_table", None), (0, None, None, ROME)], [("book_table", ROME)]),
+        ([(0, "a", "book", None), (0, "b", "weather", ROME)], [("book", "{}"), ("weather", ROME)]),
+        ([(0, "a", None, None), (0, None, "weather", None), (0, None, None, ROME),
+          (0, "b", None, None), (0, None, "weather", None), (0, None, None, OSLO)], BOTH),
+        ([(0, "c", "weather", ""), (0, None, None, ROME), (0, "c", "weather", ""), (0, None, None, OSLO)], BOTH),
+        ([(0, "c", "weather", ""), (0, None, None, ROME), (0, "c", "weather", ""), (0, "c", "weather", ROME)], BOTH[:1]),
+        ([(0, "a", "weather", ROME[:4]), (0, "b", None, ROME[4:]), (0, "c", None, "")], BOTH[:1]),
+        ([(0, "a", "weather", ""), (0, "b", "weather", ""), (0, None, None, OSLO), (1, None, None, ROME)], BOTH),
         ([(0, "a", "weather", '{"city":"Ro')], [("weather", '{"city":"Ro')]),
     ],
 )  # fmt: skip
 def test_fragments_go_to_the_call_that_they_belong_to(fragments: Fragments, calls: list[tuple[str, str]]) -> None:
-    called = Called(["weather", "end"])
+    called = Called(["weather", "end", "book", "book_table"])
     for fragment in fragments:
         called.add(*fragment)
     found = list(called)
@@ -120,7 +134,7 @@ def test_a_number_as_servers_write_it(said: object, index: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "text"), [("a", "a"), ({"a": "é"}, '{"a": "é"}'), (7, "7"), (None, ""), (False, ""), ([1], "")]
+    ("said", "text"), [("a", "a"), ({"a": "é"}, '{"a": "é"}'), (7, "7"), (None, ""), (False, ""), (["Rome"], '["Rome"]')]
 )
 def test_what_may_be_text_as_servers_write_it(said: object, text: str) -> None:
     assert text_of(said) == text

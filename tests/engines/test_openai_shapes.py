@@ -128,6 +128,7 @@ CALLS = {
                               chunk({"tool_calls": None}, "tool_calls")),
     "in the last event": body(chunk({"tool_calls": [FRAGMENT]}, "stop"), DONE),
     "arguments are an object": body(chunk({"tool_calls": [AS_OBJECT]}), STOP),
+    "arguments are parameters": body(chunk({"tool_calls": [{"name": "weather", "parameters": {"city": "Rome"}}]}), STOP),
     "index null, id null": body(chunk({"tool_calls": [{**FRAGMENT, "index": None, "id": None}]}), STOP),
     "index is text": body(chunk({"tool_calls": [{**FRAGMENT, "index": "0"}]}), STOP),
     "not in a list": body(chunk({"tool_calls": FRAGMENT}), STOP),

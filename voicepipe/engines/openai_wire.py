@@ -160,7 +160,7 @@ class StreamedReply:
             return
         function = fragment.get("function")
         named = function if isinstance(function, dict) else fragment
-        arguments = text_of(named.get("arguments"))
+        arguments = text_of(named.get("parameters") if named.get("arguments") is None else named["arguments"])
         name = named.get("name")
         self._called.add(
             index_of(fragment.get("index")),
