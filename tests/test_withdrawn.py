@@ -93,6 +93,16 @@ async def test_who_calls_a_tool_in_words_is_asked_again_without_tools(monkeypatc
     assert "nothing was done" in second.messages[-1].text
 
 
+@pytest.mark.parametrize("thought", [words(THOUGHT), []])
+async def test_a_tool_that_was_called_in_thoughts_is_not_called(
+    thought: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script: Script = [*thought, Aside.CALL_AS_TEXT, 0.1, Aside.WITHDRAWN, *words(ANSWER)]
+    recording = await said(monkeypatch, script)
+    assert heard(recording) == [f"agent (completed): {ANSWER} ", "reply completed"]
+    assert len(recording.llm.prompts) == 1
+
+
 async def test_who_does_it_again_is_silent_and_the_fallback_comes_when_an_answer_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -29,6 +29,10 @@ STREAMS = [
     *((f"Okay, they greet me. I answer.\n{closes}\n\n{LONG}", LONG) for closes in THOUGHTS.values()),
     (f"</think>\n\n{LONG}", LONG),
     (f"<think>Hm.</think>{LONG}</think>", LONG),
+    # A call that was thought of.
+    (f"Hm, maybe {CALL} no.</think>{LONG}", LONG),
+    (f"{CALL}</think>{LONG}", LONG),
+    (f"Hm. <tool_call>weather</tool_call>\n</think>{LONG}", LONG),
     # Harmony.
     (f"<|channel|>analysis<|message|>They ask.<|end|><|start|>assistant<|channel|>final<|message|>{LONG}", LONG),
     (f"They ask.<|end|><|start|>assistant<|channel|>final<|message|>{LONG}<|return|>", LONG),
@@ -48,10 +52,17 @@ STREAMS = [
     ("<b>Hello</b>", "<b>Hello</b>"),
     ("Is x < 5, and [y] or {z}? [laughs] a `b`", "Is x < 5, and [y] or {z}? [laughs] a `b`"),
     ("An assistant will finally come. A", "An assistant will finally come. A"),
-    *((text, text) for text in (
-        "We have [double(queen)] rooms at 90, and [single(twin)] at 70. Which?", "[Name(s)] of guests please",
-        "It is [note(a) and then more. We open at ten.", "[f(", "[see(page 3)]", "The [total(a, b)] is 5",
-    )),
+    *(
+        (text, text)
+        for text in (
+            "We have [double(queen)] rooms at 90, and [single(twin)] at 70. Which?",
+            "[Name(s)] of guests please",
+            "It is [note(a) and then more. We open at ten.",
+            "[f(",
+            "[see(page 3)]",
+            "The [total(a, b)] is 5",
+        )
+    ),
     ('{"answer": "yes"} {"name": "Ann"}', '{"answer": "yes"} {"name": "Ann"}'),
     ("```python\nprint()\n```", "```python\nprint()\n```"),
 ]
@@ -68,9 +79,16 @@ CALLED = [
     (f"<think>I need it.</think>\n{CALL}", ""),
     ('{"name": "weather", "arguments": {"ci', ""),
     ('[weather(city="Rome"), weather(city="Oslo")]', ""),
-    *((f"{call} {LONG}", LONG) for call in (
-        '[my-tool(city="Rome")]', '[default_api.weather(city="Rome")]', "[end()]", "[end( ), end()]", "[w( a = 1 )]",
-    )),
+    *(
+        (f"{call} {LONG}", LONG)
+        for call in (
+            '[my-tool(city="Rome")]',
+            '[default_api.weather(city="Rome")]',
+            "[end()]",
+            "[end( ), end()]",
+            "[w( a = 1 )]",
+        )
+    ),
     ('<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "Rome"}<|call|>', ""),
     ("<|start|>assistant<|channel|>commentary to=functions.weather<|message|>{}<|call|>", ""),
 ]
@@ -85,8 +103,8 @@ def read(pieces: Iterable[str], habits: Habits | None = None, *, cut: bool = Fal
             assert each
             said += each
         elif each is Aside.WITHDRAWN:
-            assert said, "there was something"
-            said = ""
+            assert said or called, "there was something"
+            said, called = "", False
         else:
             called = True
     return said, called

@@ -85,7 +85,7 @@ class _Call:
 class Called:
     """Those of one reply. `names`: of the tools that the model was offered."""
 
-    def __init__(self, names: Collection[str] = ()) -> None:
+    def __init__(self, names: Collection[str]) -> None:
         self._names = names
         self._calls: list[_Call] = []
         self._of_id: dict[str, _Call] = {}

@@ -70,6 +70,8 @@ class SpokenFilter:
         """White space that is said if something follows."""
         self._parted = False
         """Something was left out since."""
+        self._call_told = False
+        """That a tool was called in words was given out."""
         self._out: list[Said] = []
 
     def push(self, text: str) -> list[Said]:
@@ -103,6 +105,7 @@ class SpokenFilter:
     def _given(self) -> list[Said]:
         given, self._out = self._out, []
         self._told |= any(isinstance(each, str) for each in given)
+        self._call_told |= Aside.CALL_AS_TEXT in given
         return given
 
     def _hold(self, text: str) -> None:
@@ -175,12 +178,11 @@ class SpokenFilter:
 
     def _closed(self, mark: str) -> None:
         """Thoughts end that nothing has opened: all before was thought. Not once there were others."""
-        if not self._thought and self._began:
+        called = self._call_told or Aside.CALL_AS_TEXT in self._out
+        if not self._thought and (self._began or called):
             self._habits.closed(mark)
-            self._out = [each for each in self._out if not isinstance(each, str)]
-            if self._told:
-                self._out.append(Aside.WITHDRAWN)
-            self._began = self._told = False
+            self._out = [Aside.WITHDRAWN] if self._told or self._call_told else []
+            self._began = self._told = self._call_told = False
         self._thought, self._space, self._parted = True, "", False
 
     def _skip_to(self, pattern: Any) -> None:
