@@ -63,6 +63,7 @@ STREAMS = [
             "The [total(a, b)] is 5",
         )
     ),
+    ('{"name": "Ann", "arguments": "two guests"}', '{"name": "Ann", "arguments": "two guests"}'),
     ('{"answer": "yes"} {"name": "Ann"}', '{"answer": "yes"} {"name": "Ann"}'),
     ("```python\nprint()\n```", "```python\nprint()\n```"),
 ]

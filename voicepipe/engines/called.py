@@ -61,6 +61,8 @@ class _Call:
         end = arguments.rstrip()
         if end and self.empty:
             self.pieces.clear()
+        if self.closed and self.pieces == [arguments]:
+            return  # The whole call once more.
         self.pieces.append(arguments)
         if end:
             self.closed = end.endswith("}")

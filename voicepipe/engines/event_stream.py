@@ -105,7 +105,7 @@ class EventStream:
 
 def _complete(data: bytes) -> bool:
     """No further line belongs to it."""
-    return not data.startswith((b"{", b"[")) or data == DONE or _is_json(data)
+    return not data.startswith((b"{", b"[")) or data.upper() == DONE or _is_json(data)
 
 
 def _is_json(data: bytes) -> bool:

@@ -175,4 +175,14 @@ def _calls(read: Any) -> bool:
     name = next(
         (about[key] for key in ("name", "tool", "tool_name", "function") if isinstance(about.get(key), str)), ""
     )
-    return bool(name) and any(isinstance(about.get(key), dict | str) for key in ("arguments", "parameters", "args"))
+    return bool(name) and any(_arguments(about.get(key)) for key in ("arguments", "parameters", "args"))
+
+
+def _arguments(said: Any) -> bool:
+    """An object, or one as text: {"name": "Ann", "arguments": "two guests"} is an answer."""
+    if not isinstance(said, str):
+        return isinstance(said, dict)
+    try:
+        return isinstance(json.loads(said or "{}"), dict)
+    except (ValueError, RecursionError):
+        return False
