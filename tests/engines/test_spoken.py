@@ -5,8 +5,9 @@ from collections.abc import Iterable
 
 import pytest
 
+from tests.engines.written import CALLS, THOUGHTS
 from voicepipe.engines.base import Aside
-from voicepipe.engines.markup import CALLS, ENDS, THOUGHTS
+from voicepipe.engines.markup import ENDS
 from voicepipe.engines.spoken import Habits, SpokenFilter
 
 CALL = '{"name": "weather", "arguments": {"city": "Rome", "note": "a } and a \\" in it"}}'
@@ -46,10 +47,29 @@ STREAMS = [
     (f"<|im_start|>assistant\n{LONG}", LONG),
     (f"<|start_header_id|>assistant<|end_header_id|>\n\n{LONG}", LONG),
     (f"<s>{LONG}</s>", LONG),
+    (f"<start_of_turn>model\n{LONG}<end_of_turn>", LONG),
+    (f"<|turn>model\n{LONG}<turn|>\n<|turn>user\nAnd on Sunday?", LONG),
+    (f"[INST] Are you open? [/INST] {LONG}", LONG),
     ("We are open<|vision_pad|> until ten.", LONG),
     # What is none of it.
     ("<thin", "<thin"),
     ("<b>Hello</b>", "<b>Hello</b>"),
+    *(
+        (text, text)
+        for text in (
+            "I <3 you, and 1 < 2 <= 3",
+            "x < t and y > 5",
+            "a <thinker> and <toolshed>, <functional>",
+            "It is < think of it",
+            "<end of the story>",
+            "f",
+            "of func",
+            "A functool, if",
+            "the tools> here",
+            "<think about it, and not of it or of anything else that comes to mind, as I said",
+            "<p>Our <em>thoughts</em></p>",
+        )
+    ),
     ("Is x < 5, and [y] or {z}? [laughs] a `b`", "Is x < 5, and [y] or {z}? [laughs] a `b`"),
     ("An assistant will finally come. A", "An assistant will finally come. A"),
     *(
@@ -68,7 +88,10 @@ STREAMS = [
     ("```python\nprint()\n```", "```python\nprint()\n```"),
 ]
 CALLED = [
-    *((f"{opens}weather{CALL}{closes}", "") for opens, closes in CALLS.items()),
+    *(
+        (f"{opens}weather>{CALL}{closes}{LONG if closes else ''}", LONG if closes else "")
+        for opens, closes in CALLS.items()
+    ),
     (CALL, ""),
     ('{"name": "weather", "parameters": {"city": "Rome"}}', ""),
     ('{"type": "function", "function": {"name": "weather", "arguments": "{}"}}', ""),

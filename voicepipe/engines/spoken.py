@@ -155,16 +155,16 @@ class SpokenFilter:
                 self._closed(mark)
             case "thought":
                 self._thought = True
-                self._skip_to(markup.CLOSING[mark.lower()])
+                self._skip_to(markup.closing(mark))
                 self._habits.leaves("thoughts", mark)
             case "call":
                 self._calls(mark)
-                self._skip_to(markup.CLOSING.get(mark.lower(), markup.PYTHONIC_ENDS))
+                self._skip_to(markup.closing(mark))
             case "end":
                 self._over = self._began
             case "header":
                 self._over = self._began
-                self._skip_to(markup.CLOSING[mark.lower()])
+                self._skip_to(markup.closing(mark))
             case "channel":
                 self._header = []
                 self._skip_to(markup.CHANNEL_TEXT)
