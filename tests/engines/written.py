@@ -14,7 +14,8 @@ THOUGHTS = {
 }  # fmt: skip
 CALLS = {
     **markup.CALLS,
-    "<tool_call>": "</tool_call>", "<tool_calls>": "</tool_calls>", "<tool_calls><tool_call>": "</tool_call></tool_calls>",
+    "<tool_call>": "</tool_call>", "<tool_calls>": "</tool_calls>",
+    "<tool_calls><tool_call>": "</tool_call></tool_calls>",
     "<toolcall>": "</toolcall>", "<tool-call>": "</tool-call>", "<function_call>": "</function_call>",
     "<function_calls>": "</function_calls>", "<functioncall>": "</functioncall>", '<function name="w">': "</function>",
     '<invoke name="w">': "</invoke>", "<minimax:tool_call>": "</minimax:tool_call>",

@@ -62,7 +62,7 @@ class OpenAiLlm:
         self._model = config.model
         self._client: httpx.AsyncClient | None = None
         self._owing = Owing()
-        self._refusals = Refusals(self._server)
+        self._refusals = Refusals(self._server, config.body)
         self._habits = Habits(self._server, THOUGHTS, CALLS, thinks_first=config.thinks_first)
         self._odd_ends = False
         """It ends replies without saying so."""
