@@ -79,6 +79,15 @@ async def test_a_long_thought_is_not_listened_to_while_its_end_has_come(monkeypa
     assert len(heard(recording)[0]) < len(THOUGHT) + len(ANSWER) + 30
 
 
+async def test_a_model_that_hangs_behind_its_thoughts_is_answered_by_the_fallback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They were heard past the last rung."""
+    recording = await said(monkeypatch, [*words(THOUGHT * 2), 5.5, Aside.WITHDRAWN, 60.0], length_ms=30_000,
+                           config={"ladder": {"acknowledge_ms": 0, "short_phrase_ms": 0, "stall_ms": 8000}})  # fmt: skip
+    assert FALLBACK in "".join(heard(recording))
+
+
 async def test_thoughts_without_an_answer_are_answered_by_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = await said(monkeypatch, [*words(THOUGHT), Aside.WITHDRAWN])
     assert heard(recording) == [f"agent (completed): {FALLBACK}", "reply completed"]

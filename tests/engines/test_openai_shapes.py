@@ -73,7 +73,8 @@ SHAPES = {
     "all of it once more at the end": body(*said(WORDS), WHOLE),
     "once more without thoughts": body(chunk({"content": "<think>Hm.</think>"}), *said(WORDS), WHOLE),
     "once more with other spaces": body(chunk({"content": " We  are"}), chunk({"content": " open until ten."}),
-                                        WHOLE).replace(b" We  are", b"We are").replace(b'"We are open', b'"We  are open'),
+                                        WHOLE).replace(b" We  are", b"We are")
+    .replace(b'"We are open', b'"We  are open'),
     "parts of other types": body(chunk({"content": [{"type": "text_delta", "text": WORDS[:3]},
         {"type": "input_text", "text": WORDS[3:5]}, {"type": "TEXT", "text": WORDS[5:8]},
         {"type": "markdown", "markdown": WORDS[8:10]}, {"type": "refusal", "refusal": WORDS[10:]},
@@ -149,7 +150,8 @@ CALLS = {
                               chunk({"tool_calls": None}, "tool_calls")),
     "in the last event": body(chunk({"tool_calls": [FRAGMENT]}, "stop"), DONE),
     "arguments are an object": body(chunk({"tool_calls": [AS_OBJECT]}), STOP),
-    "arguments are parameters": body(chunk({"tool_calls": [{"name": "weather", "parameters": {"city": "Rome"}}]}), STOP),
+    "arguments are parameters": body(
+        chunk({"tool_calls": [{"name": "weather", "parameters": {"city": "Rome"}}]}), STOP),
     "index null, id null": body(chunk({"tool_calls": [{**FRAGMENT, "index": None, "id": None}]}), STOP),
     "index is text": body(chunk({"tool_calls": [{**FRAGMENT, "index": "0"}]}), STOP),
     "not in a list": body(chunk({"tool_calls": FRAGMENT}), STOP),

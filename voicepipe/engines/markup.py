@@ -55,8 +55,8 @@ NOTHING = ("<answer>", "</answer>", "<response>", "</response>", "<s>", "<bos>")
 """Marks around what is said."""
 
 CHANNEL, MESSAGE, START, END = "<|channel|>", "<|message|>", "<|start|>", "<|end|>"
-"""Of gpt-oss's harmony: <|start|>assistant<|channel|>final<|message|>words<|return|>. Only what stands in the channel
-"final" is meant for the user. https://cookbook.openai.com/articles/openai-harmony"""
+"""Of gpt-oss's harmony: <|start|>assistant<|channel|>final<|message|>words<|return|>. What stands in the channel
+"final" is meant for the user, and so is "commentary" that is no call. https://cookbook.openai.com/articles/openai-harmony"""
 
 
 def _any(words: Any) -> str:
@@ -84,8 +84,9 @@ def _closes(names: Iterable[str]) -> str:
 
 
 FINAL = r"<\|channel\|>\s{0,4}final\s{0,4}<\|message\|>|assistantfinal"
-"""Where the answer begins, in harmony; "assistantfinal" where a server left the special tokens out."""
-CLOSED = f"(?P<closed>{_closes(THOUGHT_NAMES)}|{_any(THOUGHTS.values())}|{FINAL})"
+COMMENTARY = r"assistantcommentary\s{0,4}to="
+"""Where the answer begins, in harmony; "assistantfinal" where a server left the special tokens out, and a call there."""
+CLOSED = f"(?P<closed>{_closes(THOUGHT_NAMES)}|{_any(THOUGHTS.values())}|{FINAL}|{COMMENTARY})"
 THOUGHT = f"{_opens(THOUGHT_NAMES)}|{_any(THOUGHTS)}"
 PYTHONIC = r"\[[A-Za-z_][\w.-]{0,63}\((?=\s{0,8}(?:\w{1,64}\s{0,4}=|\)\s{0,4}[\],]))"
 """Llama 4: [weather(city="Rome")]. Who says [double(queen)] names no argument."""
@@ -121,12 +122,13 @@ def _begun(word: str) -> str:
 
 
 MAY_BEGIN = re.compile(
-    rf"<(?=[a-zA-Z/|｜\s]|\Z)|\[(?=[a-zA-Z_/{{\s]|\Z)|[{{`◁✿]|(?i:{_begun('assistantfinal')}|\b(?:{_begun('functools')}))"
+    rf"<(?=[a-zA-Z/|｜\s]|\Z)|\[(?=[a-zA-Z_/{{\s]|\Z)|[{{`◁✿]|(?i:{_begun('assistant')}|\b(?:{_begun('functools')}))"
 )
 """Where one of MARKS may begin: quick, since most text has none."""
 CHANNEL_TEXT = regex.compile(_any((MESSAGE,)))
 CHANNEL_ENDS = regex.compile(_any((CHANNEL, START)))
 """Where the next message of harmony begins."""
+ANSWER = regex.compile(FINAL, ANY_CASE)
 PYTHONIC_ENDS, FENCE_ENDS = regex.compile(r"\)\s{0,8}\]"), regex.compile("```")
 _CLOSING = {
     opens.lower(): regex.compile(regex.escape(closes) if closes else r"(?!)", ANY_CASE)

@@ -34,7 +34,7 @@ NO_WORDS = re.compile("think|thought|reason|image|audio|video|file|tool|function
 """In the types of those parts of a content that are none: "thinking", "reasoning_text", "image_url"."""
 NO_REASON = ("", "null", "none")
 """Reasons to finish that are none: the reply goes on."""
-LIMITS = ("length", "max_tokens", "model_length")
+CUT_SHORT = ("length", "max_tokens", "model_length")
 """Reasons to finish of a reply that reached its limit."""
 FAILURES = ("error", "abort")
 BESIDE = {"choices", "usage", "timings", "x_groq", "prompt_filter_results"}
@@ -141,7 +141,7 @@ class StreamedReply:
         if choice.reason in FAILURES and not self.over:
             raise EngineError(f"The language model's server gave a reply up ({choice.reason}): see its log.")
         self.over |= bool(choice.reason)
-        self._cut |= choice.reason in LIMITS
+        self._cut |= choice.reason in CUT_SHORT
         self.began |= bool(text or self._called)
         if text or calls:
             self._passed_over = b""

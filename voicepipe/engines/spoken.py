@@ -115,7 +115,7 @@ class SpokenFilter:
         found = markup.THOUGHT_SIGNS.search(self._pending, partial=True)
         if found and not found.partial:
             closed = found.lastgroup == "closed"
-            self._pending = self._pending[found.end() :] if closed else "".join(self._held)
+            self._pending = self._pending[found.start() :] if closed else "".join(self._held)
             self._held, self._thought = None, closed
             if not closed:
                 self._habits.opened()
@@ -153,6 +153,9 @@ class SpokenFilter:
         match kind:
             case "closed":
                 self._closed(mark)
+                if mark[-1] == "=":
+                    self._calls(mark)
+                    self._skip_to(markup.ANSWER)
             case "thought":
                 self._thought = True
                 self._skip_to(markup.closing(mark))
@@ -183,7 +186,7 @@ class SpokenFilter:
             self._habits.closed(mark)
             self._out = [Aside.WITHDRAWN] if self._told or self._call_told else []
             self._began = self._told = self._call_told = False
-        self._thought, self._space, self._parted = True, "", False
+        self._thought, self._space, self._parted = True, "", self._began
 
     def _skip_to(self, pattern: Any) -> None:
         self._skipping, self._parted = pattern, True
@@ -213,6 +216,8 @@ class SpokenFilter:
             self._calls(f"{markup.CHANNEL}commentary to=")
         if channel.startswith("final"):
             self._closed(f"{markup.CHANNEL}final")
+        elif channel == "commentary":
+            self._thought = True  # What came before was none of the answer.
         elif markup.CHANNEL in header or channel != "assistant":
             self._thought = True
             self._skip_to(markup.CHANNEL_ENDS)
