@@ -40,8 +40,10 @@ STREAMS = [
     (f"analysisThey ask.assistantfinal{LONG}", LONG),
     (f"<|start|>assistant<|message|>{LONG}", LONG),
     (f"<|channel|>final <|constrain|>text<|message|>{LONG}", LONG),
-    (f"<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant<|channel|>final<|message|>{LONG}",
-     f"Let me look. {LONG}"),
+    (
+        f"<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant<|channel|>final<|message|>{LONG}",
+        f"Let me look. {LONG}",
+    ),
     ("<|channel|>final<|message|>Hi.<|end|><|start|>assistant<|channel|>final<|message|>Ho.", "Hi. Ho."),
     # Ends of turns, and what a model makes up behind them.
     *((f"{LONG}{end}", LONG) for end in ENDS),
@@ -117,7 +119,7 @@ CALLED = [
         )
     ),
     ('analysisHm assistantcommentary to=functions.weather json{"city": "Rome"}', ""),
-    (f'analysisHm assistantcommentary to=functions.weather json{{}}assistantfinal{LONG}', LONG),
+    (f"analysisHm assistantcommentary to=functions.weather json{{}}assistantfinal{LONG}", LONG),
     ('<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "Rome"}<|call|>', ""),
     ("<|start|>assistant<|channel|>commentary to=functions.weather<|message|>{}<|call|>", ""),
 ]

@@ -85,7 +85,7 @@ def _closes(names: Iterable[str]) -> str:
 
 FINAL = r"<\|channel\|>\s{0,4}final\s{0,4}<\|message\|>|assistantfinal"
 COMMENTARY = r"assistantcommentary\s{0,4}to="
-"""Where the answer begins, in harmony; "assistantfinal" where a server left the special tokens out, and a call there."""
+"""In harmony, where the answer begins, or a call; without "<|" where a server left the special tokens out."""
 CLOSED = f"(?P<closed>{_closes(THOUGHT_NAMES)}|{_any(THOUGHTS.values())}|{FINAL}|{COMMENTARY})"
 THOUGHT = f"{_opens(THOUGHT_NAMES)}|{_any(THOUGHTS)}"
 PYTHONIC = r"\[[A-Za-z_][\w.-]{0,63}\((?=\s{0,8}(?:\w{1,64}\s{0,4}=|\)\s{0,4}[\],]))"
