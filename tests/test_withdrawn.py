@@ -83,8 +83,9 @@ async def test_a_model_that_hangs_behind_its_thoughts_is_answered_by_the_fallbac
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They were heard past the last rung."""
-    recording = await said(monkeypatch, [*words(THOUGHT * 2), 5.5, Aside.WITHDRAWN, 60.0], length_ms=30_000,
-                           config={"ladder": {"acknowledge_ms": 0, "short_phrase_ms": 0, "stall_ms": 8000}})  # fmt: skip
+    script: Script = [*words(THOUGHT * 2), 5.5, Aside.WITHDRAWN, 60.0]
+    ladder = {"acknowledge_ms": 0, "short_phrase_ms": 0, "stall_ms": 8000}
+    recording = await said(monkeypatch, script, length_ms=30_000, config={"ladder": ladder})
     assert FALLBACK in "".join(heard(recording))
 
 

@@ -573,10 +573,10 @@ async def test_a_reply_that_the_server_broke_off_is_not_complete(
     """llama.cpp, ggml-org/llama.cpp#16109, and others: the connection ends as it should."""
     await desk.llm.start()
     desk.server.answer = lambda body: [*(chunk(content=word) for word in words), report, end]
-    said = []
+    said: list[Delta] = []
     with pytest.raises(EngineError, match="boom"):
         async for delta in desk.llm.generate(HELLO):
-            said.append(delta)
+            said += [delta]
     assert said == [word.strip() for word in words]
 
 
