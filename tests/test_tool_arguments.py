@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from voicepipe.errors import ToolError
-from voicepipe.tool_arguments import fitting, parse, problem
+from voicepipe.tool_arguments import PATTERNS_S, fitting, has_patterns, parse, problem
 
 SMALL_S = 1.0
 """Generous: what is bounded takes less than a tenth of it, and else minutes."""
@@ -106,6 +106,26 @@ def test_nothing_takes_long(schema: dict[str, Any], arguments: dict[str, Any]) -
     except ToolError as error:
         assert str(error)
     assert thread_time() - began < SMALL_S
+
+
+def test_all_patterns_of_a_check_have_one_time_limit() -> None:
+    schema = {"properties": {"a": {"items": {"pattern": "^(a|aa)+$"}}}}
+    began = thread_time()
+    with pytest.raises(ToolError):
+        fitting(schema, {"a": ["a" * 25 + "!"] * 100})
+    assert thread_time() - began < 10 * PATTERNS_S
+    assert fitting(schema, {"a": ["aa", "aaa"]}) == {"a": ["aa", "aaa"]}, "each check has its own"
+
+
+@pytest.mark.parametrize(
+    ("schema", "found"),
+    [
+        ({"properties": {"a": {"pattern": "x"}}}, True), ({"patternProperties": {"x": {}}}, True),
+        ({"properties": {"pattern": {"type": "string"}}}, False), (TABLE, False), ({}, False),
+    ],
+)  # fmt: skip
+def test_which_checks_may_take_long(schema: dict[str, Any], found: bool) -> None:
+    assert has_patterns(schema) is found
 
 
 def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,16 @@ async def test_a_long_thought_is_not_listened_to_while_its_end_has_come(monkeypa
     assert len(heard(recording)[0]) < len(THOUGHT) + len(ANSWER) + 30
 
 
+async def test_a_model_that_hangs_behind_its_thoughts_is_answered_by_the_fallback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They were heard past the last rung."""
+    script: Script = [*words(THOUGHT * 2), 5.5, Aside.WITHDRAWN, 60.0]
+    ladder = {"acknowledge_ms": 0, "short_phrase_ms": 0, "stall_ms": 8000}
+    recording = await said(monkeypatch, script, length_ms=30_000, config={"ladder": ladder})
+    assert FALLBACK in "".join(heard(recording))
+
+
 async def test_thoughts_without_an_answer_are_answered_by_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = await said(monkeypatch, [*words(THOUGHT), Aside.WITHDRAWN])
     assert heard(recording) == [f"agent (completed): {FALLBACK}", "reply completed"]
@@ -91,6 +101,16 @@ async def test_who_calls_a_tool_in_words_is_asked_again_without_tools(monkeypatc
     first, second = recording.llm.prompts
     assert (first.tool_choice, second.tool_choice) == ("auto", "none")
     assert "nothing was done" in second.messages[-1].text
+
+
+@pytest.mark.parametrize("thought", [words(THOUGHT), []])
+async def test_a_tool_that_was_called_in_thoughts_is_not_called(
+    thought: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script: Script = [*thought, Aside.CALL_AS_TEXT, 0.1, Aside.WITHDRAWN, *words(ANSWER)]
+    recording = await said(monkeypatch, script)
+    assert heard(recording) == [f"agent (completed): {ANSWER} ", "reply completed"]
+    assert len(recording.llm.prompts) == 1
 
 
 async def test_who_does_it_again_is_silent_and_the_fallback_comes_when_an_answer_is_given_up(

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from itertools import islice
+from time import monotonic
 from typing import Any
 
 import regex
@@ -25,8 +26,8 @@ from voicepipe.errors import ToolError
 log = logging.getLogger(__name__)
 MOST_STEPS = 5000
 """Keywords of the schema that are held against values: 30 ms. A tool's arguments take a few dozen."""
-PATTERN_S = 0.05
-"""For one `pattern` and one text: some patterns take time that doubles with each character."""
+PATTERNS_S = 0.05
+"""For all patterns of one check: some take time that doubles with each character."""
 TOLD, TOLD_CHARS = 3, 200
 """Mistakes that the model is told of, and characters of each."""
 DATA = {"const", "default", "enum", "examples"}
@@ -39,6 +40,8 @@ class _Endless(Exception):
 
 _left: ContextVar[list[int]] = ContextVar("_left")
 """Steps that the check which runs may still take."""
+_patterns_s: ContextVar[list[float]] = ContextVar("_patterns_s")
+"""Seconds that its patterns may still take."""
 
 
 def parse(arguments: str) -> dict[str, Any]:
@@ -97,9 +100,15 @@ def problem(parameters: Mapping[str, Any]) -> str:
     return ""
 
 
+def has_patterns(parameters: Mapping[str, Any]) -> bool:
+    """A check by them may take long: it is not for an event loop."""
+    return any(key == "pattern" for key, _ in _said(parameters))
+
+
 def _validator(parameters: Mapping[str, Any]) -> Any:
     """For one check."""
     _left.set([MOST_STEPS])
+    _patterns_s.set([PATTERNS_S])
     schema = _as_one(parameters)
     kind = _Bounded if "patternProperties" not in str(schema) else _WithPatterns
     return kind({"type": "object", **schema}, registry=Registry())
@@ -167,10 +176,15 @@ def _counted(check: Check) -> Check:
 
 def _found(pattern: str, text: str) -> bool:
     _step()
+    left, began = _patterns_s.get(), monotonic()
     try:
-        return bool(regex.search(pattern, text, timeout=PATTERN_S))
+        if left[0] > 0:
+            return bool(regex.search(pattern, text, timeout=left[0]))
     except TimeoutError:
-        raise _Endless("a pattern takes too long") from None
+        pass
+    finally:
+        left[0] -= monotonic() - began
+    raise _Endless("its patterns take too long")
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:

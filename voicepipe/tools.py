@@ -20,7 +20,7 @@ from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.parts import Parts
 from voicepipe.python_tools import PythonTools, shorten, too_long
 from voicepipe.queues import QueueFigures, Waits, show
-from voicepipe.tool_arguments import fitting, parse
+from voicepipe.tool_arguments import fitting, has_patterns, parse
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.web_answer import PLAIN, whole
 
@@ -131,7 +131,7 @@ class ToolRunner:
         Raises ToolError when the arguments are no JSON object, do not fit the tool's parameters, or cannot be sent to
         a webhook; when the tool fails, or takes too long.
         """
-        at_once = len(call.arguments) <= AT_ONCE_CHARS
+        at_once = len(call.arguments) <= AT_ONCE_CHARS and not has_patterns(tool.parameters)
         arguments = _checked(tool, call) if at_once else await _checker.submit(_checked, tool, call)
         if tool.webhook is None:
             return await self._functions.call(tool, arguments, about, tenant)

@@ -13,7 +13,7 @@ SMALL_S = 0.6
 
 
 def test_as_many_calls_as_may_be_and_one_more() -> None:
-    called = Called()
+    called = Called(())
     for index in range(MOST_CALLS):
         called.add(index, f"c{index}", "add", "{}")
     called.add(0, None, None, "")
@@ -24,7 +24,7 @@ def test_as_many_calls_as_may_be_and_one_more() -> None:
 
 @pytest.mark.parametrize("part", ["id", "name", "arguments"])
 def test_a_call_as_long_as_may_be_and_a_longer_one(part: str) -> None:
-    called = Called()
+    called = Called(())
     text = "x" * (LONGEST - 10)
     called.add(0, text if part == "id" else "i", text if part == "name" else "n", text if part == "arguments" else "")
     with pytest.raises(EngineError, match="do not end"):
@@ -32,7 +32,7 @@ def test_a_call_as_long_as_may_be_and_a_longer_one(part: str) -> None:
 
 
 def test_interleaved_calls_with_the_same_number_belong_to_the_latest() -> None:
-    called = Called()
+    called = Called(())
     called.add(0, "a", "add", '{"a": 1}')
     called.add(1, "b", "end", "")
     called.add(0, "c", "add", '{"a"')
@@ -45,7 +45,7 @@ def test_interleaved_calls_with_the_same_number_belong_to_the_latest() -> None:
 
 @pytest.mark.parametrize("space", ["", " \n"])
 def test_white_space_after_the_arguments_leaves_them_complete(space: str) -> None:
-    called = Called()
+    called = Called(())
     called.add(0, "a", "add", '{"a": "}"')
     called.add(0, "b", "add", "}")
     called.add(0, None, None, space)
@@ -56,7 +56,7 @@ def test_white_space_after_the_arguments_leaves_them_complete(space: str) -> Non
 @pytest.mark.parametrize("piece", ["x", "}", ""])
 def test_a_new_id_for_each_piece_of_long_arguments(piece: str) -> None:
     """They were read again at each."""
-    called = Called()
+    called = Called(())
     called.add(0, "i", "n", '{"a":"' + "}" * 60_000)
     began = thread_time()
     try:
@@ -100,11 +100,26 @@ Fragments = list[tuple[int | None, str | None, str | None, str | None]]
         ([(0, "a", None, ROME)], []),
         ([(0, "a", " ", ROME)], []),
         ([(0, None, None, None), (3, None, None, "")], []),
+        ([(0, "a", "weather", "{}"), (0, None, None, ROME)], BOTH[:1]),
+        ([(0, "a", "weather", "null"), (0, None, None, ROME[:5]), (0, None, None, ROME[5:])], BOTH[:1]),
+        ([(0, "a", "weather", "{}"), (0, None, None, " "), (0, "a", "weather", ROME)], BOTH[:1]),
+        ([(0, "a", "weather", "{}"), (1, "b", "weather", "{}"), (0, "a", None, ROME), (1, "b", None, OSLO)], BOTH),
+        ([(0, "a", "end", "null")], [("end", "{}")]),
+        ([(0, "a", "end", "{}"), (0, "b", "end", "{}")], [("end", "{}")] * 2),
+        ([(0, "a", "book", None), (0, None, "_table", None), (0, None, None, ROME)], [("book_table", ROME)]),
+        ([(0, "a", "book", None), (0, "b", "weather", ROME)], [("book", "{}"), ("weather", ROME)]),
+        ([(0, "a", None, None), (0, None, "weather", None), (0, None, None, ROME),
+          (0, "b", None, None), (0, None, "weather", None), (0, None, None, OSLO)], BOTH),
+        ([(0, "c", "weather", ""), (0, None, None, ROME), (0, "c", "weather", ""), (0, None, None, OSLO)], BOTH),
+        ([(0, "c", "weather", ""), (0, None, None, ROME), (0, "c", "weather", ""),
+          (0, "c", "weather", ROME)], BOTH[:1]),
+        ([(0, "a", "weather", ROME[:4]), (0, "b", None, ROME[4:]), (0, "c", None, "")], BOTH[:1]),
+        ([(0, "a", "weather", ""), (0, "b", "weather", ""), (0, None, None, OSLO), (1, None, None, ROME)], BOTH),
         ([(0, "a", "weather", '{"city":"Ro')], [("weather", '{"city":"Ro')]),
     ],
 )  # fmt: skip
 def test_fragments_go_to_the_call_that_they_belong_to(fragments: Fragments, calls: list[tuple[str, str]]) -> None:
-    called = Called(["weather", "end"])
+    called = Called(["weather", "end", "book", "book_table"])
     for fragment in fragments:
         called.add(*fragment)
     found = list(called)
@@ -120,7 +135,8 @@ def test_a_number_as_servers_write_it(said: object, index: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "text"), [("a", "a"), ({"a": "é"}, '{"a": "é"}'), (7, "7"), (None, ""), (False, ""), ([1], "")]
+    ("said", "text"),
+    [("a", "a"), ({"a": "é"}, '{"a": "é"}'), (7, "7"), (None, ""), (False, ""), (["Rome"], '["Rome"]')],
 )
 def test_what_may_be_text_as_servers_write_it(said: object, text: str) -> None:
     assert text_of(said) == text

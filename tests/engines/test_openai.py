@@ -549,3 +549,41 @@ async def test_the_model_must_be_known(models: list[str], named: str, says: str)
 async def test_the_address_must_be_one(base_url: str, says: str) -> None:
     with pytest.raises(EngineError, match=says):
         await OpenAiLlm(OpenAiConfig(base_url=base_url)).start()
+
+
+@pytest.mark.parametrize("end", ["", DONE])
+@pytest.mark.parametrize(
+    "report",
+    [
+        'error: {"code":500,"message":"boom","type":"server_error"}\n\n',
+        '{"error":{"message":"boom"}}\n',
+        '{"detail":"boom"}\n',
+        '{\n "detail": "boom"\n}\n',
+        'data: {"code":500,"message":"boom"}\n\n',
+        "data: Error: boom\n\n",
+        "event: error\ndata: boom\n\n",
+        'event: error\ndata: {\ndata: "message": "boom"}\n\n',
+        "error: boom\n\n",
+    ],
+)
+@pytest.mark.parametrize("words", [["We are "], []])
+async def test_a_reply_that_the_server_broke_off_is_not_complete(
+    desk: Desk, words: list[str], report: str, end: str
+) -> None:
+    """llama.cpp, ggml-org/llama.cpp#16109, and others: the connection ends as it should."""
+    await desk.llm.start()
+    desk.server.answer = lambda body: [*(chunk(content=word) for word in words), report, end]
+    said: list[Delta] = []
+    with pytest.raises(EngineError, match="boom"):
+        async for delta in desk.llm.generate(HELLO):
+            said += [delta]
+    assert said == [word.strip() for word in words]
+
+
+@pytest.mark.parametrize(
+    "behind", ["data: ping\n\n", "data: null\n\n", ": bye\n\n", 'data: {"usage": {}}\n\n', "id: 1\n\n"]
+)
+async def test_what_servers_send_beside_a_reply_breaks_nothing_off(desk: Desk, behind: str) -> None:
+    await desk.llm.start()
+    desk.server.answer = lambda body: [chunk(content="Hi."), behind]
+    assert [delta async for delta in desk.llm.generate(HELLO)] == ["Hi."]

@@ -14,7 +14,7 @@ HELLO = Prompt((Message("user", "Is temperature unsupported?"),))
 WEATHER = Prompt(HELLO.messages, (ToolSpec("weather"),), "required")
 SENT = {
     **request(OpenAiConfig(), "m", WEATHER), "top_p": 0.9, "seed": 1, "stop": ["x"], "parallel_tool_calls": False,
-    "stream_options": {"include_usage": True},
+    "stream_options": {"include_usage": True}, "priority": 1,
 }  # fmt: skip
 
 
@@ -49,6 +49,28 @@ REFUSALS = [
             "supported. To drop it set litellm.drop_params = True"), "temperature"),
     (openai("litellm.UnsupportedParamsError: vertex_ai does not support parameters: ['parallel_tool_calls'], for "
             "model=x."), "parallel_tool_calls"),
+    # Kimi, vLLM
+    (openai("invalid temperature: only 1 is allowed for this model"), "temperature"),
+    (openai("Invalid value: 'temperature' must be 1"), "temperature"),
+    (openai("Try another one.", param="temperature"), "temperature"),
+    (openai("temperature must be greater than 0", param="None"), "temperature"),
+    (openai("`temperature` has to be a strictly positive float, it must be > 0", param=None), "temperature"),
+    (openai("Got priority 1 but priority scheduling is not enabled."), "priority"),
+    (openai("Cannot specify both top_p and temperature."), "top_p"),
+    (openai("Stream options can only be defined when `stream=True`."), "stream_options"),
+    (openai("'parallel_tool_calls' is only allowed when 'tools' are specified."), "parallel_tool_calls"),
+    (openai("Not of that kind.", param="stop[0]"), "stop"),
+    # What is about something else
+    (openai("Invalid schema for function 'weather': In context=('properties', 'temperature'), 'unknown' is not "
+            "permitted.", param="tools[0].function.parameters"), ""),
+    (openai("Invalid schema for function 'weather': 'temperature' is not permitted."), ""),
+    (openai("The user's temperature question is not permitted by policy.", param="prompt"), ""),
+    (openai("Unsupported: temperature.", param="messages.[0].content"), ""),
+    (openai("Invalid 'max_tokens': integer below minimum value. Expected a value >= 16, but got 1 instead.",
+            param="max_tokens", code="integer_below_min_value"), ""),
+    (openai("max_tokens must be at least 16, got 1."), ""),
+    (openai("Invalid max_tokens value, the valid range is [1, 8192]"), ""),
+    (openai("max_tokens is too large: 512.", param="max_tokens"), ""),
     # What is wrong with one request alone, or cannot be left out
     (openai("This model's maximum context length is 1024 tokens; 'max_tokens' is too large: 512, not supported."), ""),
     (openai("Unsupported value: 'messages[0].role' does not support 'system' with this model."), ""),
@@ -83,6 +105,20 @@ def test_the_limit_has_the_name_that_the_server_takes() -> None:
     assert "max_tokens" not in body and body["max_completion_tokens"] == 512
     short = request(OpenAiConfig(), "m", Prompt(HELLO.messages, max_tokens=5), refusals.fields)
     assert short["max_completion_tokens"] == 5
+
+
+def test_a_configured_limit_keeps_its_number_under_its_other_name() -> None:
+    config = OpenAiConfig(body={"max_tokens": 100})
+    assert request(config, "m", HELLO, {"max_tokens"})["max_completion_tokens"] == 100
+
+
+def test_the_log_says_what_to_do_about_it(caplog: pytest.LogCaptureFixture) -> None:
+    config = OpenAiConfig(body={"stream_options": {"include_usage": True}})
+    refusals = Refusals("The server", config.body)
+    for field in ("stream_options", "temperature"):
+        refusals.learn(request(config, "m", HELLO), json.dumps(openai(f"Unknown parameter: '{field}'.")).encode())
+    body, omitted = caplog.messages
+    assert "take it out of openai.body" in body and 'openai.omit = ["temperature"]' in omitted
 
 
 @pytest.mark.parametrize(

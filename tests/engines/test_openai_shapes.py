@@ -71,6 +71,18 @@ SHAPES = {
                                       {"choices": [{"message": {"content": WORDS[8:]}, "finish_reason": "stop"}]}),
     "message that grows": body({"choices": [{"message": {"content": WORDS[:8]}}]}, WHOLE),
     "all of it once more at the end": body(*said(WORDS), WHOLE),
+    "once more without thoughts": body(chunk({"content": "<think>Hm.</think>"}), *said(WORDS), WHOLE),
+    "once more with other spaces": body(chunk({"content": " We  are"}), chunk({"content": " open until ten."}),
+                                        WHOLE).replace(b" We  are", b"We are")
+    .replace(b'"We are open', b'"We  are open'),
+    "parts of other types": body(chunk({"content": [{"type": "text_delta", "text": WORDS[:3]},
+        {"type": "input_text", "text": WORDS[3:5]}, {"type": "TEXT", "text": WORDS[5:8]},
+        {"type": "markdown", "markdown": WORDS[8:10]}, {"type": "refusal", "refusal": WORDS[10:]},
+        {"type": "reasoning_text", "text": "Hm."}, {"type": "tool_use", "text": "Hm."}, {"type": "text", "text": "Hm.",
+         "thought": True}, {"type": "type"}, {"type": "input_image", "text": "Hm."}]}), STOP),
+    "done in small letters": body(*said(WORDS), b"data: [done]\n\n"),
+    "text in brackets": body(b"data: [begin]\n\n", *said(WORDS), b"data: [note] x\n\n", STOP),
+    "a tab in a text": body(chunk({"content": WORDS, "note": "TAB"}), STOP).replace(b"TAB", b"\t"),
     "completions of old": body({"choices": [{"text": WORDS, "finish_reason": "stop"}]}),
     "not streamed": json.dumps(WHOLE).encode(),
     "not streamed, on lines": json.dumps(WHOLE, indent=2).encode() + b"\n",
@@ -108,6 +120,16 @@ def test_the_words_and_nothing_else_however_they_are_cut(raw: bytes) -> None:
     assert read(raw)[2], "it is complete"
 
 
+OTHER = {"index": 0, "id": "b", "function": {"name": "weather", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_calls_in_messages_in_place_of_pieces(grows: bool) -> None:
+    messages = [[FRAGMENT], [FRAGMENT, OTHER] if grows else [OTHER]]
+    raw = body(*({"choices": [{"message": {"tool_calls": each}}]} for each in messages), STOP)
+    assert read(raw)[1] == [CALL, ("weather", "{}")]
+
+
 def test_letters_that_are_cut_in_the_middle_stay_whole() -> None:
     raw = body(chunk({"content": "Grüße, 您好 – नमस्ते"}), STOP)
     assert {read(raw, step)[0] for step in range(1, len(raw))} == {"Grüße, 您好 – नमस्ते"}
@@ -128,6 +150,8 @@ CALLS = {
                               chunk({"tool_calls": None}, "tool_calls")),
     "in the last event": body(chunk({"tool_calls": [FRAGMENT]}, "stop"), DONE),
     "arguments are an object": body(chunk({"tool_calls": [AS_OBJECT]}), STOP),
+    "arguments are parameters": body(
+        chunk({"tool_calls": [{"name": "weather", "parameters": {"city": "Rome"}}]}), STOP),
     "index null, id null": body(chunk({"tool_calls": [{**FRAGMENT, "index": None, "id": None}]}), STOP),
     "index is text": body(chunk({"tool_calls": [{**FRAGMENT, "index": "0"}]}), STOP),
     "not in a list": body(chunk({"tool_calls": FRAGMENT}), STOP),

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 
 import pytest
 
+from tests.engines.written import CALLS, THOUGHTS
 from voicepipe.engines.base import Aside
-from voicepipe.engines.markup import CALLS, ENDS, THOUGHTS
+from voicepipe.engines.markup import ENDS
 from voicepipe.engines.spoken import Habits, SpokenFilter
 
 CALL = '{"name": "weather", "arguments": {"city": "Rome", "note": "a } and a \\" in it"}}'
@@ -29,12 +30,21 @@ STREAMS = [
     *((f"Okay, they greet me. I answer.\n{closes}\n\n{LONG}", LONG) for closes in THOUGHTS.values()),
     (f"</think>\n\n{LONG}", LONG),
     (f"<think>Hm.</think>{LONG}</think>", LONG),
+    # A call that was thought of.
+    (f"Hm, maybe {CALL} no.</think>{LONG}", LONG),
+    (f"{CALL}</think>{LONG}", LONG),
+    (f"Hm. <tool_call>weather</tool_call>\n</think>{LONG}", LONG),
     # Harmony.
     (f"<|channel|>analysis<|message|>They ask.<|end|><|start|>assistant<|channel|>final<|message|>{LONG}", LONG),
     (f"They ask.<|end|><|start|>assistant<|channel|>final<|message|>{LONG}<|return|>", LONG),
     (f"analysisThey ask.assistantfinal{LONG}", LONG),
     (f"<|start|>assistant<|message|>{LONG}", LONG),
     (f"<|channel|>final <|constrain|>text<|message|>{LONG}", LONG),
+    (
+        f"<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant<|channel|>final<|message|>{LONG}",
+        f"Let me look. {LONG}",
+    ),
+    ("<|channel|>final<|message|>Hi.<|end|><|start|>assistant<|channel|>final<|message|>Ho.", "Hi. Ho."),
     # Ends of turns, and what a model makes up behind them.
     *((f"{LONG}{end}", LONG) for end in ENDS),
     (f"{LONG}<|im_end|>\n<|im_start|>user\nAnd on Sunday?", LONG),
@@ -42,17 +52,51 @@ STREAMS = [
     (f"<|im_start|>assistant\n{LONG}", LONG),
     (f"<|start_header_id|>assistant<|end_header_id|>\n\n{LONG}", LONG),
     (f"<s>{LONG}</s>", LONG),
+    (f"<start_of_turn>model\n{LONG}<end_of_turn>", LONG),
+    (f"<|turn>model\n{LONG}<turn|>\n<|turn>user\nAnd on Sunday?", LONG),
+    (f"[INST] Are you open? [/INST] {LONG}", LONG),
     ("We are open<|vision_pad|> until ten.", LONG),
     # What is none of it.
     ("<thin", "<thin"),
     ("<b>Hello</b>", "<b>Hello</b>"),
+    *(
+        (text, text)
+        for text in (
+            "I <3 you, and 1 < 2 <= 3",
+            "x < t and y > 5",
+            "a <thinker> and <toolshed>, <functional>",
+            "It is < think of it",
+            "<end of the story>",
+            "f",
+            "of func",
+            "A functool, if",
+            "the tools> here",
+            "<think about it, and not of it or of anything else that comes to mind, as I said",
+            "<p>Our <em>thoughts</em></p>",
+        )
+    ),
     ("Is x < 5, and [y] or {z}? [laughs] a `b`", "Is x < 5, and [y] or {z}? [laughs] a `b`"),
     ("An assistant will finally come. A", "An assistant will finally come. A"),
+    *(
+        (text, text)
+        for text in (
+            "We have [double(queen)] rooms at 90, and [single(twin)] at 70. Which?",
+            "[Name(s)] of guests please",
+            "It is [note(a) and then more. We open at ten.",
+            "[f(",
+            "[see(page 3)]",
+            "The [total(a, b)] is 5",
+        )
+    ),
+    ('{"name": "Ann", "arguments": "two guests"}', '{"name": "Ann", "arguments": "two guests"}'),
     ('{"answer": "yes"} {"name": "Ann"}', '{"answer": "yes"} {"name": "Ann"}'),
     ("```python\nprint()\n```", "```python\nprint()\n```"),
 ]
 CALLED = [
-    *((f"{opens}weather{CALL}{closes}", "") for opens, closes in CALLS.items()),
+    *(
+        (f"{opens}weather>{CALL}{closes}{LONG if closes else ''}", LONG if closes else "")
+        for opens, closes in CALLS.items()
+    ),
     (CALL, ""),
     ('{"name": "weather", "parameters": {"city": "Rome"}}', ""),
     ('{"type": "function", "function": {"name": "weather", "arguments": "{}"}}', ""),
@@ -64,6 +108,18 @@ CALLED = [
     (f"<think>I need it.</think>\n{CALL}", ""),
     ('{"name": "weather", "arguments": {"ci', ""),
     ('[weather(city="Rome"), weather(city="Oslo")]', ""),
+    *(
+        (f"{call} {LONG}", LONG)
+        for call in (
+            '[my-tool(city="Rome")]',
+            '[default_api.weather(city="Rome")]',
+            "[end()]",
+            "[end( ), end()]",
+            "[w( a = 1 )]",
+        )
+    ),
+    ('analysisHm assistantcommentary to=functions.weather json{"city": "Rome"}', ""),
+    (f"analysisHm assistantcommentary to=functions.weather json{{}}assistantfinal{LONG}", LONG),
     ('<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "Rome"}<|call|>', ""),
     ("<|start|>assistant<|channel|>commentary to=functions.weather<|message|>{}<|call|>", ""),
 ]
@@ -78,8 +134,8 @@ def read(pieces: Iterable[str], habits: Habits | None = None, *, cut: bool = Fal
             assert each
             said += each
         elif each is Aside.WITHDRAWN:
-            assert said, "there was something"
-            said = ""
+            assert said or called, "there was something"
+            said, called = "", False
         else:
             called = True
     return said, called

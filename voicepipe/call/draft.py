@@ -50,6 +50,7 @@ class Draft:
         self.take.withdrawn = True
         self.take = Take()
         self.ladder.answering = False
+        self.ladder.withdrawn = True
 
     def stamp(self, hop: Hop) -> None:
         """The reply reaches `hop` now."""

@@ -32,6 +32,8 @@ class Ladder:
         """Something is there to be played, be it a tool's call: no shorter phrase and no acknowledgement is needed."""
         self.answering = False
         """Something of the answer is there to be heard: up to here the rungs count, from here on its stalls."""
+        self.withdrawn = False
+        """What could be heard was taken back: the rungs may be over, so that its stalls count none the less."""
         self._config = config
         self._record = record
         self._clock = clock
@@ -85,12 +87,13 @@ class Ladder:
             await rungs.fall_back()
 
     async def next(self, source: AsyncIterator[T], *, rung: bool = False) -> T | None:
-        """An engine's next piece, None after the last. Raises EngineStalled if none comes after the first was heard.
+        """An engine's next piece, None after the last. Raises EngineStalled if none comes after the first was heard,
+        or taken back.
 
         Only the engine is waited for here, and 1 ms for its sound to be converted: a full queue and a tool take as long
         as they take.
         """
-        patience_ms = self._config.stall_ms if self.answering or rung else 0
+        patience_ms = self._config.stall_ms if self.answering or self.withdrawn or rung else 0
         try:
             async with asyncio.timeout(patience_ms / 1000 or None):
                 return await anext(source, None)

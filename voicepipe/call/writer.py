@@ -123,6 +123,7 @@ class Writer:
                         answer.calls.append(delta)
                     elif delta is Aside.WITHDRAWN:
                         answer.said.clear()
+                        answer.called_as_text = False
                         self.cutter, self.awaited = Phraser(hurry=self._hurry), True
                     elif delta is Aside.CALL_AS_TEXT:
                         answer.called_as_text = True

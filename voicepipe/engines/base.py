@@ -145,7 +145,7 @@ class Aside(Enum):
 
     WITHDRAWN = "withdrawn"
     """All text of this answer up to here was no answer: thoughts, as it turns out. None of it that has not been heard
-    yet is to be."""
+    yet is to be, and a tool that was called in words there is not called."""
     CALL_AS_TEXT = "call as text"
     """The model called a tool in words that its server did not read as a call. They are left out, nothing is run."""
 

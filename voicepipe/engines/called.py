@@ -6,7 +6,11 @@ the name in each fragment, or give each a new id; some send what is complete by 
 
 - a new id with a name begins a call. Not where the number has a call of that name whose arguments are not complete;
 - without an id, another name begins a call, and the same name does once the arguments so far are complete;
-- every other fragment belongs to the call of its id, else to the latest of its number, else to the latest of all;
+- behind complete arguments, a new id begins a call whose name follows, and so does the same id with the same name,
+  if arguments follow;
+- empty arguments, {} or null, are a beginning only: what follows takes their place;
+- every other fragment belongs to the call of its id, else to the latest of its number, else to the latest of all, or to
+  the first that has no arguments if the latest has all of its own;
 - what never got a name is no call.
 """
 
@@ -24,6 +28,8 @@ from voicepipe.engines.base import ToolCall
 from voicepipe.errors import EngineError
 
 log = logging.getLogger(__name__)
+EMPTY = ("{}", "null")
+"""Arguments that are none. Some servers begin each call with them."""
 MOST_CALLS = 64
 """In one reply."""
 LONGEST = 1 << 16
@@ -43,14 +49,33 @@ class _Call:
     pieces: list[str] = field(default_factory=list)
     closed: bool = False
     """The arguments end in what ends an object: they may be complete."""
+    repeats: "_Call | None" = None
+    """The call before, of the same id and name: without arguments of its own this is only its head once more."""
+
+    @property
+    def empty(self) -> bool:
+        """Its arguments are {} or null."""
+        return 0 < len(self.pieces) < 4 and "".join(self.pieces).strip() in EMPTY
 
     def more(self, arguments: str) -> None:
+        end = arguments.rstrip()
+        if end and self.empty:
+            self.pieces.clear()
+        if self.closed and self.pieces == [arguments]:
+            return  # The whole call once more.
         self.pieces.append(arguments)
-        if end := arguments.rstrip():
+        if end:
             self.closed = end.endswith("}")
+
+    @property
+    def is_one(self) -> bool:
+        """It is no repetition."""
+        return self.repeats is None or (bool(self.pieces) and self.arguments() != self.repeats.arguments())
 
     def arguments(self) -> str:
         """All of them. What is no object put together may have been sent as a whole each time."""
+        if self.empty:
+            return "{}"
         joined, last = "".join(self.pieces), self.pieces[-1] if self.pieces else ""
         if len(self.pieces) < 2 or not last.rstrip().endswith("}") or _is_object(joined) or not _is_object(last):
             return joined
@@ -62,7 +87,7 @@ class _Call:
 class Called:
     """Those of one reply. `names`: of the tools that the model was offered."""
 
-    def __init__(self, names: Collection[str] = ()) -> None:
+    def __init__(self, names: Collection[str]) -> None:
         self._names = names
         self._calls: list[_Call] = []
         self._of_id: dict[str, _Call] = {}
@@ -77,7 +102,9 @@ class Called:
         if call is None or self._another(call, index, call_id, name, arguments):
             if not (call_id or name or arguments):
                 return
-            call = self._begin(index)
+            again = call is not None and bool(call_id) and call_id == call.id and not arguments
+            before, call = call, self._begin(index)
+            call.repeats = before if again else None
         elif index is not None:
             self._latest.setdefault(index, call)
         if call_id and not call.id:
@@ -99,7 +126,7 @@ class Called:
 
     def __iter__(self) -> Iterator[ToolCall]:
         """Whole, in the order in which they began: once the reply is over."""
-        for call in self._calls:
+        for call in filter(lambda each: each.is_one, self._calls):
             if name := self._plain(call.name):
                 yield ToolCall(call.id or f"call_{uuid4().hex}", name, call.arguments() or "{}")
             else:
@@ -115,27 +142,34 @@ class Called:
             return same if numbered is not None or index is None or not name else None
         if numbered is not None or (index is not None and (call_id or name)):
             return numbered
-        return self._calls[-1] if self._calls else None
+        last = self._calls[-1] if self._calls else None
+        if last and index is not None and last.closed and self._complete(last):
+            return next((call for call in self._calls if not call.pieces), last)
+        return last
 
     def _another(
         self, known: _Call, index: int | None, call_id: str | None, name: str | None, arguments: str | None
     ) -> bool:
         """A fragment that may belong to `known` begins a call of its own."""
-        if not name or not known.name:
+        if not known.name or not (name or call_id):
             return False
         complete, same = known.closed and self._complete(known), bool(call_id) and call_id == known.id
+        if not name:  # It may follow.
+            return complete and bool(known.id) and not same and not (known.empty and arguments)
         if name != known.name:
             return complete if same else not self._goes_on(known, name)
         if call_id and known.id and not same:
             return complete or not known.pieces or index is None
         if same:  # The whole call again, or another one by a server that gives all of them one id.
-            return complete and _is_object(arguments or "") and arguments != known.arguments()
+            if not arguments:
+                return complete
+            return complete and not known.empty and _is_object(arguments) and arguments != known.arguments()
         return complete and bool(arguments)
 
     def _goes_on(self, known: _Call, name: str) -> bool:
         """The name comes in pieces."""
         offered = [each for each in self._names if each.startswith(known.name + name)]
-        return bool(offered) and not known.pieces and known.name not in self._names
+        return bool(offered) and not known.pieces and name not in self._names
 
     def _begin(self, index: int | None) -> _Call:
         if len(self._calls) == MOST_CALLS:
@@ -170,10 +204,11 @@ def index_of(said: Any) -> int | None:
 
 
 def text_of(said: Any) -> str:
-    """An id, a name or arguments, as a server wrote them: arguments may come as an object."""
+    """An id, a name or arguments, as a server wrote them: arguments may come as an object, or
+    wrongly as a list, which the model is to be told."""
     if isinstance(said, str):
         return said
-    if isinstance(said, dict):
+    if isinstance(said, dict | list):
         try:
             return json.dumps(said, ensure_ascii=False)
         except (ValueError, RecursionError):

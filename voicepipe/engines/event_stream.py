@@ -2,9 +2,11 @@
 
 Servers of language models keep to it loosely, so this is looser than the standard: an event whose data is JSON is given
 out with its line, not with the empty line after it, which some leave out. A body that is JSON itself, without events,
-is given out in the same way: some servers do not stream, and some write an object a line.
+is given out in the same way: some servers do not stream, and some write an object a line. What a server reports by the
+field "error" (llama.cpp) or by an event of that name is given out as {"error": ...}.
 """
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -28,8 +30,9 @@ class EventStream:
     def __init__(self) -> None:
         self._rest = bytearray()
         """Of the last line, what is there."""
-        self._after_cr = self._begun = self._bare = False
-        """The piece before ended in CR; a line has come; the body is JSON, without events."""
+        self._after_cr = self._begun = self._bare = self._fails = False
+        """The piece before ended in CR; a line has come; the body is JSON, without events; the event has the name
+        "error"."""
         self._data: list[bytes] = []
         """Lines of an event that is not complete."""
         self._size = 0
@@ -63,20 +66,29 @@ class EventStream:
     def _line(self, line: bytes) -> Iterator[bytes]:
         line = line.strip(BLANK)
         if not self._begun and (line := line.removeprefix(BOM).strip(BLANK)):
-            self._begun, self._bare = True, line.startswith((b"{", b"["))
+            self._begun, self._bare = True, line.startswith(b"[")
+        self._bare |= line.startswith(b"{")
         if self._bare:
+            if line.startswith(b"data:"):
+                yield from self._flush()
             data = line.removeprefix(b"data:").strip()
         elif line == b"data" or line.startswith(b"data:"):
             data = line[5:].strip()
-        elif line:
-            return  # A comment, or a field that we need not know.
-        else:
+        elif not line:
             yield from self._flush()
+            self._fails = False
             return
+        else:
+            field, _, value = line.partition(b":")
+            if field == b"event":
+                self._fails = value.strip() == b"error"
+            elif field == b"error":
+                yield _reported(value.strip())
+            return  # Others are comments, or fields that we need not know.
         if not data:
             return
         if not self._data and _complete(data):
-            yield data
+            yield _reported(data) if self._fails else data
         else:
             self._data.append(data)
             self._size += len(data)
@@ -86,17 +98,25 @@ class EventStream:
         lines, self._data, self._size = self._data, [], 0
         joined = b"\n".join(lines)
         if len(lines) < 2 or _complete(joined):
-            yield from filter(None, (joined,))
+            yield from (_reported(each) if self._fails else each for each in filter(None, (joined,)))
         else:
             yield from lines
 
 
 def _complete(data: bytes) -> bool:
     """No further line belongs to it."""
-    if not data.startswith((b"{", b"[")) or data == DONE:
-        return True
+    return not data.startswith((b"{", b"[")) or data.upper() == DONE or _is_json(data)
+
+
+def _is_json(data: bytes) -> bool:
     try:
         _JSON.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
     return True
+
+
+def _reported(value: bytes) -> bytes:
+    """An error as an event of its own."""
+    text = value.decode("utf-8", "replace")
+    return b'{"error":%b}' % (value if value and _is_json(value) else json.dumps(text or "error").encode())

@@ -62,7 +62,7 @@ class OpenAiLlm:
         self._model = config.model
         self._client: httpx.AsyncClient | None = None
         self._owing = Owing()
-        self._refusals = Refusals(self._server)
+        self._refusals = Refusals(self._server, config.body)
         self._habits = Habits(self._server, THOUGHTS, CALLS, thinks_first=config.thinks_first)
         self._odd_ends = False
         """It ends replies without saying so."""
@@ -185,6 +185,9 @@ class OpenAiLlm:
         if not reply.over and not reply.began:
             self._owing.failed()
             raise EngineError(f"{self._server} ended a reply before its first word: {reply.strange or 'see its log'}")
+        if not reply.over and reply.strange:
+            self._owing.failed()
+            raise EngineError(f"{self._server} broke off a reply: {reply.strange}")
         if not reply.over and not self._odd_ends:
             self._odd_ends = True
             log.warning("%s ends replies without a finish_reason; they are taken for complete", self._server)

@@ -7,6 +7,7 @@ passed over. It is no failure unless it may have been words.
 
 import json
 import logging
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -29,13 +30,16 @@ MOST_SILENT = 10_000
 """Events in a row that say nothing: thoughts, or a server that went wild."""
 SHOWN = 300
 """Characters of a server's own words in our message."""
-WORDS = ("text", "output_text", "")
-"""Types of those parts of a content that are words. Others are "thinking", "reasoning", "image_url"."""
+NO_WORDS = re.compile("think|thought|reason|image|audio|video|file|tool|function|code", re.IGNORECASE)
+"""In the types of those parts of a content that are none: "thinking", "reasoning_text", "image_url"."""
 NO_REASON = ("", "null", "none")
 """Reasons to finish that are none: the reply goes on."""
-LIMITS = ("length", "max_tokens", "model_length")
+CUT_SHORT = ("length", "max_tokens", "model_length")
 """Reasons to finish of a reply that reached its limit."""
 FAILURES = ("error", "abort")
+BESIDE = {"choices", "usage", "timings", "x_groq", "prompt_filter_results"}
+"""Fields of events that are none of a reply's words, and nothing went wrong."""
+PINGS = {b"ping", b"keep-alive", b"keepalive", b"heartbeat", b"[ping]", b"[end]"}
 PARTS_DEEP = 8
 """Contents in contents are read no deeper."""
 
@@ -73,8 +77,10 @@ class StreamedReply:
         self._index: Any = None
         """Of the choice that is read, where a server writes several."""
         self._streamed: list[str] = []
+        self._by_delta = self._calls_by_delta = False
+        """Words came in pieces, and so did calls: messages say them once more."""
         self._passed_over = b""
-        """The first event that was none."""
+        """The first event since the last words that has nothing of a reply: the server may have failed there."""
 
     def take(self, event: bytes) -> list[Delta]:
         """What the event adds to what is said, perhaps nothing. Raises EngineError: it reports one, babbles, or does
@@ -82,7 +88,9 @@ class StreamedReply:
         self._silent += 1
         if self._silent > self._most_silent:
             raise EngineError(f"The language model's server sent {self._silent} events that say nothing: see its log.")
-        if event == DONE:
+        if event.upper() == DONE:
+            if self._passed_over and not self.over:
+                raise EngineError(f"The language model's server broke off a reply: {self.strange}")
             self.over = self.done = True
             return []
         read = _read(event)
@@ -93,10 +101,11 @@ class StreamedReply:
                 raise EngineError(f"The language model's server failed: {failure}")
             if choice := self._choice(read):
                 return self._add(choice)
-        elif read is _Unreadable and event.startswith((b"{", b"[")):  # It may have been words.
+        elif read is _Unreadable and event.startswith(b"{"):  # It may have been words.
             said = event[:SHOWN].decode("utf-8", "replace")
             raise EngineError(f"The language model's server sent what is no chat completion: {said}")
-        self._passed_over = self._passed_over or event[:SHOWN]
+        if not _harmless(read, event):
+            self._passed_over = self._passed_over or event[:SHOWN]
         return []
 
     def rest(self) -> Iterator[Delta]:
@@ -106,7 +115,7 @@ class StreamedReply:
 
     @property
     def strange(self) -> str:
-        """An event that was passed over, for people; empty: there was none."""
+        """An event behind the last words that was none of a reply, for people; empty: there was none."""
         return " ".join(self._passed_over.decode("utf-8", "replace").split())
 
     def _choice(self, read: dict[str, Any]) -> _Choice | None:
@@ -121,14 +130,21 @@ class StreamedReply:
         return None
 
     def _add(self, choice: _Choice) -> list[Delta]:
-        text, calls = self._new(choice) if choice.whole else (choice.text, choice.calls)
+        if choice.whole:
+            text, calls = self._new(choice.text), [] if self._calls_by_delta else choice.calls
+        else:
+            text, calls = choice.text, choice.calls
+            self._by_delta |= bool(text.strip())
+            self._calls_by_delta |= bool(calls)
         for fragment in calls:
             self._fragment(fragment)
         if choice.reason in FAILURES and not self.over:
             raise EngineError(f"The language model's server gave a reply up ({choice.reason}): see its log.")
         self.over |= bool(choice.reason)
-        self._cut |= choice.reason in LIMITS
+        self._cut |= choice.reason in CUT_SHORT
         self.began |= bool(text or self._called)
+        if text or calls:
+            self._passed_over = b""
         self._length += len(text)
         if self._length > LONGEST_TEXT:
             raise EngineError(f"A reply of the language model has more than {LONGEST_TEXT} characters: see its log.")
@@ -138,21 +154,20 @@ class StreamedReply:
             self._silent = 0
         return list(said)
 
-    def _new(self, whole: _Choice) -> tuple[str, list[Any]]:
-        """What a message says that has not been streamed before."""
-        text, before = whole.text, "".join(self._streamed)
-        if before.strip() and text.strip() == before.strip():
-            text = ""
-        elif before and text.startswith(before):
-            text = text[len(before) :]
-        return text, [] if self._called else whole.calls
+    def _new(self, text: str) -> str:
+        """What a message says that has not been said before. Behind pieces it says the whole reply once more, perhaps
+        without thoughts or with other spaces; messages in place of pieces may say the next one, or all up to there."""
+        before = "".join(self._streamed)
+        if before and text.startswith(before):
+            return text[len(before) :]
+        return "" if self._by_delta or (before.strip() and text.strip() == before.strip()) else text
 
     def _fragment(self, fragment: Any) -> None:
         if not isinstance(fragment, dict):
             return
         function = fragment.get("function")
         named = function if isinstance(function, dict) else fragment
-        arguments = text_of(named.get("arguments"))
+        arguments = text_of(named.get("parameters") if named.get("arguments") is None else named["arguments"])
         name = named.get("name")
         self._called.add(
             index_of(fragment.get("index")),
@@ -172,13 +187,14 @@ class _Unreadable:
 
 
 def _read(event: bytes) -> Any:
-    """As strictly as it is meant first; then as it may have been: NaN, half a surrogate pair, half a character."""
+    """As strictly as it is meant first; then as it may have been: NaN, half a surrogate pair, half a character, a tab
+    in a text."""
     try:
         return decode(event)
     except msgspec.DecodeError:
         pass
     try:
-        return json.loads(event.decode("utf-8", "ignore"))
+        return json.loads(event.decode("utf-8", "ignore"), strict=False)
     except (ValueError, RecursionError):
         return _Unreadable
 
@@ -188,6 +204,13 @@ def _failure(read: dict[str, Any]) -> str:
     if read.get("error") or read.get("object") == "error" or (read.get("type") == "error" and not read.get("choices")):
         return _words(read)
     return ""
+
+
+def _harmless(read: Any, event: bytes) -> bool:
+    """What servers send beside a reply: how much it took, what their filters say, a sign that they live."""
+    if isinstance(read, dict):
+        return not read or (not BESIDE.isdisjoint(read) and isinstance(read.get("choices"), list | dict | None))
+    return read is None or event.strip(b'"').lower() in PINGS
 
 
 def _of(choice: dict[str, Any]) -> _Choice:
@@ -224,11 +247,13 @@ def _text(content: Any, depth: int = 0) -> str:
         return str(content)
     if isinstance(content, list):
         return "".join(_text(part, depth + 1) for part in content)
-    if isinstance(content, dict) and str(content.get("type") or "") in WORDS:
-        return _text(
-            next((content[key] for key in ("text", "value", "content", "parts") if key in content), ""), depth + 1
-        )
-    return ""
+    if not isinstance(content, dict) or content.get("thought") is True:  # Google's name for thinking.
+        return ""
+    kind = str(content.get("type") or "")
+    if NO_WORDS.search(kind):
+        return ""
+    keys = ("text", "value", "content", "parts", kind.lower())
+    return _text(next((content[key] for key in keys if key in content and key != "type"), ""), depth + 1)
 
 
 # --- refusals and models ----------------------------------------------------------------------------------------

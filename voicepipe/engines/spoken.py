@@ -70,6 +70,8 @@ class SpokenFilter:
         """White space that is said if something follows."""
         self._parted = False
         """Something was left out since."""
+        self._call_told = False
+        """That a tool was called in words was given out."""
         self._out: list[Said] = []
 
     def push(self, text: str) -> list[Said]:
@@ -103,6 +105,7 @@ class SpokenFilter:
     def _given(self) -> list[Said]:
         given, self._out = self._out, []
         self._told |= any(isinstance(each, str) for each in given)
+        self._call_told |= Aside.CALL_AS_TEXT in given
         return given
 
     def _hold(self, text: str) -> None:
@@ -112,7 +115,7 @@ class SpokenFilter:
         found = markup.THOUGHT_SIGNS.search(self._pending, partial=True)
         if found and not found.partial:
             closed = found.lastgroup == "closed"
-            self._pending = self._pending[found.end() :] if closed else "".join(self._held)
+            self._pending = self._pending[found.start() :] if closed else "".join(self._held)
             self._held, self._thought = None, closed
             if not closed:
                 self._habits.opened()
@@ -150,18 +153,21 @@ class SpokenFilter:
         match kind:
             case "closed":
                 self._closed(mark)
+                if mark[-1] == "=":
+                    self._calls(mark)
+                    self._skip_to(markup.ANSWER)
             case "thought":
                 self._thought = True
-                self._skip_to(markup.CLOSING[mark.lower()])
+                self._skip_to(markup.closing(mark))
                 self._habits.leaves("thoughts", mark)
             case "call":
                 self._calls(mark)
-                self._skip_to(markup.CLOSING.get(mark.lower(), markup.PYTHONIC_ENDS))
+                self._skip_to(markup.closing(mark))
             case "end":
                 self._over = self._began
             case "header":
                 self._over = self._began
-                self._skip_to(markup.CLOSING[mark.lower()])
+                self._skip_to(markup.closing(mark))
             case "channel":
                 self._header = []
                 self._skip_to(markup.CHANNEL_TEXT)
@@ -175,13 +181,12 @@ class SpokenFilter:
 
     def _closed(self, mark: str) -> None:
         """Thoughts end that nothing has opened: all before was thought. Not once there were others."""
-        if not self._thought and self._began:
+        called = self._call_told or Aside.CALL_AS_TEXT in self._out
+        if not self._thought and (self._began or called):
             self._habits.closed(mark)
-            self._out = [each for each in self._out if not isinstance(each, str)]
-            if self._told:
-                self._out.append(Aside.WITHDRAWN)
-            self._began = self._told = False
-        self._thought, self._space, self._parted = True, "", False
+            self._out = [Aside.WITHDRAWN] if self._told or self._call_told else []
+            self._began = self._told = self._call_told = False
+        self._thought, self._space, self._parted = True, "", self._began
 
     def _skip_to(self, pattern: Any) -> None:
         self._skipping, self._parted = pattern, True
@@ -211,6 +216,8 @@ class SpokenFilter:
             self._calls(f"{markup.CHANNEL}commentary to=")
         if channel.startswith("final"):
             self._closed(f"{markup.CHANNEL}final")
+        elif channel == "commentary":
+            self._thought = True  # What came before was none of the answer.
         elif markup.CHANNEL in header or channel != "assistant":
             self._thought = True
             self._skip_to(markup.CHANNEL_ENDS)

@@ -41,16 +41,16 @@ def read(reading: ReplyReading, *outputs: Output) -> list[Delta]:
 
 
 def test_a_piece_for_each_token() -> None:
-    pieces = read(ReplyReading(), Piece("Hel"), Piece("lo,", (2, 3)), Piece("", (4,)), Piece(" you\n", (5,), "stop"))
+    pieces = read(ReplyReading(()), Piece("Hel"), Piece("lo,", (2, 3)), Piece("", (4,)), Piece(" you\n", (5,), "stop"))
     assert pieces == ["Hel", "lo,", "", "", " you"]
 
 
 def test_a_step_that_only_reads_the_prompt_adds_nothing() -> None:
-    assert read(ReplyReading(), Piece("", ())) == []
+    assert read(ReplyReading(()), Piece("", ())) == []
 
 
 def test_what_might_have_been_a_thought_is_said_at_the_end() -> None:
-    assert read(ReplyReading(), Piece("<"), Piece("", (), "stop")) == ["", "<"]
+    assert read(ReplyReading(()), Piece("<"), Piece("", (), "stop")) == ["", "<"]
 
 
 def test_a_tool_call_as_the_hermes_parser_streams_it() -> None:
@@ -64,13 +64,24 @@ def test_a_tool_call_as_the_hermes_parser_streams_it() -> None:
         None,
     ])  # fmt: skip
     outputs = [Piece("?") for _ in range(5)] + [Piece("?", (9,), "stop")]
-    pieces = read(ReplyReading(lambda output: next(parsed)), *outputs)
+    pieces = read(ReplyReading(["add"], lambda output: next(parsed)), *outputs)
     assert pieces == ["Well.", *[""] * 5, ToolCall("call_1", "add", '{"a": 2}')]
+
+
+def test_a_name_with_what_a_parser_left_around_it_or_in_pieces() -> None:
+    """By the tools that the model was offered."""
+    message = Message(None, [
+        Fragment(0, "a", Function("functions.add<|channel|>json", "{}")),
+        Fragment(1, "b", Function("add")), Fragment(1, None, Function("_all")), Fragment(1, None, Function(None, "{}")),
+    ])  # fmt: skip
+    names = ["add", "add_all"]
+    _, *calls = read(ReplyReading(names, lambda output: message), Piece("?", (1,), "stop"))
+    assert calls == [ToolCall("a", "add", "{}"), ToolCall("b", "add_all", "{}")]
 
 
 def test_two_calls_at_once() -> None:
     both = Message(None, [Fragment(0, None, Function("one", "{}")), Fragment(1, "call_2", Function("two", "{}"))])
-    _, first, second = read(ReplyReading(lambda output: both), Piece("?", (1,), "stop"))
+    _, first, second = read(ReplyReading(["one", "two"], lambda output: both), Piece("?", (1,), "stop"))
     assert isinstance(first, ToolCall) and first.call_id.startswith("call_") and first.name == "one"
     assert second == ToolCall("call_2", "two", "{}")
 
@@ -88,7 +99,9 @@ def test_three_calls_in_pieces_come_in_their_order(numbered: bool) -> None:
     parsed = iter([*(Message(None, [one]) for one in fragments), None])
     outputs = [Piece("?") for _ in fragments] + [Piece("", (9,), "stop")]
     calls = [
-        delta for delta in read(ReplyReading(lambda output: next(parsed)), *outputs) if isinstance(delta, ToolCall)
+        delta
+        for delta in read(ReplyReading(names, lambda output: next(parsed)), *outputs)
+        if isinstance(delta, ToolCall)
     ]
     assert calls == [ToolCall(f"call_{n}", name, f'{{"a": {n}}}') for n, name in enumerate(names)]
 
@@ -96,4 +109,4 @@ def test_three_calls_in_pieces_come_in_their_order(numbered: bool) -> None:
 @pytest.mark.parametrize("reason", ["error", "abort"])
 def test_a_reply_that_vllm_gives_up(reason: str) -> None:
     with pytest.raises(EngineError, match="gave a reply up"):
-        read(ReplyReading(), Piece("", (), reason))
+        read(ReplyReading(()), Piece("", (), reason))

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from tests.engines.written import CALLS, THOUGHTS
 from tests.fuzz.target import Target
 from voicepipe.engines.base import Aside, ToolCall
 from voicepipe.engines.event_stream import EventStream
-from voicepipe.engines.markup import CALLS, ENDS, HEADERS, THOUGHTS
+from voicepipe.engines.markup import ENDS, HEADERS
 from voicepipe.engines.openai_request import refused_field
 from voicepipe.engines.openai_wire import StreamedReply, complaint, names
 from voicepipe.engines.spoken import Habits

@@ -134,7 +134,7 @@ class Chats:
 
     def _reading(self, request: ChatCompletionRequest, tokens: list[int]) -> ReplyReading:
         if self._renderer.parser is None:
-            return ReplyReading(habits=self._habits)
+            return ReplyReading((), habits=self._habits)
         parser = self._renderer.parser(
             self._tokenizer,
             request.tools,
@@ -151,7 +151,8 @@ class Chats:
                 finished=output.finish_reason is not None,
             )
 
-        return ReplyReading(parse, self._habits)
+        names = [tool.function.name for tool in request.tools or ()]
+        return ReplyReading(names, parse, self._habits)
 
 
 @functools.lru_cache(1000)

@@ -1,6 +1,6 @@
 """vLLM's stream of one reply -> ours: words to speak, and whole tool calls."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Protocol
 
 from voicepipe.engines.base import Aside, Delta
@@ -29,12 +29,12 @@ def check(output: Output) -> None:
 
 
 class ReplyReading:
-    """One reply. Without `parse` all of it is text."""
+    """One reply, of a model that was offered the tools `names`. Without `parse` all of it is text."""
 
-    def __init__(self, parse: Parse | None = None, habits: Habits | None = None) -> None:
+    def __init__(self, names: Collection[str], parse: Parse | None = None, habits: Habits | None = None) -> None:
         self._parse = parse
         self._spoken = SpokenFilter(habits)
-        self._called = Called()
+        self._called = Called(names)
 
     def take(self, output: Output) -> Iterator[Delta]:
         """What the output adds: a piece of text for each token, as replies count them by it, mostly empty where they
