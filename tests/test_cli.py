@@ -490,16 +490,13 @@ def test_check_tells_of_hooks_of_which_nobody_is_told(
     file.write_text(pop)
     status, out, _ = said(capsys, "check", str(file))
     assert status == 0
-    assert (
-        f"{file}: warning: by itself this is without effect: Agent clinic's hooks.after_call, for nothing is sent"
-        in out
-    )
+    assert f"{file}: warning: Agent clinic's hooks.after_call has no effect unless records.folder is set" in out
     assert said(capsys, "check", "--strict", str(file))[0] == 1
     file.write_text(f'{pop}[records]\nfolder = "kept"\n')
     status, out, _ = said(capsys, "check", "--strict", str(file))
     assert status == 0 and "warning" not in out
     status, out, _ = said(capsys, "check", "--strict", str(agents / "clinic.toml"))
-    assert status == 0 and "note: Agent clinic: hooks.after_call is told by a PoP that keeps records" in out
+    assert status == 0 and "note: Agent clinic: hooks.after_call works only at a PoP with records.folder" in out
     hooks = '{ after_call = "https://example.com/", secret_env = "OF_HOOKS" }'
     file.write_text(f'[[tenants]]\nname = "a"\nkey_env = "A"\nhooks = {hooks}\n')
     status, out, _ = said(capsys, "check", str(file))
@@ -513,13 +510,10 @@ def test_check_tells_of_hooks_of_which_nobody_is_told(
         ("[http]\nmetrics_key_env = 'NOT_SET'\n", "the environment variable NOT_SET is not set here"),
         ("[http]\nhost = '0.0.0.0'\n", "by itself this is refused"),
         ("[sip]\nfirst_port = 20000\nlast_port = 20009\n", "have room for 5 calls"),
-        (
-            "[[sip.users]]\nname = 'ann'\npassword_env = 'SET'\n",
-            "by itself this is without effect: sip.users, for no phone calls come in by SIP while sip.port = 0",
-        ),
-        ("[[sip.trunks]]\nname = 'a'\naddresses = ['192.0.2.1']\n", "sip.trunks, for no phone calls come in by SIP"),
-        ("[[routes]]\ncalled = '+49*'\n", "by itself this is without effect: routes, for no phone calls come in"),
-        ("[fleet]\neditions = 'kept'\n", "fleet.editions, for editions come by the bus, and there is none"),
+        ("[[sip.users]]\nname = 'ann'\npassword_env = 'SET'\n", "sip.port = 0 lets nobody call by SIP"),
+        ("[[sip.trunks]]\nname = 'a'\naddresses = ['192.0.2.1']\n", "sip.port = 0 lets nobody call by SIP"),
+        ("[[routes]]\ncalled = '+49*'\n", "routes has no effect unless phone calls come in"),
+        ("[fleet]\neditions = 'kept'\n", "fleet.editions has no effect unless bus.servers is set"),
         ("[pop]\nslots = 3\n", ""),
     ],
 )
@@ -559,6 +553,6 @@ def test_check_tells_of_a_hook_that_cannot_be_signed(
     hooks = '[hooks]\nafter_call = "https://example.com/"\nsecret_env = "NO_SUCH_HOOK"\n'
     file.write_text(f'name = "clinic"\n{hooks}')
     assert cli.main(["check", str(file)]) == 0
-    assert "warning: Agent clinic: hooks.secret_env: the environment variable NO_SUCH_HOOK cannot sign" in (
+    assert "warning: Agent clinic: hooks.secret_env: the environment variable NO_SUCH_HOOK is not set" in (
         capsys.readouterr().out
     )

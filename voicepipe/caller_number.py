@@ -1,9 +1,12 @@
-"""How a log shows who calls. Pure."""
+"""A caller's number: how a log shows it, and how it is compared. Pure."""
 
 import re
 
 NUMBER = re.compile(r"(?:(?:\+|%2B)[\s().-]*)?\d(?:[\s().-]*\d){3,}", re.IGNORECASE)
 """Of four digits or more; what is shorter is an extension."""
+SEPARATORS = " -.()"
+"""What people write into numbers to read them (RFC 3966, 5.1.1, has no space; people do)."""
+_COMPACT = re.compile(r"\+?[0-9*#]+")
 
 
 def last_three(caller: str) -> str:
@@ -13,6 +16,12 @@ def last_three(caller: str) -> str:
     if not at:
         user, host = caller, ""
     return NUMBER.sub(_shortened, user) + at + host
+
+
+def compact(caller: str) -> str:
+    """A telephone number without what makes it readable: "+4930123" for "+49 (30) 1-23". Empty: it is none."""
+    bare = caller.translate(str.maketrans("", "", SEPARATORS))
+    return bare if _COMPACT.fullmatch(bare) else ""
 
 
 def _shortened(number: re.Match[str]) -> str:

@@ -74,7 +74,7 @@ async def test_a_caller_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture
             assert (await said(capsys, pop, "--delete-caller", NUMBER, "--json"))[0] == 1
         assert await said(capsys, pop, "--delete-caller", NUMBER) == (0, "Deleted: 1 call from +4930123456\n", "")
         status, out, _ = await said(capsys, pop, "--delete-caller", NUMBER)
-        assert status == 0 and out.startswith("Deleted: 0 calls") and "Only the whole number counts" in out
+        assert status == 0 and out.startswith("Deleted: 0 calls") and "Give the whole number" in out
 
 
 async def test_what_deletes_all_or_does_not_belong_there_is_refused(

@@ -232,6 +232,14 @@ def test_a_callers_calls_are_those_of_exactly_that_number(its: Store, db: sqlite
     assert store.of_caller(db, "%", None) == [call(4).id]
 
 
+@pytest.mark.parametrize("asked", ["+49-30-123456", "+49 (30) 123.456", "+4930123456"])
+def test_a_number_is_the_same_however_it_is_spelled(its: Store, db: sqlite3.Connection, asked: str) -> None:
+    for number, caller in enumerate(("+4930123456", "+49 30 123456", "4930123456", "+4930123456-x", "alice-b")):
+        kept(its, call(number, caller=caller))
+    assert store.of_caller(db, asked, None) == [call(0).id, call(1).id]
+    assert store.of_caller(db, "aliceb", None) == []
+
+
 def test_what_is_deleted_is_gone_from_the_file_and_its_log(its: Store, tmp_path: Path) -> None:
     one = call(1)
     its.began(one)

@@ -91,7 +91,7 @@ def _notes_of_one(agent: Agent) -> Iterator[str]:
     """Of an agent whose PoP its file does not name."""
     yield from _notes([agent], config.Config())
     if agent.hooks.after_call:
-        yield f"Agent {agent.name}: hooks.after_call is told by a PoP that keeps records of calls (records.folder)"
+        yield f"Agent {agent.name}: hooks.after_call works only at a PoP with records.folder"
 
 
 def _notes(agents: Iterable[Agent], settings: config.Config) -> Iterable[str]:
@@ -237,23 +237,13 @@ def _lacking_room(settings: config.Config) -> Iterator[str]:
 
 def _without_effect(settings: config.Config) -> Iterator[str]:
     """Keys that change nothing, since another one is not set."""
-    if not settings.sip.port:
-        for key in ("trunks", "users"):
-            if getattr(settings.sip, key):
-                yield (
-                    f"by itself this is without effect: sip.{key}, for no phone calls come in by SIP while "
-                    "sip.port = 0; set that, to 5060 for instance, unless another file does"
-                )
     if settings.routes and not takes_phones(settings.sip, settings.twilio, settings.telnyx):
         yield (
-            "by itself this is without effect: routes, for no phone calls come in; set sip.port, "
-            "twilio.auth_token_env or telnyx.public_key, unless another file does"
+            "routes has no effect unless phone calls come in: set sip.port, twilio.auth_token_env or "
+            "telnyx.public_key, here or in another file"
         )
     if settings.fleet.editions and not settings.bus.servers:
-        yield (
-            "by itself this is without effect: fleet.editions, for editions come by the bus, and there is none; set "
-            "bus.servers, unless another file does"
-        )
+        yield "fleet.editions has no effect unless bus.servers is set, here or in another file"
 
 
 def _untold(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
@@ -261,8 +251,8 @@ def _untold(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     for agent in agents:
         if agent.hooks.after_call and not settings.records.folder:
             yield (
-                f"by itself this is without effect: Agent {agent.name}'s hooks.after_call, for nothing is sent without "
-                "records of calls; set records.folder, unless another file does"
+                f"Agent {agent.name}'s hooks.after_call has no effect unless records.folder is set, here or in another "
+                "file"
             )
         yield from _unsigned(agent)
 

@@ -122,7 +122,7 @@ def delete_caller(asked: Asked, number: str) -> int:
     console = _console()
     console.print(f"Deleted: {_calls(said['deleted'])} from {escape(said['caller'])}")
     if not said["deleted"] and not left:
-        console.print("Only the whole number counts, as the list writes it: --caller and its last digits show that.",
+        console.print("Give the whole number: --caller and its last digits show it.",
                       style="dim")  # fmt: skip
     if said["in_progress"]:
         console.print(f"[yellow]Kept, since still in progress: {_calls(said['in_progress'])}. Delete again after "

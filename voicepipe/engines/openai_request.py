@@ -83,7 +83,7 @@ class Refusals:
             if field in self._added:
                 advice = "take it out of openai.body"
             elif field in OMITTED:
-                advice = f'openai.omit = ["{field}"] says so from the first request on'
+                advice = f'add "{field}" to openai.omit, and it is never sent'
             else:
                 advice = "see its log"
             log.warning("%s refuses %s: %s from now on; %s", self._server, field, instead, advice)

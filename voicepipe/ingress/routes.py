@@ -6,13 +6,11 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from voicepipe.call_api import NO_TENANT, Tenant
+from voicepipe.caller_number import SEPARATORS
 from voicepipe.config import Config
 from voicepipe.config.phone_config import PhoneKind, RouteConfig
 
-_FILLERS = str.maketrans("", "", " -.()")
-"""What people write into phone numbers to read them (RFC 3966, 5.1.1)."""
-
-
+_FILLERS = str.maketrans("", "", SEPARATORS)
 Route = TypeVar("Route", bound=RouteConfig)
 
 

@@ -9,6 +9,7 @@ from voicepipe.agent import Hooks
 from voicepipe.environment import variable
 
 PREFIX = "whsec_"
+HOW = 'it must be "whsec_" and at least 24 random bytes in base64: whsec_$(openssl rand -base64 32)'
 
 
 def secret(text: str) -> bytes:
@@ -18,7 +19,7 @@ def secret(text: str) -> bytes:
     except binascii.Error:
         key = b""
     if not text.startswith(PREFIX) or len(key) < 24:
-        raise ValueError('it must be "whsec_" and at least 24 random bytes in base64: whsec_$(openssl rand -base64 32)')
+        raise ValueError(HOW)
     return key
 
 
@@ -26,7 +27,9 @@ def lacks(hooks: Hooks) -> str:
     """What keeps us from signing for it, with what helps; empty: nothing, or nobody is to be told."""
     try:
         if hooks.after_call:
-            secret(variable(hooks.secret_env))
+            if not (text := variable(hooks.secret_env)):
+                return f"hooks.secret_env: the environment variable {hooks.secret_env} is not set here, or empty: {HOW}"
+            secret(text)
     except ValueError as error:
         return f"hooks.secret_env: the environment variable {hooks.secret_env} cannot sign: {error}"
     return ""

@@ -7,6 +7,7 @@ go on beside it.
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import msgspec
 from msgspec.structs import asdict, astuple
 
 from voicepipe.call_api import NO_TENANT, Deleted, RecordQuery
+from voicepipe.caller_number import SEPARATORS, compact
 from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records.record import CUT, CallRecord, CallSummary, Host, summary
@@ -38,6 +40,9 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_due ON deliveries (url, due);
 CREATE INDEX deliveries_of_call ON deliveries (call);
 """
+_BARE = reduce(lambda column, separator: f"replace({column}, '{separator}', '')", SEPARATORS, "caller")
+FROM_CALLER = f"(caller = ? OR {_BARE} = ?)"
+"""Calls from a caller as they were written down, or from their number with other separators in it."""
 BUSY_S = 10.0
 """So long a connection waits for another one's lock."""
 AT_A_TIME = 200
@@ -243,18 +248,26 @@ def found(db: sqlite3.Connection, call_id: str, tenant: str | None) -> CallRecor
 
 
 def of_caller(db: sqlite3.Connection, caller: str, tenant: str | None) -> list[str]:
-    """Ids of all calls from exactly this number, also of those that go on."""
-    rows = db.execute("SELECT id FROM calls WHERE caller = ? AND tenant = coalesce(?, tenant)", (caller, tenant))
+    """Ids of all calls from exactly this number, however it is spelled, also of those that go on."""
+    rows = db.execute(
+        f"SELECT id FROM calls WHERE {FROM_CALLER} AND tenant = coalesce(?, tenant)", (*_spelled(caller), tenant)
+    )
     return [call_id for (call_id,) in rows]
 
 
 def not_permitted_of(db: sqlite3.Connection, caller: str, tenant: str | None, *, for_operator: bool) -> int:
-    """Calls from exactly this number that are not `tenant`'s: no tenant's, and for the operator other tenants', too."""
+    """Calls from this number (as `of_caller`) that are not `tenant`'s: no tenant's, and for the operator other
+    tenants', too."""
     (calls,) = db.execute(
-        "SELECT count(*) FROM calls WHERE caller = ? AND tenant != coalesce(?, tenant) AND (? OR tenant = ?)",
-        (caller, tenant, for_operator, NO_TENANT),
+        f"SELECT count(*) FROM calls WHERE {FROM_CALLER} AND tenant != coalesce(?, tenant) AND (? OR tenant = ?)",
+        (*_spelled(caller), tenant, for_operator, NO_TENANT),
     ).fetchone()
     return int(calls)
+
+
+def _spelled(caller: str) -> tuple[str, str | None]:
+    """What `FROM_CALLER` takes."""
+    return caller, compact(caller) or None
 
 
 def due(db: sqlite3.Connection, now: float, of_each: int) -> list[Delivery]:
