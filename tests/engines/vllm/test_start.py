@@ -100,6 +100,7 @@ async def test_processes_that_a_start_has_yet_to_make_are_ended_too() -> None:
         children[0].join()
 
     start = EngineStart(build)
+    await start.begun()  # Given up before its turn, it would make none.
     giving_up = asyncio.create_task(start.give_up())
     await asyncio.sleep(0.1)
     go_on.set()
