@@ -70,25 +70,29 @@ def test_the_demo_has_the_agent_that_is_named(clinic: Path, path: str) -> None:
     assert (chosen.agents, chosen.default_agent) == (str(clinic), "clinic")
 
 
-@pytest.mark.parametrize("path", ["clinic", "clinic/agent.toml"])
+BROKEN = [
+    pytest.param("a.toml", "name = ", id="no toml"),
+    pytest.param("z.toml", "name = 'z'\nspeed = 'fast'\n", id="a wrong value"),
+    pytest.param("a.toml", "name = 'a'\nintents_file = 'intents/none.toml'\n", id="no intents"),
+    pytest.param("a.toml", "name = 'a'\ntools = [{name = 't', function = 'nowhere:f'}]\n", id="no function"),
+    pytest.param("my.toml", "[pop]\nslots = 3\n", id="a configuration"),
+]
+SAME_NAME = pytest.param("a.toml", "name = 'clinic'\ngreeting = 'I have the same name.'\n", id="the same name")
+
+
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("path", "name", "text"),
+    # A folder in which two agents have one name is not one agent's.
     [
-        ("a.toml", "name = "),
-        ("z.toml", "name = 'z'\nspeed = 'fast'\n"),
-        ("a.toml", "name = 'a'\nintents_file = 'intents/none.toml'\n"),
-        ("a.toml", "name = 'a'\ntools = [{name = 't', function = 'nowhere:f'}]\n"),
-        ("a.toml", "name = 'clinic'\ngreeting = 'I have the same name.'\n"),
-        ("my.toml", "[pop]\nslots = 3\n"),
+        pytest.param(path, *broken.values, id=f"{path}-{broken.id}")
+        for path, files in {"clinic": BROKEN, "clinic/agent.toml": [*BROKEN, SAME_NAME]}.items()
+        for broken in files
     ],
-    ids=["no toml", "a wrong value", "no intents", "no function", "the same name", "a configuration"],
 )
 def test_a_broken_file_beside_it_stops_no_agent(
     clinic: Path, path: str, name: str, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (clinic / name).write_text(text)
-    if path == "clinic" and "same name" in text:
-        pytest.skip("then the folder holds several agents")
     file = cli._agent_file(Path(path))
     assert file == clinic / "agent.toml"
     store = open_agents(cli._with_agent(file, config.load()), file)

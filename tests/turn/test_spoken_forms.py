@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.stopwatch import spent
 from voicepipe.turn.phrases import PhraseConfig, Phraser
-from voicepipe.turn.speakable import pieces, speakable
+from voicepipe.turn.speakable import MARKDOWN, pieces, speakable
+from voicepipe.turn.verbaliser import ENGLISH, keys
 from voicepipe.turn.verbaliser.numbers import cardinal, ordinal, year
 
 ROWS = [
@@ -18,8 +19,10 @@ ROWS = [
     for line in (Path(__file__).parent / "spoken_forms.txt").read_text(encoding="utf-8").splitlines()[1:]
     if line and not line.startswith("# ")
 ]
-LONGEST_S = 0.05
-"""Of processor time, for a text of 2,000 characters; a phrase has at most 500."""
+LONGEST_S = 0.1
+"""Of processor time, for a phrase of `LONGEST`: several times what any of them needs, a hundredth of a defect's."""
+LONGEST = 500
+"""Characters that a phrase has at most."""
 PARTS = (
     "1 22 333 4444 55555 007 1,234 1.5 .5 ½ 1980 2024 05 12 - – / . , : x + = * % $ US$ € £ EUR k M km lb °C am pm "
     "p.m. st th s ' \" ( ) # @ and to in for call order room ext. Jan Mon-Fri v a A BA w/ example.com Dr. No. million"
@@ -57,8 +60,20 @@ def test_no_digit_is_lost(text: str) -> None:
 
 @given(st.one_of(NUMBERY, st.text(max_size=300)), st.integers(1, 40))
 def test_a_text_takes_little_time(text: str, times: int) -> None:
-    text = (text * times)[:2000]
+    text = (text * times)[:LONGEST]
     assert spent(lambda: speakable(text)) < LONGEST_S
+
+
+BEGINS = sorted({character for form in (*keys.FORMS, *MARKDOWN, *ENGLISH) for character in form.begins})
+
+
+@pytest.mark.parametrize("after", ["", "1", " ", "- "], ids=["alone", "one", "space", "dash"])
+@pytest.mark.parametrize("sign", BEGINS, ids=ascii)
+def test_a_long_row_takes_little_time(sign: str, after: str) -> None:
+    """Of any sign that a form can begin with, in each way that a pattern may part it."""
+    for part in (sign, sign + after, sign * 4 + after):
+        row = (part * LONGEST)[:LONGEST] + after
+        assert spent(lambda text=row: speakable(text)) < LONGEST_S
 
 
 def test_languages_without_forms_keep_their_digits() -> None:

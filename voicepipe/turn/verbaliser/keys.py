@@ -38,7 +38,8 @@ FORMS: tuple[Form, ...] = (
     form(
         "hidden digits",
         "*•#",
-        r"(?:[*•#]{4,} ?-?){1,4}(?P<number>[0-9]{2,6})(?![\w*#]|[.,][0-9])",
+        # A group ends only where a separator stands: else a long row of stars could be parted in n^4 ways.
+        r"[*•#]{4,24}(?:(?: -?|-)[*•#]{4,24}){0,3}(?: -?|-)?(?P<number>[0-9]{2,6})(?![\w*#]|[.,][0-9])",
         lambda found: grouped(found["number"]),
     ),
     form(
