@@ -22,10 +22,11 @@ PASS_S = 0.05
 
 
 class FakeModel:
-    """Word n is "n,", and its sound is as loud as to be told by it; the last word of a passage is never sure."""
+    """Word n is "wn,", and its sound is as loud as to be told by it; the last word of a passage is never sure."""
 
     def __init__(self) -> None:
         self.passages: list[Passage] = []
+        self.word = " w{},"
         self.fails = False
         self.takes_s: list[float] = []
         """The next passes; else PASS_S."""
@@ -49,7 +50,7 @@ class FakeModel:
         pcm = passage.pcm[: passage.end]
         heard = [round(int(np.abs(pcm[at : at + WORD]).max()) / 200) for at in range(0, pcm.size, WORD)]
         cut = pcm.size % WORD
-        words = [WhisperWord(f" {n},", (n, 0)) for n in heard[: len(heard) - bool(cut)]]
+        words = [WhisperWord(self.word.format(n), (n, 0)) for n in heard[: len(heard) - bool(cut)]]
         ends = tuple((n + 1) * WORD for n in range(len(words)))
         if cut:
             words.append(WhisperWord(f" perhaps{cut}", (1000 + cut,)))
@@ -88,11 +89,11 @@ async def test_a_voice_without_pause_is_read_now_and_then() -> None:
     stream, partials = opened(model)
     await say(stream, spoken(5))
     assert [partial.text for partial in partials] == [
-        "10, perhaps1600",
-        "10, 11, perhaps3200",
-        "10, 11, 12, perhaps4800",
+        "w10, perhaps1600",
+        "w10, w11, perhaps3200",
+        "w10, w11, w12, perhaps4800",
     ]
-    assert await stream.settle() == Hypothesis("10, 11, 12, 13, 14,", 5 * WORD)
+    assert await stream.settle() == Hypothesis("w10, w11, w12, w13, w14,", 5 * WORD)
     stream.cancel()
 
 
@@ -106,9 +107,9 @@ async def test_the_pass_for_the_final_words_begins_at_the_gap() -> None:
     await say(stream, quiet(BLOCK))
     began = asyncio.get_running_loop().time()
     await say(stream, quiet(BLOCK))
-    assert await stream.settle() == Hypothesis("10,", WORD + GAP + BLOCK)
+    assert await stream.settle() == Hypothesis("w10,", WORD + GAP + BLOCK)
     assert asyncio.get_running_loop().time() - began == pytest.approx(PASS_S - 0.02)
-    assert [partial.text for partial in partials] == ["10,"] and len(model.passages) == 1
+    assert [partial.text for partial in partials] == ["w10,"] and len(model.passages) == 1
 
 
 async def test_a_gap_whose_pass_has_not_begun_when_the_voice_is_back_is_not_read() -> None:
@@ -124,15 +125,27 @@ async def test_a_gap_whose_pass_has_not_begun_when_the_voice_is_back_is_not_read
     assert len(model.passages) == 1
 
 
+async def test_digits_that_are_dictated_are_read_with_a_wide_window() -> None:
+    model = FakeModel()
+    model.word = " {},"
+    stream, partials = opened(model)
+    await say(stream, spoken(4))
+    await say(stream, quiet(GAP + 4 * BLOCK))
+    assert await stream.settle() == Hypothesis("10, 11, 12, 13,", 4 * WORD + GAP + 4 * BLOCK)
+    assert [passage.wide for passage in model.passages] == [False, False, False, True]
+    assert partials[-1].text == "10, 11, 12, 13,"
+    stream.cancel()
+
+
 async def test_a_pass_that_began_earlier_and_ends_later_is_forgotten() -> None:
     model = FakeModel()
     stream, partials = opened(model, passes=2)
     model.takes_s = [1.0]
     stream.feed(spoken(2))
     stream.feed(spoken(1, first=12))
-    assert (await stream.settle()).text == "10, 11, 12,"
+    assert (await stream.settle()).text == "w10, w11, w12,"
     await asyncio.sleep(2)
-    assert partials[-1].text == (await stream.finish()).text == "10, 11, 12,"
+    assert partials[-1].text == (await stream.finish()).text == "w10, w11, w12,"
 
 
 async def test_a_pass_that_has_heard_everything_is_not_repeated_for_settling() -> None:
@@ -142,7 +155,7 @@ async def test_a_pass_that_has_heard_everything_is_not_repeated_for_settling() -
     began = asyncio.get_running_loop().time()
     await asyncio.sleep(PASS_S / 2)
     stream.feed(np.zeros(BLOCK, np.int16))
-    assert (await stream.settle()).text == "10, 11,"
+    assert (await stream.settle()).text == "w10, w11,"
     assert asyncio.get_running_loop().time() - began == pytest.approx(PASS_S)
     await asyncio.sleep(1)
     assert len(model.passages) == 1
@@ -158,7 +171,7 @@ async def test_a_voice_that_comes_back_belongs_to_the_same_words() -> None:
     stream.feed(spoken(2, first=12)[: WORD - BLOCK])
     stream.feed(spoken(2, first=13))
     final = await stream.finish()
-    assert final.text.startswith("10, 11,") and final.until == 5 * WORD
+    assert final.text.startswith("w10, w11,") and final.until == 5 * WORD
     assert len(model.passages) == 2
 
 
@@ -166,7 +179,7 @@ async def test_the_sound_of_words_that_stand_is_dropped_and_the_text_is_whole() 
     model = FakeModel()
     stream, partials = opened(model)
     await say(stream, spoken(80))
-    assert (await stream.finish()).text == " ".join(f"{10 + n}," for n in range(80))
+    assert (await stream.finish()).text == " ".join(f"w{10 + n}," for n in range(80))
     assert max(passage.pcm.size for passage in model.passages) < LONG + 2 * EVERY
     heard = [partial.text.split(" perhaps")[0] for partial in partials]
     assert all(after.startswith(before) for before, after in zip(heard, heard[1:], strict=False))
@@ -177,7 +190,7 @@ async def test_a_recording_that_comes_at_once_is_read_window_by_window() -> None
     stream, _ = opened(model)
     stream.feed(spoken(140))
     final = await stream.finish()
-    assert final == Hypothesis(" ".join(f"{10 + n}," for n in range(140)), 140 * WORD)
+    assert final == Hypothesis(" ".join(f"w{10 + n}," for n in range(140)), 140 * WORD)
     assert [passage.pcm.size for passage in model.passages][:2] == [LONGEST, LONGEST]
     assert len(model.passages) == 3
 
@@ -202,7 +215,7 @@ async def test_a_partial_that_fails_is_missed_by_nobody_and_a_settle_says_so() -
     with pytest.raises(EngineError, match="no memory"):
         await stream.settle()
     model.fails = False
-    assert (await stream.finish()).text == "10, 11," and partials == []
+    assert (await stream.finish()).text == "w10, w11," and partials == []
 
 
 async def test_a_call_that_fails_over_its_partial_is_no_matter_of_the_others() -> None:
@@ -217,7 +230,7 @@ async def test_a_call_that_fails_over_its_partial_is_no_matter_of_the_others() -
     other = WhisperStream(passes, lambda partial: None, "en", EVERY)
     for stream in (first, other):
         stream.feed(spoken(2))
-    assert (await other.finish()).text == (await first.finish()).text == "10, 11,"
+    assert (await other.finish()).text == (await first.finish()).text == "w10, w11,"
     assert [type(error) for error in broken] == [ZeroDivisionError]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from voicepipe.engines.whisper_words import Segment, Transcript, WhisperWord, said, spelled, without_loops
+from voicepipe.engines.whisper_words import Segment, Transcript, WhisperWord, is_dictated, said, spelled, without_loops
 
 GROWING = [
     "What?",
@@ -148,3 +148,19 @@ def test_what_is_said_behind_the_sound_was_not_said(
 ) -> None:
     read = [Segment(begins_ms, tuple(words(text))) for begins_ms, text in segments]
     assert text_of(said(read, sound_ms, voiced_ms=sound_ms)) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "dictated"),
+    [
+        ("My number is 555-0142.", True),
+        ("five five five oh one", True),
+        ("It's 555, 01 4 2", True),
+        ("a table for 2 at 7:30 on Friday", False),
+        ("room 2026, at 730", False),
+        ("one or two", False),
+        ("", False),
+    ],
+)
+def test_many_digits_in_a_row_are_dictated(text: str, dictated: bool) -> None:
+    assert is_dictated(text) is dictated

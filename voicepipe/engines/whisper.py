@@ -20,14 +20,17 @@ from voicepipe.engines.threaded_recogniser import ThreadedRecogniser
 from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading, passes_at_a_time
 from voicepipe.engines.whisper_schedule import Need, Passes
 from voicepipe.engines.whisper_sound import WhisperSound
-from voicepipe.engines.whisper_words import Transcript
+from voicepipe.engines.whisper_words import DICTATED, Transcript, is_dictated
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineError
+from voicepipe.turn.answers import wanted
 
 LONG = ms_to_samples(12_000)
 """Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
 UNSURE = ms_to_samples(3_000)
 """The end of a full window is read again with what follows it."""
+ASKED_DIGITS = 3
+"""Digits in a row that are dictated, where a telephone number was asked for."""
 GAP = ms_to_samples(40)
 """A gap that is worth a pass: the shortest that is seen in two frames. Every other one is inside a word."""
 
@@ -74,7 +77,10 @@ class WhisperAsr:
         if self._passes is None:
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
-        return WhisperStream(self._passes, on_partial, None if self._config.detect_language else language, every)
+        digits = wanted(asked) == "digits"
+        return WhisperStream(
+            self._passes, on_partial, None if self._config.detect_language else language, every, digits
+        )
 
     async def _load(self) -> WhisperRecogniser:
         # It gets no more passes than it has threads: who waits for one is told (`Passes`).
@@ -92,9 +98,12 @@ class WhisperAsr:
 
 
 class WhisperStream:
-    """One utterance. `language`: None as long as it is not known; `every`: samples from one partial to the next."""
+    """One utterance. `language`: None as long as it is not known; `every`: samples from one partial to the next;
+    `digits`: a telephone number or the like was asked for."""
 
-    def __init__(self, passes: Passes, on_partial: OnPartial, language: str | None, every: int) -> None:
+    def __init__(
+        self, passes: Passes, on_partial: OnPartial, language: str | None, every: int, digits: bool = False
+    ) -> None:
         self.over = self._finishing = False
         self.owner = owner()
         self._passes = passes
@@ -104,6 +113,9 @@ class WhisperStream:
         self._sound = WhisperSound()
         self._transcript = Transcript()
         self._told = ""
+        self._dictated = ASKED_DIGITS if digits else DICTATED
+        """From so many digits in a row on it is read with a wide window."""
+        self._wide = False
         self._covered = 0
         """Samples fed that have been read."""
         self._begun = 0
@@ -171,9 +183,8 @@ class WhisperStream:
         pcm, end, voiced = sound.window(LONGEST)
         self._begun = sound.end
         upto = min(sound.end, sound.start + pcm.size)
-        return Passage(
-            pcm, voiced, end, self._language, timed=pcm.size > LONG, start=sound.start, upto=upto, fed=sound.fed
-        )
+        wide, timed = self._wide and (self._in_gap or bool(self._waiting)), pcm.size > LONG
+        return Passage(pcm, voiced, end, self._language, wide, timed, sound.start, upto, sound.fed)
 
     def made(self, passage: Passage, reading: WhisperReading) -> None:
         """It has been read."""
@@ -183,12 +194,15 @@ class WhisperStream:
             return self._again()
         if reading.sure:
             self._language = reading.language
-        more = self._transcript.push(reading.words)
-        self._sound.read, self._covered = passage.upto, passage.fed
-        if passage.timed:
-            self._drop(passage, reading)
-        self._answer(passage.upto)
-        text = self._transcript.text
+        more, text = self._transcript.push(reading.words), self._transcript.text
+        self._covered = passage.fed
+        if not (passage.wide or passage.timed) and is_dictated(text, self._dictated):
+            self._read_wide()
+        else:
+            self._sound.read = passage.upto
+            if passage.timed:
+                self._drop(passage, reading)
+            self._answer(passage.upto)
         if not self._finishing and (more or text != self._told):
             self._told = text
             self._on_partial(Hypothesis(text, passage.fed))
@@ -206,6 +220,13 @@ class WhisperStream:
         for upto, waiting in self._waiting:
             if upto <= read and not waiting.done():
                 waiting.set_result(None)
+        self._again()
+
+    def _read_wide(self) -> None:
+        """Digits count as read once a wide window has them."""
+        self._wide = True
+        if self._in_gap:
+            self._begun = self._sound.read
         self._again()
 
     def _again(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from voicepipe.turn.agreement import Agreement
+from voicepipe.turn.completeness import DIGITS
 from voicepipe.words import plain
 
 LOOPS = 4
@@ -17,6 +18,8 @@ FASTEST = 18.0
 """Letters in a second of voice: who says something twice says it no faster. Fluent English has 15."""
 DIGIT_LETTERS = 4
 """A digit is said in so many letters: "7", "seven"."""
+DICTATED = 5
+"""Digits in a row: nobody says so many but of a telephone number or the like."""
 BEHIND_MS, AGAIN_MS = 350, 700
 """A segment that begins within so much of the end of the sound was not said in it; nor was one that begins as the
 first did, within so much."""
@@ -83,6 +86,17 @@ def without_loops(words: Sequence[WhisperWord], voiced_ms: float) -> tuple[Whisp
         if loops or (too_fast and again >= min(period, 2)):
             return tuple(words[: len(words) - again])
     return tuple(words)
+
+
+def is_dictated(text: str, least: int = DICTATED) -> bool:
+    """Whether `text` has `least` digits in a row, in figures or in English words."""
+    run = 0
+    for word in plain(text).replace("-", " ").split():
+        digits = len(word) if word.isdecimal() else int(word in DIGITS)
+        run = run + digits if digits else 0
+        if run >= least:
+            return True
+    return False
 
 
 def _begins_as(words: Sequence[WhisperWord], others: Sequence[WhisperWord]) -> bool:
