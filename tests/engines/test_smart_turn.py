@@ -50,7 +50,7 @@ def stub(path: Path, input_name: str = "input_features") -> Path:
 
 @pytest.fixture
 async def model(tmp_path: Path) -> AsyncIterator[SmartTurn]:
-    engine = SmartTurn(stub(tmp_path / "stub.onnx"))
+    engine = SmartTurn(str(stub(tmp_path / "stub.onnx")))
     await engine.start()
     yield engine
     await engine.close()
@@ -69,7 +69,7 @@ async def heard(model: SmartTurn, *sounds: Pcm) -> float:
 
 
 async def test_starts_and_closes_repeatedly(tmp_path: Path) -> None:
-    await check_life(SmartTurn(stub(tmp_path / "stub.onnx")))
+    await check_life(SmartTurn(str(stub(tmp_path / "stub.onnx"))))
 
 
 async def test_what_was_heard_last_stands_at_the_end_of_eight_seconds(model: SmartTurn) -> None:
@@ -91,14 +91,14 @@ async def test_no_sound_is_no_failure(model: SmartTurn) -> None:
 async def test_another_file_is_refused_with_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "no.onnx").write_bytes(b"nothing")
     with pytest.raises(EngineError, match=r"no\.onnx cannot be loaded as an ONNX model"):
-        await SmartTurn(tmp_path / "no.onnx").start()
+        await SmartTurn(str(tmp_path / "no.onnx")).start()
     with pytest.raises(EngineError, match="is not a Smart Turn v3 model: its input is not 'input_features'"):
-        await SmartTurn(stub(tmp_path / "other.onnx", "pixels")).start()
+        await SmartTurn(str(stub(tmp_path / "other.onnx", "pixels"))).start()
 
 
 async def test_before_start_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="not been started"):
-        await SmartTurn(tmp_path / "stub.onnx").stream().complete()
+        await SmartTurn(str(tmp_path / "stub.onnx")).stream().complete()
 
 
 async def test_a_configured_path_loads_it_beside_the_other_engines(tmp_path: Path) -> None:

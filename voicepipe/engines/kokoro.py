@@ -18,7 +18,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from voicepipe.config.engine_config import KokoroConfig
-from voicepipe.engines import needed_models
+from voicepipe.engines import hub, needed_models
 from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
@@ -144,7 +144,7 @@ class _KokoroModel:
         session = _session(config)
         _check(session, config.model)
         try:
-            self._kokoro: Any = Kokoro.from_session(session, config.voices)
+            self._kokoro: Any = Kokoro.from_session(session, str(hub.local_file(config.voices, ".npz")))
             voices: Any = self._kokoro.voices  # an open file, of which each style would be unpacked for every phrase
             with voices:
                 self._styles: dict[str, NDArray[np.float32]] = dict(voices)
@@ -224,7 +224,7 @@ def _session(config: KokoroConfig) -> Any:
     # Threads that wait for work by spinning would take the event loop's time.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        session = onnxruntime.InferenceSession(config.model, options, providers=providers)
+        session = onnxruntime.InferenceSession(hub.local_file(config.model, ".onnx"), options, providers=providers)
     except Exception as error:  # onnxruntime's own classes share no root but this
         raise EngineError(f"{config.model} cannot be loaded as an ONNX model: {error}") from None
     if len(providers) > 1 and CUDA not in session.get_providers():
