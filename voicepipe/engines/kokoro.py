@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
+import regex
 from numpy.typing import NDArray
 
 from voicepipe.config.engine_config import KokoroConfig
@@ -38,6 +39,11 @@ LANGUAGES = {
     "a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "j": "ja", "p": "pt-br", "z": "zh",
 }  # fmt: skip
 """A voice's first letter -> its language ("af_heart": American, female)."""
+NOT_IN_LATIN = frozenset({"hi", "ja", "zh"})
+"""Languages of other scripts. There espeak-ng would spell a phrase in Latin letters, one letter after the other."""
+LATIN = "en-us"
+"""As what such a phrase is read, in the same voice."""
+OTHER_LETTER = regex.compile(r"(?V1)[\p{L}--\p{Latin}]")
 ESPEAK = {"zh": "cmn"}
 """Where espeak-ng, which writes the phonemes, calls a language otherwise."""
 WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from Tuesday to Sunday, from noon to ten.")
@@ -165,7 +171,7 @@ class _KokoroModel:
                 language_switch="remove-flags",  # "(en)" would be read out
                 logger=quiet,
             )
-            for language in sorted(set(self.languages.values()))
+            for language in sorted({LATIN, *self.languages.values()})
         }
         self._phonemizing = threading.Lock()
         # onnxruntime promises that threads may share a session. Its part for CUDA has broken that more than once
@@ -188,7 +194,7 @@ class _KokoroModel:
     def speak(self, text: str, voice: str, speed: float) -> Speech:
         """One piece, whole. Raises EngineError."""
         name = voice if voice in self._styles else self._default
-        phonemes = self._phonemes(text, self.languages[name])
+        phonemes = self._phonemes(text, _read_as(text, self.languages[name]))
         if not phonemes:
             return Speech(np.empty(0, np.int16))
         try:
@@ -207,6 +213,11 @@ class _KokoroModel:
         with self._phonemizing:  # each backend has one espeak-ng: a copy of the library, apart from engines/espeak.py's
             written: str = self._phonemizers[language].phonemize([in_latin(text)])[0]
         return " ".join("".join(sign for sign in written if sign in self._kokoro.tokenizer.vocab).split())
+
+
+def _read_as(text: str, language: str) -> str:
+    """The language of whose phonemes a voice of `language` makes this text."""
+    return LATIN if language in NOT_IN_LATIN and not OTHER_LETTER.search(text) else language
 
 
 def has_cuda() -> bool:
