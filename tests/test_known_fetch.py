@@ -15,7 +15,8 @@ from huggingface_hub import constants
 from tests.fake_hub import FakeHub, serving
 from tests.known_wheels import known, sha256, wheel
 from voicepipe.commands import cli, models
-from voicepipe.config import load
+from voicepipe.config import Config, load
+from voicepipe.config.engine_config import EnginesConfig, WhisperConfig
 from voicepipe.engines import hub, known_fetch, known_models
 from voicepipe.engines.known_models import KnownModel
 from voicepipe.errors import EngineMissing
@@ -358,3 +359,20 @@ def test_the_tables_rows_are_whole() -> None:
         for file in model.files:
             assert len(file.sha256) == 64 and file.size > 0
             assert all(len(carrier.sha256) == 64 and carrier.size > 0 for carrier, _ in file.parts)
+
+
+def test_without_an_argument_it_pulls_what_the_demo_needs(
+    fake: FakeHub, table: dict[str, KnownModel], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = Config(engines=EnginesConfig(asr="whisper"), whisper=WhisperConfig(model=NAME))
+    monkeypatch.setattr(models, "load", lambda: shipped)
+    assert pull() == 0
+    assert whole(folder / "known")
+
+
+def test_a_hub_that_must_not_be_asked_is_not(
+    fake: FakeHub, table: dict[str, KnownModel], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert pull(NAME) == 0
+    assert fake.fetched == [] and whole(folder / "known")

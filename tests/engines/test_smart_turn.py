@@ -11,13 +11,15 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from latency_probes import clips
 from tests.engines.contract import check_life, tone
 from voicepipe.audio import RATE, Pcm
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
+from voicepipe.engines import known_models
 from voicepipe.engines.loader import choose, loaded
 from voicepipe.engines.smart_turn import SmartTurn
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.turn.endpoint import EndpointConfig
 
 pytestmark = pytest.mark.engine
@@ -86,6 +88,27 @@ async def test_the_level_does_not_matter(model: SmartTurn) -> None:
 
 async def test_no_sound_is_no_failure(model: SmartTurn) -> None:
     assert 0 <= await model.stream().complete() <= 1
+
+
+async def test_the_real_one_is_loaded_by_its_name_and_hears_differences() -> None:
+    spoken = clips.decode(Path(clips.__file__).parent / "utterances" / "finished" / "001-rms.opus")
+    engine = SmartTurn("smart-turn-v3.2")
+    await engine.start()
+    try:
+        whole, cut = await heard(engine, spoken), await heard(engine, spoken[: spoken.size // 2])
+    finally:
+        await engine.close()
+    assert 0 < cut < 0.5 < whole < 1
+
+
+async def test_a_model_that_is_nowhere_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(known_models.FOLDER_VARIABLE, str(tmp_path))
+    with pytest.raises(EngineMissing, match=r"endpoint\.model: smart-turn-v3\.2 is not on this machine; fetch it with"):
+        await SmartTurn("smart-turn-v3.2").start()
+    with pytest.raises(
+        EngineMissing, match=r"endpoint\.model: there is no nowhere\.onnx; give the path of a Smart Turn"
+    ):
+        await SmartTurn("nowhere.onnx").start()
 
 
 async def test_another_file_is_refused_with_what_is_wrong(tmp_path: Path) -> None:
