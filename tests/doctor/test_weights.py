@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.known_wheels import known, sha256, wheel
+from voicepipe import environment
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig, WhisperConfig
 from voicepipe.doctor import weights
@@ -16,7 +17,7 @@ NAME, FILES = "org/known", {"config.json": b"{}", "model.bin": b"weights"}
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the model's files are."""
-    monkeypatch.setenv(known_models.FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(environment.MODELS, str(tmp_path))
     carrier = wheel(tmp_path / "index", "carrier", {})
     monkeypatch.setattr(known_models, "KNOWN", {NAME: known(NAME, FILES, [(carrier, "data/model.bin")])})
     (tmp_path / "known").mkdir()

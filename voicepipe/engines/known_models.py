@@ -2,13 +2,11 @@
 this machine. Nothing is fetched here: that is `known_fetch.py`."""
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER_VARIABLE = "VOICEPIPE_MODELS"
-"""The environment variable that names another folder for models."""
+from voicepipe.environment import models_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +61,13 @@ class KnownModel:
 
     @property
     def directory(self) -> Path:
-        """Where it lies on this machine, if it does."""
-        return folder() / self.name.rpartition("/")[2]
+        """Where it lies on this machine, if it does, in a folder of its own: "faster-whisper-tiny.en"."""
+        return models_directory() / self.name.rpartition("/")[2]
 
     @property
     def described(self) -> str:
         """Size and licence, to people."""
         return f"{self.size / 1e6:.0f} MB, {self.licence}"
-
-
-def folder() -> Path:
-    """Where known models lie, each in a folder of its own: "faster-whisper-tiny.en/model.bin"."""
-    if named := os.environ.get(FOLDER_VARIABLE):
-        return Path(named).expanduser().absolute()
-    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    return Path(data, "voicepipe", "models")
 
 
 def find(name: str) -> KnownModel | None:
