@@ -76,14 +76,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_plan(commands.add_parser("plan", help="which GPUs a language model needs, and what a turn takes on them"))
 
-    models = commands.add_parser("models", help="the models of the configured engines")
-    verbs = models.add_subparsers(title="what to do", required=True, metavar="VERB")
-    pull = verbs.add_parser("pull", help="fetch those that are not here, ahead of time")
-    pull.add_argument(
-        "asked", nargs="*", metavar="CONFIG", help="configuration whose engines they are for (default: the demo's), "
-        "or the name of a known model",
-    )  # fmt: skip
-    pull.set_defaults(run=_models_pull)
+    _add_models(commands.add_parser("models", help="the models of the configured engines"))
 
     doctor = commands.add_parser("doctor", help="what works on this machine, and what to do about the rest")
     doctor.add_argument("--config", type=Path, metavar="FILE", help="whether a PoP with this configuration could start")
@@ -131,6 +124,16 @@ def _add_log(command: argparse.ArgumentParser, default: str) -> None:
     command.add_argument(
         "--log", choices=LOG_LEVELS, default=default, help=f"what is logged: from this level on (default: {default})"
     )
+
+
+def _add_models(models: argparse.ArgumentParser) -> None:
+    verbs = models.add_subparsers(title="what to do", required=True, metavar="VERB")
+    pull = verbs.add_parser("pull", help="fetch those that are not here, ahead of time")
+    pull.add_argument(
+        "asked", nargs="*", metavar="CONFIG",
+        help="configuration whose engines they are for (default: the demo's), or the name of a known model",
+    )  # fmt: skip
+    pull.set_defaults(run=_models_pull)
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:
