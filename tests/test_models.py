@@ -249,6 +249,16 @@ def test_check_warns_of_a_missing_model(fake: FakeHub, tmp_path: Path, capsys: p
     assert fake.fetched == []
 
 
+def test_check_warns_of_a_turn_model_that_is_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text("[endpoint]\nmodel = './turn.onnx'")
+    assert cli.main(["check", str(file)]) == 0
+    said = (
+        f"{file}: warning: endpoint.model: there is no {tmp_path / 'turn.onnx'}; give the path of a Smart Turn v3 model"
+    )
+    assert said in capsys.readouterr().out
+
+
 def test_check_refuses_a_neutts_without_a_voice_and_hides_nothing_else_that_is_missing(
     fake: FakeHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,9 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+MODELS = "VOICEPIPE_MODELS"
+"""Names another folder for models."""
+
 
 def variable(name: str) -> str:
     """The value of the environment variable `name`, stripped; empty where it is not set."""
@@ -31,6 +34,18 @@ def default_variables(variables: Mapping[str, str]) -> None:
 def state_directory() -> Path:
     """Where a user's programs keep what outlives them (XDG); it need not exist yet."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "voicepipe"
+
+
+def models_directory() -> Path:
+    """Where models lie that are known file by file; it need not exist yet."""
+    if named := variable(MODELS):
+        return Path(named).expanduser().absolute()
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "voicepipe" / "models"
+
+
+def for_program(variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a program that is started with these variables, and with ours otherwise."""
+    return {**os.environ, **variables}
 
 
 def visible_gpus() -> str | None:
