@@ -18,7 +18,7 @@ Temperature = Annotated[float, Meta(ge=0, le=2)]
 
 class EnginesConfig(Section, frozen=True):
     vad: Literal["silero", "scripted"] = "silero"
-    asr: Literal["sphinx", "whisper", "nemotron", "scripted"] = "sphinx"
+    asr: Literal["sphinx", "whisper", "nemotron", "scripted"] = "whisper"
     llm: Literal["auto", "frontdesk", "vllm", "openai", "scripted"] = "auto"
     """ "auto": `frontdesk` for agents with intents; for others a server of the OpenAI kind on this machine."""
     tts: Literal["espeak", "kokoro", "neutts", "coqui", "scripted"] = "espeak"
@@ -34,12 +34,16 @@ class SphinxConfig(Section, frozen=True):
     """Beyond five times the length of the sound that is decoded."""
 
 
+WHISPER_ENGLISH, WHISPER_POLYGLOT = "Systran/faster-whisper-tiny.en", "Systran/faster-whisper-base"
+"""Whisper's models that `models pull` knows."""
+
+
 class WhisperConfig(Section, frozen=True):
     """faster-whisper: Whisper by CTranslate2."""
 
-    model: str = "deepdml/faster-whisper-large-v3-turbo-ct2"
-    """A directory with a model that CTranslate2 has converted, or such a model's name on the hub."""
-    device: Device = "auto"
+    model: str = WHISPER_ENGLISH
+    """A directory with a model that CTranslate2 has converted, or such a model's name. tiny.en hears English alone."""
+    device: Device = "cpu"
     compute_type: str = "auto"
     """CTranslate2's name; "auto": int8 on a CPU, float16 on a GPU."""
     threads: Count = 0
