@@ -242,3 +242,14 @@ async def test_cancelling_wakes_who_waits() -> None:
     stream.cancel()
     await asyncio.wait([waiting])
     assert waiting.cancelled() and not stream._waiting
+
+
+async def test_passes_whose_words_were_not_the_last_ones_are_counted() -> None:
+    model = FakeModel()
+    stream, _ = opened(model)
+    for first in (10, 11, 12):
+        await say(stream, spoken(1, first))
+        await say(stream, quiet(5 * BLOCK))
+    assert (await stream.finish()).text.startswith("w10,")
+    figures = stream._passes.figures()
+    assert figures and (figures.begun, figures.wasted) == (3, 2)

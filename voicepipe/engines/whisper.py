@@ -153,8 +153,9 @@ class WhisperStream:
             self.cancel()
 
     def cancel(self) -> None:
+        if not self.over:
+            self._passes.end(self, heard=bool(self._transcript.text))
         self.over = True
-        self._passes.withdraw(self)
         for _, waiting in self._waiting:
             waiting.cancel()
 

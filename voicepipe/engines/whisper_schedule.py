@@ -138,21 +138,24 @@ class Passes:
         """In how many of them each is read."""
         self._closed = False
         self._since: dict[Asking, float] = {}
-        """Since when those wait who are waited for."""
+        """Since when those wait whose voice has paused."""
         self._waits = Waits()
+        self._read_for: Counter[Asking] = Counter()
+        """Passes, other than for partials, that each one had."""
+        self._wasted = 0
         show(self)
 
     def figures(self) -> QueueFigures | None:
-        """As `queues.Queue`, of utterances whose words somebody waits for."""
+        """As `queues.Queue`, of passes at gaps and for words. Wasted is one whose words were not the last ones."""
         waits = self._waits
         return None if self._closed else QueueFigures(
             name="whisper", waiting=len(self._since), running=sum(map(len, self._running)), begun=waits.begun,
-            waited_s=waits.waited_s,
+            waited_s=waits.waited_s, wasted=self._wasted,
         )  # fmt: skip
 
     def ask(self, who: Asking, need: Need = Need.PARTIAL) -> None:
         """`who` wants to be read; told by its methods, on the event loop."""
-        if need is Need.WORDS:
+        if need is not Need.PARTIAL:
             self._since.setdefault(who, self._clock())
         self._schedule.ask(who, need, who.owner)
         self._next()
@@ -165,6 +168,11 @@ class Passes:
         """It does not any more. A pass that runs ends by itself."""
         self._since.pop(who, None)
         self._schedule.withdraw(who)
+
+    def end(self, who: Asking, *, heard: bool) -> None:
+        """It wants nothing any more. `heard`: words were read, by its last pass."""
+        self.withdraw(who)
+        self._wasted += max(0, self._read_for.pop(who, 0) - heard)
 
     def close(self) -> None:
         """Whoever asks is told that it has ended, and so is who is read by a pass that runs."""
@@ -183,6 +191,7 @@ class Passes:
             for who in chosen:
                 if (since := self._since.pop(who, None)) is not None:
                     self._waits.began(self._clock() - since)
+                    self._read_for[who] += 1
             batch = [(who, who.given()) for who in chosen]
             self._running.append(batch)
             self._reading.update(chosen)
