@@ -249,7 +249,7 @@ async def test_passes_whose_words_were_not_the_last_ones_are_counted() -> None:
     stream, _ = opened(model)
     for first in (10, 11, 12):
         await say(stream, spoken(1, first))
-        await say(stream, quiet(5 * BLOCK))
+        await say(stream, quiet(4 * BLOCK))
     assert (await stream.finish()).text.startswith("w10,")
     figures = stream._passes.figures()
     assert figures and (figures.begun, figures.wasted) == (3, 2)
