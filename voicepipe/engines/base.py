@@ -221,9 +221,9 @@ class Tts(Engine, Protocol):
     def voices(self) -> Mapping[str, str]:
         """Every name that `voice` may have -> the language that it speaks (BCP 47). Empty before `start`."""
 
-    def voice_for(self, asked: str) -> str:
-        """The name of the voice that speaks where this one is asked for: the default voice's where there is none of
-        that name, or no name."""
+    def voice_for(self, asked: str, language: str = "") -> str:
+        """The name of the voice that speaks where this one is asked for, to callers who speak `language` (BCP 47): where
+        there is none of that name, or no name, the one that is meant for the language, else the default voice's."""
 
     def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
