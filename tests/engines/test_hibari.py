@@ -1,5 +1,6 @@
 from tests.engines.contract import TtsContract
 from voicepipe.engines.hibari import HibariTts
 
+
 class TestHibariTts(TtsContract):
     factory = HibariTts

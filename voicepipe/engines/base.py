@@ -222,8 +222,8 @@ class Tts(Engine, Protocol):
         """Every name that `voice` may have -> the language that it speaks (BCP 47). Empty before `start`."""
 
     def voice_for(self, asked: str, language: str = "") -> str:
-        """The name of the voice that speaks where this one is asked for, to callers who speak `language` (BCP 47): where
-        there is none of that name, or no name, the one that is meant for the language, else the default voice's."""
+        """The name of the voice that speaks where this one is asked for: the default voice's where there is none of
+        that name, or no name. An engine may have a default for each `language` (BCP 47)."""
 
     def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
