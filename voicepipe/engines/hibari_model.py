@@ -6,6 +6,8 @@ model's graph is ours to run, since it tells when it says what only if it is ask
 """
 
 import json
+import re
+import unicodedata
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+import regex
 
 from voicepipe.engines.base import Speech
 from voicepipe.engines.shaping import shape
@@ -32,6 +35,9 @@ SEED = 0
 """Of the noise that breath and hiss are made of: the same text gives the same sound."""
 LINKS = str.maketrans("[]", "  ")
 """hibari reads "[word](/phonemes/)" as an order; a model's text is only text."""
+_SMALL_DIGIT = regex.compile(r"\p{No}")
+_LONG_NUMBER = re.compile(r"[0-9]{16,}")
+"""Its tables end at 36 digits, and nobody follows a number of 16."""
 OTHER = "this hibari is built in another way: install hibari-tts as constraints.txt has it"
 
 
@@ -85,7 +91,7 @@ class HibariModel:
         """The phonemes of `text` that the model knows, and (character of `text`, phoneme) at which words begin."""
         said, read, begins = "", list[str](), list[int]()
         whole = True
-        clean = self._normalize(in_latin(text).translate(LINKS))
+        clean = self._normalize(_readable(text))
         for token in self._phonemizer.phonemize_tokens(self._phonemizer.tokenize(clean)):
             if whole:
                 read.append("")
@@ -99,6 +105,13 @@ class HibariModel:
         written = list(WRITTEN.finditer(text))
         matched = _matched([word.group() for word in written], read)
         return said, [(written[word].start(), min(begins[its], len(said))) for word, its in matched]
+
+
+def _readable(text: str) -> str:
+    """Without what hibari's phonemizer cannot take: it raises at "(¹", and at a number that is too long."""
+    text = in_latin(text).translate(LINKS)
+    text = _SMALL_DIGIT.sub(lambda found: str(unicodedata.digit(found[0], found[0])), text)
+    return _LONG_NUMBER.sub(lambda found: " ".join(found[0]), text)
 
 
 def _matched(written: list[str], read: list[str]) -> Iterator[tuple[int, int]]:
@@ -125,6 +138,7 @@ def timed(path: Path) -> bytes:
 def _session(model: str | bytes) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False  # It would keep 80 MB of the longest phrase, and saves no time.
     options.log_severity_level = 4
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
