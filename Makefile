@@ -30,7 +30,10 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   prometheus:prometheus:what_a_Prometheus_reads \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
-.PHONY: help demo test test-system test-clients test-engines lint types bench bench-attacks bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
+# Weights that tests hear, speak and judge with: fetched once, then looked at (a second).
+MODELS := Systran/faster-whisper-tiny.en smart-turn-v3.2 kokoro-v1.0.int8
+
+.PHONY: help demo models test test-system test-clients test-engines lint types bench bench-attacks bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -44,13 +47,17 @@ demo bench bench-attacks bench-vllm: export GLIBC_TUNABLES ?= glibc.malloc.huget
 demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 	@$(BIN)/voicepipe demo $(ARGS)
 
+# Without a network the tests that need none still run; in CI none may be left out.
+models: $(VENV)/.run  ## The weights that the tests need (180 MB, once)
+	@$(BIN)/voicepipe models pull $(MODELS) || test "$$CI" != true
+
 # Two files at a time: most tests wait for calls, which take as long as people speak.
 PYTEST = $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-test: venv system  ## The tests but those of make test-system (ARGS are pytest's)
+test: venv system models  ## The tests but those of make test-system (ARGS are pytest's)
 	@$(PYTEST) -m "not e2e and not slow" $(ARGS)
 
-test-system: venv system  ## Whole PoPs, other programs, browsers, and what takes long (ARGS are pytest's)
+test-system: venv system models  ## Whole PoPs, other programs, browsers, and what takes long (ARGS are pytest's)
 	@$(PYTEST) -m "e2e or slow" $(ARGS)
 
 test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm

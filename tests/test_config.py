@@ -167,7 +167,6 @@ def test_paths_are_relative_to_their_file(write: Any, tmp_path: Path) -> None:
 
 def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
     assert f"pop.agents: there is no {tmp_path / 'mine'}" in problem(write("[pop]\nagents = 'mine'"))
-    assert "endpoint.model: there is no " in problem(write("[endpoint]\nmodel = 'smart-turn.onnx'"))
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,35 @@ async def test_voices_have_the_language_of_their_first_letter(tts: KokoroTts) ->
     assert sizes["ff_siwis"] != sizes["af_heart"], "the same letters are other phonemes"
 
 
+async def test_a_voice_of_another_script_reads_english_and_does_not_spell_it(
+    config: KokoroConfig, tmp_path: Path
+) -> None:
+    with (tmp_path / "voices.bin").open("wb") as file:
+        np.savez(file, af_heart=np.zeros((510, 1, 256), np.float32), jf_alpha=np.zeros((510, 1, 256), np.float32))
+    tts = KokoroTts(msgspec.structs.replace(config, voices=str(tmp_path / "voices.bin")))
+    await tts.start()
+    try:
+        sizes = [(await whole(tts, "José, hello there.", voice=voice)).pcm.size for voice in ("af_heart", "jf_alpha")]
+        assert sizes[0] == sizes[1]
+        own = [(await whole(tts, "こんにちは。", voice=voice)).pcm.size for voice in ("af_heart", "jf_alpha")]
+        assert own[0] != own[1], "its own script stays its own"
+    finally:
+        await tts.close()
+
+
+@pytest.mark.slow
+async def test_the_real_model_speaks_english_in_a_japanese_voice() -> None:
+    known = "kokoro-v1.0.int8"
+    tts = KokoroTts(KokoroConfig(model=known, voices=known, voice="jf_alpha", device="cpu", threads=1, workers=1))
+    await tts.start()
+    try:
+        speech = await whole(tts, "We are open Tuesday to Sunday.")
+    finally:
+        await tts.close()
+    assert 1.2 < speech.pcm.size / tts.rate < 3.5, "spelled letter by letter it takes 6 s"
+    assert np.abs(speech.pcm).max() > 3000
+
+
 async def test_words_end_where_the_model_says(tts: KokoroTts) -> None:
     speech = await whole(tts, "Hello there, Anna.")
     assert [word.text for word in speech.words] == ["Hello", "there,", "Anna."]

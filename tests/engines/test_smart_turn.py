@@ -11,13 +11,15 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from latency_probes import clips
 from tests.engines.contract import check_life, tone
 from voicepipe.audio import RATE, Pcm
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
+from voicepipe.engines import known_models
 from voicepipe.engines.loader import choose, loaded
 from voicepipe.engines.smart_turn import SmartTurn
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.turn.endpoint import EndpointConfig
 
 pytestmark = pytest.mark.engine
@@ -50,7 +52,7 @@ def stub(path: Path, input_name: str = "input_features") -> Path:
 
 @pytest.fixture
 async def model(tmp_path: Path) -> AsyncIterator[SmartTurn]:
-    engine = SmartTurn(stub(tmp_path / "stub.onnx"))
+    engine = SmartTurn(str(stub(tmp_path / "stub.onnx")))
     await engine.start()
     yield engine
     await engine.close()
@@ -69,7 +71,7 @@ async def heard(model: SmartTurn, *sounds: Pcm) -> float:
 
 
 async def test_starts_and_closes_repeatedly(tmp_path: Path) -> None:
-    await check_life(SmartTurn(stub(tmp_path / "stub.onnx")))
+    await check_life(SmartTurn(str(stub(tmp_path / "stub.onnx"))))
 
 
 async def test_what_was_heard_last_stands_at_the_end_of_eight_seconds(model: SmartTurn) -> None:
@@ -88,17 +90,38 @@ async def test_no_sound_is_no_failure(model: SmartTurn) -> None:
     assert 0 <= await model.stream().complete() <= 1
 
 
+async def test_the_real_one_is_loaded_by_its_name_and_hears_differences() -> None:
+    spoken = clips.decode(Path(clips.__file__).parent / "utterances" / "finished" / "001-rms.opus")
+    engine = SmartTurn("smart-turn-v3.2")
+    await engine.start()
+    try:
+        whole, cut = await heard(engine, spoken), await heard(engine, spoken[: spoken.size // 2])
+    finally:
+        await engine.close()
+    assert 0 < cut < 0.5 < whole < 1
+
+
+async def test_a_model_that_is_nowhere_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(known_models.FOLDER_VARIABLE, str(tmp_path))
+    with pytest.raises(EngineMissing, match=r"endpoint\.model: smart-turn-v3\.2 is not on this machine; fetch it with"):
+        await SmartTurn("smart-turn-v3.2").start()
+    with pytest.raises(
+        EngineMissing, match=r"endpoint\.model: there is no nowhere\.onnx; give the path of a Smart Turn"
+    ):
+        await SmartTurn("nowhere.onnx").start()
+
+
 async def test_another_file_is_refused_with_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "no.onnx").write_bytes(b"nothing")
     with pytest.raises(EngineError, match=r"no\.onnx cannot be loaded as an ONNX model"):
-        await SmartTurn(tmp_path / "no.onnx").start()
+        await SmartTurn(str(tmp_path / "no.onnx")).start()
     with pytest.raises(EngineError, match="is not a Smart Turn v3 model: its input is not 'input_features'"):
-        await SmartTurn(stub(tmp_path / "other.onnx", "pixels")).start()
+        await SmartTurn(str(stub(tmp_path / "other.onnx", "pixels"))).start()
 
 
 async def test_before_start_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="not been started"):
-        await SmartTurn(tmp_path / "stub.onnx").stream().complete()
+        await SmartTurn(str(tmp_path / "stub.onnx")).stream().complete()
 
 
 async def test_a_configured_path_loads_it_beside_the_other_engines(tmp_path: Path) -> None:

@@ -79,7 +79,10 @@ def parser() -> argparse.ArgumentParser:
     models = commands.add_parser("models", help="the models of the configured engines")
     verbs = models.add_subparsers(title="what to do", required=True, metavar="VERB")
     pull = verbs.add_parser("pull", help="fetch those that are not here, ahead of time")
-    pull.add_argument("config", type=Path, metavar="CONFIG", help="configuration whose engines they are for")
+    pull.add_argument(
+        "asked", nargs="*", metavar="CONFIG", help="configuration whose engines they are for (default: the demo's), "
+        "or the name of a known model",
+    )  # fmt: skip
     pull.set_defaults(run=_models_pull)
 
     doctor = commands.add_parser("doctor", help="what works on this machine, and what to do about the rest")
@@ -178,7 +181,7 @@ def _port(text: str) -> int:
 def _demo(args: argparse.Namespace) -> int:
     began = time.monotonic()
     from voicepipe import config
-    from voicepipe.commands import runtime
+    from voicepipe.commands import models, runtime
 
     log_from(args.log)
     agent = _agent_file(args.agent)
@@ -198,6 +201,7 @@ def _demo(args: argparse.Namespace) -> int:
         settings = lan.opened(settings)
     with _about(args.config):
         settings = _listening(args, settings, phones=True)
+    models.provide(settings)
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
     from voicepipe.engines import hub
 
@@ -207,7 +211,7 @@ def _demo(args: argparse.Namespace) -> int:
         with _about(args.config):
             return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent, agent_file=agent))
     except EngineMissing as error:
-        raise EngineMissing(hub.copyable(str(error), args.config) if args.config else str(error)) from None
+        raise EngineMissing(hub.copyable(str(error), args.config)) from None
 
 
 def _new(args: argparse.Namespace) -> int:
@@ -265,7 +269,7 @@ def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
 
 
 def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> int:
-    from voicepipe.commands import runtime
+    from voicepipe.commands import models, runtime
 
     if args.agent or args.config:
         other = "--agent" if args.agent else "--config"
@@ -278,6 +282,7 @@ def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> i
     if args.sip_port is not None:
         raise ConfigError("--pops takes no phones: a directory places calls by browsers and programs; leave --sip-port")
     settings = _listening(args, settings)
+    models.provide(settings)
     from voicepipe.demo import demo_fleet
 
     return runtime.run(demo_fleet.run(settings, args.pops, began, once=args.once))
@@ -355,7 +360,7 @@ def _plan(args: argparse.Namespace) -> int:
 def _models_pull(args: argparse.Namespace) -> int:
     from voicepipe.commands import models
 
-    return models.pull(args.config)
+    return models.pull(args.asked)
 
 
 def _doctor(args: argparse.Namespace) -> int:

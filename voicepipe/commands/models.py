@@ -1,7 +1,7 @@
 """`voicepipe models pull`: the models of a configuration, fetched before a PoP needs them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -9,19 +9,68 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from voicepipe.config import load
-from voicepipe.engines import file_fetch, hub, hub_fetch
+from voicepipe.config import Config, load
+from voicepipe.engines import file_fetch, hub, hub_fetch, known_fetch, known_models
+from voicepipe.engines.known_models import KnownModel
 from voicepipe.engines.needed_models import NeededModel, chosen
-from voicepipe.errors import EngineMissing
+from voicepipe.errors import ConfigError, EngineMissing
 
 
-def pull(config_file: Path) -> int:
-    """Fetch what is missing, a line for each model. Exit status 1 if one of them is still missing then."""
-    models = list(chosen(load(config_file)))
-    if not models:
-        print(f"{config_file}: the chosen engines need no models")
-        return 0
-    failed = 0
+def pull(asked: Sequence[str] = ()) -> int:
+    """Fetch what is missing, a line for each model. Exit status 1 if one of them is still missing then.
+
+    `asked`: files of configurations, and names of known models; none: what the default configuration needs.
+    """
+    known: dict[str, KnownModel] = {}
+    others: list[NeededModel] = []
+    for one in asked or [""]:
+        if model := known_models.find(one):
+            known[one] = model
+            continue
+        models = list(chosen(_configured(one)))
+        if not models:
+            print(f"{one or 'the default configuration'}: the chosen engines need no models")
+        known |= {model.known.name: model.known for model in models if model.known}
+        others += [model for model in models if not model.known]
+    failed = [not _succeeds(partial(_known, model)) for model in known.values()]
+    return 1 if any([*failed, *_others(others)]) else 0
+
+
+def provide(config: Config) -> None:
+    """Fetch the known models that the chosen engines need and that are not here. Raises EngineMissing."""
+    needed = {model.known.name: model.known for model in chosen(config) if model.known and model.problem()}
+    for model in needed.values():
+        _known(model)
+
+
+def _configured(file: str) -> Config:
+    """Raises ConfigError."""
+    if file and not Path(file).exists():
+        raise ConfigError(
+            f"there is no file {file}, and no known model of that name; known are {', '.join(known_models.KNOWN)}"
+        )
+    return load(Path(file)) if file else load()
+
+
+def _known(model: KnownModel) -> None:
+    """Raises EngineMissing."""
+    try:
+        directory = hub.local(model.name)
+    except EngineMissing:
+        pass
+    else:
+        if not list(known_models.changed(model, directory)):
+            print(f"{model.name}: here, in {directory}")
+            return
+    print(f"{model.name}: {model.described}", flush=True)
+    with _bar() as bar:
+        task = bar.add_task(model.name, total=None)
+        directory = known_fetch.fetch(model, lambda here, of: bar.update(task, completed=here, total=of), print)
+    print(f"{model.name}: here, in {directory}")
+
+
+def _others(models: Sequence[NeededModel]) -> Iterator[bool]:
+    """Of each model that is no known one, whether it is missing still."""
     files = [model for model in models if model.url and model.problem()]
     wanted: list[hub_fetch.WantedModel] = []
     for model in (model for model in models if model not in files):
@@ -29,16 +78,21 @@ def pull(config_file: Path) -> int:
             if found := _survey(model):
                 wanted.append(found)
         except EngineMissing as error:
-            failed += 1
             print(error)
+            yield True
     hub_fetch.check_space(wanted)
     for fetch in (*(partial(_from_hub, each) for each in wanted), *(partial(_file, model) for model in files)):
-        try:
-            fetch()
-        except EngineMissing as error:
-            failed += 1
-            print(error)
-    return 1 if failed else 0
+        yield not _succeeds(fetch)
+
+
+def _succeeds(fetch: Callable[[], None]) -> bool:
+    """Prints why not."""
+    try:
+        fetch()
+    except EngineMissing as error:
+        print(error)
+        return False
+    return True
 
 
 def _from_hub(wanted: hub_fetch.WantedModel) -> None:

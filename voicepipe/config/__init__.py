@@ -54,7 +54,6 @@ PATHS = (
     ("http", "key"),
     ("fleet", "keys"),
     ("bus", "credentials"),
-    ("endpoint", "model"),
 )
 """Tables and keys that name files."""
 
@@ -68,6 +67,7 @@ MODELS = (
     ("neutts", "codec"),
     ("coqui", "model"),
     ("coqui", "python"),
+    ("endpoint", "model"),
 )
 """Tables and keys that name files which may come later, or be elsewhere: a model is fetched, an interpreter installed.
 A name that is no path from here ("org/name" on the hub, "python3") stays as it is."""

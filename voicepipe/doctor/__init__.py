@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 
 from voicepipe import config
-from voicepipe.doctor import chosen_engines, demo_needs, gpu, node, observed
+from voicepipe.doctor import chosen_engines, demo_needs, gpu, node, observed, weights
 from voicepipe.doctor.finding import Finding, show
 from voicepipe.errors import ConfigError
 
@@ -21,6 +21,7 @@ def run(config_file: Path | None = None, console: Console | None = None) -> int:
     settings = config.load(config_file) if config_file else None
     findings = [finding for check in demo_needs.OF_MACHINE for finding in check()]
     findings += [finding for check in demo_needs.OF_CONFIG for finding in check(settings)]
+    findings += weights.findings(settings, config_file)
     findings += gpu.findings(settings)
     if settings and config_file:
         findings += chosen_engines.findings(settings, config_file)

@@ -12,17 +12,18 @@ from voicepipe.errors import EngineError
 
 
 def findings(config: Config, file: Path) -> Iterator[Finding]:
-    """A row for each such stage, for each model that is missing, and for where they are put. `file`: the
-    configuration's."""
+    """A row for each such stage, for each model that is missing (of known ones `weights.py` tells), and for where they
+    are put. `file`: the configuration's."""
     chosen = {stage: engine for part, stage in PARTS.items() if (engine := getattr(config.engines, part)) in ON_GPUS}
     for stage, engine in chosen.items():
         problems = list(packages.lacks(engine, config))
         yield from (_broken(stage, problem) for problem in problems)
         if not problems:
             yield Finding(stage, "ok", f"{engine} is chosen")
-    missing = needed_models.problems(config)
-    for problem in missing:
-        yield _broken("model", hub.copyable(problem, file))
+    missing = [(model, problem) for model in needed_models.chosen(config) if (problem := model.problem())]
+    for model, problem in missing:
+        if not model.known:
+            yield _broken("model", hub.copyable(problem, file))
     if missing or packages.problems(config) or not uses_gpus(config):
         return
     try:

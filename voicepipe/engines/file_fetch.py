@@ -14,8 +14,8 @@ from voicepipe.errors import EngineMissing
 
 Told = Callable[[int, int], None]
 """Bytes that are here, and of how many; 0: the server does not say."""
-TIMEOUT_S = 30.0
-"""To connect, and from one piece to the next."""
+TIMEOUT = httpx.Timeout(30.0, connect=10.0)
+"""From one piece to the next, and to connect."""
 
 
 def fetch(url: str, target: Path, told: Told) -> None:
@@ -49,7 +49,7 @@ def _rest(url: str, part: Path, told: Told) -> None:
     """What `part` lacks. Raises httpx.HTTPError, OSError, EngineMissing."""
     here = _size(part)
     headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={here}-"} if here else {})}
-    with httpx.stream("GET", url, headers=headers, follow_redirects=True, timeout=TIMEOUT_S) as answer:
+    with httpx.stream("GET", url, headers=headers, follow_redirects=True, timeout=TIMEOUT) as answer:
         if here and answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
             part.unlink()  # There is no more of it: it is whole, or another file's.
             return _rest(url, part, told)

@@ -5,6 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
+from voicepipe.engines import known_models
 from voicepipe.errors import EngineMissing
 
 HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -16,7 +17,8 @@ WEIGHTS = (".safetensors", ".bin", ".onnx", ".gguf", ".pt", ".pth")
 
 
 def local(name: str, revision: str = "", *, weights: bool = True) -> Path:
-    """The directory or file of a model: `name` if there is such a path, else the hub's cache on this machine.
+    """The directory or file of a model: `name` if there is such a path, else the folder of known models
+    (known_models.py) if it is one of them, else the hub's cache on this machine.
 
     `revision`: branch, tag or commit of what the hub has; empty: its main branch. A path has none. `weights`: False if
     its texts are enough, as of a tokenizer.
@@ -27,6 +29,11 @@ def local(name: str, revision: str = "", *, weights: bool = True) -> Path:
     path = Path(name).expanduser()
     if path.exists():
         return path
+    known = None if revision else known_models.find(name)
+    if known and not known_models.absent(known, known.directory):
+        return known.directory
+    if known and not known.on_hub:
+        raise EngineMissing(f"{name} is not on this machine; fetch it with `{PULL}`")
     if not on_hub(name):
         raise EngineMissing(f"there is no {name!r}; give the path of a model, or its name on the hub as org/name")
     directory, called = _cached(name, revision), title(name, revision)
@@ -37,14 +44,25 @@ def local(name: str, revision: str = "", *, weights: bool = True) -> Path:
     return directory
 
 
+def local_file(name: str, suffix: str) -> Path:
+    """The file of a model that is one: `name` if it is a path, else that file of the known model of this name which
+    ends in `suffix`. Raises EngineMissing."""
+    path = local(name)
+    known = known_models.find(name)
+    if not known or not path.is_dir():
+        return path
+    return next((path / file.name for file in known.files if file.name.endswith(suffix)), path)
+
+
 def title(name: str, revision: str) -> str:
     """What a model is called, to people."""
     return f"{name} (revision {revision})" if revision else name
 
 
-def copyable(said: str, config_file: Path) -> str:
-    """What is said of missing models, with a command in it that can be copied."""
-    return said.replace(PULL, PULL.replace("CONFIG", shlex.quote(str(config_file))))
+def copyable(said: str, config_file: Path | None) -> str:
+    """What is said of missing models, with a command in it that can be copied. None: the default configuration."""
+    named = PULL.replace("CONFIG", shlex.quote(str(config_file))) if config_file else PULL.removesuffix(" CONFIG")
+    return said.replace(PULL, named)
 
 
 def on_hub(name: str) -> bool:

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
+import regex
 from numpy.typing import NDArray
 
 from voicepipe.config.engine_config import KokoroConfig
-from voicepipe.engines import needed_models
+from voicepipe.engines import hub, needed_models
 from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
@@ -38,6 +39,11 @@ LANGUAGES = {
     "a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "j": "ja", "p": "pt-br", "z": "zh",
 }  # fmt: skip
 """A voice's first letter -> its language ("af_heart": American, female)."""
+NOT_IN_LATIN = frozenset({"hi", "ja", "zh"})
+"""Languages of other scripts. There espeak-ng would spell a phrase in Latin letters, one letter after the other."""
+LATIN = "en-us"
+"""As what such a phrase is read, in the same voice."""
+OTHER_LETTER = regex.compile(r"(?V1)[\p{L}--\p{Latin}]")
 ESPEAK = {"zh": "cmn"}
 """Where espeak-ng, which writes the phonemes, calls a language otherwise."""
 WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from Tuesday to Sunday, from noon to ten.")
@@ -144,7 +150,7 @@ class _KokoroModel:
         session = _session(config)
         _check(session, config.model)
         try:
-            self._kokoro: Any = Kokoro.from_session(session, config.voices)
+            self._kokoro: Any = Kokoro.from_session(session, str(hub.local_file(config.voices, ".npz")))
             voices: Any = self._kokoro.voices  # an open file, of which each style would be unpacked for every phrase
             with voices:
                 self._styles: dict[str, NDArray[np.float32]] = dict(voices)
@@ -165,7 +171,7 @@ class _KokoroModel:
                 language_switch="remove-flags",  # "(en)" would be read out
                 logger=quiet,
             )
-            for language in sorted(set(self.languages.values()))
+            for language in sorted({LATIN, *self.languages.values()})
         }
         self._phonemizing = threading.Lock()
         # onnxruntime promises that threads may share a session. Its part for CUDA has broken that more than once
@@ -188,7 +194,7 @@ class _KokoroModel:
     def speak(self, text: str, voice: str, speed: float) -> Speech:
         """One piece, whole. Raises EngineError."""
         name = voice if voice in self._styles else self._default
-        phonemes = self._phonemes(text, self.languages[name])
+        phonemes = self._phonemes(text, _read_as(text, self.languages[name]))
         if not phonemes:
             return Speech(np.empty(0, np.int16))
         try:
@@ -209,6 +215,11 @@ class _KokoroModel:
         return " ".join("".join(sign for sign in written if sign in self._kokoro.tokenizer.vocab).split())
 
 
+def _read_as(text: str, language: str) -> str:
+    """The language of whose phonemes a voice of `language` makes this text."""
+    return LATIN if language in NOT_IN_LATIN and not OTHER_LETTER.search(text) else language
+
+
 def has_cuda() -> bool:
     """Whether the onnxruntime that is imported can compute on a GPU. Which package is installed does not tell: two of
     them bring this module, and the one that pip wrote last is what there is."""
@@ -224,7 +235,7 @@ def _session(config: KokoroConfig) -> Any:
     # Threads that wait for work by spinning would take the event loop's time.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        session = onnxruntime.InferenceSession(config.model, options, providers=providers)
+        session = onnxruntime.InferenceSession(hub.local_file(config.model, ".onnx"), options, providers=providers)
     except Exception as error:  # onnxruntime's own classes share no root but this
         raise EngineError(f"{config.model} cannot be loaded as an ONNX model: {error}") from None
     if len(providers) > 1 and CUDA not in session.get_providers():

@@ -5,7 +5,6 @@ import gc
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 
 from voicepipe.config import Config
 from voicepipe.config.credentials import openai_key
@@ -211,4 +210,4 @@ def _turn(config: Config) -> TurnModel | None:
         return None
     from voicepipe.engines.smart_turn import SmartTurn
 
-    return SmartTurn(Path(config.endpoint.model))
+    return SmartTurn(config.endpoint.model)

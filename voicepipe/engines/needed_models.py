@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from voicepipe.config import Config
 from voicepipe.config.engine_config import KokoroConfig, NeuttsConfig, VllmConfig
-from voicepipe.engines import hub
+from voicepipe.engines import hub, known_models
+from voicepipe.engines.known_models import KnownModel
 from voicepipe.errors import EngineMissing
 
 KOKORO = "https://github.com/thewh1teagle/kokoro-onnx/releases/download/model-files-v1.1"
@@ -37,6 +38,11 @@ class NeededModel:
     def local(self) -> Path:
         """Where it is on this machine. Raises EngineMissing."""
         return hub.local(self.name, self.revision, weights=self.weights)
+
+    @property
+    def known(self) -> KnownModel | None:
+        """The model of the table that is meant, if one is."""
+        return None if self.revision or Path(self.name).expanduser().exists() else known_models.find(self.name)
 
     def problem(self) -> str:
         """Why it cannot be loaded here, and what to do about it; empty if it can."""
@@ -69,6 +75,8 @@ def chosen(config: Config) -> Iterator[NeededModel]:
             config.coqui.model,
             "fetch it by hand: coqui-tts's `tts --list_models` lists models, `tts --model_name` fetches one",
         )
+    if config.endpoint.model:
+        yield turn(config.endpoint.model)
 
 
 def vllm(config: VllmConfig) -> Iterator[NeededModel]:
@@ -90,9 +98,19 @@ def neutts(config: NeuttsConfig) -> Iterator[NeededModel]:
         yield NeededModel(f"neutts.voices.{name}.file", voice.file, "record somebody who consents to it, as a WAV file")
 
 
+def turn(name: str) -> NeededModel:
+    """The turn model's file."""
+    known = " or ".join(model.name for model in known_models.MODELS if model.name.startswith("smart-turn"))
+    by_hand = f"give the path of a Smart Turn v3 model, or a name that `voicepipe models pull` knows: {known}"
+    return NeededModel("endpoint.model", name, "" if known_models.find(name) else by_hand)
+
+
 def kokoro(config: KokoroConfig) -> Iterator[NeededModel]:
     """Kokoro's two files."""
     for key, name in (("model", config.model), ("voices", config.voices)):
+        if known_models.find(name):
+            yield NeededModel(f"kokoro.{key}", name)
+            continue
         url = f"{KOKORO}/{quote(Path(name).name)}"
         by_hand = f"curl -LC - --create-dirs -o {shlex.quote(name)} {url}"
         yield NeededModel(f"kokoro.{key}", name, by_hand, url=url)

@@ -31,7 +31,8 @@ def needs(config: Config) -> Iterator[Need]:
     if config.engines.asr == "nemotron" and (gpu := device_index(config.nemotron.device)) is not None:
         ours.append(_nemotron(config.nemotron, gpu))
     if config.engines.tts == "kokoro" and (gpu := device_index(config.kokoro.device)) is not None:
-        ours.append(Need("synthesis", (gpu,), _size(hub.local(config.kokoro.model)), gpu_memory.TTS_WORKSPACE))
+        size = _size(hub.local_file(config.kokoro.model, ".onnx"))
+        ours.append(Need("synthesis", (gpu,), size, gpu_memory.TTS_WORKSPACE))
     if config.engines.tts == "neutts" and (gpu := device_index(config.neutts.device)) is not None:
         codec = round(_weights(hub.local(config.neutts.codec)) * DECODER)
         ours.append(Need("synthesis", (gpu,), codec, gpu_memory.TTS_WORKSPACE))

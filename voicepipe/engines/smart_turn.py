@@ -14,8 +14,9 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from voicepipe.audio import RATE, Pcm
+from voicepipe.engines import hub, needed_models
 from voicepipe.engines.worker import Worker
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineError, EngineMissing
 
 HEARS = 8 * RATE
 """Samples; what is shorter is padded in front, so that the end of the voice stands at the end."""
@@ -47,14 +48,15 @@ class SmartTurnStream:
 class SmartTurn:
     """One session shared by all calls, on a thread of its own."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, model: str) -> None:
+        """`model`: a file, or the name of a known model."""
+        self._model = model
         self._session: Any = None
         self._features: Any = None
         self._worker: Worker | None = None
 
     async def start(self) -> None:
-        """Load the model and run it once. Raises EngineError: the file is not a Smart Turn model."""
+        """Load the model and run it once. Raises EngineMissing; EngineError: the file is not a Smart Turn model."""
         if self._session is not None:
             return
         self._session, self._features = await asyncio.to_thread(self._load)
@@ -81,16 +83,24 @@ class SmartTurn:
         # It takes CTranslate2 along, one second; nobody pays that who has no turn model.
         from faster_whisper.feature_extractor import FeatureExtractor
 
+        path = _found(self._model)
         options = onnxruntime.SessionOptions()
         options.inter_op_num_threads = options.intra_op_num_threads = 1
         options.log_severity_level = 4
         try:
-            session = onnxruntime.InferenceSession(str(self._path), options, providers=["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's own classes share no root but this
-            raise EngineError(f"{self._path} cannot be loaded as an ONNX model: {error}") from None
+            raise EngineError(f"{path} cannot be loaded as an ONNX model: {error}") from None
         if [given.name for given in session.get_inputs()] != [INPUT]:
-            raise EngineError(f"{self._path} is not a Smart Turn v3 model: its input is not {INPUT!r}")
+            raise EngineError(f"{path} is not a Smart Turn v3 model: its input is not {INPUT!r}")
         return session, FeatureExtractor()
+
+
+def _found(model: str) -> Path:
+    """Its file. Raises EngineMissing."""
+    if problem := needed_models.turn(model).problem():
+        raise EngineMissing(problem)
+    return hub.local_file(model, ".onnx")
 
 
 def _run(session: Any, features: Any, sound: Pcm) -> float:

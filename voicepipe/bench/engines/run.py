@@ -41,7 +41,7 @@ def run(options: Options, json_file: Path | None, markdown: bool) -> int:
         with asyncio.Runner(loop_factory=_loop()) as runner:
             report = runner.run(_run(options, progress))
     except EngineMissing as error:
-        raise EngineMissing(copyable(str(error), options.config) if options.config else str(error)) from None
+        raise EngineMissing(copyable(str(error), options.config)) from None
     finally:
         sys.setswitchinterval(before)
     if markdown:
