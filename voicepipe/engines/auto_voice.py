@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 class AutoTts:
     """Voices are those of both: "heart", and espeak-ng's "de", "en-gb". Without a name the callers' language decides.
-    Implements `base.Tts`, `base.Mortal` and `base.Restarts`."""
+    Implements `base.Tts`, `base.Mortal`, `base.Restarts` and `base.Lacking`: "en-us" speaks for "heart"."""
 
     rate = HibariTts.rate
 

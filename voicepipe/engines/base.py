@@ -16,7 +16,7 @@ from voicepipe.turn.patience import Patience
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
-    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "MadeAhead",
+    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lacking", "Lends", "Llm", "MadeAhead",
     "Message", "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec", "Tts",
     "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
@@ -49,6 +49,14 @@ class Restarts(Protocol):
     @property
     def restarts(self) -> int:
         """How often it has been, up to now."""
+
+
+@runtime_checkable
+class Lacking(Protocol):
+    """An engine that does without a part of it where that is not to be had."""
+
+    lacks: str
+    """Why it is not; empty: nothing is lacking."""
 
 
 @runtime_checkable

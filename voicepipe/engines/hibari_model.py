@@ -19,6 +19,7 @@ import onnxruntime
 import regex
 
 from voicepipe.engines.base import Speech
+from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.shaping import shape
 from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.punctuation import in_latin
@@ -53,7 +54,7 @@ class HibariModel:
             from hibari.g2p.normalize import normalize
             from hibari.g2p.oov import OOV
         except ImportError as error:
-            raise EngineMissing(f"hibari is not installed ({error}): pip install hibari-tts") from None
+            raise EngineMissing(f"hibari is not installed ({error}): pip install {INSTALLS['hibari']}") from None
         assets = Path(ASSETS)
         try:
             self._symbols: dict[str, int] = json.loads((assets / "vocab.json").read_text("utf-8"))
@@ -74,7 +75,7 @@ class HibariModel:
         """One piece of at most 300 letters, whole; silent: nothing in it is English. Raises EngineError."""
         try:
             phonemes, words = self.read(text)
-            if not phonemes:
+            if not any(map(str.isalpha, phonemes)):  # The model makes a breath of marks alone.
                 return Speech(np.empty(0, np.int16))
             ids = [PAD, *(self._symbols[sign] for sign in phonemes), PAD]
             *spectrum, lengths = self._session.run(
