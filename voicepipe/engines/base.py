@@ -16,9 +16,9 @@ from voicepipe.turn.patience import Patience
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
-    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lacking", "Lends", "Llm", "MadeAhead",
-    "Message", "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec", "Tts",
-    "TurnModel", "TurnStream", "Vad", "Word",
+    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lacking", "Lends", "Llm",
+    "MadeAhead", "Message", "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec",
+    "Tts", "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
 
 
