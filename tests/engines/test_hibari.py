@@ -174,6 +174,12 @@ def test_a_model_that_is_built_in_another_way_is_refused(tmp_path: Path) -> None
         timed(tmp_path / "other.onnx")
 
 
+async def test_a_broken_file_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hibari_model, "timed", lambda path: b"no model")
+    with pytest.raises(EngineMissing, match="reinstall hibari-tts"):
+        await HibariTts().start()
+
+
 # --- what breaks --------------------------------------------------------------------------------------------------
 
 

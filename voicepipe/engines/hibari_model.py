@@ -46,25 +46,23 @@ class HibariModel:
     """One session for all threads, so that the weights are in memory once; a run takes one thread."""
 
     def __init__(self) -> None:
-        """Takes most of a second. Raises EngineMissing: the package is not there, or another one than we know."""
+        """Takes most of a second. Raises EngineMissing: the package is not there, broken, or another than we know."""
         try:
             # Not above: nobody pays for it who has another voice.
             from hibari import dsp
             from hibari.g2p import ASSETS, G2P
             from hibari.g2p.normalize import normalize
-            from hibari.g2p.oov import OOV
         except ImportError as error:
             raise EngineMissing(f"hibari is not installed ({error}): pip install {INSTALLS['hibari']}") from None
         assets = Path(ASSETS)
         try:
             self._symbols: dict[str, int] = json.loads((assets / "vocab.json").read_text("utf-8"))
-            unknown_words = str(assets / "oov.onnx")
-            # Not its own session: that has threads which wait for work by spinning.
-            oov = OOV(unknown_words, _session(unknown_words))
-            self._phonemizer: Any = G2P(oov)
+            self._phonemizer: Any = G2P()
             self._session: Any = _session(timed(assets / "hibari.onnx"))
-        except (OSError, ValueError) as error:
-            raise EngineMissing(f"hibari's files cannot be read ({error}): reinstall hibari-tts") from None
+        except EngineError:
+            raise
+        except Exception as error:  # protobuf's, json's, onnxruntime's: whatever a broken file is to them
+            raise EngineMissing(f"hibari cannot be loaded ({error!r}): reinstall hibari-tts") from None
         self._normalize, self._vocoder = normalize, dsp.synth
 
     def unload(self) -> None:
@@ -136,13 +134,10 @@ def timed(path: Path) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _session(model: str | bytes) -> Any:
+def _session(model: bytes) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False  # It would keep 80 MB of the longest phrase, and saves no time.
     options.log_severity_level = 4
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own classes share no root but this
-        raise EngineError(f"hibari's model cannot be loaded: {error}") from None
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
