@@ -221,7 +221,7 @@ AGENTS = [
     in_code("a function that takes something else", "tools:book", "def book(date): ...\n",
             "book takes no day, which the tool's parameters have; it takes date"),
     in_agent("a voice that is not there", f'voice = "en-uss"\n{AGENT}',
-             "there is no voice 'en-uss'", "such as en-us", 'engines.tts = "espeak"', status=0),
+             "there is no voice 'en-uss'", "such as en-us", 'engines.tts = "auto"', status=0),
     in_agent("a language that is none", f'language = "English"\n{AGENT}',
              'language: cannot be "English"; allowed: a language as BCP 47 has it, such as "en"'),
     in_agent("a language that is not heard", f'language = "de"\n{AGENT}',

@@ -22,6 +22,13 @@ AGENT = Agent(
 )  # fmt: skip
 
 
+class Voices(ScriptedTts):
+    """It has a voice of every name."""
+
+    def voice_for(self, asked: str, language: str = "") -> str:
+        return asked or language
+
+
 async def made(rehearsed: Rehearsed, seconds: float = 0.1) -> None:
     running = asyncio.create_task(rehearsed.run())
     await asyncio.sleep(seconds)
@@ -29,7 +36,7 @@ async def made(rehearsed: Rehearsed, seconds: float = 0.1) -> None:
 
 
 async def test_what_agents_say_word_by_word_is_made_once_trouble_first() -> None:
-    tts = ScriptedTts()
+    tts = Voices()
     rehearsed = Rehearsed(tts)
     rehearsed.learn([AGENT, Agent("night", acknowledgement="One moment.", fallback="I have a problem.", no_input=())])
     await made(rehearsed)
@@ -54,8 +61,19 @@ async def test_every_call_has_it_at_its_own_rate_though_the_voice_hangs() -> Non
         assert not speaker.has("One moment. ", voice="anna", speed=1.0)
 
 
+async def test_agents_without_a_voice_s_name_are_rehearsed_by_their_language() -> None:
+    tts = Voices()
+    rehearsed = Rehearsed(tts)
+    rehearsed.learn([Agent("desk", fallback="Oh."), Agent("pult", language="de", fallback="Oh.")])
+    await made(rehearsed)
+    assert tts.spoken.count("Oh.") == 2
+    for language in ("en", "de"):
+        assert Speaker(tts, RATE, language, made_ahead=rehearsed).has("Oh.", voice="", speed=1.0)
+    assert not Speaker(tts, RATE, "fr", made_ahead=rehearsed).has("Oh.", voice="", speed=1.0)
+
+
 async def test_an_agent_that_is_edited_is_rehearsed_anew_and_the_old_one_forgotten() -> None:
-    tts = ScriptedTts()
+    tts = Voices()
     rehearsed = Rehearsed(tts)
     rehearsed.learn([AGENT])
     running = asyncio.create_task(rehearsed.run())
@@ -69,7 +87,7 @@ async def test_an_agent_that_is_edited_is_rehearsed_anew_and_the_old_one_forgott
 
 
 async def test_what_could_not_be_made_is_made_once_the_voice_is_back() -> None:
-    class Mute(ScriptedTts):
+    class Mute(Voices):
         broken = True
 
         async def speak(
@@ -93,7 +111,7 @@ async def test_what_could_not_be_made_is_made_once_the_voice_is_back() -> None:
 
 
 async def test_a_phrase_that_cannot_be_said_keeps_none_behind_it_from_being_made() -> None:
-    class Picky(ScriptedTts):
+    class Picky(Voices):
         asked = 0
 
         async def speak(
@@ -118,7 +136,7 @@ async def test_a_phrase_that_cannot_be_said_keeps_none_behind_it_from_being_made
 
 async def test_greetings_have_so_much_room_and_what_is_said_in_trouble_is_kept_beyond_it() -> None:
     agents = [Agent(f"a{n}", greeting="Good morning.", voice=f"voice{n}") for n in range(50)]
-    rehearsed = Rehearsed(ScriptedTts(), room=200_000)
+    rehearsed = Rehearsed(Voices(), room=200_000)
     for _ in range(3):
         rehearsed.learn(agents)
         await made(rehearsed)

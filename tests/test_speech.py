@@ -9,8 +9,9 @@ import pytest
 
 from tests.waiting import until
 from voicepipe.audio import RATE
-from voicepipe.call.speech import KEPT, KEPT_BYTES, Conversion, Speaker
+from voicepipe.call.speech import KEPT, KEPT_BYTES, Speaker
 from voicepipe.engines.base import Speech, Word
+from voicepipe.engines.conversion import Conversion
 from voicepipe.engines.scripted import ScriptedTts
 
 

@@ -346,8 +346,8 @@ class PopApi(KeyHolders, Protocol):
     def voices(self) -> Mapping[str, str]:
         """Name of each voice -> the language that it speaks."""
 
-    def voice_for(self, asked: str) -> str:
-        """As `CallControl`."""
+    def voice_for(self, asked: str, language: str = "") -> str:
+        """As `CallControl`, to callers who speak `language`."""
 
     def viewer(self, key: str | None) -> str | None:
         """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""

@@ -189,8 +189,8 @@ class Pop:
     def voices(self) -> Mapping[str, str]:
         return self.engines.tts.voices()
 
-    def voice_for(self, asked: str) -> str:
-        return self.engines.tts.voice_for(asked)
+    def voice_for(self, asked: str, language: str = "") -> str:
+        return self.engines.tts.voice_for(asked, language)
 
     def tenant(self, key: str | None) -> Tenant:
         return self._tenants.tenant(key)

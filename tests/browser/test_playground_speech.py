@@ -18,6 +18,9 @@ acknowledge_ms = 0
 fallback_ms = 0
 stall_ms = 0
 
+[engines]
+tts = "espeak"
+
 [espeak]
 words_per_minute = 100
 """

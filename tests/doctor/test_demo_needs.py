@@ -4,6 +4,7 @@ import importlib.metadata
 import io
 import resource
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,16 @@ def test_phones(monkeypatch: pytest.MonkeyPatch) -> None:
         free, found = demo_needs.phones(None)
         assert (free.state, found.state) == ("ok", "ok")
         assert found.detail.startswith(more)
+
+
+@pytest.mark.engine
+def test_a_voice_that_espeak_has_to_replace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_needs, "PARTS", {"tts": "speech synthesis"})
+    assert only(demo_needs.engines(None)).state == "ok"
+    monkeypatch.setitem(sys.modules, "hibari", None)
+    speaks, lacks = demo_needs.engines(None)
+    assert (speaks.state, lacks.what, lacks.state) == ("ok", "hibari", "note")
+    assert "hibari is not installed" in lacks.detail
 
 
 @pytest.mark.parametrize(

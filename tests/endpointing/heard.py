@@ -115,9 +115,8 @@ class Listener:
             if silence.ms < PREPARE_MS or not silence.likely:
                 return
             async with aclosing(utterance.settle(_nobody)) as known:
-                evidence = [each async for each in known][-1]
-            known_here = {"text": evidence.text, "ends": evidence.ends, "pitch": evidence.pitch, "voice": evidence.voice}
-            gaps.append(Gap(last_ms, **known_here, narrow=self._narrow))
+                last = [each async for each in known][-1]
+            gaps.append(Gap(last_ms, -1.0, 0.0, last.text, last.ends, last.pitch, last.voice, self._narrow))
         gap = gaps[-1]
         gap.ms = silence.ms
         if silence.sure and gap.sure_ms < 0:
@@ -134,7 +133,8 @@ class Listener:
         utterance = Utterance(
             item_id="", start=self._ear.started, heard_from=self._ear.now - sound.size, began=0.0,
             stream=self._engines.asr.stream(partial), record=TurnRecord(""), spawn=self._spawn, past=sound.size,
-            waits=Waits(config=LadderConfig(words_ms=0)), voice=self._engines.turn.stream() if self._engines.turn else None,
+            waits=Waits(config=LadderConfig(words_ms=0)),
+            voice=self._engines.turn.stream() if self._engines.turn else None,
         )  # fmt: skip
         told.append(utterance)
         utterance.hear(sound)

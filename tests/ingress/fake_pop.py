@@ -296,7 +296,7 @@ class FakePop:
     def voices(self) -> Mapping[str, str]:
         return VOICES
 
-    def voice_for(self, asked: str) -> str:
+    def voice_for(self, asked: str, language: str = "") -> str:
         return voice_for(asked)
 
     def tenant(self, key: str | None) -> Tenant:

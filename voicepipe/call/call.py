@@ -8,6 +8,7 @@ To follow a turn, read `line.py`, `turn/machine.py`, `turns.py`, `hearing.py`, `
 import asyncio
 import weakref
 from collections.abc import Callable
+from functools import partial
 
 from voicepipe.agent import CallSettings
 from voicepipe.call.errands import BeginTool
@@ -51,8 +52,8 @@ class Call:
         us: Call = weakref.proxy(self)
         """Who belongs to us knows us by this. In a circle, our sound would stay until the collector came."""
         self._playout = Playout(line, clock, config.turn.duck_db)
-        self.voice_for = engines.tts.voice_for
-        """As `base.Tts`."""
+        self.voice_for = partial(engines.tts.voice_for, language=settings.agent.language)
+        """As `base.Tts`, to this call's caller."""
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
         studio = Studio(
             call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit,

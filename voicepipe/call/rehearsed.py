@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from voicepipe.agent import Agent
-from voicepipe.call.speech import Conversion
 from voicepipe.engines.base import Speech, Tts
+from voicepipe.engines.conversion import Conversion
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
 from voicepipe.turn.phrases import sentences
 from voicepipe.turn.speakable import pieces, together
@@ -60,8 +60,8 @@ class Rehearsed:
     def learn(self, agents: Iterable[Agent]) -> None:
         """These are the agents from now on: what none of them says is forgotten."""
         agents = list(agents)
-        self._vital = _distinct(agents, _vital)
-        self._others = [sound for sound in _distinct(agents, _others) if sound not in self._vital]
+        self._vital = self._distinct(agents, _vital)
+        self._others = [sound for sound in self._distinct(agents, _others) if sound not in self._vital]
         self._made = {sound: self._made[sound] for sound in (*self._vital, *self._others) if sound in self._made}
         self._converted.clear()
         self._bytes = sum(_bytes(self._made.get(sound, ())) for sound in self._others)
@@ -102,11 +102,14 @@ class Rehearsed:
             self._bytes += 0 if vital else _bytes(made)
         return whole
 
-
-def _distinct(agents: Iterable[Agent], texts: Callable[[Agent], Iterator[str]]) -> dict[Sound, None]:
-    """What they say, as it is spoken, each once."""
-    sounds = ((_spoken(text, agent.language), agent.voice, agent.speed) for agent in agents for text in texts(agent))
-    return dict.fromkeys(sound for sound in sounds if sound[0])
+    def _distinct(self, agents: Iterable[Agent], texts: Callable[[Agent], Iterator[str]]) -> dict[Sound, None]:
+        """What they say, as it is spoken and by whom, each once."""
+        sounds = (
+            (_spoken(text, agent.language), self._tts.voice_for(agent.voice, agent.language), agent.speed)
+            for agent in agents
+            for text in texts(agent)
+        )
+        return dict.fromkeys(sound for sound in sounds if sound[0])
 
 
 @lru_cache(4096)

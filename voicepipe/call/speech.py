@@ -9,18 +9,14 @@ from itertools import accumulate
 import numpy as np
 
 from voicepipe.audio import Pcm
-from voicepipe.audio.resample import Resampler
-from voicepipe.engines.base import MadeAhead, Speech, Tts, Word
-from voicepipe.engines.worker import Worker
+from voicepipe.engines.base import MadeAhead, Speech, Tts
+from voicepipe.engines.conversion import Conversion, converter
 from voicepipe.turn.characters import ends_in_word
 from voicepipe.turn.speakable import Piece, pieces, together
 from voicepipe.words import written
 
 KEPT, KEPT_BYTES = 6, 4 << 20
 """What a call's voice keeps of what it made ahead: three settings' worth, a minute and a half at 24 kHz."""
-_converter = Worker("resampling", nice=0)
-"""Converts what voices say, for all calls: 1 ms for a sentence, and several where the caches are cold. A reply may wait
-for it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -77,6 +73,7 @@ class Speaker:
         if not any(map(ends_in_word, spoken)):  # A mark alone, as the second of "！？", is no utterance.
             return
         writing = _Writing(parts)
+        voice = self.tts.voice_for(voice, self.language)
         if made := self._made(spoken, voice, speed):
             for speech in made:
                 yield Phrase(text, speech.pcm, writing.take(speech), more=speech.more)
@@ -86,7 +83,7 @@ class Speaker:
         async with aclosing(self.tts.speak(spoken, voice=voice, speed=speed, first=first)) as said:
             async for speech in said:
                 if self.tts.rate != self.out_rate:
-                    speech = await _converter.submit(convert, speech)
+                    speech = await converter.submit(convert, speech)
                 yield Phrase(text, speech.pcm, writing.take(speech), more=speech.more)
                 text = ""
 
@@ -98,7 +95,8 @@ class Speaker:
     def has(self, text: str, *, voice: str, speed: float) -> bool:
         """Whether `text` was made ahead of time, by this call or for all."""
         spoken = together(pieces(text, self.language))
-        return (text, voice, speed) in self._kept or bool(self._made(spoken, voice, speed))
+        speaks = self.tts.voice_for(voice, self.language)
+        return (text, voice, speed) in self._kept or bool(self._made(spoken, speaks, speed))
 
     async def keep(self, text: str, *, voice: str, speed: float) -> None:
         """Make `text` ahead of time, so that saying it later costs nothing."""
@@ -119,21 +117,6 @@ def joined(text: str, phrases: Sequence[Phrase]) -> Phrase:
         words += [(word, size + end) for word, end in phrase.words]
         size += phrase.pcm.size
     return Phrase(text, np.concatenate([phrase.pcm for phrase in phrases]), tuple(words))
-
-
-class Conversion:
-    """From `source` to `target` Hz, of a phrase's pieces in order: what goes on in the next one is not cut off."""
-
-    def __init__(self, source: int, target: int) -> None:
-        self._source, self._target = source, target
-        self._going_on: Resampler | None = None
-
-    def __call__(self, speech: Speech) -> Speech:
-        resampler = self._going_on or Resampler(self._source, self._target)
-        pcm = resampler(speech.pcm) if speech.more else np.concatenate([resampler(speech.pcm), resampler.flush()])
-        self._going_on = resampler if speech.more else None
-        scale = self._target / self._source
-        return Speech(pcm, tuple(Word(word.text, round(word.end * scale)) for word in speech.words), speech.more)
 
 
 @dataclass(frozen=True, slots=True)

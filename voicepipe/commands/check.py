@@ -24,6 +24,8 @@ from voicepipe.records import signing
 
 WELL, WARNED, WRONG = 0, 1, 2
 """Of a file: a PoP starts with it as it is; something is missing, on this machine or in this file alone; none does."""
+WITH_ESPEAK = ("auto", "espeak")
+"""Engines that speak with espeak-ng's voices."""
 Names = dict[tuple[Path, str], Path]
 """The folder and the name of each agent that was read, and in which file it stood first."""
 
@@ -114,17 +116,22 @@ def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterat
 
 def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     """A line for each agent whose voice is not there, as far as that is known without loading a model."""
-    if settings.engines.tts != "espeak" or not any(agent.voice for agent in agents):
+    tts = settings.engines.tts
+    if tts not in WITH_ESPEAK or not any(agent.voice for agent in agents):
         return
     try:
         voices = asyncio.run(_espeak_voices(settings))
     except EngineError:  # `_warn` tells it.
         return
-    yield from (f'{said} That is for engines.tts = "espeak".' for agent in agents if (said := no_voice(agent, voices)))
+    if tts == "auto":
+        from voicepipe.engines.hibari_model import VOICE
+
+        voices = {*voices, VOICE}
+    yield from (f'{said} That is for engines.tts = "{tts}".' for agent in agents if (said := no_voice(agent, voices)))
 
 
 def _no_default_voice(settings: config.Config) -> Iterator[str]:
-    if settings.engines.tts == "espeak":
+    if settings.engines.tts in WITH_ESPEAK:
         try:
             asyncio.run(_espeak_voices(settings))
         except EngineError as error:

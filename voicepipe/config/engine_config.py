@@ -21,7 +21,8 @@ class EnginesConfig(Section, frozen=True):
     asr: Literal["sphinx", "whisper", "nemotron", "scripted"] = "whisper"
     llm: Literal["auto", "frontdesk", "vllm", "openai", "scripted"] = "auto"
     """ "auto": `frontdesk` for agents with intents; for others a server of the OpenAI kind on this machine."""
-    tts: Literal["espeak", "kokoro", "neutts", "coqui", "scripted"] = "espeak"
+    tts: Literal["auto", "hibari", "espeak", "kokoro", "neutts", "coqui", "scripted"] = "auto"
+    """ "auto": hibari speaks English, espeak-ng every other language and what agents name of its voices."""
 
 
 class SphinxConfig(Section, frozen=True):

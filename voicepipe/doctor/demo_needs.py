@@ -19,7 +19,7 @@ from voicepipe.config.agent_store import open_agents
 from voicepipe.config.credentials import missing_secrets
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines.base import Engine
+from voicepipe.engines.base import Engine, Lacking
 from voicepipe.engines.gpu_placement import may_use_gpu
 from voicepipe.engines.loader import choose
 from voicepipe.errors import ConfigError, VoicepipeError
@@ -106,13 +106,17 @@ def engines(config: Config | None) -> Iterator[Finding]:
         if may_use_gpu(chosen, name):
             continue
         try:
-            asyncio.run(_start(part, _only(part, name, chosen)))
+            lacks = asyncio.run(_start(part, _only(part, name, chosen)))
         except VoicepipeError as error:
             yield Finding(stage, "broken", f"{name}: {error}", WAYS_OUT.get(name, "make demo installs what is missing"))
         except Exception as error:  # a broken native library fails in its own way
             yield Finding(stage, "broken", f"{name}: {type(error).__name__}: {error}", "rm -r .venv, then make demo")
         else:
             yield Finding(stage, "ok", f"{name}, loaded in {time.monotonic() - began:.2f} s")
+            if lacks:
+                yield Finding(
+                    "hibari", "note", f"espeak-ng speaks English in its place: {lacks}", "make demo installs it"
+                )
 
 
 def _only(part: str, name: str, config: Config) -> Config:
@@ -121,10 +125,12 @@ def _only(part: str, name: str, config: Config) -> Config:
     return msgspec.structs.replace(config, engines=msgspec.convert(engines, EnginesConfig))
 
 
-async def _start(part: str, config: Config) -> None:
+async def _start(part: str, config: Config) -> str:
+    """Why it does without a part; empty: it has all."""
     engine: Engine = getattr(choose(config), part)
     try:
         await engine.start()
+        return engine.lacks if isinstance(engine, Lacking) else ""
     finally:
         await engine.close()
 

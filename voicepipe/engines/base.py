@@ -16,9 +16,9 @@ from voicepipe.turn.patience import Patience
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
-    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "MadeAhead",
-    "Message", "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec", "Tts",
-    "TurnModel", "TurnStream", "Vad", "Word",
+    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lacking", "Lends", "Llm",
+    "MadeAhead", "Message", "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec",
+    "Tts", "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
 
 
@@ -49,6 +49,14 @@ class Restarts(Protocol):
     @property
     def restarts(self) -> int:
         """How often it has been, up to now."""
+
+
+@runtime_checkable
+class Lacking(Protocol):
+    """An engine that does without a part of it where that is not to be had."""
+
+    lacks: str
+    """Why it is not; empty: nothing is lacking."""
 
 
 @runtime_checkable
@@ -221,9 +229,9 @@ class Tts(Engine, Protocol):
     def voices(self) -> Mapping[str, str]:
         """Every name that `voice` may have -> the language that it speaks (BCP 47). Empty before `start`."""
 
-    def voice_for(self, asked: str) -> str:
+    def voice_for(self, asked: str, language: str = "") -> str:
         """The name of the voice that speaks where this one is asked for: the default voice's where there is none of
-        that name, or no name."""
+        that name, or no name. An engine may have a default for each `language` (BCP 47)."""
 
     def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False

@@ -71,7 +71,7 @@ class CoquiTts:
     def voices(self) -> Mapping[str, str]:
         return self._pool.about.get("voices", {}) if self._pool else {}
 
-    def voice_for(self, asked: str) -> str:
+    def voice_for(self, asked: str, language: str = "") -> str:
         return asked if asked in self.voices() else self._default
 
     async def speak(

@@ -127,8 +127,8 @@ class DelayedTts(_Around):
     def voices(self) -> Mapping[str, str]:
         return self._inner.voices()
 
-    def voice_for(self, asked: str) -> str:
-        return self._inner.voice_for(asked)
+    def voice_for(self, asked: str, language: str = "") -> str:
+        return self._inner.voice_for(asked, language)
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False

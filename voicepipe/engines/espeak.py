@@ -65,6 +65,8 @@ class _Voice(ctypes.Structure):
 
 
 DEFAULT = "gmw/en-US"
+OTHERWISE = {"no": "nb", "nn": "nb", "zh": "cmn"}
+"""Languages that espeak-ng calls by a narrower name."""
 STALL_S = 10.0
 """A piece of up to 300 letters takes some 20 ms; one that takes so long hangs."""
 ENDED = "espeak-ng hangs or failed and is being loaded again: see the log."
@@ -248,9 +250,16 @@ class EspeakTts:
         """Voices are named by the language that they speak. Empty before `start`."""
         return self._voices
 
-    def voice_for(self, asked: str) -> str:
+    def voice_for(self, asked: str, language: str = "") -> str:
+        """The default voice speaks also other countries' forms of its language."""
         tag, _, _ = asked.partition("+")
-        return asked if tag.lower() in self._voices else self._default
+        if tag.lower() in self._voices:
+            return asked
+        spoken, general = language.lower(), language.lower().partition("-")[0]
+        if general in ("", self._default.lower().partition("-")[0]):
+            return self._default
+        tags = (spoken, general, f"{general}-{general}", OTHERWISE.get(general, ""))
+        return next((tag for tag in tags if tag in self._voices), self._default)
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False

@@ -107,7 +107,7 @@ class KokoroTts:
     def voices(self) -> Mapping[str, str]:
         return self._languages
 
-    def voice_for(self, asked: str) -> str:
+    def voice_for(self, asked: str, language: str = "") -> str:
         return asked if asked in self._languages else self._config.voice
 
     async def speak(

@@ -195,6 +195,14 @@ def _tts(config: Config) -> Tts:
             from voicepipe.engines.espeak import EspeakTts
 
             return EspeakTts(config.espeak.voice, config.espeak.words_per_minute)
+        case "hibari":
+            from voicepipe.engines.hibari import HibariTts
+
+            return HibariTts()
+        case "auto":
+            from voicepipe.engines.auto_voice import AutoTts
+
+            return AutoTts(config.espeak)
 
 
 def _turn(config: Config) -> TurnModel | None:

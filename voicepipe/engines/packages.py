@@ -11,6 +11,7 @@ PACKAGES = {
     "whisper": "faster_whisper",
     "nemotron": "transformers",
     "vllm": "vllm",
+    "hibari": "hibari",
     "kokoro": "kokoro_onnx",
     "neutts": "vllm",
 }
@@ -18,6 +19,7 @@ PACKAGES = {
 INSTALLS = {
     "kokoro_onnx": "-e '.[kokoro]', in voicepipe's checkout",
     "faster_whisper": "faster-whisper",
+    "hibari": "hibari-tts",
     "vllm": "vllm==0.32.0",
     "transformers": "torch 'transformers>=5.16', or vllm, which brings both",
 }

@@ -244,7 +244,7 @@ class ScriptedTts(_Lifeless):
     def voices(self) -> Mapping[str, str]:
         return {"scripted": "en"}
 
-    def voice_for(self, asked: str) -> str:
+    def voice_for(self, asked: str, language: str = "") -> str:
         return "scripted"
 
     async def speak(

@@ -133,7 +133,8 @@ class Realtime:
     def _voice_of(self, session: Session, agent: Agent) -> str:
         """The voice that will speak in a call of this session."""
         asked = session.audio.output.voice
-        return self._pop.voice_for(asked if self._pop.voice_for(asked) == asked else agent.voice)
+        known = self._pop.voice_for(asked) == asked
+        return self._pop.voice_for(asked if known else agent.voice, agent.language)
 
 
 async def rtt(request: Request) -> Response:

@@ -144,11 +144,12 @@ class ConfiguredTts:
 
     def __init__(self, name: str, tts: Tts, agent: Agent) -> None:
         self.name = name
-        self._tts, self._voice = tts, agent.voice
+        self._tts, self._agent = tts, agent
 
     async def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
         """Raises EngineError."""
-        async with aclosing(self._tts.speak(text, voice=self._voice, first=first)) as pieces:
+        voice = self._tts.voice_for(self._agent.voice, self._agent.language)
+        async with aclosing(self._tts.speak(text, voice=voice, first=first)) as pieces:
             async for _ in pieces:
                 yield
 

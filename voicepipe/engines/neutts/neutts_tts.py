@@ -52,7 +52,7 @@ class NeuTts:
     def voices(self) -> Mapping[str, str]:
         return self._languages
 
-    def voice_for(self, asked: str) -> str:
+    def voice_for(self, asked: str, language: str = "") -> str:
         return asked if asked in self._languages else self._default or next(iter(self._languages), "")
 
     async def speak(
