@@ -225,11 +225,8 @@ AGENTS = [
     in_agent("a language that is none", f'language = "English"\n{AGENT}',
              'language: cannot be "English"; allowed: a language as BCP 47 has it, such as "en"'),
     in_agent("a language that is not heard", f'language = "de"\n{AGENT}',
-             "'de' (language); where engines.asr is \"sphinx\", English alone is heard: set it to \"whisper\"",
-             status=0),
-    in_agent("words that are never heard", f'vocabulary = ["a pizza with aioli"]\n{AGENT}',
-             "pocketsphinx knows no pronunciation of aioli, and never hears it. In examples and vocabulary",
-             status=0),
+             "'de' (language); whisper.model Systran/faster-whisper-tiny.en hears English alone: set it to "
+             "Systran/faster-whisper-base", status=0),
 ]  # fmt: skip
 
 MACHINES = [

@@ -58,7 +58,7 @@ def pull(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Pull:
 
 WHISPER = "[engines]\nasr = 'whisper'\n[whisper]\nmodel = '{}'"
 NEMOTRON = "[engines]\nasr = 'nemotron'\n[nemotron]\nmodel = '{}'"
-VLLM = "[engines]\nllm = 'vllm'\n[vllm]\nmodel = '{}'"
+VLLM = "[engines]\nasr = 'scripted'\nllm = 'vllm'\n[vllm]\nmodel = '{}'"
 
 
 def test_of_a_recogniser_that_streams_transformers_files_are_fetched(fake: FakeHub, pull: Pull) -> None:
@@ -234,7 +234,7 @@ def test_a_recording_of_a_voice_is_made_by_hand(fake: FakeHub, pull: Pull, tmp_p
 
 
 def test_engines_without_models(pull: Pull) -> None:
-    status, said = pull("")
+    status, said = pull("[engines]\nasr = 'scripted'")
     assert (status, said.endswith("the chosen engines need no models\n")) == (0, True)
 
 

@@ -24,6 +24,8 @@ class QueueFigures:
     """Seconds that they have waited, all together."""
     refused: int = 0
     """Jobs for which there was no room, up to now."""
+    wasted: int = 0
+    """Jobs whose outcome turned out not to be needed, up to now."""
 
 
 class Queue(Protocol):
@@ -74,5 +76,6 @@ def together(several: Iterable[QueueFigures]) -> QueueFigures:
             begun=first.begun + other.begun,
             waited_s=first.waited_s + other.waited_s,
             refused=first.refused + other.refused,
+            wasted=first.wasted + other.wasted,
         )
     return first

@@ -151,7 +151,14 @@ def test_a_configuration_of_ones_own(tmp_path: Path) -> None:
     agents.mkdir()
     (agents / "mine.toml").write_text("name = 'mine'\ninstructions = 'Be kind.'")
     tables = {"vad": "scripted", "asr": "whisper", "llm": "vllm", "tts": "scripted"}
-    own = parse({"engines": tables, "http": {"port": 0}, "pop": {"agents": str(agents), "default_agent": "mine"}})
+    own = parse(
+        {
+            "engines": tables,
+            "whisper": {"device": "auto"},
+            "http": {"port": 0},
+            "pop": {"agents": str(agents), "default_agent": "mine"},
+        }
+    )
     loaded = [(found.what, found.detail.partition(",")[0]) for found in demo_needs.engines(own)]
     assert loaded == [("voice activity", "scripted"), ("speech synthesis", "scripted")]
     assert only(demo_needs.agents(own)).detail == "mine"

@@ -104,7 +104,7 @@ def report(monkeypatch: pytest.MonkeyPatch, file: Path) -> tuple[int, str]:
 def file(tmp_path: Path) -> Path:
     (tmp_path / "asr").mkdir()
     (tmp_path / "asr" / "model.bin").write_bytes(b"weights")
-    (tmp_path / "my.toml").write_text("[engines]\nasr = 'whisper'\n[whisper]\nmodel = 'asr'")
+    (tmp_path / "my.toml").write_text("[whisper]\nmodel = 'asr'\ndevice = 'auto'")
     return tmp_path / "my.toml"
 
 
@@ -157,7 +157,7 @@ def test_kokoro_that_would_run_on_the_cpu_of_a_gpu_host(
 
 def test_the_way_out_names_the_file_and_a_stage_is_broken_once(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     FakeDriver([FakeGpu()]).install(monkeypatch)
-    file.write_text("[engines]\nasr = 'whisper'\ntts = 'kokoro'\n[whisper]\nmodel = 'org/none'")
+    file.write_text("[engines]\nasr = 'whisper'\ntts = 'kokoro'\n[whisper]\nmodel = 'org/none'\ndevice = 'auto'")
     _, said = report(monkeypatch, file)
     assert f"voicepipe models pull {file}" in said and "CONFIG" not in said
     assert said.splitlines()[-1] == "broken: model"
@@ -167,8 +167,8 @@ def test_the_way_out_names_the_file_and_a_stage_is_broken_once(monkeypatch: pyte
     ("tables", "state"),
     [
         ({"engines": {"llm": "vllm"}}, "broken"),
-        ({"engines": {"asr": "whisper"}, "whisper": {"device": "cuda"}}, "broken"),
-        ({"engines": {"asr": "whisper"}}, "note"),
+        ({"whisper": {"device": "cuda"}}, "broken"),
+        ({"whisper": {"device": "auto"}}, "note"),
         ({}, "ok"),
     ],
 )

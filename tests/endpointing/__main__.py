@@ -25,6 +25,7 @@ from tests.endpointing.heard import Heard, Listener, by_telephone
 from tests.endpointing.judged import Judged, Wait, as_said, by_degrees, by_three_waits, in_order, judge
 from tests.endpointing.recordings import Recording
 from voicepipe import config as configs
+from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.engines.base import Engines
 from voicepipe.figures import keep
@@ -40,6 +41,7 @@ PATIENT_S = 600
 def main() -> None:
     cli = argparse.ArgumentParser(prog="python -m tests.endpointing")
     cli.add_argument("--set", dest="part", choices=("probes", "development", "held_out"), default="probes")
+    cli.add_argument("--config", type=Path, default=Path("configs/default.toml"), help="whose engines hear")
     cli.add_argument("--json", type=Path, help="file for the figures")
     cli.add_argument("--kept", type=Path, help="folder for what is heard")
     options = cli.parse_args()
@@ -48,7 +50,7 @@ def main() -> None:
         kept.mkdir(parents=True, exist_ok=True)
         made = list(recordings.development(options.part) if options.part != "probes" else recordings.probes(ROOMS))
         files = kept / f"{options.part}.jsonl", kept / f"{options.part}-telephone.jsonl"
-        asyncio.run(hear(made, *files))
+        asyncio.run(hear(configs.load(options.config), made, *files))
         full, narrow = map(kept_rows, files)
     own = {each.id for each in made if each.own}
     rooms = {
@@ -73,9 +75,8 @@ def kept_rows(file: Path) -> dict[str, Heard]:
     return {row.id: row for row in (msgspec.json.decode(line, type=Heard) for line in lines)}
 
 
-async def hear(made: Sequence[Recording], full: Path, narrow: Path) -> None:
+async def hear(config: Config, made: Sequence[Recording], full: Path, narrow: Path) -> None:
     """Adds what has not been heard yet to both files, a line for each recording."""
-    config = configs.load(Path("configs/cpu.toml"))
     config = msgspec.structs.replace(config, sphinx=msgspec.structs.replace(config.sphinx, stall_s=PATIENT_S))
     async with engines_for(config, open_agents(config)) as engines:
         for file, by_phone in ((full, False), (narrow, True)):

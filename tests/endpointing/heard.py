@@ -37,11 +37,13 @@ class Gap(msgspec.Struct):
     text: str = ""
     ends: float | None = None
     pitch: float = 0.0
+    voice: float | None = None
+    """What the turn model says."""
     narrow: bool = False
 
     @property
     def evidence(self) -> Evidence:
-        return Evidence(self.text, self.ends, self.pitch, narrow=self.narrow)
+        return Evidence(self.text, self.ends, self.pitch, self.voice, narrow=self.narrow)
 
 
 class Heard(msgspec.Struct):
@@ -113,8 +115,8 @@ class Listener:
             if silence.ms < PREPARE_MS or not silence.likely:
                 return
             async with aclosing(utterance.settle(_nobody)) as known:
-                evidence = await anext(known)
-            gaps.append(Gap(last_ms, text=evidence.text, ends=evidence.ends, pitch=evidence.pitch, narrow=self._narrow))
+                last = [each async for each in known][-1]
+            gaps.append(Gap(last_ms, -1.0, 0.0, last.text, last.ends, last.pitch, last.voice, self._narrow))
         gap = gaps[-1]
         gap.ms = silence.ms
         if silence.sure and gap.sure_ms < 0:
@@ -132,6 +134,7 @@ class Listener:
             item_id="", start=self._ear.started, heard_from=self._ear.now - sound.size, began=0.0,
             stream=self._engines.asr.stream(partial), record=TurnRecord(""), spawn=self._spawn, past=sound.size,
             waits=Waits(config=LadderConfig(words_ms=0)),
+            voice=self._engines.turn.stream() if self._engines.turn else None,
         )  # fmt: skip
         told.append(utterance)
         utterance.hear(sound)

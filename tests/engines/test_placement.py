@@ -22,7 +22,8 @@ MIB = 2**20
 
 def configured(**tables: dict[str, Any]) -> Config:
     engines = {"asr": "whisper", "llm": "vllm", "tts": "kokoro"}
-    return config.parse({"engines": {**engines, **tables.pop("engines", {})}, **tables})
+    whisper = {"device": "auto", **tables.pop("whisper", {})}
+    return config.parse({"engines": {**engines, **tables.pop("engines", {})}, "whisper": whisper, **tables})
 
 
 def devices(placed: Config) -> tuple[str, str, str]:

@@ -26,13 +26,35 @@ def heard(*sounds: Pcm) -> WhisperSound:
 def test_a_pause_is_shortened_and_what_is_around_the_voice_is_left_out() -> None:
     sound = heard(silence(2), tone(1.0), silence(3), tone(1.0), silence(2))
     assert sound.end == LEAD + RATE + 2 * LEAD + RATE
-    assert sound.window(10 * RATE).size == sound.end + LEAD
+    assert sound.window(10 * RATE).pcm.size == sound.end + LEAD
     assert sound.fed == 9 * RATE
 
 
 def test_noise_is_told_from_the_voice_above_it() -> None:
     sound = heard(tone(1.0) + silence(1, 150), silence(2, 150))
     assert sound.end == RATE
+
+
+def test_a_window_tells_where_its_voice_is() -> None:
+    sound = heard(silence(0.5), tone(1.0), silence(1), tone(0.5), silence(0.1))
+    _, end, voiced = sound.window(10 * RATE)
+    assert (end, voiced) == (sound.end, round(1.5 * RATE))
+    assert sound.window(LEAD + RATE // 2)[1:] == (LEAD + RATE // 2, RATE // 2)
+    sound.drop(LEAD + RATE)
+    assert sound.window(10 * RATE)[1:] == (sound.end - sound.start, RATE // 2)
+
+
+@pytest.mark.parametrize("noise", [5, 150])
+def test_a_gap_is_counted_from_the_last_voice(noise: float) -> None:
+    sound = heard(silence(0.5, noise))
+    assert sound.gap == 0, "nothing was said yet"
+    sound.feed(tone(1.0) + silence(1, noise))
+    assert sound.gap == 0
+    for frames in (1, 2, 3):
+        sound.feed(silence(0.02, noise))
+        assert sound.gap == frames * FRAME
+    sound.feed(tone(0.02))
+    assert sound.gap == 0
 
 
 @pytest.mark.parametrize("pcm", [np.zeros(RATE, np.int16), silence(1, 30), tone(0.08)])
@@ -46,11 +68,11 @@ def test_what_was_read_and_what_was_dropped() -> None:
     sound.read = RATE
     sound.drop(RATE // 2)
     assert sound.unread == RATE
-    assert sound.window(RATE * 9).size == 2 * RATE - RATE // 2
-    assert sound.window(100).size == 100
+    assert sound.window(RATE * 9).pcm.size == 2 * RATE - RATE // 2
+    assert sound.window(100).pcm.size == 100
     sound.feed(silence(1))
     sound.feed(tone(0.5))
-    assert sound.window(RATE * 9).size == sound.end - sound.start == 2 * RATE + 2 * LEAD
+    assert sound.window(RATE * 9).pcm.size == sound.end - sound.start == 2 * RATE + 2 * LEAD
 
 
 @settings(deadline=None)
@@ -58,5 +80,6 @@ def test_what_was_read_and_what_was_dropped() -> None:
 def test_chunks_of_any_size_keep_the_same(sizes: list[int]) -> None:
     pcm = np.concatenate([silence(0.3), tone(0.4), silence(0.8), tone(0.2)])
     chunked = heard(*np.split(pcm, np.cumsum(sizes)))
-    assert np.array_equal(chunked.window(RATE), heard(pcm).window(RATE))
+    assert np.array_equal(chunked.window(RATE).pcm, heard(pcm).window(RATE).pcm)
+    assert chunked.gap == heard(pcm).gap
     assert chunked.fed == pcm.size

@@ -10,7 +10,7 @@ import pytest
 from tests.engines.contract import tone
 from voicepipe.audio import RATE
 from voicepipe.engines.base import Hypothesis
-from voicepipe.engines.whisper import LONG, WhisperStream
+from voicepipe.engines.whisper import GAP, LONG, WhisperStream
 from voicepipe.engines.whisper_model import LONGEST, Passage, WhisperReading
 from voicepipe.engines.whisper_schedule import Passes
 from voicepipe.engines.whisper_words import WhisperWord
@@ -22,15 +22,20 @@ PASS_S = 0.05
 
 
 class FakeModel:
-    """Word n is "n,", and its sound is as loud as to be told by it; the last word of a passage is never sure."""
+    """Word n is "wn,", and its sound is as loud as to be told by it; the last word of a passage is never sure."""
 
     def __init__(self) -> None:
         self.passages: list[Passage] = []
+        self.word = " w{},"
         self.fails = False
+        self.takes_s: list[float] = []
+        """The next passes; else PASS_S."""
 
     def ask(self, read: Callable[[], list[WhisperReading]], *, within_s: float) -> "asyncio.Future[Any]":
+        takes_s = self.takes_s.pop(0) if self.takes_s else PASS_S
+
         async def run() -> list[WhisperReading]:
-            await asyncio.sleep(PASS_S)
+            await asyncio.sleep(takes_s)
             if self.fails:
                 raise RuntimeError("no memory")
             return read()
@@ -42,14 +47,14 @@ class FakeModel:
         return [self._read(passage) for passage in passages]
 
     def _read(self, passage: Passage) -> WhisperReading:
-        starts = range(0, passage.pcm.size, WORD)
-        heard = [round(int(np.abs(passage.pcm[at : at + WORD]).max()) / 200) for at in starts]
-        cut = passage.pcm.size % WORD
-        words = [WhisperWord(f" {n},", (n, 0), 1) for n in heard[: len(heard) - bool(cut)]]
+        pcm = passage.pcm[: passage.end]
+        heard = [round(int(np.abs(pcm[at : at + WORD]).max()) / 200) for at in range(0, pcm.size, WORD)]
+        cut = pcm.size % WORD
+        words = [WhisperWord(self.word.format(n), (n, 0)) for n in heard[: len(heard) - bool(cut)]]
         ends = tuple((n + 1) * WORD for n in range(len(words)))
         if cut:
             words.append(WhisperWord(f" perhaps{cut}", (1000 + cut,)))
-            ends = (*ends, passage.pcm.size)
+            ends = (*ends, pcm.size)
         return WhisperReading(tuple(words), ends if passage.timed else (), "en")
 
 
@@ -59,10 +64,18 @@ def spoken(words: int, first: int = 10) -> Any:
     return np.concatenate([square * 200 * (first + n) for n in range(words)]).astype(np.int16)
 
 
-def opened(model: FakeModel) -> tuple[WhisperStream, list[Hypothesis]]:
+def quiet(samples: int) -> Any:
+    return np.zeros(samples, np.int16)
+
+
+def passes_of(model: FakeModel, passes: int = 1) -> Passes:
+    clock = asyncio.get_running_loop().time
+    return Passes(model, model.read, 8, clock, Passage(quiet(0)), passes=passes)  # type: ignore[arg-type]
+
+
+def opened(model: FakeModel, passes: int = 1) -> tuple[WhisperStream, list[Hypothesis]]:
     partials: list[Hypothesis] = []
-    passes = Passes(model, model.read, 8, asyncio.get_running_loop().time, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
-    return WhisperStream(passes, partials.append, "en", EVERY), partials
+    return WhisperStream(passes_of(model, passes), partials.append, "en", EVERY), partials
 
 
 async def say(stream: WhisperStream, pcm: Any) -> None:
@@ -71,20 +84,68 @@ async def say(stream: WhisperStream, pcm: Any) -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_words_that_stand_are_the_prefix_of_the_next_pass() -> None:
+async def test_a_voice_without_pause_is_read_now_and_then() -> None:
     model = FakeModel()
     stream, partials = opened(model)
     await say(stream, spoken(5))
     assert [partial.text for partial in partials] == [
-        "10, perhaps1600",
-        "10, 11, perhaps3200",
-        "10, 11, 12, perhaps4800",
+        "w10, perhaps1600",
+        "w10, w11, perhaps3200",
+        "w10, w11, w12, perhaps4800",
     ]
-    assert [passage.prefix for passage in model.passages] == [(), (), (10,)]
-    settled = await stream.settle()
-    assert settled == Hypothesis("10, 11, 12, 13, 14,", 5 * WORD)
-    assert model.passages[-1].prefix == (10, 0, 11)
+    assert await stream.settle() == Hypothesis("w10, w11, w12, w13, w14,", 5 * WORD)
     stream.cancel()
+
+
+async def test_the_pass_for_the_final_words_begins_at_the_gap() -> None:
+    """Before anybody asks for them."""
+    model = FakeModel()
+    stream, partials = opened(model)
+    await say(stream, spoken(1))
+    await say(stream, quiet(GAP - BLOCK))
+    assert not model.passages
+    await say(stream, quiet(BLOCK))
+    began = asyncio.get_running_loop().time()
+    await say(stream, quiet(BLOCK))
+    assert await stream.settle() == Hypothesis("w10,", WORD + GAP + BLOCK)
+    assert asyncio.get_running_loop().time() - began == pytest.approx(PASS_S - 0.02)
+    assert [partial.text for partial in partials] == ["w10,"] and len(model.passages) == 1
+
+
+async def test_a_gap_whose_pass_has_not_begun_when_the_voice_is_back_is_not_read() -> None:
+    model = FakeModel()
+    passes = passes_of(model)
+    busy, stream = (WhisperStream(passes, lambda partial: None, "en", EVERY) for _ in range(2))
+    await say(stream, spoken(1))
+    busy.feed(spoken(2))
+    await asyncio.sleep(0)
+    await say(stream, quiet(GAP))
+    stream.feed(spoken(1, first=11)[:BLOCK])
+    await asyncio.sleep(1)
+    assert len(model.passages) == 1
+
+
+async def test_digits_that_are_dictated_are_read_with_a_wide_window() -> None:
+    model = FakeModel()
+    model.word = " {},"
+    stream, partials = opened(model)
+    await say(stream, spoken(4))
+    await say(stream, quiet(GAP + 4 * BLOCK))
+    assert await stream.settle() == Hypothesis("10, 11, 12, 13,", 4 * WORD + GAP + 4 * BLOCK)
+    assert [passage.wide for passage in model.passages] == [False, False, False, True]
+    assert partials[-1].text == "10, 11, 12, 13,"
+    stream.cancel()
+
+
+async def test_a_pass_that_began_earlier_and_ends_later_is_forgotten() -> None:
+    model = FakeModel()
+    stream, partials = opened(model, passes=2)
+    model.takes_s = [1.0]
+    stream.feed(spoken(2))
+    stream.feed(spoken(1, first=12))
+    assert (await stream.settle()).text == "w10, w11, w12,"
+    await asyncio.sleep(2)
+    assert partials[-1].text == (await stream.finish()).text == "w10, w11, w12,"
 
 
 async def test_a_pass_that_has_heard_everything_is_not_repeated_for_settling() -> None:
@@ -94,7 +155,7 @@ async def test_a_pass_that_has_heard_everything_is_not_repeated_for_settling() -
     began = asyncio.get_running_loop().time()
     await asyncio.sleep(PASS_S / 2)
     stream.feed(np.zeros(BLOCK, np.int16))
-    assert (await stream.settle()).text == "10, 11,"
+    assert (await stream.settle()).text == "w10, w11,"
     assert asyncio.get_running_loop().time() - began == pytest.approx(PASS_S)
     await asyncio.sleep(1)
     assert len(model.passages) == 1
@@ -110,7 +171,7 @@ async def test_a_voice_that_comes_back_belongs_to_the_same_words() -> None:
     stream.feed(spoken(2, first=12)[: WORD - BLOCK])
     stream.feed(spoken(2, first=13))
     final = await stream.finish()
-    assert final.text.startswith("10, 11,") and final.until == 5 * WORD
+    assert final.text.startswith("w10, w11,") and final.until == 5 * WORD
     assert len(model.passages) == 2
 
 
@@ -118,7 +179,7 @@ async def test_the_sound_of_words_that_stand_is_dropped_and_the_text_is_whole() 
     model = FakeModel()
     stream, partials = opened(model)
     await say(stream, spoken(80))
-    assert (await stream.finish()).text == " ".join(f"{10 + n}," for n in range(80))
+    assert (await stream.finish()).text == " ".join(f"w{10 + n}," for n in range(80))
     assert max(passage.pcm.size for passage in model.passages) < LONG + 2 * EVERY
     heard = [partial.text.split(" perhaps")[0] for partial in partials]
     assert all(after.startswith(before) for before, after in zip(heard, heard[1:], strict=False))
@@ -129,7 +190,7 @@ async def test_a_recording_that_comes_at_once_is_read_window_by_window() -> None
     stream, _ = opened(model)
     stream.feed(spoken(140))
     final = await stream.finish()
-    assert final == Hypothesis(" ".join(f"{10 + n}," for n in range(140)), 140 * WORD)
+    assert final == Hypothesis(" ".join(f"w{10 + n}," for n in range(140)), 140 * WORD)
     assert [passage.pcm.size for passage in model.passages][:2] == [LONGEST, LONGEST]
     assert len(model.passages) == 3
 
@@ -154,13 +215,13 @@ async def test_a_partial_that_fails_is_missed_by_nobody_and_a_settle_says_so() -
     with pytest.raises(EngineError, match="no memory"):
         await stream.settle()
     model.fails = False
-    assert (await stream.finish()).text == "10, 11," and partials == []
+    assert (await stream.finish()).text == "w10, w11," and partials == []
 
 
 async def test_a_call_that_fails_over_its_partial_is_no_matter_of_the_others() -> None:
     model, broken = FakeModel(), []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: broken.append(context["exception"]))
-    passes = Passes(model, model.read, 8, asyncio.get_running_loop().time, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
+    passes = passes_of(model)
 
     def fail(partial: Hypothesis) -> None:
         raise ZeroDivisionError
@@ -169,7 +230,7 @@ async def test_a_call_that_fails_over_its_partial_is_no_matter_of_the_others() -
     other = WhisperStream(passes, lambda partial: None, "en", EVERY)
     for stream in (first, other):
         stream.feed(spoken(2))
-    assert (await other.finish()).text == (await first.finish()).text == "10, 11,"
+    assert (await other.finish()).text == (await first.finish()).text == "w10, w11,"
     assert [type(error) for error in broken] == [ZeroDivisionError]
 
 
@@ -181,3 +242,14 @@ async def test_cancelling_wakes_who_waits() -> None:
     stream.cancel()
     await asyncio.wait([waiting])
     assert waiting.cancelled() and not stream._waiting
+
+
+async def test_passes_whose_words_were_not_the_last_ones_are_counted() -> None:
+    model = FakeModel()
+    stream, _ = opened(model)
+    for first in (10, 11, 12):
+        await say(stream, spoken(1, first))
+        await say(stream, quiet(4 * BLOCK))
+    assert (await stream.finish()).text.startswith("w10,")
+    figures = stream._passes.figures()
+    assert figures and (figures.begun, figures.wasted) == (3, 2)

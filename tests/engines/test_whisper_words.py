@@ -1,8 +1,10 @@
 """What becomes of the words of successive passes: hypotheses as Whisper revises them while a sentence grows."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from voicepipe.engines.whisper_words import Transcript, WhisperWord, spelled, without_loops
+from voicepipe.engines.whisper_words import Segment, Transcript, WhisperWord, is_dictated, said, spelled, without_loops
 
 GROWING = [
     "What?",
@@ -34,6 +36,10 @@ def words(text: str) -> list[WhisperWord]:
     return list(spelled(pieces))
 
 
+def text_of(read: Sequence[WhisperWord]) -> str:
+    return "".join(word.text for word in read).strip()
+
+
 def run(hypotheses: list[str]) -> tuple[Transcript, list[str]]:
     """The transcript, and what stood after each pass."""
     transcript, stood = Transcript(), []
@@ -59,18 +65,11 @@ def test_words_stand_when_two_passes_agree_on_them(hypotheses: list[str], standi
     assert transcript.text == hypotheses[-1].strip()
 
 
-def test_the_mark_after_the_last_word_that_stands_is_left_to_the_next_pass() -> None:
-    transcript, _ = run(["Yes. My name is", "Yes. My name."])
-    assert transcript.committed == 3
-    assert transcript.prefix == (hash("Yes"), hash("."), hash("My"), hash("name"))
-    assert Transcript().prefix == ()
-
-
 def test_words_whose_sound_is_dropped_stand_before_the_others() -> None:
     transcript, _ = run(GROWING[:5])
     transcript.drop(4)
     assert transcript.text == GROWING[4]
-    assert transcript.committed == 0 and transcript.prefix == ()
+    assert transcript.committed == 0
     transcript.push(words("hours on Sunday afternoon."))
     assert transcript.text == "What are your opening hours on Sunday afternoon."
     assert transcript.committed == 3, "the last pass of before counts"
@@ -79,32 +78,29 @@ def test_words_whose_sound_is_dropped_stand_before_the_others() -> None:
 def test_words_that_stood_may_turn_out_to_be_an_echo_of_the_decoder() -> None:
     transcript, _ = run(["no no no", "no no no"])
     assert transcript.committed == 3
-    transcript.push(without_loops(words("no no no no no")))
-    assert transcript.committed == 1 and transcript.prefix == (hash("no"),)
+    transcript.push(without_loops(words("no no no no no"), voiced_ms=5000))
+    assert transcript.committed == 1
 
 
 def test_marks_belong_to_the_word_before_or_else_after() -> None:
     spelling = spelled([("¿", [1]), ("Qué", [2, 3]), (" tal", [4]), ("?", [5]), ("!", [6]), (" -", [7]), ("", [])])
-    assert [(word.text, word.tokens, word.marks) for word in spelling] == [
-        ("¿Qué", (1, 2, 3), 0),
-        (" tal?! -", (4, 5, 6, 7), 3),
-    ]
+    assert [(word.text, word.tokens) for word in spelling] == [("¿Qué", (1, 2, 3)), (" tal?! -", (4, 5, 6, 7))]
     assert spelled([("...", [1])]) == ()
 
 
 def test_vowel_signs_belong_to_the_letter_before() -> None:
     """The tokenizer gives scripts without spaces character by character."""
     spelling = spelled([("ด", [1]), ("ี", [2]), ("。", [3]), ("न", [4]), ("म", [5]), ("स", [6]), ("्", [7])])
-    assert [(word.text, word.tokens, word.marks) for word in spelling] == [
-        ("ดี。", (1, 2, 3), 1),
-        ("न", (4,), 0),
-        ("म", (5,), 0),
-        ("स्", (6, 7), 0),
+    assert [(word.text, word.tokens) for word in spelling] == [
+        ("ดี。", (1, 2, 3)),
+        ("न", (4,)),
+        ("म", (5,)),
+        ("स्", (6, 7)),
     ]
 
 
 @pytest.mark.parametrize(
-    ("said", "left"),
+    ("read", "left"),
     [
         ("Thank you. Thank you. Thank you. Thank you. Thank", "Thank you."),
         ("I was going to to to to to to", "I was going to"),
@@ -116,5 +112,55 @@ def test_vowel_signs_belong_to_the_letter_before() -> None:
         ("", ""),
     ],
 )
-def test_what_a_decoder_says_over_and_over_is_said_once(said: str, left: str) -> None:
-    assert "".join(word.text for word in without_loops(words(said))).strip() == left
+def test_what_a_decoder_says_over_and_over_is_said_once(read: str, left: str) -> None:
+    assert text_of(without_loops(words(read), voiced_ms=5000)) == left
+
+
+@pytest.mark.parametrize(
+    ("read", "voiced_ms", "left"),
+    [  # As tiny.en read them.
+        ("4. 4. 4. 4", 340, "4."),
+        ("12 12 12", 440, "12"),
+        ("Hello? Okay? Hello? Okay? Hello?", 900, "Hello? Okay?"),
+        ("What would dinner cost us? What would dinner", 1200, "What would dinner cost us?"),
+        ("No, no, no.", 900, "No, no, no."),
+        ("Hello? Hello?", 800, "Hello? Hello?"),
+        ("I had had enough", 900, "I had had enough"),
+    ],
+)
+def test_nobody_says_something_twice_in_so_little_time(read: str, voiced_ms: float, left: str) -> None:
+    assert text_of(without_loops(words(read), voiced_ms)) == left
+
+
+@pytest.mark.parametrize(
+    ("segments", "sound_ms", "left"),
+    [
+        ([(0, "Do you have a menu for lunch?"), (1700, "Do")], 1900, "Do you have a menu for lunch?"),
+        ([(0, "What would dinner cost us?"), (1060, "What would dinner")], 1500, "What would dinner cost us?"),
+        ([(0, "A table for two."), (1600, "On Friday.")], 2500, "A table for two. On Friday."),
+        ([(0, "Hello?"), (2000, "Hello?")], 3000, "Hello? Hello?"),
+        ([(900, "Yes.")], 1000, "Yes."),
+        ([], 1000, ""),
+    ],
+)
+def test_what_is_said_behind_the_sound_was_not_said(
+    segments: list[tuple[float, str]], sound_ms: float, left: str
+) -> None:
+    read = [Segment(begins_ms, tuple(words(text))) for begins_ms, text in segments]
+    assert text_of(said(read, sound_ms, voiced_ms=sound_ms)) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "dictated"),
+    [
+        ("My number is 555-0142.", True),
+        ("five five five oh one", True),
+        ("It's 555, 01 4 2", True),
+        ("a table for 2 at 7:30 on Friday", False),
+        ("room 2026, at 730", False),
+        ("one or two", False),
+        ("", False),
+    ],
+)
+def test_many_digits_in_a_row_are_dictated(text: str, dictated: bool) -> None:
+    assert is_dictated(text) is dictated

@@ -116,7 +116,7 @@ class FakeQueue:
         queues.show(self)
 
     def figures(self) -> QueueFigures:
-        return QueueFigures(name="fake", waiting=3, running=2, limit=8, begun=40, waited_s=1.5, refused=7)
+        return QueueFigures(name="fake", waiting=3, running=2, limit=8, begun=40, waited_s=1.5, refused=7, wasted=3)
 
 
 def test_queues_as_they_are_now() -> None:
@@ -128,6 +128,7 @@ def test_queues_as_they_are_now() -> None:
     assert seen["voicepipe_queue_wait_seconds_count{queue=fake}"] == 40
     assert seen["voicepipe_queue_wait_seconds_sum{queue=fake}"] == 1.5
     assert seen["voicepipe_queue_refused_total{queue=fake}"] == 7
+    assert seen["voicepipe_queue_wasted_total{queue=fake}"] == 3
     del queue
     assert "voicepipe_queue_waiting{queue=fake}" not in read(Metrics(POP, lambda: HEALTH))
 

@@ -31,7 +31,7 @@ def run(json_file: Path | None) -> int:
     """Raises EngineMissing, EngineError, ProbeError: `json_file` cannot be written."""
     config = WhisperConfig()
     console = for_tables()
-    table = Table(title=f"Whisper in int8 on {os.cpu_count()} cores, windows of {config.window_ms / 1000:g} s")
+    table = Table(title=f"Whisper in int8 on one of {os.cpu_count()} cores, {SPEECH_S} s of speech")
     for column in ("model", "words after, p50 ms", "most"):
         table.add_column(column, justify="left" if column == "model" else "right")
     passes = {}

@@ -9,7 +9,7 @@ from voicepipe.agent import Agent
 from voicepipe.commands import runtime
 from voicepipe.config import credentials, directory_config, fleet_rules, toml_file
 from voicepipe.config.agent_store import Intents, load_agent, no_voice, open_agents
-from voicepipe.config.engine_config import POLYGLOT
+from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.config.phone_config import takes_phones
 from voicepipe.directory_server.run import check as check_directory
@@ -153,6 +153,8 @@ def _way_out_of_english(settings: config.Config) -> str:
     """What hears English alone, and what helps; empty: more is heard, or that is not known."""
     if settings.engines.asr == "sphinx":
         return 'where engines.asr is "sphinx", English alone is heard: set it to "whisper"'
+    if settings.engines.asr == "whisper" and settings.whisper.model.endswith(".en"):
+        return f"whisper.model {settings.whisper.model} hears English alone: set it to {WHISPER_POLYGLOT}"
     if settings.engines.asr == "nemotron" and not _knows_languages(settings):
         model = settings.nemotron.model
         return f"nemotron.model {model} hears English alone: set it to {POLYGLOT}"

@@ -18,7 +18,7 @@ Temperature = Annotated[float, Meta(ge=0, le=2)]
 
 class EnginesConfig(Section, frozen=True):
     vad: Literal["silero", "scripted"] = "silero"
-    asr: Literal["sphinx", "whisper", "nemotron", "scripted"] = "sphinx"
+    asr: Literal["sphinx", "whisper", "nemotron", "scripted"] = "whisper"
     llm: Literal["auto", "frontdesk", "vllm", "openai", "scripted"] = "auto"
     """ "auto": `frontdesk` for agents with intents; for others a server of the OpenAI kind on this machine."""
     tts: Literal["auto", "hibari", "espeak", "kokoro", "neutts", "coqui", "scripted"] = "auto"
@@ -35,25 +35,29 @@ class SphinxConfig(Section, frozen=True):
     """Beyond five times the length of the sound that is decoded."""
 
 
+WHISPER_ENGLISH, WHISPER_POLYGLOT = "Systran/faster-whisper-tiny.en", "Systran/faster-whisper-base"
+"""Whisper's models that `models pull` knows."""
+
+
 class WhisperConfig(Section, frozen=True):
     """faster-whisper: Whisper by CTranslate2."""
 
-    model: str = "deepdml/faster-whisper-large-v3-turbo-ct2"
-    """A directory with a model that CTranslate2 has converted, or such a model's name on the hub."""
-    device: Device = "auto"
+    model: str = WHISPER_ENGLISH
+    """A directory with a model that CTranslate2 has converted, or such a model's name. tiny.en hears English alone."""
+    device: Device = "cpu"
     compute_type: str = "auto"
     """CTranslate2's name; "auto": int8 on a CPU, float16 on a GPU."""
     threads: Count = 0
-    """Of a CPU; 0: one a core."""
+    """Passes at a time on a CPU, each by one thread; 0: one a core."""
     detect_language: bool = False
     """Of each utterance, by the model; otherwise it is the agent's."""
     partial_ms: Annotated[int, Meta(ge=100, le=10_000)] = 500
-    """A call's words are read again after so much more of its sound, if the model has time for it."""
+    """While a voice does not pause, it is read again after so much more sound, if the model has time for it."""
     batch: Positive = 8
     """Utterances that a GPU reads in one go, at most; a CPU reads one after the other."""
-    window_ms: Annotated[int, Meta(ge=1000, le=30_000, multiple_of=1000)] = 10_000
-    """What is shorter is read with silence after it up to so much. Whisper was trained on 30 s, of which the words
-    are best; 10 s take a third of the time, and at 3 s it often does not find the end."""
+    window_ms: Annotated[int, Meta(ge=0, le=30_000, multiple_of=500)] = 0
+    """What is shorter is read with silence after it up to so much; 0: with 2 s of silence. Whisper was trained on
+    30 s. Longer windows take longer: 10 s take three times as long as 2."""
     stall_s: Stall = 10
     """Beyond the length of the sound that is read."""
 

@@ -4,17 +4,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from voicepipe.config import Config
-from voicepipe.doctor.demo_needs import ON_GPUS, PARTS
+from voicepipe.doctor.demo_needs import PARTS
 from voicepipe.doctor.finding import Finding
 from voicepipe.engines import gpus, hub, loader, needed_models, packages, whisper_model
-from voicepipe.engines.gpu_placement import device_index, group, uses_gpus
+from voicepipe.engines.gpu_placement import device_index, group, may_use_gpu, uses_gpus
 from voicepipe.errors import EngineError
 
 
 def findings(config: Config, file: Path) -> Iterator[Finding]:
     """A row for each such stage, for each model that is missing (of known ones `weights.py` tells), and for where they
     are put. `file`: the configuration's."""
-    chosen = {stage: engine for part, stage in PARTS.items() if (engine := getattr(config.engines, part)) in ON_GPUS}
+    named = {stage: getattr(config.engines, part) for part, stage in PARTS.items()}
+    chosen = {stage: engine for stage, engine in named.items() if may_use_gpu(config, engine)}
     for stage, engine in chosen.items():
         problems = list(packages.lacks(engine, config))
         yield from (_broken(stage, problem) for problem in problems)

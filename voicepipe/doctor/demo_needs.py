@@ -20,6 +20,7 @@ from voicepipe.config.credentials import missing_secrets
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.doctor.finding import Finding
 from voicepipe.engines.base import Engine, Lacking
+from voicepipe.engines.gpu_placement import may_use_gpu
 from voicepipe.engines.loader import choose
 from voicepipe.errors import ConfigError, VoicepipeError
 
@@ -29,7 +30,6 @@ PARTS = {
     "llm": "language",
     "tts": "speech synthesis",
 }
-ON_GPUS = {"whisper", "nemotron", "vllm", "kokoro", "neutts", "coqui"}
 WAYS_OUT = {"openai": "see [openai] of the configuration: its server must answer when a PoP starts"}
 OPEN_FILES = 4096
 """Sockets, pipes and files of a PoP with a few hundred calls."""
@@ -98,14 +98,15 @@ def event_loop() -> Iterator[Finding]:
 
 
 def engines(config: Config | None) -> Iterator[Finding]:
-    """Each engine that needs no GPU, loaded and warmed up as a PoP does it; `chosen_engines` looks at the others."""
+    """Each engine that is on no GPU, loaded and warmed up as a PoP does it; `chosen_engines` looks at the others."""
     for part, stage in PARTS.items():
         began = time.monotonic()
-        name = getattr((config or load()).engines, part)
-        if name in ON_GPUS:
+        chosen = config or load()
+        name = getattr(chosen.engines, part)
+        if may_use_gpu(chosen, name):
             continue
         try:
-            lacks = asyncio.run(_start(part, _only(part, name, config or load())))
+            lacks = asyncio.run(_start(part, _only(part, name, chosen)))
         except VoicepipeError as error:
             yield Finding(stage, "broken", f"{name}: {error}", WAYS_OUT.get(name, "make demo installs what is missing"))
         except Exception as error:  # a broken native library fails in its own way

@@ -48,8 +48,13 @@ class LlmNeed(Need):
 
 
 def uses_gpus(config: Config) -> bool:
-    """Whether an engine is chosen that can use one."""
-    return config.engines.llm == "vllm" or not {config.engines.asr, config.engines.tts}.isdisjoint(PLACED)
+    """Whether an engine is chosen that may use one."""
+    return any(may_use_gpu(config, engine) for engine in (config.engines.asr, config.engines.llm, config.engines.tts))
+
+
+def may_use_gpu(config: Config, engine: str) -> bool:
+    """Whether `engine` can, and is not put on the CPU."""
+    return engine == "vllm" or (engine in PLACED and getattr(config, engine).device != "cpu")
 
 
 def group(vllm: VllmConfig) -> int:

@@ -1,8 +1,8 @@
 """`whisper`: faster-whisper, streaming. One model for all calls, on a CPU or a GPU.
 
-Whisper reads a recording; it does not listen. So the sound of an utterance is read again and again while it grows,
-and words that two readings in a row agree on stand (LocalAgreement-2). When a silence begins, one pass reads what is
-left: its words are the final ones, unless the voice comes back.
+Whisper reads a recording; it does not listen. So the sound of an utterance is read again and again while it grows. It
+is read at each gap of the voice, which may be the turn's end: by the time at which the turn machine asks for the words,
+the pass has mostly half of its time behind it. Where there is no gap, it is read now and then for partials.
 """
 
 import asyncio
@@ -17,17 +17,22 @@ from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.fair import owner
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.threaded_recogniser import ThreadedRecogniser
-from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading
-from voicepipe.engines.whisper_schedule import Passes
+from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading, passes_at_a_time
+from voicepipe.engines.whisper_schedule import Need, Passes
 from voicepipe.engines.whisper_sound import WhisperSound
-from voicepipe.engines.whisper_words import Transcript
+from voicepipe.engines.whisper_words import DICTATED, Transcript, is_dictated
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineError
+from voicepipe.turn.answers import wanted
 
 LONG = ms_to_samples(12_000)
 """Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
 UNSURE = ms_to_samples(3_000)
 """The end of a full window is read again with what follows it."""
+ASKED_DIGITS = 3
+"""Digits in a row that are dictated, where a telephone number was asked for."""
+GAP = ms_to_samples(40)
+"""A gap that is worth a pass: the shortest that is seen in two frames. Every other one is inside a word."""
 
 
 class WhisperRecogniser(ThreadedRecogniser):
@@ -35,7 +40,7 @@ class WhisperRecogniser(ThreadedRecogniser):
 
     def __init__(self, worker: Worker, model: LoadedWhisper, stall_s: float) -> None:
         silence = Passage(np.zeros(RATE, np.int16))
-        self.passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s)
+        self.passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s, model.passes)
         super().__init__(worker, self.passes, model)
 
 
@@ -72,10 +77,14 @@ class WhisperAsr:
         if self._passes is None:
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
-        return WhisperStream(self._passes, on_partial, None if self._config.detect_language else language, every)
+        digits = wanted(asked) == "digits"
+        return WhisperStream(
+            self._passes, on_partial, None if self._config.detect_language else language, every, digits
+        )
 
     async def _load(self) -> WhisperRecogniser:
-        worker = Worker("whisper", told=False)  # It runs one pass at a time: who waits for one is told (`Passes`).
+        # It gets no more passes than it has threads: who waits for one is told (`Passes`).
+        worker = Worker("whisper", passes_at_a_time(self._config), told=False)
         try:
             # On the worker's thread: CTranslate2's own are as nice as the one that makes them.
             model = await worker.submit(LoadedWhisper, self._config)
@@ -89,9 +98,12 @@ class WhisperAsr:
 
 
 class WhisperStream:
-    """One utterance. `language`: None as long as it is not known; `every`: samples from one partial to the next."""
+    """One utterance. `language`: None as long as it is not known; `every`: samples from one partial to the next;
+    `digits`: a telephone number or the like was asked for."""
 
-    def __init__(self, passes: Passes, on_partial: OnPartial, language: str | None, every: int) -> None:
+    def __init__(
+        self, passes: Passes, on_partial: OnPartial, language: str | None, every: int, digits: bool = False
+    ) -> None:
         self.over = self._finishing = False
         self.owner = owner()
         self._passes = passes
@@ -101,18 +113,32 @@ class WhisperStream:
         self._sound = WhisperSound()
         self._transcript = Transcript()
         self._told = ""
+        self._dictated = ASKED_DIGITS if digits else DICTATED
+        """From so many digits in a row on it is read with a wide window."""
+        self._wide = False
         self._covered = 0
         """Samples fed that have been read."""
         self._begun = 0
         """Where the sound ended when the latest pass began."""
+        self._in_gap = False
+        """A pass was asked for, because the voice paused."""
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         """Who wants the words up to where."""
 
     def feed(self, pcm: Pcm) -> None:
-        if not self.over:
-            self._sound.feed(pcm)
-            if self._sound.unread and self._sound.end - self._begun >= self._every:
-                self._passes.ask(self)
+        if self.over:
+            return
+        self._sound.feed(pcm)
+        if self._in_gap and not self._sound.gap and not self._waiting:
+            self._passes.withdraw(self)  # The voice is back before the pass began.
+        self._in_gap = self._sound.gap >= GAP
+        unread = self._sound.end - self._begun
+        if not self._sound.unread or unread <= 0:
+            return
+        if self._in_gap:
+            self._passes.ask(self, Need.GAP)
+        elif unread >= self._every and not (self._passes.reading(self) or self._sound.gap):
+            self._passes.ask(self)
 
     async def settle(self) -> Hypothesis:
         if self._sound.unread and not self.over:
@@ -127,8 +153,9 @@ class WhisperStream:
             self.cancel()
 
     def cancel(self) -> None:
+        if not self.over:
+            self._passes.end(self, heard=bool(self._transcript.text))
         self.over = True
-        self._passes.withdraw(self)
         for _, waiting in self._waiting:
             waiting.cancel()
 
@@ -136,7 +163,7 @@ class WhisperStream:
         """Until all that has been fed is read."""
         wanted = (self._sound.end, asyncio.get_running_loop().create_future())
         self._waiting.append(wanted)
-        self._passes.ask(self, urgent=True)
+        self._ask_for(self._sound.end)
         try:
             await wanted[1]
         finally:
@@ -144,27 +171,39 @@ class WhisperStream:
             if not self._waiting:
                 self._passes.withdraw(self)
 
+    def _ask_for(self, upto: int) -> None:
+        """A pass that reads `upto` there, unless one that does is under way."""
+        if self._begun < upto or not self._passes.reading(self):
+            self._passes.ask(self, Need.WORDS)
+
     # For the passes.
 
     def given(self) -> Passage:
         """What is to be read now."""
-        sound, transcript = self._sound, self._transcript
-        pcm = sound.window(LONGEST)
-        self._begun, upto = sound.end, min(sound.end, sound.start + pcm.size)
-        return Passage(pcm, transcript.prefix, self._language, timed=pcm.size > LONG, upto=upto, fed=sound.fed)
+        sound = self._sound
+        pcm, end, voiced = sound.window(LONGEST)
+        self._begun = sound.end
+        upto = min(sound.end, sound.start + pcm.size)
+        wide, timed = self._wide and (self._in_gap or bool(self._waiting)), pcm.size > LONG
+        return Passage(pcm, voiced, end, self._language, wide, timed, sound.start, upto, sound.fed)
 
     def made(self, passage: Passage, reading: WhisperReading) -> None:
         """It has been read."""
-        if self.over:
-            return
+        if self.over or passage.upto < self._sound.read:
+            return  # A pass that began later was faster.
+        if passage.start != self._sound.start:  # Its first words are dropped.
+            return self._again()
         if reading.sure:
             self._language = reading.language
-        more = self._transcript.push(reading.words)
-        self._sound.read, self._covered = passage.upto, passage.fed
-        if passage.timed:
-            self._drop(passage, reading)
-        self._answer(passage.upto)
-        text = self._transcript.text
+        more, text = self._transcript.push(reading.words), self._transcript.text
+        self._covered = passage.fed
+        if not (passage.wide or passage.timed) and is_dictated(text, self._dictated):
+            self._read_wide()
+        else:
+            self._sound.read = passage.upto
+            if passage.timed:
+                self._drop(passage, reading)
+            self._answer(passage.upto)
         if not self._finishing and (more or text != self._told):
             self._told = text
             self._on_partial(Hypothesis(text, passage.fed))
@@ -177,12 +216,23 @@ class WhisperStream:
 
     def _answer(self, read: int) -> None:
         """Who waits for words up to `read` has them; for the others more has to be read."""
-        self._passes.withdraw(self)
+        if not self._in_gap:
+            self._passes.withdraw(self)
         for upto, waiting in self._waiting:
-            if upto > read:
-                self._passes.ask(self, urgent=True)
-            elif not waiting.done():
+            if upto <= read and not waiting.done():
                 waiting.set_result(None)
+        self._again()
+
+    def _read_wide(self) -> None:
+        """Digits count as read once a wide window has them."""
+        self._wide = True
+        if self._in_gap:
+            self._begun = self._sound.read
+        self._again()
+
+    def _again(self) -> None:
+        if ends := [upto for upto, waiting in self._waiting if not waiting.done()]:
+            self._ask_for(max(ends))
 
     def _drop(self, passage: Passage, reading: WhisperReading) -> None:
         """Forget the sound of words that stand; where more than a window waits, the window's."""

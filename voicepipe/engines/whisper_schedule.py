@@ -1,17 +1,20 @@
 """One model reads for all calls: whose turn it is.
 
-Words that a call waits for (`settle`, `finish`) go before partials, and nobody has more than one request: what a pass
-reads is the newest sound at the time when it begins. A pass cannot be stopped, so one for partials is kept short. Where
-there is more to do than the model can, calls get fewer partials, and their final words are as soon as ever. When a
-pass of several fails, each is read by itself: one of them cannot be read, or all were too much for the memory.
+Words that a call waits for (`settle`, `finish`) go first, then the words at a gap of the voice, which may be its end,
+then partials. Nobody has more than one request: what a pass reads is the newest sound at the time when it begins. A
+pass cannot be stopped, so one for partials is kept short, and leaves a thread to the others where there are several.
+Where there is more to do than the model can, calls get fewer partials, and their final words are as soon as ever. When
+a pass of several fails, each is read by itself: one of them cannot be read, or all were too much for the memory.
 Calls take turns: who has ended a hundred utterances at once waits with most of them until others were read.
 """
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable
+from enum import IntEnum
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from voicepipe.engines.failures import Tried
@@ -35,24 +38,32 @@ ENDED = "The recogniser has ended: see the log."
 Who = TypeVar("Who")
 
 
-class Schedule(Generic[Who]):
-    """Pure. `batch`: utterances that are read in one pass, at most."""
+class Need(IntEnum):
+    """What a pass is for; the lower goes first."""
 
-    def __init__(self, batch: int) -> None:
-        self._batch = batch
-        self._urgent: Ring[Who] = Ring()
-        self._partial: Ring[Who] = Ring()
+    WORDS = 0
+    """Somebody waits for them."""
+    GAP = 1
+    """The voice has paused: its words are asked for in a moment, or the caller goes on."""
+    PARTIAL = 2
+
+
+class Schedule(Generic[Who]):
+    """Pure. `batch`: utterances that are read in one pass, at most; `passes`: those that run at a time."""
+
+    def __init__(self, batch: int, passes: int = 1) -> None:
+        self._batch, self._passes = batch, passes
+        self._asking: dict[Need, Ring[Who]] = {need: Ring() for need in Need}
         self._alone: dict[Who, None] = {}
         self._short = 1
         """Utterances in a pass for partials: as many as it has time for, found by trying."""
 
-    def ask(self, who: Who, *, urgent: bool = False, owner: str = "") -> None:
-        """Once more changes nothing, but a request may become urgent. `owner`: the call that it is for."""
-        if urgent:
-            self._partial.remove(who)
-            self._urgent.put(who, owner)
-        elif who not in self._urgent:
-            self._partial.put(who, owner)
+    def ask(self, who: Who, need: Need = Need.PARTIAL, owner: str = "") -> None:
+        """Once more changes nothing, but a request may become more urgent. `owner`: the call that it is for."""
+        if any(who in self._asking[each] for each in Need if each <= need):
+            return
+        self.withdraw(who)
+        self._asking[need].put(who, owner)
 
     def again(self, failed: Iterable[Who]) -> None:
         """A pass of them failed: each is read by itself, before the others."""
@@ -60,17 +71,22 @@ class Schedule(Generic[Who]):
 
     def withdraw(self, who: Who) -> None:
         self._alone.pop(who, None)
-        self._urgent.remove(who)
-        self._partial.remove(who)
+        for asking in self._asking.values():
+            asking.remove(who)
 
-    def next(self) -> list[Who]:
-        """Who is read in the next pass. None of those for partials takes part in one that somebody waits for."""
+    def next(self, running: int = 0) -> list[Who]:
+        """Who is read in the next pass, beside `running` others. All of a pass have the same need."""
+        if running >= self._passes:
+            return []
         if self._alone:
             who = next(iter(self._alone))
             del self._alone[who]
             return [who]
-        asking, most = (self._urgent, self._batch) if self._urgent else (self._partial, self._short)
-        return list(islice(iter(asking.pop, None), most))
+        need = next((need for need in Need if self._asking[need]), Need.PARTIAL)
+        if need is Need.PARTIAL and running and running >= self._passes - 1:
+            return []
+        most = self._short if need is Need.PARTIAL else self._batch
+        return list(islice(iter(self._asking[need].pop, None), most))
 
     def took(self, utterances: int, seconds: float) -> None:
         """A pass of so many took so long."""
@@ -97,7 +113,7 @@ class Asking(Protocol):
 
 
 class Passes:
-    """Runs `read` on the worker's thread, one pass at a time; one that takes `stall_s` longer than its sound hangs.
+    """Runs `read` on the worker's threads, one pass on each; one that takes `stall_s` longer than its sound hangs.
     `trial`: what every healthy model reads."""
 
     def __init__(
@@ -108,50 +124,66 @@ class Passes:
         clock: Callable[[], float],
         trial: "Passage",
         stall_s: float = STALL_S,
+        passes: int = 1,
     ) -> None:
         self.failures = Tried(lambda: worker.ask(partial(self._read, [trial]), within_s=stall_s + trial.seconds))
         self._worker = worker
         self._read = read
         self._clock = clock
-        self._schedule: Schedule[Asking] = Schedule(batch)
+        self._schedule: Schedule[Asking] = Schedule(batch, passes)
         self._stall_s = stall_s
-        self._running: list[tuple[Asking, Passage]] = []
+        self._running: list[list[tuple[Asking, Passage]]] = []
+        """The passes that run, each with those who are read in it."""
+        self._reading: Counter[Asking] = Counter()
+        """In how many of them each is read."""
         self._closed = False
         self._since: dict[Asking, float] = {}
-        """Since when those wait who are waited for."""
+        """Since when those wait whose voice has paused."""
         self._waits = Waits()
+        self._read_for: Counter[Asking] = Counter()
+        """Passes, other than for partials, that each one had."""
+        self._wasted = 0
         show(self)
 
     def figures(self) -> QueueFigures | None:
-        """As `queues.Queue`, of utterances whose words somebody waits for."""
+        """As `queues.Queue`, of passes at gaps and for words. Wasted is one whose words were not the last ones."""
         waits = self._waits
         return None if self._closed else QueueFigures(
-            name="whisper", waiting=len(self._since), running=len(self._running), begun=waits.begun,
-            waited_s=waits.waited_s,
+            name="whisper", waiting=len(self._since), running=sum(map(len, self._running)), begun=waits.begun,
+            waited_s=waits.waited_s, wasted=self._wasted,
         )  # fmt: skip
 
-    def ask(self, who: Asking, *, urgent: bool = False) -> None:
+    def ask(self, who: Asking, need: Need = Need.PARTIAL) -> None:
         """`who` wants to be read; told by its methods, on the event loop."""
-        if urgent:
+        if need is not Need.PARTIAL:
             self._since.setdefault(who, self._clock())
-        self._schedule.ask(who, urgent=urgent, owner=who.owner)
+        self._schedule.ask(who, need, who.owner)
         self._next()
+
+    def reading(self, who: Asking) -> bool:
+        """Whether a pass that reads it is under way."""
+        return self._reading[who] > 0
 
     def withdraw(self, who: Asking) -> None:
         """It does not any more. A pass that runs ends by itself."""
         self._since.pop(who, None)
         self._schedule.withdraw(who)
 
+    def end(self, who: Asking, *, heard: bool) -> None:
+        """It wants nothing any more. `heard`: words were read, by its last pass."""
+        self.withdraw(who)
+        self._wasted += max(0, self._read_for.pop(who, 0) - heard)
+
     def close(self) -> None:
         """Whoever asks is told that it has ended, and so is who is read by a pass that runs."""
         self._closed = True
         running, self._running = self._running, []
-        for who, _ in running:
+        for who, _ in chain.from_iterable(running):
             who.failed(EngineDead(ENDED))
         self._next()
 
     def _next(self) -> None:
-        while not self._running and (chosen := self._schedule.next()):
+        while chosen := self._schedule.next(len(self._running)):
             if self._closed:
                 for who in chosen:
                     who.failed(EngineDead(ENDED))
@@ -159,7 +191,10 @@ class Passes:
             for who in chosen:
                 if (since := self._since.pop(who, None)) is not None:
                     self._waits.began(self._clock() - since)
-            batch = self._running = [(who, who.given()) for who in chosen]
+                    self._read_for[who] += 1
+            batch = [(who, who.given()) for who in chosen]
+            self._running.append(batch)
+            self._reading.update(chosen)
             # Those of a batch are read at the same time.
             within_s = self._stall_s + max(given.seconds for _, given in batch)
             reading = self._worker.ask(partial(self._read, [given for _, given in batch]), within_s=within_s)
@@ -168,6 +203,7 @@ class Passes:
     def _done(
         self, batch: "list[tuple[Asking, Passage]]", began: float, done: "asyncio.Future[list[WhisperReading]]"
     ) -> None:
+        self._reading -= Counter(who for who, _ in batch)
         fails = done.cancelled() or done.exception()
         if self._closed:
             return  # They have been told.
@@ -179,7 +215,7 @@ class Passes:
             self._schedule.took(len(batch), self._clock() - began)
             for (who, given), made in zip(batch, done.result(), strict=True):
                 soon(who.made, given, made)
-        soon(self._again)
+        soon(self._again, batch)
 
     def _failed(self, batch: list[Asking], done: "asyncio.Future[list[WhisperReading]]") -> None:
         if done.cancelled():
@@ -194,7 +230,8 @@ class Passes:
         for who in batch:
             asyncio.get_running_loop().call_soon(who.failed, error)
 
-    def _again(self) -> None:
-        """The next pass, once all have heard of the last and may have asked again."""
-        self._running = []
+    def _again(self, batch: "list[tuple[Asking, Passage]]") -> None:
+        """The next pass, once all have heard of this one and may have asked again."""
+        # By identity: who is read, and what, may be equal in two passes.
+        self._running = [other for other in self._running if other is not batch]
         self._next()

@@ -5,7 +5,8 @@ shortened, what is quiet before and after it is left out, and a crack is not rea
 """
 
 from collections import deque
-from itertools import chain
+from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,12 +17,23 @@ FLOOR_DBFS = -55.0
 """Nothing below this is a voice that a telephone brings."""
 BELOW_PEAK_DB = 35.0
 """Nor what is so far below the loudest sound of the utterance."""
-ABOVE_NOISE_DB, NOISE_BELOW_PEAK_DB = 8.0, 20.0
+ABOVE_NOISE_DB, NOISE_BELOW_PEAK_DB = 8.0, 12.0
 """Nor what is hardly louder than the quietest sound of the utterance, where that is clearly below its voice."""
 MARGIN = 10
 """Frames that are kept on both sides of a pause: 200 ms, for soft beginnings and endings."""
 LEAST = ms_to_samples(100)
 """Less voice than this holds no word."""
+
+
+class Window(NamedTuple):
+    """What is read in one pass."""
+
+    pcm: Pcm
+    """int16[n] at 16 kHz."""
+    end: int
+    """Sample of it at which its last voice ends."""
+    voiced: int
+    """Samples of it in which there is voice."""
 
 
 class WhisperSound:
@@ -36,7 +48,11 @@ class WhisperSound:
         """Up to where it has been read."""
         self.start = 0
         """What was before is dropped."""
+        self.gap = 0
+        """Samples since the last voice; 0 as long as there was none."""
         self._frames: deque[Pcm] = deque()
+        self._is_voice: deque[bool] = deque()
+        """Of each of `_frames`."""
         self._after: list[Pcm] = []
         """The first frames of the present pause ..."""
         self._before: deque[Pcm] = deque(maxlen=MARGIN)
@@ -61,20 +77,22 @@ class WhisperSound:
         """Samples with voice that no pass has covered; 0 as long as there is hardly any voice at all."""
         return self.end - self.read if self._voiced >= LEAST else 0
 
-    def window(self, longest: int) -> Pcm:
-        """What to read: the sound from `start`, with a little of the quiet after it: int16[n <= longest]."""
+    def window(self, longest: int) -> Window:
+        """What to read: at most `longest` samples from `start` on, with a little of the quiet after the voice."""
         frames, size = [np.empty(0, np.int16)], 0
         for frame in chain(self._frames, self._after):  # no more of them than are wanted: minutes may wait
             frames.append(frame)
             size += frame.size
             if size >= longest:
                 break
-        return np.concatenate(frames)[:longest]
+        voiced = FRAME * sum(islice(self._is_voice, len(frames) - 1))
+        return Window(np.concatenate(frames)[:longest], min(longest, self.end - self.start), voiced)
 
     def drop(self, pos: int) -> None:
         """Forget what is before `pos`."""
         while self._frames and self.start + self._frames[0].size <= pos:
             self.start += self._frames.popleft().size
+            self._is_voice.popleft()
         if self._frames and self.start < pos:
             self._frames[0] = self._frames[0][pos - self.start :]
         self.start = pos
@@ -85,11 +103,15 @@ class WhisperSound:
         if level > max(FLOOR_DBFS, self._peak - BELOW_PEAK_DB, noise):
             kept = [*self._after, *self._before, frame]
             self._frames += kept
+            self._is_voice += [False] * (len(kept) - 1) + [True]
             self._after.clear()
             self._before.clear()
             self._voiced += FRAME
             self.end += FRAME * len(kept)
-        elif self._voiced and len(self._after) < MARGIN:
+            self.gap = 0
+            return
+        self.gap += FRAME if self._voiced else 0
+        if self._voiced and len(self._after) < MARGIN:
             self._after.append(frame)
         else:
             self._before.append(frame)

@@ -1,7 +1,7 @@
-"""The words that Whisper reads in one utterance: which stand, which may change, which are an echo of the decoder.
+"""The words that Whisper reads in one utterance: which were said, which it made up, and which will stand. Pure.
 
-Pure. A pass reads the sound that is kept from its beginning; the words that two passes agreed on are its prefix, and
-the decoder goes on from there.
+Whisper was trained on 30 s. Of a sound that is shorter it may say the words once more, in what is left of its window,
+and of a sound without a voice it makes words up. Its timestamps, and how fast people can speak at all, tell them apart.
 """
 
 import unicodedata
@@ -9,10 +9,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from voicepipe.turn.agreement import Agreement
+from voicepipe.turn.completeness import DIGITS
 from voicepipe.words import plain
 
 LOOPS = 4
 """Nobody says the same so often in a row, except a decoder that does not find the end. Digits may be: 5 5 5 5."""
+FASTEST = 18.0
+"""Letters in a second of voice: who says something twice says it no faster. Fluent English has 15."""
+DIGIT_LETTERS = 4
+"""A digit is said in so many letters: "7", "seven"."""
+DICTATED = 5
+"""Digits in a row: nobody says so many but of a telephone number or the like."""
+BEHIND_MS, AGAIN_MS = 350, 700
+"""A segment that begins within so much of the end of the sound was not said in it; nor was one that begins as the
+first did, within so much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +31,6 @@ class WhisperWord:
 
     text: str
     tokens: tuple[int, ...]
-    marks: int = 0
-    """How many of the tokens, at the end, are punctuation."""
 
 
 def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[WhisperWord, ...]:
@@ -30,7 +38,7 @@ def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[WhisperWord, .
     words: list[WhisperWord] = []
     opening: tuple[str, tuple[int, ...]] = ("", ())
     for text, tokens in pieces:
-        if words and not words[-1].marks and unicodedata.category(text[:1] or " ")[0] == "M":
+        if words and plain(words[-1].text[-1:]) and unicodedata.category(text[:1] or " ")[0] == "M":
             last = words.pop()  # A vowel sign, which in scripts without spaces comes by itself.
             words.append(WhisperWord(last.text + text, (*last.tokens, *tokens)))
         elif plain(text):
@@ -38,23 +46,65 @@ def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[WhisperWord, .
             opening = ("", ())
         elif words:
             last = words.pop()
-            words.append(WhisperWord(last.text + text, (*last.tokens, *tokens), last.marks + len(tokens)))
+            words.append(WhisperWord(last.text + text, (*last.tokens, *tokens)))
         else:
             opening = (opening[0] + text, (*opening[1], *tokens))
     return tuple(words)
 
 
-def without_loops(words: Sequence[WhisperWord]) -> tuple[WhisperWord, ...]:
-    """What is said over and over at the end is said once."""
-    said = [plain(word.text) for word in words]
-    for period in range(1, len(said) // LOOPS + 1):
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Words between two timestamps of Whisper's."""
+
+    begins_ms: float
+    """In the sound that was read."""
+    words: tuple[WhisperWord, ...]
+
+
+def said(segments: Iterable[Segment], sound_ms: float, voiced_ms: float) -> tuple[WhisperWord, ...]:
+    """The words of `segments` that were said in a sound whose last voice ends at `sound_ms`, and in which there is
+    voice for `voiced_ms`."""
+    words: list[WhisperWord] = []
+    for segment in segments:
+        left_ms = sound_ms - segment.begins_ms
+        if words and (left_ms < BEHIND_MS or (left_ms < AGAIN_MS and _begins_as(words, segment.words))):
+            break
+        words += segment.words
+    return without_loops(words, voiced_ms)
+
+
+def without_loops(words: Sequence[WhisperWord], voiced_ms: float) -> tuple[WhisperWord, ...]:
+    """What is said over and over at the end is said once, and so is what nobody could say twice in `voiced_ms`."""
+    read = [plain(word.text) for word in words]
+    too_fast = _letters(read) > FASTEST * voiced_ms / 1000
+    for period in range(1, len(read)):
         again = 0
-        while again + period < len(said) and said[-1 - again] == said[-1 - again - period]:
+        while again + period < len(read) and read[-1 - again] == read[-1 - again - period]:
             again += 1
-        unit = said[len(said) - period :]
-        if again + period >= LOOPS * period and not any(word[0].isnumeric() for word in unit):
+        unit = read[len(read) - period :]
+        loops = again + period >= LOOPS * period and not any(word[:1].isnumeric() for word in unit)
+        if loops or (too_fast and again >= min(period, 2)):
             return tuple(words[: len(words) - again])
     return tuple(words)
+
+
+def is_dictated(text: str, least: int = DICTATED) -> bool:
+    """Whether `text` has `least` digits in a row, in figures or in English words."""
+    run = 0
+    for word in plain(text).replace("-", " ").split():
+        digits = len(word) if word.isdecimal() else int(word in DIGITS)
+        run = run + digits if digits else 0
+        if run >= least:
+            return True
+    return False
+
+
+def _begins_as(words: Sequence[WhisperWord], others: Sequence[WhisperWord]) -> bool:
+    return [plain(word.text) for word in words[: len(others)]] == [plain(word.text) for word in others[: len(words)]]
+
+
+def _letters(read: Iterable[str]) -> int:
+    return sum(DIGIT_LETTERS if sign.isnumeric() else sign.isalpha() for word in read for sign in word)
 
 
 class Transcript:
@@ -75,15 +125,8 @@ class Transcript:
         """How many of the words of the sound that is kept will stand."""
         return min(len(self._words), len(self._agreement.committed))
 
-    @property
-    def prefix(self) -> tuple[int, ...]:
-        """Tokens of the words that will stand. The mark behind the last depends on what follows."""
-        standing = self._words[: self.committed]
-        tokens = [token for word in standing for token in word.tokens]
-        return tuple(tokens[: len(tokens) - standing[-1].marks]) if standing else ()
-
     def push(self, words: Sequence[WhisperWord]) -> int:
-        """A pass has read these, the prefix among them; returns how many more will stand."""
+        """A pass has read these; returns how many more will stand."""
         self._words = tuple(words)
         return len(self._agreement.push([word.text for word in words]))
 

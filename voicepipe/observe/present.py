@@ -75,6 +75,7 @@ def of_queues(here: tuple[str, str], queues: Sequence[QueueFigures]) -> Iterator
     limit = GaugeMetricFamily("voicepipe_queue_limit", "Jobs, in all, with which it is full.", labels=labels)
     waits = SummaryMetricFamily("voicepipe_queue_wait_seconds", "How long jobs waited until they began.", labels=labels)
     refused = CounterMetricFamily("voicepipe_queue_refused", "Jobs for which there was no room.", labels=labels)
+    wasted = CounterMetricFamily("voicepipe_queue_wasted", "Jobs whose outcome was not needed.", labels=labels)
     for queue in queues:
         which = (*here, queue.name)
         waiting.add_metric(which, queue.waiting)
@@ -83,4 +84,5 @@ def of_queues(here: tuple[str, str], queues: Sequence[QueueFigures]) -> Iterator
             limit.add_metric(which, queue.limit)
         waits.add_metric(which, queue.begun, queue.waited_s)
         refused.add_metric(which, queue.refused)
-    yield from (waiting, running, limit, waits, refused)
+        wasted.add_metric(which, queue.wasted)
+    yield from (waiting, running, limit, waits, refused, wasted)
