@@ -256,16 +256,8 @@ def show_visits(visits: Sequence[Visit], console: Console) -> None:
 def gap_table(rows: Sequence[Row]) -> Table:
     """What the callers heard."""
     rates = ("late", "cut-ins", "silenced", "repaired")
-    table = table_of(
-        "heard gap, ms; voices are natural unless named otherwise",
-        "set",
-        "turns",
-        "p50",
-        "p95",
-        "p99",
-        "played p95",
-        *rates,
-    )
+    title = "heard gap, ms (natural voices unless named otherwise)"
+    table = table_of(title, "set", "turns", "p50", "p95", "p99", "played p95", *rates)
     for row in rows:
         times = [milliseconds(time) for time in (row.gap_p50, row.gap_p95, row.gap_p99, row.played_p95)]
         shares = [str(one) for one in (row.late, row.cut_ins, row.silenced, row.repaired)]

@@ -33,7 +33,7 @@ DECAY_MS = 30
 SILENT_DB = 32
 """Below the level of the whole, a voice is silent."""
 KEPT_MS = 20
-"""Of the silence that a network makes of a comma, on either side of the cut: the pause is put in when the probe runs."""
+"""Of the silence that a network makes of a comma, on either side of the cut: probes put the pause in."""
 QUESTION = re.compile(
     r"(?:(?:and|hello|good evening|thank you|i have a question) )?"
     r"(?:what|when|where|whereabouts|who|how|which|until what|is|are|do|does|can|could|will|would|have)\b"
@@ -64,7 +64,7 @@ class Network(Protocol):
 
 
 def speak(network: Network, text: str, name: str, before: str = "", *, held: bool = False) -> Take:
-    """`text`, with the cut behind its words `before`, which are `held` or as before a comma. All chance is by `name`."""
+    """`text`, with the cut behind its words `before`, which are `held` or as before a comma. Chance is by `name`."""
     rng = rng_for(0, f"{name}-{network.name}")
     speed, factor = rng.uniform(*SPEED), rng.uniform(*HELD)
     end = "?" if QUESTION.match(text) else "."

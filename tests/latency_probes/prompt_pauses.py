@@ -67,15 +67,10 @@ def same(text: str, heard: str) -> bool:
     return errors(words(text), words(heard)) <= 1
 
 
-def texts(heard: list[Word]) -> list[str]:
-    return [word.text for word in heard]
-
-
 def places(heard: list[Word], prompt: Prompt, clip: Pcm) -> list[tuple[int, int]]:
     """Milliseconds of cuts, and the words before each, the quietest first."""
-    matcher = difflib.SequenceMatcher(
-        None, *([tuple(words(word)) for word in each] for each in (prompt.words, texts(heard)))
-    )
+    said, read = (["".join(words(word)) for word in each] for each in (prompt.words, [word.text for word in heard]))
+    matcher = difflib.SequenceMatcher(None, said, read)
     known = {block.a + at: heard[block.b + at] for block in matcher.get_matching_blocks() for at in range(block.size)}
     levels = frame_levels(clip)
     width = QUIET_MS // FRAME_MS

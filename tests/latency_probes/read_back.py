@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from faster_whisper import WhisperModel
+from numpy.typing import NDArray
 
 from latency_probes import clips
 from latency_probes.timeline import WIRE_RATE
@@ -51,10 +52,11 @@ class Reader:
         ]
 
     @staticmethod
-    def _heard(clip: Pcm) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
+    def _heard(clip: Pcm) -> NDArray[np.float32]:
         down = Resampler(WIRE_RATE, RATE)
         lead, rest = (np.zeros(round(seconds * RATE), np.int16) for seconds in (LEAD_S, REST_S))
-        return np.concatenate([lead, down(clip), down.flush(), rest]).astype(np.float32) / 32768
+        heard: NDArray[np.float32] = np.concatenate([lead, down(clip), down.flush(), rest]).astype(np.float32)
+        return heard / np.float32(32768)
 
 
 def main() -> None:

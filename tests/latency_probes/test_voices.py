@@ -31,7 +31,8 @@ class Buzzer:
     def sound(self, numbers: Sequence[int], lengths: Floats, rng: np.random.Generator) -> Floats:
         level = np.array([0 if number in (0, ord(","), ord(" ")) else 0.3 for number in numbers])
         loud = np.repeat(level, lengths.astype(int) * self.hop)
-        return (loud * np.sin(np.arange(loud.size) * 2 * np.pi * 200 / self.rate)).astype(np.float32)
+        tone: Floats = (loud * np.sin(np.arange(loud.size) * 2 * np.pi * 200 / self.rate)).astype(np.float32)
+        return tone
 
 
 def seconds(samples: int) -> float:
