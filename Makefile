@@ -76,7 +76,7 @@ lint: venv  ## ruff, the floors of the package (import-linter), and what has gro
 types: venv  ## mypy --strict
 	@$(BIN)/mypy
 
-bench: $(VENV)/.run  ## Calls to a fresh PoP, judged by what the caller hears (ARGS are latency_probes')
+bench: $(VENV)/.run  ## Calls to a fresh PoP, judged by what callers hear (ARGS="--set finished,human,hard"; --list)
 	@$(BIN)/python -m latency_probes --self $(ARGS)
 
 bench-attacks: venv  ## What callers notice of attacks beside them (ARGS="--only NAME"; all: hours)

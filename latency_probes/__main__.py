@@ -21,7 +21,7 @@ from latency_probes.caller import Caller
 from latency_probes.machine import Stolen
 from latency_probes.misbehaving import Site
 from latency_probes.own_server import COMMAND, own_server
-from latency_probes.plan import SETS, SINGLE, CallPlan, make_plan, sizes
+from latency_probes.plan import OWN, SETS, SINGLE, CallPlan, make_plan, size
 from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames, origin, trusted
 from latency_probes.run import Runner
 from latency_probes.sip import SipCaller, free_port
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # A file or a pipe has no width of its own, and 80 columns would break every figure in two.
     console = Console() if sys.stdout.isatty() else Console(width=170)
     if options.list:
-        console.print("\n".join(f"{kind:14}{size:5}" for kind, size in sizes().items()), highlight=False)
+        console.print("\n".join(f"{kind:14}{told_size(kind)}" for kind in SETS), highlight=False)
         return 0
     stolen = Stolen()
     if threading.current_thread() is threading.main_thread():
@@ -91,7 +91,14 @@ def parser() -> argparse.ArgumentParser:
         "--rtt", type=round_trips, default={}, metavar="POP=MS,...", help="with --via: round trips that they measured"
     )
     cli.add_argument("--by", choices=CALLERS, default="websocket", help="how calls are placed (default websocket)")
-    cli.add_argument("--set", dest="kinds", type=kinds_of, default=SINGLE, help=f"all, or some of {','.join(SETS)}")
+    cli.add_argument(
+        "--set",
+        dest="kinds",
+        type=kinds_of,
+        default=SINGLE,
+        help=f"all (but people's recordings), or some of {','.join(SETS)}: hard: synthetic voices; human: people's "
+        "recordings, which are packages of Debian",
+    )
     cli.add_argument("--calls", type=positive, help="so many calls (default: every utterance once)")
     cli.add_argument("--concurrency", type=positive, default=1, help="calls at a time (default 1)")
     cli.add_argument(
@@ -126,11 +133,19 @@ def parser() -> argparse.ArgumentParser:
 
 def kinds_of(text: str) -> tuple[str, ...]:
     """The sets named in `text`."""
-    kinds = SETS if text == "all" else tuple(text.split(","))
+    kinds = OWN if text == "all" else tuple(text.split(","))
     unknown = [kind for kind in kinds if kind not in SETS]
     if unknown:
         raise argparse.ArgumentTypeError(f"no set {unknown[0]!r}: give all, or some of {','.join(SETS)}")
     return kinds
+
+
+def told_size(kind: str) -> str:
+    """How many utterances are in this set, or why there are none."""
+    try:
+        return f"{size(kind):5}"
+    except ProbeError as error:
+        return f"    - {error}"
 
 
 def positive(text: str) -> int:

@@ -10,29 +10,42 @@ import av
 import msgspec
 import numpy as np
 
+from latency_probes import prompts
 from latency_probes.sound import rng_for
-from latency_probes.timeline import WIRE_RATE, voiced_span
+from latency_probes.timeline import WIRE_RATE, frame_levels, voiced_span
 from voicepipe.audio import Pcm, ms_to_samples
 from voicepipe.errors import ProbeError
 
 FOLDER = Path(__file__).parent / "utterances"
 MANIFEST = FOLDER / "manifest.json"
-VOICES = ("slt", "rms", "awb")
+VOICES = ("heart", "joe")
+"""Natural ones, a woman's and a man's."""
 KINDS = ("finished", "unfinished", "pause_inside", "pause_between", "barge_in")
 """Sets of clips that are said one by one."""
 HESITATION = "hesitation"
 """The clips of `pause_inside` once more, with pauses as long as people's in place of 300 to 700 ms."""
+HARD = {"hard": "finished", "hard_pause": "pause_inside"}
+"""Synthetic voices, hard to understand: their clips, and the set whose texts they say."""
+HARD_VOICES = ("slt", "rms")
+"""Of flite."""
 GUEST_KINDS = ("guest", "short_answer", "goes_on")
 """What guests of the front desk say (`guests.py`); `goes_on`: "yes, but ..." with the voice's own pause."""
+HUMAN, HUMAN_PAUSE = "human", "human_pause"
+"""Prompts spoken by people, from packages of Debian (`prompts.py`): as they are, and with a pause put in."""
+FOREIGN = {f"{HUMAN}_{language}": language for language in prompts.LANGUAGES if language != "en"}
+"""The same in other languages."""
+PEOPLE = (HUMAN, HUMAN_PAUSE, *FOREIGN)
 PAUSE_MS = (300, 700)
 HESITATION_MS, HESITATION_SPREAD, HESITATION_MOST_MS = 450, 0.6, 3000
 """Median, and standard deviation of the natural logarithm: silent pauses in speech are spread log-normally (Campione
 and Veronis, Speech Prosody 2002). One in eleven is longer than a second."""
 FADE_MS = 5
+ROOM_MS = 100
+"""The quietest so many of a person's recording fill the pause that is put into it."""
 
 
 class Utterance(msgspec.Struct, frozen=True):
-    """One line of the manifest."""
+    """One line of the manifest, or a prompt spoken by a person."""
 
     id: str
     kind: str
@@ -41,6 +54,7 @@ class Utterance(msgspec.Struct, frozen=True):
     intent: str
     noise: str
     file: str
+    """Below FOLDER, or an absolute path."""
     before: str = ""
     """The words before the pause; empty without one."""
     cut_ms: int = 0
@@ -69,11 +83,28 @@ class Speech:
 
 
 def load(kinds: Sequence[str] = KINDS + GUEST_KINDS) -> list[Utterance]:
-    """The utterances of these kinds, in the order of the manifest."""
+    """The utterances of these kinds, in the order of the manifest. Raises ProbeError: people's are not installed."""
     everything = msgspec.json.decode(MANIFEST.read_bytes(), type=list[Utterance])
     if HESITATION in kinds:
         everything += [_hesitating(utterance) for utterance in everything if utterance.kind == "pause_inside"]
-    return [utterance for utterance in everything if utterance.kind in kinds]
+    found = [utterance for utterance in everything if utterance.kind in kinds]
+    return found + [utterance for kind in PEOPLE if kind in kinds for utterance in people(kind)]
+
+
+def people(kind: str) -> list[Utterance]:
+    """Prompts spoken by people. Raises ProbeError: their package is not installed."""
+    if kind != HUMAN_PAUSE:
+        return [_spoken_by_people(prompt, kind) for prompt in prompts.read(FOREIGN.get(kind, "en"))]
+    return [
+        msgspec.structs.replace(
+            _spoken_by_people(prompt, kind), before=" ".join(prompt.words[: pause.words]), cut_ms=pause.cut_ms
+        )
+        for prompt, pause in prompts.pauses().items()
+    ]
+
+
+def _spoken_by_people(prompt: prompts.Prompt, kind: str) -> Utterance:
+    return Utterance(f"{kind}-{prompt.name}", kind, "a person", prompt.text, "prompt", "quiet", str(prompt.file))
 
 
 def _hesitating(utterance: Utterance) -> Utterance:
@@ -93,7 +124,8 @@ def speech(utterance: Utterance, seed: int) -> Speech:
     if not utterance.cut_ms:
         return Speech(clip, voiced_span(clip))
     pause = ms_to_samples(pause_ms(utterance.kind, rng_for(seed, utterance.id)), WIRE_RATE)
-    return with_pause(clip, ms_to_samples(utterance.cut_ms, WIRE_RATE), pause)
+    room = quietest(clip) if utterance.kind == HUMAN_PAUSE else None
+    return with_pause(clip, ms_to_samples(utterance.cut_ms, WIRE_RATE), pause, room)
 
 
 def pause_ms(kind: str, rng: np.random.Generator) -> int:
@@ -103,14 +135,26 @@ def pause_ms(kind: str, rng: np.random.Generator) -> int:
     return int(rng.integers(*PAUSE_MS, endpoint=True))
 
 
-def with_pause(clip: Pcm, cut: int, pause: int) -> Speech:
-    """`clip` cut at sample `cut`, with `pause` samples of silence put in and 5 ms fades at both edges."""
+def with_pause(clip: Pcm, cut: int, pause: int, room: Pcm | None = None) -> Speech:
+    """`clip` cut at sample `cut`, with `pause` samples put in and 5 ms fades at both edges.
+
+    `room`: the noise that fills the pause, again and again; None: silence.
+    """
     fade = np.linspace(1, 0, ms_to_samples(FADE_MS, WIRE_RATE))
     before, after = clip[:cut].astype(np.float64), clip[cut:].astype(np.float64)
     before[-fade.size :] *= fade
     after[: fade.size] *= fade[::-1]
-    pcm = np.concatenate([before, np.zeros(pause), after]).round().astype(np.int16)
+    filled = np.zeros(pause) if room is None else np.resize(room, pause)
+    pcm = np.concatenate([before, filled, after]).round().astype(np.int16)
     return Speech(pcm, voiced_span(pcm), cut + pause + voiced_span(pcm[cut + pause :])[0])
+
+
+def quietest(clip: Pcm) -> Pcm:
+    """The 100 ms of `clip` with the least sound."""
+    power = 10 ** (frame_levels(clip) / 10)
+    frames = ROOM_MS // 10
+    start = int(np.argmin(np.convolve(power, np.ones(frames), "valid"))) * ms_to_samples(10, WIRE_RATE)
+    return clip[start : start + ms_to_samples(ROOM_MS, WIRE_RATE)]
 
 
 def decode(path: Path) -> Pcm:

@@ -1,17 +1,17 @@
 """Makes the clips of `utterances/*.toml` and their manifest: `python -m latency_probes.generate`.
 
-For developers only, and needs `flite` with the voices slt, rms and awb (Debian: apt install flite); running the probes
-needs neither, because the clips are part of the package. Every sentence is spoken in one breath; where a caller is to
-pause, the manifest keeps the word boundary and the pause is cut in when the probe runs.
+For developers only; running the probes needs nothing of this, because the clips are part of the package. Needs no
+network, but the packages of the tests, the model of Piper's joe (`voicepipe models pull piper-joe`), and `flite` with
+its voices slt and rms (Debian: apt install flite). The same versions of these make the same clips.
+
+The manifest keeps where a caller is to pause; the pause is cut in when the probe runs.
 """
 
+import argparse
 import json
-import subprocess
 import sys
-import tempfile
 import tomllib
-import wave
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -19,15 +19,18 @@ from pathlib import Path
 import av
 import numpy as np
 
-from latency_probes.clips import FOLDER, GUEST_KINDS, MANIFEST, VOICES
+from latency_probes.clips import FOLDER, GUEST_KINDS, HARD, HARD_VOICES, MANIFEST, VOICES
 from latency_probes.guest_file import guests
-from voicepipe.audio import RATE, Pcm, dbfs, ms_to_samples
+from latency_probes.voices import Take, flite, natural
+from voicepipe.audio import Pcm, dbfs, ms_to_samples
+from voicepipe.engines import hub
+from voicepipe.errors import EngineMissing
 
 LEVEL_DBFS = -23.0
 """Level of the speech in every clip, RMS over its voiced frames."""
 BIT_RATE = 24_000
-FRAME = RATE // 100
 VOICED_DBFS = -45.0
+JOE, JOE_FILE = "piper-joe", "en_US-joe-medium.onnx"
 
 NOISES = ("quiet", "babble_20", "quiet", "pink_15", "quiet", "pink_20", "quiet", "babble_15")
 """What the clips' callers have around them, in turn: half of them call from a quiet room."""
@@ -43,18 +46,61 @@ class Sentence:
     place: str
     text: str
     before: str
+    unsaid: str = ""
+    """What the caller of an unfinished text has in mind and does not say."""
 
 
 def main() -> int:
     """Write the clips and the manifest; returns the exit status."""
-    sentences = [*read_sentences(FOLDER / "sentences.toml"), *said_by_guests()]
-    jobs = [(sentence, voice) for sentence in sentences for voice in VOICES]
-    with ThreadPoolExecutor(2) as pool:
-        clips = list(pool.map(lambda job: make_clip(*job), jobs))
+    cli = argparse.ArgumentParser(prog="python -m latency_probes.generate")
+    cli.add_argument("--joe", type=Path, help=f"where {JOE_FILE} is (default: where `voicepipe models pull` puts it)")
+    options = cli.parse_args()
+    try:
+        clips = list(made(options.joe or hub.local(JOE) / JOE_FILE))
+    except EngineMissing:
+        print(f"the voice joe is missing: voicepipe models pull {JOE}, or --joe FILE", file=sys.stderr)
+        return 2
     MANIFEST.write_text("[\n" + ",\n".join(json.dumps(clip) for clip in clips) + "\n]\n")
     size = sum(file.stat().st_size for file in FOLDER.rglob("*.opus"))
     print(f"{len(clips)} clips, {size / 1e6:.2f} MB")
     return 0
+
+
+def made(joe: Path) -> Iterator[dict[str, object]]:
+    """Every clip's line of the manifest; its file is written."""
+    sentences = read_sentences(FOLDER / "sentences.toml")
+    networks = by_network(joe)
+    for sentence in (*sentences, *said_by_guests()):
+        for number, voice in enumerate(VOICES):
+            yield make_clip(sentence, sentence.kind, voice, number, networks[voice](sentence))
+    for kind, spoken in HARD.items():
+        for sentence in sentences:
+            for number, voice in enumerate(HARD_VOICES):
+                if sentence.kind == spoken:
+                    take = flite.speak(sentence.text, voice, sentence.before)
+                    yield make_clip(sentence, kind, voice, number, take)
+
+
+def by_network(joe: Path) -> dict[str, Callable[[Sentence], Take]]:
+    """How each of the natural voices says a sentence."""
+    # Loaded now: tests that only read the sentences need no networks.
+    from latency_probes.voices.heart import Heart
+    from latency_probes.voices.joe import Joe
+
+    def by(network: natural.Network) -> Callable[[Sentence], Take]:
+        return lambda sentence: say(sentence, network)
+
+    return {network.name: by(network) for network in (Heart(), Joe(joe))}
+
+
+def say(sentence: Sentence, network: natural.Network) -> Take:
+    """Spoken by `network`, pauses inside a phrase as those of somebody who looks for words."""
+    name = f"{sentence.kind}-{sentence.number:03}"
+    if not sentence.unsaid:
+        held = sentence.kind == "pause_inside"
+        return natural.speak(network, sentence.text, name, sentence.before, held=held)
+    take = natural.speak(network, f"{sentence.text} {sentence.unsaid}", name, sentence.text, held=True)
+    return Take(take.pcm[: take.cut], take.rate)
 
 
 def read_sentences(path: Path) -> list[Sentence]:
@@ -63,9 +109,11 @@ def read_sentences(path: Path) -> list[Sentence]:
     for kind, groups in tomllib.loads(path.read_text()).items():
         texts = [(group, text) for group in groups for text in group["texts"]]
         for number, (group, text) in enumerate(texts, 1):
-            before = text.split("|")[0].strip() if "|" in text else ""
-            spoken = " ".join(text.replace("|", " ").split())
-            sentences.append(Sentence(number, kind, group["intent"], group.get("place", ""), spoken, before))
+            before, _, after = (" ".join(part.split()) for part in text.partition("|"))
+            said = (f"{before} {after}", before, "") if after else (before, "", "")
+            if kind == "unfinished":
+                said = (before, "", after)
+            sentences.append(Sentence(number, kind, group["intent"], group.get("place", ""), *said))
     return sentences
 
 
@@ -76,68 +124,37 @@ def said_by_guests() -> list[Sentence]:
     return [Sentence(next(numbers[kind]), kind, "guest", "", text, "") for kind, text in texts]
 
 
-def make_clip(sentence: Sentence, voice: str) -> dict[str, object]:
-    """Speak `sentence`, write the clip, and return its line of the manifest."""
-    pcm, phones = speak(sentence.text, voice)
-    first, last = voiced_span(pcm)
-    start, end = max(0, first - ms_to_samples(60)), min(pcm.size, last + ms_to_samples(120))
-    file = Path(sentence.kind) / f"{sentence.number:03}-{voice}.opus"
+def make_clip(sentence: Sentence, kind: str, voice: str, number: int, take: Take) -> dict[str, object]:
+    """Write the clip of the voice of this `number`, and return its line of the manifest."""
+    first, last = voiced_span(take.pcm, take.rate)
+    start = max(0, first - ms_to_samples(60, take.rate))
+    end = min(take.pcm.size, last + ms_to_samples(120, take.rate))
+    file = Path(kind) / f"{sentence.number:03}-{voice}.opus"
     (FOLDER / file).parent.mkdir(parents=True, exist_ok=True)
-    encode(levelled(pcm, first, last)[start:end], FOLDER / file)
-    noise = NOISES[(3 * sentence.number + VOICES.index(voice)) % len(NOISES)]
+    encode(levelled(take.pcm, first, last)[start:end], take.rate, FOLDER / file)
+    noise = NOISES[(3 * sentence.number + number) % len(NOISES)]
     clip: dict[str, object] = {
-        "id": f"{sentence.kind}-{sentence.number:03}-{voice}",
-        "kind": sentence.kind,
+        "id": f"{kind}-{sentence.number:03}-{voice}",
+        "kind": kind,
         "voice": voice,
         "text": sentence.text,
         "intent": sentence.intent,
-        "noise": "quiet" if sentence.kind in ("barge_in", *GUEST_KINDS) else noise,
+        "noise": "quiet" if kind in ("barge_in", *GUEST_KINDS) else noise,
         "file": file.as_posix(),
     }
     if sentence.before:
-        cut = boundary(pcm, phones, len(phones_of(sentence.before, voice)))
-        clip |= {"before": sentence.before, "cut_ms": round((cut - start) * 1000 / RATE)}
+        clip |= {"before": sentence.before, "cut_ms": round((take.cut - start) * 1000 / take.rate)}
     if sentence.place:
         clip["place"] = sentence.place
     return clip
 
 
-def speak(text: str, voice: str) -> tuple[Pcm, list[tuple[str, float]]]:
-    """`text` as int16[n] at 16 kHz, and its phones with the second at which each ends."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "speech.wav"
-        printed = flite("-voice", voice, "-psdur", "-t", text, "-o", str(file))
-        with wave.open(str(file)) as sound:
-            if sound.getframerate() != RATE:
-                raise RuntimeError(f"voice {voice} speaks at {sound.getframerate()} Hz, expected {RATE}")
-            pcm = np.frombuffer(sound.readframes(sound.getnframes()), np.int16)
-    pairs = [item.split(":") for item in printed.split()]
-    return pcm, [(name, float(end)) for name, end in pairs if name != "pau"]
-
-
-def phones_of(text: str, voice: str) -> list[str]:
-    """The phones of `text`, without pauses."""
-    return [phone for phone in flite("-voice", voice, "-ps", "-t", text, "-o", "none").split() if phone != "pau"]
-
-
-def flite(*arguments: str) -> str:
-    """What `flite` printed."""
-    return subprocess.run(["flite", *arguments], check=True, capture_output=True, text=True).stdout
-
-
-def boundary(pcm: Pcm, phones: list[tuple[str, float]], count: int) -> int:
-    """The sample after the first `count` phones, moved by up to 20 ms to where the voice is weakest."""
-    nominal = round(phones[count - 1][1] * RATE)
-    reach, half = ms_to_samples(20), ms_to_samples(2.5)
-    candidates = range(nominal - reach, nominal + reach + 1, ms_to_samples(1))
-    return min(candidates, key=lambda at: (dbfs(pcm[at - half : at + half]), abs(at - nominal)))
-
-
-def voiced_span(pcm: Pcm) -> tuple[int, int]:
+def voiced_span(pcm: Pcm, rate: int) -> tuple[int, int]:
     """The samples between which `pcm` is voiced: frames of 10 ms above -45 dBFS."""
-    levels = [dbfs(pcm[at : at + FRAME]) for at in range(0, pcm.size - FRAME + 1, FRAME)]
+    frame = ms_to_samples(10, rate)
+    levels = [dbfs(pcm[at : at + frame]) for at in range(0, pcm.size - frame + 1, frame)]
     voiced = [index for index, level in enumerate(levels) if level > VOICED_DBFS]
-    return voiced[0] * FRAME, (voiced[-1] + 1) * FRAME
+    return voiced[0] * frame, (voiced[-1] + 1) * frame
 
 
 def levelled(pcm: Pcm, first: int, last: int) -> Pcm:
@@ -147,13 +164,14 @@ def levelled(pcm: Pcm, first: int, last: int) -> Pcm:
     return np.round(pcm * gain).astype(np.int16)
 
 
-def encode(pcm: Pcm, path: Path) -> None:
-    """Write `pcm` (int16[n] at 16 kHz) as Ogg/Opus."""
-    with av.open(str(path), "w", format="ogg") as container:
-        stream = container.add_stream("libopus", rate=RATE, layout="mono", options={"application": "voip"})
+def encode(pcm: Pcm, rate: int, path: Path) -> None:
+    """Write `pcm` (int16[n] at `rate`) as Ogg/Opus."""
+    # Otherwise each file has a random number in it.
+    with av.open(str(path), "w", format="ogg", options={"fflags": "bitexact"}) as container:
+        stream = container.add_stream("libopus", rate=rate, layout="mono", options={"application": "voip"})
         stream.bit_rate = BIT_RATE
         frame = av.AudioFrame.from_ndarray(pcm.reshape(1, -1), format="s16", layout="mono")
-        frame.sample_rate = RATE
+        frame.sample_rate = rate
         container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
 

@@ -18,8 +18,10 @@ TURNS = 6
 OVERLAYS = {"hum": 30, "cough": 24, "door": 12, "keyboard": 12, "steady": 18, "echo": 24}
 SINGLE = (*clips.KINDS, clips.HESITATION, "overlay")
 """Sets whose turns stand by themselves."""
-SETS = (*SINGLE, "guests")
-SPOKEN = (*(kind for kind in clips.KINDS if kind != "barge_in"), clips.HESITATION)
+OWN = (*SINGLE, "guests", *clips.HARD)
+"""Sets whose sounds are part of this package, or made."""
+SETS = (*OWN, *clips.PEOPLE)
+SPOKEN = (*(kind for kind in clips.KINDS if kind != "barge_in"), clips.HESITATION, *clips.HARD, *clips.PEOPLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,10 @@ class Plan:
 
 
 def make_plan(kinds: Sequence[str], seed: int, calls: int | None = None) -> Plan:
-    """Every utterance of `kinds` once, or exactly `calls` calls: fewer drawn from that, or it said again."""
+    """Every utterance of `kinds` once, or exactly `calls` calls: fewer drawn from that, or it said again.
+
+    Raises ProbeError: recordings of people are not installed.
+    """
     rounds = []
     for number in count():
         rng = rng_for(seed, f"plan {number}")
@@ -123,12 +128,10 @@ def one_of(utterances: Sequence[Utterance], rng: np.random.Generator) -> Utteran
     return utterances[int(rng.integers(len(utterances)))]
 
 
-def sizes() -> dict[str, int]:
-    """How many utterances each set holds."""
-    return {kind: len(clips.load([kind])) for kind in (*clips.KINDS, clips.HESITATION)} | {
-        "overlay": sum(OVERLAYS.values()),
-        "guests": len(guests()) * len(VOICES),
-    }
+def size(kind: str) -> int:
+    """How many utterances or guests are in this set. Raises ProbeError: it is not installed."""
+    made = {"overlay": sum(OVERLAYS.values()), "guests": len(guests()) * len(VOICES)}
+    return made[kind] if kind in made else len(clips.load([kind]))
 
 
 assert set(OVERLAYS) == {*SOUNDS, "echo"}

@@ -7,16 +7,24 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from latency_probes.clips import GUEST_KINDS
+from latency_probes.clips import FOREIGN, GUEST_KINDS, HARD, HUMAN, HUMAN_PAUSE
 from latency_probes.guests import Visit
 from latency_probes.plan import SETS
 from latency_probes.records import OverResult, TurnResult
 from latency_probes.run import Run
-from latency_probes.stats import mean, percentile, upper_bound
+from latency_probes.stats import percentile, upper_bound
+from latency_probes.transcripts import words
 
 CUT_IN_LIMIT = 0.02
 """Most cut-ins at pauses inside a phrase."""
 AFTER = "after "
+TITLES = {
+    HUMAN: "human prompts",
+    HUMAN_PAUSE: "human prompts with a pause",
+    "hard": "synthetic, hard",
+    "hard_pause": "synthetic, hard, with a pause",
+} | {kind: f"human prompts, {language}" for kind, language in FOREIGN.items()}
+"""Rows of natural voices are called as their sets."""
 ANSWERED = ("right", "wrong")
 """Outcomes whose gap counts: an acknowledgement or a fallback is not the answer."""
 
@@ -52,6 +60,7 @@ class Row(msgspec.Struct):
     fallback: Rate
     wrong: Rate
     word_error_rate: float | None
+    """Of all their words together; None where the server transcribes nothing."""
     speculation_hits: Rate
     stages: dict[str, float]
     """Medians of the server's own numbers."""
@@ -102,7 +111,9 @@ def groups(kind: str, turns: Sequence[TurnResult]) -> Iterable[tuple[str, list[T
         ("noisy", lambda turn: turn.noise != "quiet"),
     ]
     if turns:
-        yield kind, list(turns)
+        yield TITLES.get(kind, kind), list(turns)
+    if kind in HARD:
+        return
     for name, belongs in parts:
         some = [turn for turn in turns if belongs(turn)]
         if some and len(some) < len(turns):
@@ -141,13 +152,21 @@ def row(name: str, turns: Sequence[TurnResult], budget_ms: float) -> Row:
         missed=rate(outcomes["none"] + outcomes["acknowledged"], len(turns)),
         fallback=rate(outcomes["fallback"], len(turns)),
         wrong=rate(outcomes["wrong"], len(turns)),
-        word_error_rate=mean([turn.word_errors for turn in turns if turn.word_errors is not None]),
+        word_error_rate=words_wrong(turns),
         speculation_hits=rate(guesses.count("hit"), len(guesses)),
         stages={
             key: percentile([turn.stages[key] for turn in turns if key in turn.stages], 50) or 0.0
             for key in sorted(numbers)
         },
     )
+
+
+def words_wrong(turns: Sequence[TurnResult]) -> float | None:
+    """The share of their words that is wrong. Of a turn that was not heard all are, if any other was."""
+    if all(turn.word_errors is None for turn in turns):
+        return None
+    spoken = [(len(words(turn.text)), 1.0 if turn.word_errors is None else turn.word_errors) for turn in turns]
+    return sum(number * wrong for number, wrong in spoken) / sum(number for number, _ in spoken)
 
 
 def over_row(name: str, turns: Sequence[TurnResult]) -> OverRow:
@@ -237,7 +256,8 @@ def show_visits(visits: Sequence[Visit], console: Console) -> None:
 def gap_table(rows: Sequence[Row]) -> Table:
     """What the callers heard."""
     rates = ("late", "cut-ins", "silenced", "repaired")
-    table = table_of("heard gap, ms", "set", "turns", "p50", "p95", "p99", "played p95", *rates)
+    title = "heard gap, ms (natural voices unless named otherwise)"
+    table = table_of(title, "set", "turns", "p50", "p95", "p99", "played p95", *rates)
     for row in rows:
         times = [milliseconds(time) for time in (row.gap_p50, row.gap_p95, row.gap_p99, row.played_p95)]
         shares = [str(one) for one in (row.late, row.cut_ins, row.silenced, row.repaired)]
@@ -248,9 +268,9 @@ def gap_table(rows: Sequence[Row]) -> Table:
 def stage_table(rows: Sequence[Row]) -> Table:
     """How well they were understood, and the medians of the server's own stages."""
     stages = list(dict.fromkeys(key for row in rows for key in row.stages)) or ["server's stages"]
-    table = table_of("answers", "set", "missed", "fallback", "wrong", "WER", "speculation", *stages)
+    table = table_of("answers", "set", "missed", "fallback", "wrong", "words wrong", "speculation", *stages)
     for row in rows:
-        understood = "-" if row.word_error_rate is None else f"{100 * row.word_error_rate:.0f}%"
+        understood = "-" if row.word_error_rate is None else f"{100 * row.word_error_rate:.1f}%"
         own = [milliseconds(row.stages.get(key)) for key in stages]
         hits = str(row.speculation_hits)
         table.add_row(row.name, str(row.missed), str(row.fallback), str(row.wrong), understood, hits, *own)

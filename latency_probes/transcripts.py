@@ -1,6 +1,7 @@
 """What the transcripts say: word error rate, right answers, and replies that are not an answer."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 ACKNOWLEDGEMENT = re.compile(
@@ -25,22 +26,31 @@ SMALL = (
     "eighteen nineteen"
 ).split()
 TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-SPELLINGS = {"harbour": "harbor", "ok": "okay", "alright": "all right"}
+SPELLINGS = {"harbour": "harbor", "ok": "okay", "alright": "all right", "oh": "zero"}
+QUARTERS = ("15", "30", "45")
+WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:-\d+)*")
 
 
 def words(text: str) -> list[str]:
-    """The words of `text` as they are spoken: lower case, no punctuation, numbers spelled out."""
+    """The words of `text` as they are spoken: lower case, no punctuation or accents, English numbers spelled out."""
     spoken: list[str] = []
-    for word in re.findall(r"[a-z']+|\d+", text.lower().replace("’", "'")):
-        spoken += number(word) if word.isdigit() else SPELLINGS.get(word, word).split()
-    return [word.strip("'") for word in spoken if word.strip("'")]
+    for word in WORD.findall(without_accents(text.lower().replace("’", "'"))):
+        spoken += number(word) if word[0].isdigit() else SPELLINGS.get(word, word).split()
+    return spoken
+
+
+def without_accents(text: str) -> str:
+    """People leave them out."""
+    return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
 
 
 def number(digits: str) -> list[str]:
-    """Digits as words: whole numbers up to 99, one digit after the other beyond and after a leading zero."""
+    """Digits as words: whole numbers up to 99, times such as 730, and otherwise one digit after the other."""
+    if len(digits) == 3 and digits[1:] in QUARTERS and digits[0] != "0":
+        return [*number(digits[0]), *number(digits[1:])]
+    if len(digits) > 2 or (len(digits) == 2 and digits[0] == "0"):
+        return [SMALL[int(digit)] for digit in digits.replace("-", "")]
     value = int(digits)
-    if len(digits) > 2 or (len(digits) == 2 and value < 10):
-        return [SMALL[int(digit)] for digit in digits]
     return [SMALL[value]] if value < 20 else [TENS[value // 10], *([SMALL[value % 10]] if value % 10 else [])]
 
 

@@ -17,7 +17,7 @@ from tests.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
 
-QUESTION = "finished-001-rms"
+QUESTION = "finished-001-joe"
 BOOKING = "Have you a table for two on Sunday at eight?"
 AGENTS = Path(__file__).parents[2] / "configs" / "agents"
 NO_INPUT = re.compile(r"^no_input = .*$", re.MULTILINE)

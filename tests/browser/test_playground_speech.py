@@ -48,7 +48,7 @@ WATCH_THE_WATERFALL = """() => {
 }"""
 NOT_THE_SAME_TURN_S = 1.5
 """A voice that comes sooner after a turn's end than a second may belong to it."""
-QUESTION, INTERRUPTION = "finished-001-rms", "barge_in-014-slt"
+QUESTION, INTERRUPTION = "finished-001-joe", "barge_in-014-heart"
 KEYWORDS = "open", "person"
 """In one and in the other."""
 ATTEMPTS = 3

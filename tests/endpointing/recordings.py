@@ -14,6 +14,7 @@ import numpy as np
 
 from latency_probes import clips, generate, sound
 from latency_probes.timeline import WIRE_RATE, voiced_span
+from latency_probes.voices import flite
 from voicepipe.audio import RATE, Pcm, ms_to_samples, samples_to_ms
 from voicepipe.audio.resample import Resampler
 
@@ -48,12 +49,12 @@ def development(part: str = "development") -> Iterator[Recording]:
         if not complete:
             begun.append(text)
             continue
-        for voice in clips.VOICES:
-            pcm, phones = generate.speak(text, voice)
-            pcm = _at_wire_rate(generate.levelled(pcm, *generate.voiced_span(pcm)))
+        for voice in flite.VOICES:
+            pcm, phones = flite.spoken(text, voice)
+            pcm = _at_wire_rate(generate.levelled(pcm, *generate.voiced_span(pcm, RATE)))
             for before in begun:
                 if text.startswith(f"{before} "):
-                    cut = generate.boundary(_at(pcm), phones, len(generate.phones_of(before, voice)))
+                    cut = flite.boundary(_at(pcm), phones, len(flite.phones_of(before, voice)))
                     at = cut * WIRE_RATE // RATE
                     yield _recording(f"{part}-{next(number)}-{voice}", before, "pause_inside", "", pcm, at)
             yield _recording(f"{part}-{next(number)}-{voice}", text, "finished", "", pcm, 0)

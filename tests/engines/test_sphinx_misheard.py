@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from latency_probes.clips import FOLDER, decode
+from latency_probes.clips import decode
 from latency_probes.sound import bed, mixed
 from latency_probes.timeline import BLOCK, WIRE_RATE
+from tests.engines.test_sphinx_numbers import CLIPS
 from voicepipe.audio import RATE, ms_to_samples
 from voicepipe.audio.resample import Resampler
 from voicepipe.engines.sphinx_decoder import SphinxDecoder
@@ -32,7 +33,7 @@ def heard(decoder: SphinxDecoder, clip: str, wants: Wanted, room: int) -> str:
     """The words of a clip in a room, in pieces as they come in a call."""
     rng = np.random.default_rng(room)
     around = ms_to_samples(int(rng.integers(125, 375)), WIRE_RATE), ms_to_samples(300, WIRE_RATE)
-    loud = mixed(np.pad(decode(FOLDER / clip), around), bed("quiet", room), int(rng.integers(400)) * BLOCK)
+    loud = mixed(np.pad(decode(CLIPS / clip), around), bed("quiet", room), int(rng.integers(400)) * BLOCK)
     resampler = Resampler(WIRE_RATE, RATE)
     sound = np.concatenate([resampler(loud), resampler.flush()])
     recognition = Recognition(decoder, deque(), wants)

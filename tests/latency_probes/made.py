@@ -21,7 +21,7 @@ def silence(seconds: float) -> Pcm:
 
 
 def utterance(intent: str = "hours", text: str = "what are your opening hours", before: str = "") -> Utterance:
-    return Utterance("finished-001-slt", "finished", "slt", text, intent, "quiet", "", before)
+    return Utterance("finished-001-heart", "finished", "heart", text, intent, "quiet", "", before)
 
 
 def said(asked: Utterance | None = None, resumed: float = 0.0, until: float = 9.0, over: bool = False) -> Said:

@@ -22,7 +22,7 @@ def desk() -> FrontdeskDialogue:
 
 def held(guest: Guest, caller: Caller) -> Conversation:
     """The whole conversation, in text."""
-    line, conversation = Timeline(), Conversation(guest, "slt")
+    line, conversation = Timeline(), Conversation(guest, "heart")
     replies, told = list[str](), 0
     while turn := conversation.next(replies, line):
         replies = [caller.say(turn.utterance.text)]
@@ -46,7 +46,7 @@ def test_every_guest_gets_what_it_wants(desk: FrontdeskDialogue, guest: Guest) -
 
 
 def test_an_agent_that_understands_nothing_is_left_after_a_while(desk: FrontdeskDialogue) -> None:
-    conversation, turns = Conversation(guests()[0], "slt"), 0
+    conversation, turns = Conversation(guests()[0], "heart"), 0
     while conversation.next(["Sorry, I did not catch that."] if turns else [], Timeline()):
         turns += 1
     assert turns == 24 and conversation.visit.why_not.startswith("still talking after 24 turns")
@@ -58,7 +58,7 @@ def test_what_cannot_be_and_what_was_not_wanted_is_told(desk: FrontdeskDialogue)
     arguments = json.dumps({"people": 3, "day": "Monday", "time": "7 o'clock"})
     use = json.dumps({"name": "book_table", "arguments": arguments, "result": "It is booked."})
     line.add_event(Event("response.done", 0.0, {"response": {"id": "r", "metadata": {"voicepipe.tool.1": use}}}))
-    conversation = Conversation(guest, "rms")
+    conversation = Conversation(guest, "joe")
     conversation.next([], line)
     assert conversation.next(["It is booked."], line) is None
     visit = conversation.end(line)

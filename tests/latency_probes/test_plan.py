@@ -5,23 +5,23 @@ from collections import Counter
 import pytest
 
 from latency_probes import clips
-from latency_probes.plan import OVERLAYS, SETS, TURNS, make_plan, sizes
+from latency_probes.plan import OVERLAYS, OWN, TURNS, make_plan, size
 
 SPOKEN = ("finished", "unfinished", "pause_inside", "pause_between")
 
 
 def test_every_utterance_is_said_once() -> None:
-    plan = make_plan(SETS, seed=1)
+    plan = make_plan(OWN, seed=1)
     said = Counter(turn.id for call in plan.calls for turn in call.turns)
     assert set(said.values()) == {1}
     visits = Counter((call.guest.name, call.voice) for call in plan.calls if call.guest)
     assert set(visits.values()) == {1}
-    assert len(said) + len(visits) == sum(sizes().values())
+    assert len(said) + len(visits) == sum(map(size, OWN))
 
 
 def test_a_seed_draws_the_same_plan_and_another_seed_another() -> None:
-    assert make_plan(SETS, 1) == make_plan(SETS, 1)
-    assert make_plan(SETS, 1) != make_plan(SETS, 2)
+    assert make_plan(OWN, 1) == make_plan(OWN, 1)
+    assert make_plan(OWN, 1) != make_plan(OWN, 2)
 
 
 def test_a_call_is_one_caller_in_one_room_and_not_too_long() -> None:

@@ -14,7 +14,7 @@ from latency_probes.run import Generator, Run
 
 def turn(**fields: object) -> TurnResult:
     made: dict[str, object] = {
-        "id": "finished-001-slt", "kind": "finished", "voice": "slt", "noise": "quiet", "text": "hello",
+        "id": "finished-001-heart", "kind": "finished", "voice": "heart", "noise": "quiet", "text": "hello",
         "heard": "hello", "reply": "hello", "outcome": "right", "gap_ms": 200.0, "played_ms": 210.0, "word_errors": 0.0,
     }  # fmt: skip
     return msgspec.convert(made | fields, TurnResult)
@@ -76,7 +76,7 @@ def test_overlays_are_counted_by_what_they_are() -> None:
     rows = summary_of(
         turn(id="overlay-hum-001", kind="overlay", over=msgspec.to_builtins(cut)),
         turn(id="overlay-cough-001", kind="overlay", over=msgspec.to_builtins(kept)),
-        turn(id="barge_in-001-slt", kind="barge_in"),
+        turn(id="barge_in-001-heart", kind="barge_in"),
     ).over_rows
     assert [row.name for row in rows] == ["barge_in", "overlay", "  hum", "  cough"]
     assert [(row.cut.count, row.cut.total) for row in rows] == [(0, 0), (1, 2), (1, 1), (0, 1)]
@@ -91,3 +91,22 @@ def test_the_report_is_printed_and_written() -> None:
     for part in ("heard gap", "after number", "over the reply", "2 x the server ended the call", "3 ms late"):
         assert part in output.getvalue()
     assert json.loads(msgspec.json.encode(summary))["rows"][0]["gap_p50"] == 200.0
+
+
+def test_people_and_synthetic_voices_have_rows_of_their_own() -> None:
+    rows = summary_of(
+        turn(), turn(kind="human"), turn(kind="human_pause"), turn(kind="human_es"), turn(kind="hard", noise="pink_20"),
+        turn(kind="hard"), turn(kind="hard_pause", place="number"),
+    ).rows  # fmt: skip
+    assert [row.name for row in rows] == [
+        "finished", "synthetic, hard", "synthetic, hard, with a pause", "human prompts", "human prompts with a pause",
+        "human prompts, es",
+    ]  # fmt: skip
+
+
+def test_words_are_counted_together_and_all_of_an_unheard_turn_are_wrong() -> None:
+    long, short = turn(text="one two three", word_errors=1 / 3), turn(text="one", word_errors=0.0)
+    assert summary_of(long, short).rows[0].word_error_rate == pytest.approx(1 / 4)
+    unheard = turn(text="one two", word_errors=None)
+    assert summary_of(long, short, unheard).rows[0].word_error_rate == pytest.approx(3 / 6)
+    assert summary_of(unheard).rows[0].word_error_rate is None

@@ -13,6 +13,11 @@ from latency_probes.transcripts import contains, is_acknowledgement, is_fallback
         ("call 555 1212", "call five five five one two one two"),
         ("Harbour House", "harbor house"),
         ("room 07", "room zero seven"),
+        ("at 730, or 12:15", "at seven thirty or twelve fifteen"),
+        ("5-55-01", "five five five zero one"),
+        ("oh one", "zero one"),
+        ("L’État, où?", "l'etat ou"),
+        ("Введите ещё 'номер'", "введите еще номер"),
     ],
 )
 def test_words_are_as_spoken(text: str, spoken: str) -> None:
