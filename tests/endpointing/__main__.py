@@ -18,11 +18,20 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from latency_probes.clips import HESITATION
+from latency_probes.clips import HESITATION, HUMAN
 from latency_probes.stats import percentile, upper_bound
 from tests.endpointing import recordings
 from tests.endpointing.heard import Heard, Listener, by_telephone
-from tests.endpointing.judged import Judged, Wait, as_said, by_degrees, by_three_waits, in_order, judge
+from tests.endpointing.judged import (
+    Judged,
+    Wait,
+    as_said,
+    by_degrees,
+    by_three_waits,
+    in_order,
+    judge,
+    without_turn_model,
+)
 from tests.endpointing.recordings import Recording
 from voicepipe import config as configs
 from voicepipe.config import Config
@@ -48,12 +57,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         kept = options.kept or Path(folder)
         kept.mkdir(parents=True, exist_ok=True)
-        made = list(recordings.development(options.part) if options.part != "probes" else recordings.probes(ROOMS))
+        if options.part == "probes":
+            made = [*recordings.probes(ROOMS), *recordings.people()]
+        else:
+            made = [*recordings.development(options.part)]
         files = kept / f"{options.part}.jsonl", kept / f"{options.part}-telephone.jsonl"
         asyncio.run(hear(configs.load(options.config), made, *files))
         full, narrow = map(kept_rows, files)
     own = {each.id for each in made if each.own}
+    people = [full.pop(name) for name in list(full) if name.startswith(HUMAN)]
     rooms = {
+        "people": people,
         "quiet": [row for row in full.values() if row.noise == "quiet"],
         "noise": [row for row in full.values() if row.noise != "quiet"],
         "all": [*full.values()],
@@ -61,9 +75,9 @@ def main() -> None:
         "own room, words as said": [as_said(row) for row in full.values() if row.id in own],
         "own room, by telephone": [row for row in narrow.values() if row.id in own],
     }
-    rows = compared(rooms)
+    rows = compared({room: heard for room, heard in rooms.items() if heard})
     Console().print(table(rows))
-    ordered = {room: in_order(heard, Endpointer(EndpointConfig())) for room, heard in rooms.items()}
+    ordered = {room: in_order(heard, Endpointer(EndpointConfig())) for room, heard in rooms.items() if heard}
     told = ", ".join(f"{room} {100 * share:.1f} %" for room, share in ordered.items())
     Console().print(f"In order by the evidence: {told}")
     keep(options.json, {"rows": rows, "in_order": ordered})
@@ -118,6 +132,7 @@ def compared(rooms: dict[str, list[Heard]]) -> list[Row]:
     rules: dict[str, Wait] = {
         "three waits": by_three_waits(Endpointer(config)),
         "by degrees": by_degrees(Endpointer(config)),
+        "without the turn model": without_turn_model(by_degrees(Endpointer(config))),
         "eagerness low": by_degrees(Endpointer(config, "low")),
         "eagerness high": by_degrees(Endpointer(config, "high")),
     }

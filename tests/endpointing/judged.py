@@ -3,6 +3,7 @@ interrupted who go on. Every rule is judged on the same silences, and on the sam
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_evidence
 
 import numpy as np
 from msgspec.structs import replace
@@ -32,6 +33,11 @@ def by_three_waits(endpointer: Endpointer) -> Wait:
 
 def by_degrees(endpointer: Endpointer) -> Wait:
     return lambda evidence: endpointer.judge(evidence).required_ms
+
+
+def without_turn_model(wait: Wait) -> Wait:
+    """As if there were none: by the words, and the melody."""
+    return lambda evidence: wait(replace_evidence(evidence, voice=None))
 
 
 @dataclass(slots=True)

@@ -61,6 +61,14 @@ def development(part: str = "development") -> Iterator[Recording]:
         begun = []
 
 
+def people() -> Iterator[Recording]:
+    """Prompts spoken by people, and the same up to where a pause is put in. Raises ProbeError: they are not installed."""
+    for kind, probed in {clips.HUMAN: "finished", clips.HUMAN_PAUSE: "pause_inside"}.items():
+        for utterance in clips.load((kind,)):
+            clip, cut = clips.decode(Path(utterance.file)), ms_to_samples(utterance.cut_ms, WIRE_RATE)
+            yield _recording(utterance.id, utterance.before or utterance.text, probed, "quiet", clip, cut)
+
+
 def probes(rooms: int) -> Iterator[Recording]:
     """The probes' clips up to their pause, in their own room or in so many."""
     for utterance in clips.load(("finished", "pause_inside", "unfinished")):
