@@ -62,7 +62,7 @@ def development(part: str = "development") -> Iterator[Recording]:
 
 
 def people() -> Iterator[Recording]:
-    """Prompts spoken by people, and the same up to where a pause is put in. Raises ProbeError: they are not installed."""
+    """Prompts spoken by people, also up to where a pause is put in. Raises ProbeError: they are not installed."""
     for kind, probed in {clips.HUMAN: "finished", clips.HUMAN_PAUSE: "pause_inside"}.items():
         for utterance in clips.load((kind,)):
             clip, cut = clips.decode(Path(utterance.file)), ms_to_samples(utterance.cut_ms, WIRE_RATE)
