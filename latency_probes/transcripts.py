@@ -26,7 +26,8 @@ SMALL = (
     "eighteen nineteen"
 ).split()
 TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-SPELLINGS = {"harbour": "harbor", "ok": "okay", "alright": "all right", "oh": "zero"}
+SPELLINGS = {"harbour": "harbor", "ok": "okay", "alright": "all right", "oh": "zero", "cannot": "can not"}
+CONTRACTED = {"'m": " am", "'re": " are", "'s": " is", "'ll": " will", "'ve": " have", "'d": " would", "n't": " not"}
 QUARTERS = ("15", "30", "45")
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:-\d+)*")
 
@@ -35,8 +36,16 @@ def words(text: str) -> list[str]:
     """The words of `text` as they are spoken: lower case, no punctuation or accents, English numbers spelled out."""
     spoken: list[str] = []
     for word in WORD.findall(without_accents(text.lower().replace("’", "'"))):
-        spoken += number(word) if word[0].isdigit() else SPELLINGS.get(word, word).split()
+        spoken += number(word) if word[0].isdigit() else spelled_out(SPELLINGS.get(word, word)).split()
     return spoken
+
+
+def spelled_out(word: str) -> str:
+    """Without contraction: "i'm" is "i am"."""
+    for short, long in CONTRACTED.items():
+        if word.endswith(short):
+            return word.removesuffix(short) + long
+    return word
 
 
 def without_accents(text: str) -> str:

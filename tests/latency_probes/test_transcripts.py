@@ -9,7 +9,8 @@ from latency_probes.transcripts import contains, is_acknowledgement, is_fallback
     ("text", "spoken"),
     [
         ("Table for 2, at 7:30!", "table for two at seven thirty"),
-        ("It's 42 euros", "it's forty two euros"),
+        ("It's 42 euros", "it is forty two euros"),
+        ("I'm sorry, they don't", "i am sorry they do not"),
         ("call 555 1212", "call five five five one two one two"),
         ("Harbour House", "harbor house"),
         ("room 07", "room zero seven"),
