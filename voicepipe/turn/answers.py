@@ -8,6 +8,7 @@ import re
 from typing import Literal
 
 from voicepipe.turn import english
+from voicepipe.turn.as_said import as_said
 from voicepipe.turn.completeness import DIGITS, LEADS_ON, VERBS
 from voicepipe.words import plain
 
@@ -143,7 +144,7 @@ def answers(text: str, asked: str) -> bool:
 
     A yes or no, a number of people, a day, a time; a name where one was asked for. Not the parts of what people
     dictate, as telephone numbers are."""
-    question, said = _question(asked), plain(text)
+    question, said = _question(asked), as_said(text)
     asks, words = _asks(question), said.split()
     if asks in ("", "digits") or not 0 < len(words) <= MOST_WORDS or WAIT.fullmatch(said):
         return False
@@ -158,7 +159,7 @@ def answers(text: str, asked: str) -> bool:
 
 def is_lone(text: str) -> bool:
     """Whether `text` is a yes or a no without so much as a "please", which is how "yes, but ..." begins."""
-    return plain(text) in LONE
+    return as_said(text) in LONE
 
 
 def is_stray(text: str, asked: str) -> bool:
@@ -166,7 +167,7 @@ def is_stray(text: str, asked: str) -> bool:
     ("now"), and "but ..." may follow. Of two things that are offered ("red or white?") any word may be one."""
     question = _question(asked)
     wants_yes = _asks(question) == "yes" and "or" not in question.split()
-    return wants_yes and len(plain(text).split()) == 1 and not answers(text, asked)
+    return wants_yes and len(as_said(text).split()) == 1 and not answers(text, asked)
 
 
 def asks_to_wait(text: str) -> bool:
@@ -184,7 +185,7 @@ def agrees(text: str, *, repeating: bool = False) -> bool:
 
 def declines(text: str) -> bool:
     """Whether `text` is a no, whatever else is in it."""
-    return bool(DISSENT.match(" ".join(plain(text).split()[:MOST_OF_A_YES])))
+    return bool(DISSENT.match(" ".join(as_said(text).split()[:MOST_OF_A_YES])))
 
 
 def to_be_done(text: str) -> tuple[str, str]:
@@ -201,7 +202,7 @@ def name_given(said: str) -> list[str]:
 
 def _short(text: str) -> str:
     """`text`, plain; nothing if it has too many words."""
-    said = plain(text)
+    said = as_said(text)
     return said if len(said.split()) <= MOST_OF_A_YES else ""
 
 
@@ -235,4 +236,6 @@ def _goes_on(words: list[str]) -> bool:
 
 def _is_name(said: str) -> bool:
     name = name_given(said)
-    return 0 < len(name) <= NAME_WORDS - 1 and not {*name} & (LEADS_ON | english.NO_NAME)
+    return 0 < len(name) <= NAME_WORDS - 1 and not {*name} & (
+        LEADS_ON | english.NO_NAME | english.NUMBERS.keys() | english.ORDINALS.keys()
+    )
