@@ -69,18 +69,18 @@ TIME = (
 )
 FILLERS = "oh|well|so|um|uh|er|and"
 YES = _any(
-    "yes yeah yep yup sure of_course certainly absolutely definitely exactly correct right okay ok fine alright "
-    "all_right perfect great good lovely wonderful agreed confirmed please_do do_(?:it|that) go_ahead sounds_good "
-    "why_not that_works confirm_(?:it|that) i_(?:agree|confirm) (?:i|we)_do "
+    "yes yeah yep yup sure of_course certainly absolutely definitely exactly correct right okay fine uh_huh "
+    "mm_hmm all_right perfect great good lovely wonderful agreed confirmed please_do do_(?:it|that) go_ahead "
+    "sounds_good why_not that_works confirm_(?:it|that) i_(?:agree|confirm) (?:i|we)_do "
     "(?:that|it|everything|all)(?:'s|_is|_would_be)_(?:(?:absolutely|all|quite)_)?(?:right|correct) "
     "that(?:'s|_is|_would_be|_will_be|_sounds)_(?:(?:absolutely|quite|just)_)?"
-    "(?:fine|ok|okay|all_right|perfect|great|good|lovely|wonderful)"
+    "(?:fine|okay|all_right|perfect|great|good|lovely|wonderful)"
 )
 """To any question: "it's fine" may be a no to "Shall I cancel it?"."""
 IN_SHORT = "(?:i|we|it|you|they|he|she) (?:do|did|am|are|is|was|will|would|can|could|have|has)"
 """Alone it may be a beginning: "i would ..."."""
 NO = _any("no nope nah not_really not_at_all neither nothing(?:_else)? none never_mind (?:i|we)_(?:don't|do_not)")
-NO_MORE = _any("that(?:'s|_is|_would_be|_will_be)_(?:it|all)")
+NO_MORE = _any("that(?:'s|_is|_would_be|_will_be)_(?:it|all) i(?:'m|_am)_(?:fine|good|okay|all_set)")
 COURTESY = "please|thanks(?: a lot)?|thank you(?: very much| so much)?|sir|madam|ma'am|then|indeed|really"
 DOUBT = "actually|maybe|probably|perhaps"
 BEFORE = (
@@ -116,7 +116,7 @@ DISSENT = re.compile(
     rf"(?:(?:but )?(?:no|nope|nah)|not|do not|don't|wrong|(?:that|it)(?:(?: is|'s) (?:not|wrong)| isn't))\b"
 )
 """A no, whatever stands before it ("okay no", "of course not") and behind."""
-LONE = frozenset("yes yeah yep yup no nope nah okay ok sure right".split())
+LONE = frozenset("yes yeah yep yup no nope nah okay sure right".split())
 MOMENT = r"(?:a|one|just a|just one) (?:moment|minute|second|sec)"
 WAIT = re.compile(
     rf"(?:(?:{FILLERS}|no|sorry|please) )*(?:wait|stop|hold on|hang on|{MOMENT})"

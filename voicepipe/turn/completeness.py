@@ -1,8 +1,9 @@
 """Does the sentence end here, by its words? A few rules of English grammar, each with its weight.
 
-The words come from a recogniser, as they were said (`as_said`), so a rule looks at classes of words rather than at sentences, and none is certain.
-Weights are log-odds, set by hand on development sentences (tests/turn/endpoint_sentences.json); what no rule speaks
-against is left to the ends of callers' sentences (`ends.py`).
+The words come from a recogniser, as they were said (`as_said`), so a rule looks at classes of words rather than at
+sentences, and none is certain. Weights are log-odds, set by hand on development sentences
+(tests/turn/endpoint_sentences.json); what no rule speaks against is left to the ends of callers' sentences
+(`ends.py`).
 """
 
 import re
@@ -98,8 +99,9 @@ COMPLETE_ENDS = frozenset(
 NUMBER_OF = re.compile(r"\b(number|phone|mobile|cell|telephone|(?:call|reach|ring|text) (?:me|us)(?: at| on)?)\b")
 PHONE_DIGITS = 7
 """A phone number has at least so many."""
-TRAILING = ("...", "…", ",", "-", "–", "—")
-"""What a recogniser that writes punctuation ends with where more is to come."""
+TRAILING = ("...", "…", "-", "–", "—")
+"""What a recogniser that writes punctuation ends with where more is to come: Whisper tiny.en at 27 of 186 pauses inside
+turns, and at the end of 5 of 277. A comma it writes at 4 such pauses, and behind 9 of 50 short answers ("7,")."""
 
 
 def inside_a_number(words: list[str]) -> bool:
@@ -168,4 +170,4 @@ RULES = (
     CompletenessRule("the verb has no object yet", lacks_an_object, -3.0),
 )
 TRAILS_OFF = CompletenessRule("its punctuation leaves it open", lambda words: True, -5.0)
-"""For words that end in one of TRAILING."""
+"""For words that end in one of TRAILING, and for a lone "Yes,"."""

@@ -161,7 +161,8 @@ class Endpointer:
         words, answer = _said(evidence).split(), answers(evidence.text, evidence.asked)
         against = [rule for rule in RULES if words and not answer and rule.holds(words)]
         said = ANSWERS if answer else words_log_odds(evidence, sum(rule.log_odds for rule in against))
-        if evidence.text.endswith(TRAILING) or latin(evidence.text[-1:]) in TRAILING:
+        last = latin(evidence.text[-1:])
+        if evidence.text.endswith(TRAILING) or last in TRAILING or (last == "," and is_lone(evidence.text)):
             against.append(TRAILS_OFF)
             said += TRAILS_OFF.log_odds
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""

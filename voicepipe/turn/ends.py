@@ -21,7 +21,7 @@ CLOSED = 0.8
 LAST_WORDS = frozenset(
     "please thanks today tomorrow tonight yesterday here again later people persons guests adults children kids "
     "o'clock pm monday tuesday wednesday thursday friday saturday sunday morning evening afternoon noon midnight "
-    "goodbye bye yes yeah yep no nope okay ok sure right correct exactly perfect great hello hi sorry maybe".split()
+    "goodbye bye yes yeah yep no nope okay sure right correct exactly perfect great hello hi sorry maybe".split()
 )
 BEFORE_NUMBERS = frozenset("at for of around about to till until past are with be by between after before and".split())
 IN_NUMBERS = frozenset((*english.NUMBERS, "hundred"))

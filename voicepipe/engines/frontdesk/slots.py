@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from voicepipe.engines.frontdesk.sound import alike, likeness, sound, words
 from voicepipe.turn.as_said import as_said
+from voicepipe.turn.completeness import DIGITS
 from voicepipe.turn.english import COMPANIONS, MONTHS, NO_NAME, NUMBERS, ORDINALS, TENS, WEEKDAYS
 
 HOMOPHONES = {
@@ -289,7 +290,7 @@ def of_others(slot: str) -> bool:
 def is_dictated(text: str) -> bool:
     """It is nothing but a few digits, of a telephone number or the like."""
     said = words(text)
-    return len(said) > 2 and all(NUMBERS.get(word, 10) < 10 for word in said)
+    return len(said) > 2 and DIGITS.issuperset(said)
 
 
 def is_phone(slot: str) -> bool:
