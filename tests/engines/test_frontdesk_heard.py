@@ -42,7 +42,7 @@ def told(desk: FrontdeskDialogue, text: str, kind: str) -> dict[str, Any]:
     found["short answer to"] = [asked for asked in QUESTIONS if answers(text, asked)]
     found["yes, no"] = (agrees(text), declines(text), to_be_done(text), asks_to_wait(text))
     if kind in KINDS:
-        before = dict.fromkeys(KINDS[:KINDS.index(kind)], "-")
+        before = dict.fromkeys(KINDS[: KINDS.index(kind)], "-")
         found["state"], found["reply"] = desk.hear(FrontdeskState("booking", before, kind), text)
     else:
         whole = dict.fromkeys(KINDS, "-")
@@ -58,6 +58,15 @@ def test_however_it_is_written_the_same_is_understood(desk: FrontdeskDialogue) -
             (said, heard, what, expected[what], found[what]) for what in expected if expected[what] != found[what]
         ]
     assert not wrong
+
+
+def test_the_beginning_of_a_telephone_number_changes_no_time(desk: FrontdeskDialogue) -> None:
+    known = {"people": "2", "day": "Friday", "time": "8 o'clock", "name": "Ann Brown"}
+    for heard in ("730", "4 1 5", "555."):
+        state, _ = desk.hear(FrontdeskState("booking", known, "phone"), heard)
+        assert state.values == known, heard
+    state, _ = desk.hear(FrontdeskState("booking", known, "phone"), "No, at 730.")
+    assert state.values == known | {"time": "7:30"}
 
 
 def test_what_is_misheard_is_the_exception(desk: FrontdeskDialogue) -> None:

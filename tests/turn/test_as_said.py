@@ -29,6 +29,7 @@ from voicepipe.words import plain
         ("two hundred fifty people", "250 people."),
         ("five five five zero one four two", "555-0142. | 5550142 | 555 0142 | 5 5 5 0 1 4 2 | 555-O142 | 5-55 0142"),
         ("my number is five five five zero one", "My number is 555-01 | My number is 555 01"),
+        ("you can reach me at four one five", "You can reach me at 415"),
         ("my reference is one two three", "My reference is 123."),
         ("nine hundred people", "900 people"),
         ("in twenty twenty seven", "In 2027."),
@@ -61,6 +62,7 @@ def test_what_was_said(said: str, written: str) -> None:
         ("five five five", "555."),
         ("seven three zero", "730 | 7-30"),
         ("my number is four one five", "My number is 415"),
+        ("no at seven thirty", "No, at 730."),
     ],
 )
 def test_where_digits_were_asked_for_each_is_one(digits: str, written: str) -> None:

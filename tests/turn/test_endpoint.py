@@ -196,6 +196,11 @@ def test_an_answer_that_goes_on_is_waited_for() -> None:
     assert after(shall, "what are your opening hours", 0.95).required_ms == CONFIG.sure_ms
 
 
+def test_digits_of_a_telephone_number_are_no_time() -> None:
+    assert after("And at what time?", "730").confident
+    assert not after("And your telephone number?", "730").confident
+
+
 def test_a_comma_is_no_sign_that_more_comes() -> None:
     """Whisper writes "7," for a "seven" that is all."""
     for asked, said in (("And at what time?", "7,"), ("For how many people?", "for four people,"), ("", "on Sunday,")):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from voicepipe.turn.completeness import NUMBER_OF
 from voicepipe.turn.english import MONTHS, NUMBERS, ORDINALS, UNITS
 from voicepipe.turn.speakable import speakable
 from voicepipe.turn.verbaliser.codes import NAMED, NAMED_LONG
@@ -95,16 +96,14 @@ SPELLINGS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
 @lru_cache(maxsize=256)
 def as_said(text: str, *, dictated: bool = False) -> str:
     """The words of `text` as they were said, without case and punctuation. `dictated`: a telephone number or the like
-    was asked for, and 730 is three digits.
+    was asked for, and 730 is three digits, if nobody says "at 730".
 
     Kept, because each text is read several times."""
     if len(text) > LONGEST:
         return plain(text)
     written = text
     if WRITTEN.search(text):
-        written = _NO.sub(r"\1,", text)
-        if not dictated:
-            written = _CLOCK.sub(_time, written)
+        written = _CLOCK.sub(lambda found: _time(found, dictated=dictated), _NO.sub(r"\1,", text))
         written = speakable(_DIGITS.sub(lambda found: _digits(found[0], dictated=dictated), written))
     said = plain(written) or plain(text)
     for pattern, into in SPELLINGS:
@@ -112,11 +111,12 @@ def as_said(text: str, *, dictated: bool = False) -> str:
     return said
 
 
-def _time(found: re.Match[str]) -> str:
+def _time(found: re.Match[str], *, dictated: bool) -> str:
     """730 PM -> 7:30 pm; 1800 hours -> 18:00 hours. What may be none stays."""
     led_by = before(found)
     sure = found["sure"] or _DUE.search(led_by)
-    if (found["minute"] not in _PLAIN_MINUTES and not sure) or NAMED.search(led_by) or NAMED_LONG.search(led_by):
+    likely = sure or (not dictated and found["minute"] in _PLAIN_MINUTES)
+    if not likely or any(names.search(led_by) for names in (NAMED, NAMED_LONG, NUMBER_OF)):
         return found[0]
     behind = f" {found['half']}m" if found["half"] else found["sure"] or ""
     return f"{found['hour']}:{found['minute']}{behind}"
