@@ -66,6 +66,13 @@ async def test_the_answer_about_the_latest_words_counts_and_about_others_none(fi
     assert asked == [GUESS, FIRST_PASS], "nobody waits for an answer any more"
 
 
+async def test_the_same_words_written_otherwise_are_no_others() -> None:
+    utterance = Stream(FINAL).utterance
+    assert utterance.guess("At seven thirty")[1]
+    assert not utterance.guess("at 7:30.")[1] and not utterance.guess("At 730,")[1]
+    assert utterance.guess("at 7:40")[1]
+
+
 async def test_whatever_fails_beside_the_recogniser_costs_nobody_the_words() -> None:
     class Broken:
         def feed(self, pcm: Pcm) -> None: ...

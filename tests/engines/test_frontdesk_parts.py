@@ -47,6 +47,7 @@ def nobody() -> FrontdeskDialogue:
 def test_a_clients_tool_is_called_by_its_words(nobody: FrontdeskDialogue) -> None:
     assert ask(nobody, "What's the weather in Paris?", WEATHER, ADD) == ("get_weather", {"city": "Paris"})
     assert ask(nobody, "please add 2.5 and 3", WEATHER, ADD) == ("add_numbers", {"a": 2.5, "b": 3})
+    assert ask(nobody, "Please add 730 and two.", WEATHER, ADD) == ("add_numbers", {"a": 730, "b": 2})
     assert ask(nobody, "tell me a story", WEATHER, ADD) == NO_MODEL
 
 
@@ -196,8 +197,12 @@ def test_strings_are_the_words_that_matter(text: str, value: str) -> None:
         ("time", "7:30 pm", "7:30 pm", "7:30 pm"),
         ("time", "nineteen thirty", "19:30", "19:30"),
         ("time", "at seven", "7 o'clock", "7 o'clock"),
-        ("time", "745", "", "7:45"),
-        ("time", "1930", "", "19:30"),
+        ("time", "745", "7:45", "7:45"),
+        ("time", "1930", "19:30", "19:30"),
+        ("time", "407", "", "4:07"),
+        ("time", "0745", "", "7:45"),
+        ("people", "250 people", "250", "250"),
+        ("phone", "eight hundred five five five one two one two", "8005551212", "8005551212"),
         ("name", "1930", "", ""),
         ("phone", "5550142", "5550142", "5550142"),
         ("time", "seven", "", "7 o'clock"),
@@ -267,7 +272,7 @@ def test_templates() -> None:
 
 
 def test_words() -> None:
-    expected = "i would like 2 what is it can not at 7:30 pm o'neil"
+    expected = "i would like two what is it can not at seven thirty p m o'neil"
     assert " ".join(words("I'd like 2, what's it? Can't at 7:30 p.m. O'Neil’s")) == expected
 
 

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voicepipe.turn.as_said import as_said
 from voicepipe.turn.ends import SentenceEnds, callers_ends
 
 sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5).map(" ".join), min_size=1)
@@ -33,8 +34,11 @@ def test_words_that_callers_go_on_after_seldom_end_a_turn() -> None:
         assert ends.probability(whole) > 2 * ends.probability(begun), whole
 
 
-def test_a_number_in_digits_is_a_number() -> None:
-    ends = callers_ends()
-    assert ends.probability("at 7:30") > 0.7 and ends.probability("it's 020 7946 0958") > 0.7
-    assert ends.probability("my number is five five five one two three four") > 0.7, "a whole telephone number"
-    assert ends.probability("my number is 555") < 0.2
+def test_a_number_ends_where_it_is_whole() -> None:
+    def probability(text: str) -> float:
+        return callers_ends().probability(as_said(text))
+
+    for whole in ("at 7:30", "at seven thirty", "about 730.", "in 2026", "It's 020 7946 0958"):
+        assert probability(whole) > 0.7, whole
+    assert probability("my number is five five five one two three four") > 0.7, "a whole telephone number"
+    assert probability("My number is 555.") < 0.2 and probability("My number is 555-01") < 0.2

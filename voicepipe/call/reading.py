@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from voicepipe.call.jobs import Spawn
-from voicepipe.words import plain
+from voicepipe.turn.as_said import as_said
 
 log = logging.getLogger(__name__)
 Reads = Callable[[str], Coroutine[Any, Any, float | None]]
@@ -37,12 +37,12 @@ class Reading:
         if not self._over:
             if self._task:
                 self._task.cancel()
-            self._words, self._task = plain(words), self._spawn(opinion(self._reads(words)))
+            self._words, self._task = as_said(words), self._spawn(opinion(self._reads(words)))
 
     def of(self, words: str) -> "asyncio.Future[float | None] | None":
         """The answer about these, if that was asked; nothing is asked from here on."""
         self._over = True
-        return self._task if plain(words) == self._words else None
+        return self._task if as_said(words) == self._words else None
 
     def cancel(self) -> None:
         self._over = True

@@ -8,10 +8,10 @@ from voicepipe.call.conversation import Conversation
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.reply import Reply
 from voicepipe.call.studio import Order, Studio
+from voicepipe.turn.as_said import as_said
 from voicepipe.turn.events import Item
 from voicepipe.turn.prompt import Prompt, ToolCall
 from voicepipe.turn.timing import TurnRecord
-from voicepipe.words import plain
 
 
 class ReplyEvents(Protocol):
@@ -53,7 +53,7 @@ class Speaking:
     def prepare(self, turn: str, words: str, record: TurnRecord) -> None:
         """Start the reply to `words`, the last of the caller's `turn`, behind a closed gate. One to the same turn goes
         on."""
-        key = plain(turn)
+        key = as_said(turn)
         if self._prepared(key):
             return
         self.discard()
@@ -77,7 +77,7 @@ class Speaking:
 
     def answer(self, turn: str, record: TurnRecord) -> None:
         """The caller's turn is committed and in the history: let its reply be heard, prepared or not."""
-        key = plain(turn)
+        key = as_said(turn)
         if reply := self._prepared(key):
             record.speculation = "hit"
             self._speculation = None

@@ -14,11 +14,12 @@ from voicepipe.config import LadderConfig
 from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
 from voicepipe.errors import EngineDead, EngineError, EngineStalled
 from voicepipe.turn.agreement import Agreement
+from voicepipe.turn.as_said import as_said
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
-from voicepipe.words import joined, plain, running, written
+from voicepipe.words import joined, running, written
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -127,7 +128,7 @@ class Utterance:
     def guess(self, text: str, until: int = 0) -> tuple[str, bool]:
         """The words of this stream, for now, `until` a sample of it; returns those that are stable from here on, and
         whether any word is another."""
-        others = plain(text) != plain(self._part)
+        others = as_said(text) != as_said(self._part)
         self._part, self.partial = text, self._all(text)
         self._covered = self.heard_from + self._stream_from + until
         if others and self._reading:

@@ -8,6 +8,7 @@ import re
 from typing import Literal
 
 from voicepipe.turn import english
+from voicepipe.turn.as_said import as_said
 from voicepipe.turn.completeness import DIGITS, LEADS_ON, VERBS
 from voicepipe.words import plain
 
@@ -68,18 +69,18 @@ TIME = (
 )
 FILLERS = "oh|well|so|um|uh|er|and"
 YES = _any(
-    "yes yeah yep yup sure of_course certainly absolutely definitely exactly correct right okay ok fine alright "
-    "all_right perfect great good lovely wonderful agreed confirmed please_do do_(?:it|that) go_ahead sounds_good "
-    "why_not that_works confirm_(?:it|that) i_(?:agree|confirm) (?:i|we)_do "
+    "yes yeah yep yup sure of_course certainly absolutely definitely exactly correct right okay fine uh_huh "
+    "mm_hmm all_right perfect great good lovely wonderful agreed confirmed please_do do_(?:it|that) go_ahead "
+    "sounds_good why_not that_works confirm_(?:it|that) i_(?:agree|confirm) (?:i|we)_do "
     "(?:that|it|everything|all)(?:'s|_is|_would_be)_(?:(?:absolutely|all|quite)_)?(?:right|correct) "
     "that(?:'s|_is|_would_be|_will_be|_sounds)_(?:(?:absolutely|quite|just)_)?"
-    "(?:fine|ok|okay|all_right|perfect|great|good|lovely|wonderful)"
+    "(?:fine|okay|all_right|perfect|great|good|lovely|wonderful)"
 )
 """To any question: "it's fine" may be a no to "Shall I cancel it?"."""
 IN_SHORT = "(?:i|we|it|you|they|he|she) (?:do|did|am|are|is|was|will|would|can|could|have|has)"
 """Alone it may be a beginning: "i would ..."."""
 NO = _any("no nope nah not_really not_at_all neither nothing(?:_else)? none never_mind (?:i|we)_(?:don't|do_not)")
-NO_MORE = _any("that(?:'s|_is|_would_be|_will_be)_(?:it|all)")
+NO_MORE = _any("that(?:'s|_is|_would_be|_will_be)_(?:it|all) i(?:'m|_am)_(?:fine|good|okay|all_set)")
 COURTESY = "please|thanks(?: a lot)?|thank you(?: very much| so much)?|sir|madam|ma'am|then|indeed|really"
 DOUBT = "actually|maybe|probably|perhaps"
 BEFORE = (
@@ -115,7 +116,7 @@ DISSENT = re.compile(
     rf"(?:(?:but )?(?:no|nope|nah)|not|do not|don't|wrong|(?:that|it)(?:(?: is|'s) (?:not|wrong)| isn't))\b"
 )
 """A no, whatever stands before it ("okay no", "of course not") and behind."""
-LONE = frozenset("yes yeah yep yup no nope nah okay ok sure right".split())
+LONE = frozenset("yes yeah yep yup no nope nah okay sure right".split())
 MOMENT = r"(?:a|one|just a|just one) (?:moment|minute|second|sec)"
 WAIT = re.compile(
     rf"(?:(?:{FILLERS}|no|sorry|please) )*(?:wait|stop|hold on|hang on|{MOMENT})"
@@ -143,7 +144,7 @@ def answers(text: str, asked: str) -> bool:
 
     A yes or no, a number of people, a day, a time; a name where one was asked for. Not the parts of what people
     dictate, as telephone numbers are."""
-    question, said = _question(asked), plain(text)
+    question, said = _question(asked), as_said(text)
     asks, words = _asks(question), said.split()
     if asks in ("", "digits") or not 0 < len(words) <= MOST_WORDS or WAIT.fullmatch(said):
         return False
@@ -158,7 +159,7 @@ def answers(text: str, asked: str) -> bool:
 
 def is_lone(text: str) -> bool:
     """Whether `text` is a yes or a no without so much as a "please", which is how "yes, but ..." begins."""
-    return plain(text) in LONE
+    return as_said(text) in LONE
 
 
 def is_stray(text: str, asked: str) -> bool:
@@ -166,7 +167,7 @@ def is_stray(text: str, asked: str) -> bool:
     ("now"), and "but ..." may follow. Of two things that are offered ("red or white?") any word may be one."""
     question = _question(asked)
     wants_yes = _asks(question) == "yes" and "or" not in question.split()
-    return wants_yes and len(plain(text).split()) == 1 and not answers(text, asked)
+    return wants_yes and len(as_said(text).split()) == 1 and not answers(text, asked)
 
 
 def asks_to_wait(text: str) -> bool:
@@ -184,7 +185,7 @@ def agrees(text: str, *, repeating: bool = False) -> bool:
 
 def declines(text: str) -> bool:
     """Whether `text` is a no, whatever else is in it."""
-    return bool(DISSENT.match(" ".join(plain(text).split()[:MOST_OF_A_YES])))
+    return bool(DISSENT.match(" ".join(as_said(text).split()[:MOST_OF_A_YES])))
 
 
 def to_be_done(text: str) -> tuple[str, str]:
@@ -201,7 +202,7 @@ def name_given(said: str) -> list[str]:
 
 def _short(text: str) -> str:
     """`text`, plain; nothing if it has too many words."""
-    said = plain(text)
+    said = as_said(text)
     return said if len(said.split()) <= MOST_OF_A_YES else ""
 
 
@@ -235,4 +236,6 @@ def _goes_on(words: list[str]) -> bool:
 
 def _is_name(said: str) -> bool:
     name = name_given(said)
-    return 0 < len(name) <= NAME_WORDS - 1 and not {*name} & (LEADS_ON | english.NO_NAME)
+    return 0 < len(name) <= NAME_WORDS - 1 and not {*name} & (
+        LEADS_ON | english.NO_NAME | english.NUMBERS.keys() | english.ORDINALS.keys()
+    )

@@ -1,13 +1,15 @@
 """Does the sentence end here, by its words? A few rules of English grammar, each with its weight.
 
-The words come from a recogniser, so a rule looks at classes of words rather than at sentences, and none is certain.
-Weights are log-odds, set by hand on development sentences (tests/turn/endpoint_sentences.json); what no rule speaks
-against is left to the ends of callers' sentences (`ends.py`).
+The words come from a recogniser, as they were said (`as_said`), so a rule looks at classes of words rather than at
+sentences, and none is certain. Weights are log-odds, set by hand on development sentences
+(tests/turn/endpoint_sentences.json); what no rule speaks against is left to the ends of callers' sentences
+(`ends.py`).
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from voicepipe.turn.english import MONTHS, UNITS
 
@@ -97,31 +99,20 @@ COMPLETE_ENDS = frozenset(
 NUMBER_OF = re.compile(r"\b(number|phone|mobile|cell|telephone|(?:call|reach|ring|text) (?:me|us)(?: at| on)?)\b")
 PHONE_DIGITS = 7
 """A phone number has at least so many."""
-NUMERAL = re.compile(r"\d+(-\d+)*")
-"""Not a time, a price: "7:30", "4.50"."""
-TRAILING = ("...", "…", ",", "-", "–", "—")
-"""What a recogniser that writes punctuation ends with where more is to come."""
+TRAILING = ("...", "…", "-", "–", "—")
+"""What a recogniser that writes punctuation ends with where more is to come: Whisper tiny.en at 27 of 186 pauses inside
+turns, and at the end of 5 of 277. A comma it writes at 4 such pauses, and behind 9 of 50 short answers ("7,")."""
 
 
 def inside_a_number(words: list[str]) -> bool:
     """Too few digits for a phone number, or a word that begins one: "half ...", "june ..."."""
-    run = digits = 0
-    while run < len(words) and (more := _digits(words[-1 - run])):
-        run, digits = run + 1, digits + more
-    grouped = run >= 2 or "-" in words[-1]
-    if 0 < digits < PHONE_DIGITS and ((digits >= 3 and grouped) or NUMBER_OF.search(" ".join(words[:-run]))):
+    digits = sum(1 for _ in takewhile(DIGITS.__contains__, reversed(words)))
+    if 0 < digits < PHONE_DIGITS and (digits >= 3 or NUMBER_OF.search(" ".join(words[:-digits]))):
         return True
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if last in ("half", "quarter"):
         return before not in ("a", "the", "one") or last == "half"
     return last in MONTHS and last != "may" and before not in ("of", "in", "this", "next") and not _ordinal(before)
-
-
-def _digits(word: str) -> int:
-    """How many of a number's digits this is: "five", "555", "020-7946"."""
-    if word in DIGITS:
-        return 1
-    return len(word.replace("-", "")) if NUMERAL.fullmatch(word) else 0
 
 
 def leads_on(words: list[str]) -> bool:
@@ -168,7 +159,7 @@ def lacks_a_noun(words: list[str]) -> bool:
 
 
 def _ordinal(word: str) -> bool:
-    return word[:1].isdigit() or word.endswith(("th", "first", "second", "third"))
+    return word.endswith(("th", "first", "second", "third"))
 
 
 RULES = (
@@ -179,4 +170,4 @@ RULES = (
     CompletenessRule("the verb has no object yet", lacks_an_object, -3.0),
 )
 TRAILS_OFF = CompletenessRule("its punctuation leaves it open", lambda words: True, -5.0)
-"""For words that end in one of TRAILING."""
+"""For words that end in one of TRAILING, and for a lone "Yes,"."""

@@ -17,11 +17,11 @@ import msgspec
 from voicepipe.punctuation import latin
 from voicepipe.ranges import Ms, Spread, Wait
 from voicepipe.turn import odds
-from voicepipe.turn.answers import answers, asks_to_wait, is_lone, is_stray
+from voicepipe.turn.answers import answers, asks_to_wait, is_lone, is_stray, wanted
+from voicepipe.turn.as_said import as_said
 from voicepipe.turn.completeness import RULES, TRAILING, TRAILS_OFF
 from voicepipe.turn.ends import callers_ends
 from voicepipe.turn.waiting import Pauses, Waits
-from voicepipe.words import plain
 
 Eagerness = Literal["low", "medium", "high", "auto"]
 PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "high": 0.6}
@@ -116,10 +116,14 @@ SURE_OF_VOICE = 0.98
 """A turn model's probability is taken no nearer to 0 or 1: it must not outvote everything else."""
 
 
+def _said(evidence: Evidence) -> str:
+    return as_said(evidence.text, dictated=wanted(evidence.asked) == "digits")
+
+
 def words_log_odds(evidence: Evidence, grammar: float) -> float:
     """What the words say, apart from the question; `grammar`: what the rules that hold say."""
     if evidence.ends is None:
-        words, ends = AS_READ, callers_ends().probability(plain(evidence.text))
+        words, ends = AS_READ, callers_ends().probability(_said(evidence))
     else:
         words, ends = AS_HEARD, evidence.ends
     return words.offset + words.slope * odds.log_odds(ends) + words.grammar * grammar
@@ -154,10 +158,11 @@ class Endpointer:
 
     def log_odds(self, evidence: Evidence) -> tuple[float, str]:
         """That the turn is complete, and what speaks against it most."""
-        words, answer = plain(evidence.text).split(), answers(evidence.text, evidence.asked)
+        words, answer = _said(evidence).split(), answers(evidence.text, evidence.asked)
         against = [rule for rule in RULES if words and not answer and rule.holds(words)]
         said = ANSWERS if answer else words_log_odds(evidence, sum(rule.log_odds for rule in against))
-        if evidence.text.endswith(TRAILING) or latin(evidence.text[-1:]) in TRAILING:
+        last = latin(evidence.text[-1:])
+        if evidence.text.endswith(TRAILING) or last in TRAILING or (last == "," and is_lone(evidence.text)):
             against.append(TRAILS_OFF)
             said += TRAILS_OFF.log_odds
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""

@@ -4,7 +4,9 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
+from voicepipe.turn import english
 from voicepipe.turn.callers import ordinary, sentences
 from voicepipe.turn.completeness import COMPLETE_ENDS, DIGITS, PHONE_DIGITS, RULES
 
@@ -19,12 +21,12 @@ CLOSED = 0.8
 LAST_WORDS = frozenset(
     "please thanks today tomorrow tonight yesterday here again later people persons guests adults children kids "
     "o'clock pm monday tuesday wednesday thursday friday saturday sunday morning evening afternoon noon midnight "
-    "goodbye bye yes yeah yep no nope okay ok sure right correct exactly perfect great hello hi sorry maybe".split()
+    "goodbye bye yes yeah yep no nope okay sure right correct exactly perfect great hello hi sorry maybe".split()
 )
-NUMBERS = frozenset("one two three four five six seven eight nine ten eleven twelve".split())
 BEFORE_NUMBERS = frozenset("at for of around about to till until past are with be by between after before and".split())
-NUMERAL = "seven"
-"""Stands for every number that a recogniser writes in digits."""
+IN_NUMBERS = frozenset((*english.NUMBERS, "hundred"))
+LONG_NUMBER = 3
+"""Words: "twenty twenty six", "seven hundred five"."""
 
 
 class SentenceEnds:
@@ -47,7 +49,7 @@ class SentenceEnds:
                     self._ended[words[start:end]] += end == len(words)
 
     def probability(self, text: str, model: float = MODEL_MIDDLE) -> float:
-        """In 0..1, that a turn ends after `text`, without case and punctuation. `model`: log10 of what a general
+        """In 0..1, that a turn ends after `text`, as it was said (`as_said`). `model`: log10 of what a general
         language model says; left out, it says nothing."""
         words = text.split()
         if not words:
@@ -59,7 +61,7 @@ class SentenceEnds:
             p /= p + (1 - p) * math.exp(-against)
         elif closed:
             p = CLOSED
-        history = ("<s>", *(NUMERAL if word[0].isdigit() else word for word in words))
+        history = ("<s>", *words)
         longest = min(ORDER, len(history))
         # Only the sentence as a whole is evidence against grammar.
         for length in range(longest if against else 1, longest + 1):
@@ -78,7 +80,10 @@ def callers_ends() -> SentenceEnds:
 
 def _closed(words: Sequence[str]) -> bool:
     last = words[-1]
-    if last in LAST_WORDS or last[0].isdigit() or any(" ".join(words[-most:]) in COMPLETE_ENDS for most in (2, 3)):
+    if last in LAST_WORDS or any(" ".join(words[-most:]) in COMPLETE_ENDS for most in (2, 3)):
         return True
-    at_seven = len(words) > 1 and last in NUMBERS and words[-2] in BEFORE_NUMBERS
-    return at_seven or (len(words) >= PHONE_DIGITS and DIGITS.issuperset(words[-PHONE_DIGITS:]))
+    number = sum(1 for _ in takewhile(IN_NUMBERS.__contains__, reversed(words)))
+    at_seven = 0 < number < len(words) and words[-1 - number] in BEFORE_NUMBERS
+    return (
+        at_seven or number >= LONG_NUMBER or (len(words) >= PHONE_DIGITS and DIGITS.issuperset(words[-PHONE_DIGITS:]))
+    )

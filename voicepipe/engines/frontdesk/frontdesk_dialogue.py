@@ -14,6 +14,7 @@ from voicepipe.engines.frontdesk.matcher import Match, Matcher
 from voicepipe.engines.frontdesk.results import as_object, detail, readable, text_of
 from voicepipe.engines.frontdesk.sound import words
 from voicepipe.turn.answers import agrees, answers, declines, to_be_done
+from voicepipe.turn.as_said import as_said
 from voicepipe.turn.keypad import as_digits
 from voicepipe.turn.transfer import TRANSFER_TOOL
 
@@ -136,7 +137,7 @@ class FrontdeskDialogue:
             values = self._read(state, task, text)
             if values:
                 return self._advance(replace(state, values=state.values | values), task)
-        if match.score < ACCEPT or match.margin < MARGIN:
+        if match.score < ACCEPT or match.margin < MARGIN or slots.is_dictated(text):
             return self._missed(state)
         intent = self.intents[match.name]
         if intent.slots:
@@ -289,6 +290,8 @@ class FrontdeskDialogue:
     def _read(self, state: FrontdeskState, task: Intent, text: str) -> dict[str, str]:
         """The details of `task` in `text`."""
         asked = state.asked
+        if slots.is_phone(asked):
+            text = as_said(text, dictated=True)
         found = {slot: slots.read(slot, text, slot == asked, state.values.get(slot, "")) for slot in task.slots}
         if phone := next((slot for slot, value in found.items() if value and slots.is_phone(slot)), ""):
             # Its digits are no time and no number of guests; a name may stand before it.

@@ -8,7 +8,7 @@ from typing import Any
 
 from voicepipe.agent import ToolSpec
 from voicepipe.engines.frontdesk.matcher import stem
-from voicepipe.engines.frontdesk.slots import digits
+from voicepipe.engines.frontdesk.slots import counted
 from voicepipe.engines.frontdesk.sound import words
 from voicepipe.engines.frontdesk.steps import Steps
 
@@ -68,7 +68,8 @@ class _Form:
         self._said = text.lower()
         self._phrase = phrase(text)
         self._wanted = not re.search(r"\b(?:not|no|off|don't|disable)\b", self._said)
-        numbers = re.findall(r"-?\d+(?:\.\d+)?", digits(text) if "." not in text else text)
+        # As they are written: 730 may be anything here, not only half past seven.
+        numbers = re.findall(r"-?\d+(?:\.\d+)?", counted(re.findall(r"-?\d+(?:\.\d+)?|[^\W\d_]+", self._said)))
         self._numbers = [float(found) for found in numbers]
         self._left = MOST
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from voicepipe.engines.frontdesk.sound import alike, likeness, sound, words
+from voicepipe.turn.as_said import as_said
+from voicepipe.turn.completeness import DIGITS
 from voicepipe.turn.english import COMPANIONS, MONTHS, NO_NAME, NUMBERS, ORDINALS, TENS, WEEKDAYS
 
 HOMOPHONES = {
@@ -17,7 +19,9 @@ HOMOPHONES = {
 
 COMPANION = rf"(?:{'|'.join(COMPANIONS)})"
 GUESTS = r"(?:people|persons?|guests?|adults?|of us|seats?|friends|heads|diners|places)"
-NOT_A_COUNT = r"(?! ?(?::|oclock|am|pm|00|15|30|45|in the|at night|th\b|of [a-z]+ber|minutes|hours))"
+MINUTES = r"(?:0|oh) ?5|00|10|15|20|30|40|45|50"
+"""Of a time that is said by its numbers alone."""
+NOT_A_COUNT = rf"(?! ?(?:oclock|am|pm|(?:{MINUTES})\b|in the|at night|minutes|hours))"
 
 COUNTS: tuple[tuple[str, int | None], ...] = (
     (rf"\b(\d+) {GUESTS}\b", None),
@@ -29,6 +33,8 @@ COUNTS: tuple[tuple[str, int | None], ...] = (
 )
 """Pattern on the digits form of the text, and the number it means (None: its group)."""
 
+ABOUT = "(?:at|around|about|by|maybe)"
+"""Before a time."""
 PAST = {"quarter": 15, "half": 30, "5": 5, "10": 10, "20": 20, "25": 25}
 HALF_OF_DAY = (
     (r"\bpm\b|\bin the (?:evening|afternoon)\b|\bat night\b|\btonight\b|\bthis evening\b", "pm"),
@@ -49,23 +55,33 @@ Reader = Callable[[str, bool], str]
 """(text, whether it answers the question for this very detail) -> the detail as it is written, "" for none."""
 
 
-def digits(text: str, *, homophones: bool = False) -> str:
+def digits(text: str) -> str:
     """The words of `text` with number words as digits: "half past seven for twenty five" -> "half past 7 for 25"."""
-    result: list[str] = []
-    tens = False
-    for word in words(text):
-        number = NUMBERS.get(word)
-        if number is None and homophones:
-            number = HOMOPHONES.get(word)
-        if number is not None and tens and 0 < number < 10:
-            result[-1] = str(int(result[-1]) + number)
-        else:
-            result.append(word if number is None else str(number))
-        tens = word in TENS
-    joined = re.sub(r"\b([ap]) m\b", r"\1m", " ".join(result))
+    joined = re.sub(r"\b([ap]) m\b", r"\1m", counted(words(text)))
     # "for to", "for for": what recognisers make of "for two" and "for four".
     joined = re.sub(r"\bfor (?:to|too|do)(?= |$)", "for 2", joined)
     return re.sub(r"\bfor for(?= |$)", "for 4", joined)
+
+
+def counted(said: Sequence[str]) -> str:
+    """Number words as digits, wherever they stand: "two hundred fifty" -> "250"."""
+    result: list[str] = []
+    tens = hundred = False
+    for at, word in enumerate(said):
+        number = NUMBERS.get(word)
+        if word == "hundred" and at and said[at - 1] in NUMBERS:
+            result[-1] += "00"
+        # "eight hundred five five five" is a telephone number.
+        elif number and ((tens and number < 10) or (hundred and not _is_digit(said[at + 1 : at + 2]))):
+            result[-1] = str(int(result[-1]) + number)
+        else:
+            result.append(word if number is None else str(number))
+        tens, hundred = word in TENS, word == "hundred" and result[-1] != word
+    return " ".join(result)
+
+
+def _is_digit(following: Sequence[str]) -> bool:
+    return any(NUMBERS.get(word, 10) < 10 for word in following)
 
 
 def count(text: str, asked: bool) -> str:
@@ -144,26 +160,27 @@ def _ending(number: int) -> str:
 
 def time(text: str, asked: bool) -> str:
     """A time of day: "7:30", "7:30 pm", "7 o'clock", "noon"."""
-    plain = re.sub(r"\bo clock\b", "oclock", digits(text, homophones=False))
+    plain = re.sub(r"\bo clock\b", "oclock", digits(text))
     if re.search(r"\bnoon\b|\bmidday\b", plain):
         return "noon"
     half = next((name for pattern, name in HALF_OF_DAY if re.search(pattern, plain)), "")
     for reader in (_clock, _past, _hour):
         if (found := reader(plain)) is not None:
             return _written(*found, half)
-    if asked and (keyed := re.fullmatch(r"(\d{1,2})(\d\d)", plain)):  # 745: keys have no colon
+    if asked and (keyed := re.fullmatch(r"(\d{1,2})(\d\d)", plain.replace(" ", ""))):  # 0735: keys have no colon
         return _written(int(keyed[1]), int(keyed[2]), half)
     number = _bare_number(text) if asked else None
     return _written(number, 0, half) if number is not None else ""
 
 
 def _clock(plain: str) -> tuple[int, int] | None:
-    """7:30, 7 30, 730."""
-    found = re.search(r"\b(\d{1,2}):(\d\d)\b", plain) or re.search(
-        r"\b(\d{1,2}) (0 ?5|00|10|15|20|30|40|45|50)\b", plain
+    """7 30, 7 oh 5, 18 hundred hours."""
+    found = re.search(rf"(?<!\b\d )\b(\d{{1,2}}) ({MINUTES})\b(?! \d)", plain) or re.search(
+        rf"\b{ABOUT} (\d{{1,2}}) (\d\d)\b", plain
     )
-    found = found or re.search(r"\bat (\d{1,2})(15|30|45|00)\b", plain)
-    return (int(found[1]), int(found[2].replace(" ", ""))) if found else None
+    found = found or re.search(rf"\b(\d{{1,2}})(00) hours\b|\b{ABOUT} (\d{{1,2}})(00)\b", plain)
+    hour, minute = [group for group in found.groups() if group] if found else ("", "")
+    return (int(hour), int(minute.replace("oh", "0").replace(" ", ""))) if found else None
 
 
 def _past(plain: str) -> tuple[int, int] | None:
@@ -179,7 +196,7 @@ def _past(plain: str) -> tuple[int, int] | None:
 def _hour(plain: str) -> tuple[int, int] | None:
     """7 o'clock, 7 pm, at 7."""
     found = re.search(r"\b(\d{1,2}) (?:oclock|am|pm|in the (?:evening|morning|afternoon)|at night)\b", plain)
-    found = found or re.search(rf"\b(?:at|around|about|by|maybe|at about) (\d{{1,2}})\b(?! {GUESTS})", plain)
+    found = found or re.search(rf"\b{ABOUT} (\d{{1,2}})\b(?! {GUESTS})", plain)
     return (int(found[1]), 0) if found else None
 
 
@@ -214,7 +231,7 @@ def name(text: str, asked: bool) -> str:
         return ""
     rest = re.sub(r"^(?:(?:oh|well|um|uh|yes|sure|okay|no|sorry|and|for|under) )+", "", found[1] if found else said)
     tokens = re.sub(r" (?:please|thanks|thank you)$", "", rest).split()
-    if not 0 < len(tokens) <= NAME_WORDS or {*tokens} & NO_NAME or any(token.isdecimal() for token in tokens):
+    if not 0 < len(tokens) <= NAME_WORDS or {*tokens} & (NO_NAME | NUMBERS.keys()):
         return ""
     return " ".join(tokens).title()
 
@@ -227,7 +244,7 @@ def _joined(letters: str) -> str:
 
 def phone(text: str, asked: bool) -> str:
     """A telephone number of six digits or more: "555 0142" comes out as "5550142"."""
-    plain = digits(re.sub(r"\b(?:oh|o)\b", "zero", text.lower()))
+    plain = digits(re.sub(r"\b(?:oh|o)\b", "zero", as_said(text, dictated=asked)))
     for times, word in ((2, "double"), (3, "triple")):
         plain = re.sub(rf"\b{word} (\d)\b", lambda found, n=times: found[1] * n, plain)  # type: ignore[misc]
     found = "".join(re.findall(r"\d+", plain))
@@ -270,6 +287,12 @@ def of_others(slot: str) -> bool:
     return _kind(slot) is nothing
 
 
+def is_dictated(text: str) -> bool:
+    """It is nothing but a few digits, of a telephone number or the like."""
+    said = words(text)
+    return len(said) > 2 and DIGITS.issuperset(said)
+
+
 def is_phone(slot: str) -> bool:
     """It is a telephone number: its digits are no time and no number of people."""
     return _kind(slot) is phone
@@ -282,7 +305,7 @@ def is_name(slot: str) -> bool:
 
 def before_number(text: str) -> str:
     """What is said before a telephone number, without what leads to it: of "Ann Brown, it's 555 0142" the name."""
-    before = re.split(r"\d", digits(re.sub(r"\b(?:oh|double|triple)\b", "0", text.lower())), maxsplit=1)[0]
+    before = re.split(r"\d", digits(re.sub(r"\b(?:oh|double|triple)\b", "zero", as_said(text))), maxsplit=1)[0]
     return re.sub(r"(?:\b(?:and|my|the|telephone|phone|number|is|it)\s*)*$", "", before).strip()
 
 

@@ -3,6 +3,8 @@
 import re
 from functools import lru_cache
 
+from voicepipe.turn.as_said import as_said
+
 CONTRACTIONS = (
     (r"\bcan't\b|\bcannot\b", "can not"),
     (r"\bwon't\b", "will not"),
@@ -48,11 +50,10 @@ _CONTRACTIONS = tuple((re.compile(pattern), into) for pattern, into in CONTRACTI
 
 @lru_cache(maxsize=256)
 def words(text: str) -> tuple[str, ...]:
-    """The words of `text`, in small letters, contractions written out, digits kept: "I'd like 2" -> i would like 2.
+    """The words of `text` as they were said, contractions written out: "I'd like 2" -> i would like two.
 
     Kept, because each reply reads the conversation anew, and each text several times."""
-    plain = text.lower().replace("’", "'")
-    plain = re.sub(r"\b([ap])\.\s?m\b\.?", r"\1m", plain)
+    plain = as_said(text)
     for pattern, into in _CONTRACTIONS:
         plain = pattern.sub(into, plain)
     return tuple(re.findall(r"\d+(?::\d+)?|[^\W\d_]+(?:'[^\W\d_]+)?", plain))
