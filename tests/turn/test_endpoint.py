@@ -95,8 +95,8 @@ def test_readings_of_the_sound_and_the_voice_have_a_say() -> None:
     neutral = end.probability(Evidence("the lobster"))
     heard = [end.probability(Evidence("the lobster", ends=ends)) for ends in (0.0, 0.1, 0.9, 1.0)]
     assert heard == sorted(set(heard))
-    assert end.probability(Evidence("the lobster", voice=0.01)) < neutral
-    assert end.probability(Evidence("the lobster", voice=1.0)) > neutral
+    judged = [end.probability(Evidence("the lobster", voice=voice)) for voice in (0.01, 0.5, 1.0)]
+    assert judged == sorted(set(judged))
     assert end.probability(Evidence("the lobster", reading=0.0)) < neutral
     assert end.probability(Evidence("the lobster", reading=1.0)) > neutral
 

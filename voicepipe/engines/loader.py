@@ -206,8 +206,9 @@ def _tts(config: Config) -> Tts:
 
 
 def _turn(config: Config) -> TurnModel | None:
-    if not config.endpoint.model:
+    name = needed_models.turn_model(config)
+    if not name:
         return None
     from voicepipe.engines.smart_turn import SmartTurn
 
-    return SmartTurn(config.endpoint.model)
+    return SmartTurn(name)

@@ -75,8 +75,8 @@ def chosen(config: Config) -> Iterator[NeededModel]:
             config.coqui.model,
             "fetch it by hand: coqui-tts's `tts --list_models` lists models, `tts --model_name` fetches one",
         )
-    if config.endpoint.model:
-        yield turn(config.endpoint.model)
+    if name := turn_model(config):
+        yield turn(name)
 
 
 def vllm(config: VllmConfig) -> Iterator[NeededModel]:
@@ -96,6 +96,11 @@ def neutts(config: NeuttsConfig) -> Iterator[NeededModel]:
     yield NeededModel("neutts.codec", config.codec)
     for name, voice in config.voices.items():
         yield NeededModel(f"neutts.voices.{name}.file", voice.file, "record somebody who consents to it, as a WAV file")
+
+
+def turn_model(config: Config) -> str:
+    """Its name or path; empty: none judges. Beside scripted words none does: they have nothing to do with the voice."""
+    return "" if config.engines.asr == "scripted" else config.endpoint.model
 
 
 def turn(name: str) -> NeededModel:
