@@ -56,7 +56,7 @@ def pull(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Pull:
     return run
 
 
-WHISPER = "[engines]\nasr = 'whisper'\n[whisper]\nmodel = '{}'"
+WHISPER = "[endpoint]\nmodel = ''\n[whisper]\nmodel = '{}'"
 NEMOTRON = "[engines]\nasr = 'nemotron'\n[nemotron]\nmodel = '{}'"
 VLLM = "[engines]\nasr = 'scripted'\nllm = 'vllm'\n[vllm]\nmodel = '{}'"
 

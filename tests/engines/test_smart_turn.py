@@ -17,7 +17,7 @@ from voicepipe import environment
 from voicepipe.audio import RATE, Pcm
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
-from voicepipe.engines.loader import choose, loaded
+from voicepipe.engines.loader import choose
 from voicepipe.engines.smart_turn import SmartTurn
 from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.turn.endpoint import EndpointConfig
@@ -91,7 +91,7 @@ async def test_no_sound_is_no_failure(model: SmartTurn) -> None:
 
 
 async def test_the_real_one_is_loaded_by_its_name_and_hears_differences() -> None:
-    spoken = clips.decode(Path(clips.__file__).parent / "utterances" / "finished" / "001-rms.opus")
+    spoken = clips.decode(Path(clips.__file__).parent / "utterances" / "finished" / "001-joe.opus")
     engine = SmartTurn("smart-turn-v3.2")
     await engine.start()
     try:
@@ -125,9 +125,15 @@ async def test_before_start_it_says_so(tmp_path: Path) -> None:
 
 
 async def test_a_configured_path_loads_it_beside_the_other_engines(tmp_path: Path) -> None:
-    scripted = EnginesConfig(vad="scripted", asr="scripted", llm="scripted", tts="scripted")
-    assert choose(Config(engines=scripted)).turn is None
-    config = Config(engines=scripted, endpoint=EndpointConfig(model=str(stub(tmp_path / "stub.onnx"))))
-    async with loaded(config) as engines:
-        assert engines.turn in engines.all()
-        assert engines.turn and 0 <= await engines.turn.stream().complete() <= 1
+    hears = EnginesConfig(vad="scripted", llm="scripted", tts="scripted")
+    assert choose(Config(engines=hears, endpoint=EndpointConfig(model=""))).turn is None
+    engines = choose(Config(engines=hears, endpoint=EndpointConfig(model=str(stub(tmp_path / "stub.onnx")))))
+    assert engines.turn and engines.turn in engines.all()
+    await engines.turn.start()
+    assert 0 <= await engines.turn.stream().complete() <= 1
+    await engines.turn.close()
+
+
+def test_beside_scripted_words_none_judges() -> None:
+    """They have nothing to do with the voice."""
+    assert choose(Config(engines=EnginesConfig(asr="scripted"))).turn is None
