@@ -91,7 +91,7 @@ async def test_no_sound_is_no_failure(model: SmartTurn) -> None:
 
 
 async def test_the_real_one_is_loaded_by_its_name_and_hears_differences() -> None:
-    spoken = clips.decode(Path(clips.__file__).parent / "utterances" / "finished" / "001-joe.opus")
+    spoken = clips.decode(Path(clips.__file__).parent / "utterances" / "finished" / "001-heart.opus")
     engine = SmartTurn("smart-turn-v3.2")
     await engine.start()
     try:

@@ -32,8 +32,8 @@ LONGEST = 120 * RATE
 of a voice grows with its length, and some voices never end: a radio, a queue's music."""
 MAX_PACE = 1.2
 """Input this much faster than real time cannot be timed: the turn is answered, not measured."""
-COVERS = RATE // 5
-"""Partial words that reach so near to the last voice, in samples, can stand in for the final ones."""
+COVERS, NEARLY = RATE // 5, RATE * 320 // 1000
+"""Partial words that reach so near to the last voice, in samples, can stand in for the final ones, or may be all."""
 OPINION_S = 0.03
 """So much longer than for the words models of turns are waited for. What they say later counts when it comes."""
 Listen = Callable[[], AsrStream]
@@ -140,6 +140,11 @@ class Utterance:
         as can be told: the beginning of a sentence would be answered as if it were all. Else empty."""
         late = isinstance(error, EngineStalled | EngineDead)
         return self.partial if late and self._covered >= self.end - COVERS else ""
+
+    def may_be_all(self, end: int) -> bool:
+        """Whether the partial's words reach nearly to sample `end` of the call, where the voice ended. Else there is a
+        word more, mostly, and a reply to them takes time from the recogniser."""
+        return bool(self.partial) and self._covered >= end - NEARLY
 
     def hear(self, pcm: Pcm) -> None:
         """More of the caller's sound."""

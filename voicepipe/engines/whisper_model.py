@@ -34,8 +34,9 @@ QUIET_MS = 2000
 WIDE_MS = 20_000
 """Window of digits that are dictated. Of 36 telephone numbers without a pause tiny.en read 5 right with 2 s of silence
 behind them, 19 with 10 s, 28 with 18 s, and 29 with 26 s, which takes twice the time."""
-TOKENS_A_SECOND, TOKENS_MORE = 15, 10
-"""Nobody says more in a second than so many tokens, not in languages either that are spelled letter by letter."""
+TOKENS_A_SECOND, ENGLISH_TOKENS_A_SECOND, TOKENS_MORE = 15, 8, 8
+"""Nobody says more in a second than so many tokens, not in languages either that are spelled letter by letter. Where
+Whisper does not find the end, it goes on until there are so many, and callers wait for them."""
 TIME_STEP_MS = 20
 """From one timestamp to the next."""
 CONTEXT = 448
@@ -138,7 +139,8 @@ class LoadedWhisper:
         encoded = self._whisper.encode(mel)
         languages = self._languages(passages, encoded)
         tokenizers = [self._tokenizer(language) for language, _ in languages]
-        most = [TOKENS_MORE + TOKENS_A_SECOND * passage.pcm.size // RATE for passage in passages]
+        a_second = TOKENS_A_SECOND if self._whisper.model.is_multilingual else ENGLISH_TOKENS_A_SECOND
+        most = [TOKENS_MORE + a_second * passage.pcm.size // RATE for passage in passages]
         results = self._whisper.model.generate(
             encoded,
             [tokenizer.sot_sequence for tokenizer in tokenizers],
