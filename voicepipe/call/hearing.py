@@ -213,7 +213,7 @@ class Hearing:
         utterance = self.utterance
         if utterance is None or utterance.item_id != item_id:
             return
-        stable, others = utterance.guess(hypothesis.text, hypothesis.until)
+        stable, others = utterance.guess(hypothesis.text, hypothesis.until, lags=hypothesis.lags)
         if stable and utterance.announced:
             self._emit(WordsHeard(utterance.item_id, stable))
         interrupts = self._settings.agent.is_interrupted(running(utterance.agreement.committed))
@@ -223,7 +223,7 @@ class Hearing:
     def guess(self) -> str:
         """The words of the turn so far; "" where they cannot be all, or are none."""
         utterance = self.utterance
-        if utterance is None or not utterance.may_be_all(self._ear.last_voiced):
+        if utterance is None or not utterance.partial or utterance.lags:
             return ""
         words = joined(utterance.before, utterance.partial)
         return words if self._endpointer.may_end(words, self._asked()) else ""

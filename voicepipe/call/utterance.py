@@ -32,8 +32,8 @@ LONGEST = 120 * RATE
 of a voice grows with its length, and some voices never end: a radio, a queue's music."""
 MAX_PACE = 1.2
 """Input this much faster than real time cannot be timed: the turn is answered, not measured."""
-COVERS, NEARLY = RATE // 5, RATE * 320 // 1000
-"""Partial words that reach so near to the last voice, in samples, can stand in for the final ones, or may be all."""
+COVERS = RATE // 5
+"""Partial words that reach so near to the last voice, in samples, can stand in for the final ones."""
 OPINION_S = 0.03
 """So much longer than for the words models of turns are waited for. What they say later counts when it comes."""
 Listen = Callable[[], AsrStream]
@@ -96,6 +96,8 @@ class Utterance:
     """The words of the turn that this one reopened."""
     partial: str = ""
     """The words since, as far as they are recognised while the caller speaks."""
+    lags: bool = False
+    """Those lack the last ones (`engines.base.Hypothesis.lags`)."""
     text: str = ""
     """The words since, when they were last asked for; frozen while a silence lasts."""
     announced: bool = False
@@ -125,9 +127,10 @@ class Utterance:
     def words(self) -> str:
         return joined(self.before, self.text)
 
-    def guess(self, text: str, until: int = 0) -> tuple[str, bool]:
+    def guess(self, text: str, until: int = 0, *, lags: bool = False) -> tuple[str, bool]:
         """The words of this stream, for now, `until` a sample of it; returns those that are stable from here on, and
         whether any word is another."""
+        self.lags = lags
         others = as_said(text) != as_said(self._part)
         self._part, self.partial = text, self._all(text)
         self._covered = self.heard_from + self._stream_from + until
@@ -140,11 +143,6 @@ class Utterance:
         as can be told: the beginning of a sentence would be answered as if it were all. Else empty."""
         late = isinstance(error, EngineStalled | EngineDead)
         return self.partial if late and self._covered >= self.end - COVERS else ""
-
-    def may_be_all(self, end: int) -> bool:
-        """Whether the partial's words reach nearly to sample `end` of the call, where the voice ended. Else there is a
-        word more, mostly, and a reply to them takes time from the recogniser."""
-        return bool(self.partial) and self._covered >= end - NEARLY
 
     def hear(self, pcm: Pcm) -> None:
         """More of the caller's sound."""

@@ -113,6 +113,9 @@ class Hypothesis:
     ends: float | None = None
     """Probability, in 0..1, that the turn ends after these words, by a recogniser that weighs other readings of the
     sound, too; None: it has no others."""
+    lags: bool = False
+    """The words of the sound after `until` come soon after the voice has paused. So these are not all, and a reply to
+    them would take time from the recogniser."""
 
 
 OnPartial = Callable[[Hypothesis], None]

@@ -206,7 +206,8 @@ class WhisperStream:
             self._answer(passage.upto)
         if not self._finishing and (more or text != self._told):
             self._told = text
-            self._on_partial(Hypothesis(text, passage.fed))
+            behind = not self._in_gap or passage.upto < self._sound.end
+            self._on_partial(Hypothesis(text, passage.fed, lags=behind))
 
     def failed(self, error: Exception) -> None:
         """It could not be read. Who waits is told; a partial is missed by nobody."""
