@@ -123,6 +123,11 @@ def test_what_a_decoder_says_over_and_over_is_said_once(read: str, left: str) ->
         ("12 12 12", 440, "12"),
         ("Hello? Okay? Hello? Okay? Hello?", 900, "Hello? Okay?"),
         ("What would dinner cost us? What would dinner", 1200, "What would dinner cost us?"),
+        (
+            "What is the price of lunch? What is the price of lunch? What is the price of lu",
+            1500,
+            "What is the price of lunch?",
+        ),
         ("No, no, no.", 900, "No, no, no."),
         ("Hello? Hello?", 800, "Hello? Hello?"),
         ("I had had enough", 900, "I had had enough"),

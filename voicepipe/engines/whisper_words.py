@@ -77,6 +77,12 @@ def without_loops(words: Sequence[WhisperWord], voiced_ms: float) -> tuple[Whisp
     """What is said over and over at the end is said once, and so is what nobody could say twice in `voiced_ms`."""
     read = [plain(word.text) for word in words]
     too_fast = _letters(read) > FASTEST * voiced_ms / 1000
+    # Where the decoder was stopped at its limit, the last word is cut off.
+    return _unlooped(words, read, too_fast) or _unlooped(words[:-1], read[:-1], too_fast) or tuple(words)
+
+
+def _unlooped(words: Sequence[WhisperWord], read: Sequence[str], too_fast: bool) -> tuple[WhisperWord, ...]:
+    """Nothing if the end is no repetition."""
     for period in range(1, len(read)):
         again = 0
         while again + period < len(read) and read[-1 - again] == read[-1 - again - period]:
@@ -85,7 +91,7 @@ def without_loops(words: Sequence[WhisperWord], voiced_ms: float) -> tuple[Whisp
         loops = again + period >= LOOPS * period and not any(word[:1].isnumeric() for word in unit)
         if loops or (too_fast and again >= min(period, 2)):
             return tuple(words[: len(words) - again])
-    return tuple(words)
+    return ()
 
 
 def is_dictated(text: str, least: int = DICTATED) -> bool:
