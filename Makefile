@@ -60,10 +60,10 @@ test: venv system models  ## The tests but those of make test-system (ARGS are p
 test-system: venv system models  ## Whole PoPs, other programs, browsers, and what takes long (ARGS are pytest's)
 	@$(PYTEST) -m "e2e or slow" $(ARGS)
 
-test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm
+test-clients: venv system models $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
-test-engines: venv system $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on this CPU; environments of 10 GB
+test-engines: venv system models $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on this CPU; environments of 10 GB
 	@$(BIN)/python -m pytest tests/gpu_engines --ignore-glob='*/test_vllm*' $(ARGS)
 	@$(ON_A_CPU) $(VLLM)/bin/python -m pytest -o faulthandler_timeout=1200 tests/gpu_engines/test_vllm*.py $(ARGS)
 
@@ -76,16 +76,16 @@ lint: venv  ## ruff, the floors of the package (import-linter), and what has gro
 types: venv  ## mypy --strict
 	@$(BIN)/mypy
 
-bench: $(VENV)/.run  ## Calls to a fresh PoP, judged by what callers hear (ARGS="--set finished,human,hard"; --list)
+bench: $(VENV)/.run models  ## Calls to a fresh PoP, judged by what callers hear (ARGS="--set finished,human,hard"; --list)
 	@$(BIN)/python -m latency_probes --self $(ARGS)
 
-bench-attacks: venv  ## What callers notice of attacks beside them (ARGS="--only NAME"; all: hours)
+bench-attacks: venv models  ## What callers notice of attacks beside them (ARGS="--only NAME"; all: hours)
 	@$(BIN)/python -m tests.attacks $(ARGS)
 
 # Hours, and calls at a time: half of pop.slots unless told.
 HOURS := 2
 SLOTS :=
-soak: $(VENV)/.run  ## Hours of mixed calls, also of callers who die, stall and flood: what stays (HOURS=2 SLOTS=18)
+soak: $(VENV)/.run models  ## Hours of mixed calls, also of callers who die, stall and flood: what stays (HOURS=2 SLOTS=18)
 	@$(BIN)/python -m latency_probes --self --soak $(HOURS) $(if $(SLOTS),--slots $(SLOTS)) $(ARGS)
 
 bench-vllm: $(VLLM)/.installed  ## The same, with a small language model in vLLM; an environment of 3 GB
@@ -94,20 +94,20 @@ bench-vllm: $(VLLM)/.installed  ## The same, with a small language model in vLLM
 fuzz: venv  ## INPUTS (a million) of every protocol's reader, mutated; ARGS are tests.fuzz's, targets among them
 	@$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(ARGS)
 
-chaos: venv system  ## PoPs, directories and NATS servers of a fleet fail under load, in namespaces (ARGS: which)
+chaos: venv system models  ## PoPs, directories and NATS servers of a fleet fail under load, in namespaces (ARGS: which)
 	@$(BIN)/python -m tests.fleet $(ARGS)
 
-chaos-pop: venv  ## Engines, the disk, the clock and the network fail in the middle of turns (ARGS: which)
+chaos-pop: venv models  ## Engines, the disk, the clock and the network fail in the middle of turns (ARGS: which)
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
 # What is heard is kept (ARGS="--kept FOLDER"), so that another rule is tried within seconds.
-bench-endpointing: venv  ## How long turns wait, and whom they interrupt, by the old rule and the new (half an hour)
+bench-endpointing: venv models  ## How long turns wait, and whom they interrupt, by the old rule and the new (half an hour)
 	@$(BIN)/python -m tests.endpointing $(ARGS)
 
-bench-observe: venv  ## What metrics, records and traces cost a PoP, beside one without: 22 minutes (ARGS="--minutes N")
+bench-observe: venv models  ## What metrics, records and traces cost a PoP, beside one without: 22 minutes (ARGS="--minutes N")
 	@$(BIN)/python -m tests.observe.upkeep $(ARGS)
 
-bench-records: venv  ## Records against what probes heard; 10,000 kept calls; a receiver that is down for 10 minutes
+bench-records: venv models  ## Records against what probes heard; 10,000 kept calls; a receiver that is down for 10 minutes
 	@$(BIN)/python -m tests.records.agree
 	@$(BIN)/python -m tests.records.many
 	@$(BIN)/python -m tests.records.outage
@@ -115,7 +115,7 @@ bench-records: venv  ## Records against what probes heard; 10,000 kept calls; a 
 docs: venv  ## Commands, paths and links in *.md hold
 	@$(BIN)/python -m pytest tests/test_docs.py
 
-screenshots: venv system  ## Pictures of the pages, for the README
+screenshots: venv system models  ## Pictures of the pages, for the README
 	@VOICEPIPE_SCREENSHOTS=$(CURDIR)/pops/dashboards $(BIN)/python -m pytest tests/browser
 
 clean:  ## Remove what the other targets made
