@@ -73,7 +73,7 @@ def main() -> None:
         "all": [*full.values()],
         "own room": [row for row in full.values() if row.id in own],
         "own room, words as said": [as_said(row) for row in full.values() if row.id in own],
-        "own room, by telephone": [row for row in narrow.values() if row.id in own],
+        "own room, by telephone": [row for row in narrow.values() if row.id in own and not row.id.startswith(HUMAN)],
     }
     rows = compared({room: heard for room, heard in rooms.items() if heard})
     Console().print(table(rows))
