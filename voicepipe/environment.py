@@ -48,6 +48,11 @@ def for_program(variables: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **variables}
 
 
+def cores() -> int:
+    """Processors that this process may use: a container, or who started it, may have given it fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def visible_gpus() -> str | None:
     """Which GPUs CUDA shows to this process, as whoever started it says; None: all."""
     return os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -145,6 +145,9 @@ def test_nobody_says_something_twice_in_so_little_time(read: str, voiced_ms: flo
         ([(0, "A table for two."), (1600, "On Friday.")], 2500, "A table for two. On Friday."),
         ([(0, "Hello?"), (2000, "Hello?")], 3000, "Hello? Hello?"),
         ([(900, "Yes.")], 1000, "Yes."),
+        ([(0, "5, 3"), (1400, "5.")], 1900, "5, 3 5."),
+        ([(0, "Monday."), (1000, "No.")], 1300, "Monday. No."),
+        ([(0, "Monday."), (1400, "No.")], 1300, "Monday."),
         ([], 1000, ""),
     ],
 )

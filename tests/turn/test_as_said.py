@@ -1,9 +1,12 @@
 """Callers' words, as recognisers write them and as they were said."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stopwatch import spent
 from voicepipe.turn.as_said import LONGEST, as_said
 from voicepipe.words import plain
 
@@ -91,3 +94,14 @@ def test_the_longest_texts_take_no_time() -> None:
         "7 " * (LONGEST // 2),
     ):
         as_said(long)
+
+
+@pytest.mark.parametrize(
+    "text", ["-".join(["20"] * 60) + "th", "o" * 500, "-".join(["2o"] * 60) + " people", "1" * 500]
+)
+def test_a_row_of_digits_takes_no_time(text: str) -> None:
+    assert spent(partial(as_said, text)) < 0.1
+
+
+def test_a_row_of_digits_is_read_group_by_group() -> None:
+    assert as_said("20-20-20", dictated=True) == "two zero two zero two zero"

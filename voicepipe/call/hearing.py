@@ -223,7 +223,7 @@ class Hearing:
     def guess(self) -> str:
         """The words of the turn so far; "" where they cannot be all, or are none."""
         utterance = self.utterance
-        if utterance is None or not utterance.partial or utterance.lags:
+        if utterance is None or not utterance.may_be_all(self._ear.last_voiced):
             return ""
         words = joined(utterance.before, utterance.partial)
         return words if self._endpointer.may_end(words, self._asked()) else ""

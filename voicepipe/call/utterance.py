@@ -96,8 +96,6 @@ class Utterance:
     """The words of the turn that this one reopened."""
     partial: str = ""
     """The words since, as far as they are recognised while the caller speaks."""
-    lags: bool = False
-    """Those lack the last ones (`engines.base.Hypothesis.lags`)."""
     text: str = ""
     """The words since, when they were last asked for; frozen while a silence lasts."""
     announced: bool = False
@@ -112,6 +110,8 @@ class Utterance:
     """How many of them went to streams before this one."""
     _covered: int = 0
     """Up to where `partial` goes, in samples of the call."""
+    _lags: bool = False
+    """See `engines.base.Hypothesis.lags`."""
     _part: str = ""
     """What of `partial` this stream has heard."""
     _earlier: str = ""
@@ -129,14 +129,19 @@ class Utterance:
 
     def guess(self, text: str, until: int = 0, *, lags: bool = False) -> tuple[str, bool]:
         """The words of this stream, for now, `until` a sample of it; returns those that are stable from here on, and
-        whether any word is another."""
-        self.lags = lags
-        others = as_said(text) != as_said(self._part)
+        whether any word is another, or these may be all while those before could not."""
+        self._lags = lags
+        others = lags or as_said(text) != as_said(self._part)
         self._part, self.partial = text, self._all(text)
         self._covered = self.heard_from + self._stream_from + until
         if others and self._reading:
             self._reading.about(self.partial)
         return running(self.agreement.push(list(written(text)))), others
+
+    def may_be_all(self, end: int) -> bool:
+        """Whether no word of the partial is missing, as far as is known. `end`: sample of the call at which the voice
+        ended."""
+        return bool(self.partial) and (not self._lags or self._covered >= end - COVERS)
 
     def stands_in(self, error: EngineError) -> str:
         """The words of the partial where the recogniser owes the final ones, if they are all that was said, as nearly

@@ -3,7 +3,6 @@
 import asyncio
 import importlib.metadata
 import ipaddress
-import os
 import platform
 import re
 import resource
@@ -22,6 +21,7 @@ from voicepipe.doctor.finding import Finding
 from voicepipe.engines.base import Engine, Lacking
 from voicepipe.engines.gpu_placement import may_use_gpu
 from voicepipe.engines.loader import choose
+from voicepipe.environment import cores
 from voicepipe.errors import ConfigError, VoicepipeError
 
 PARTS = {
@@ -200,12 +200,11 @@ def _sip_port(config: Config, port: int) -> Finding:
 
 def machine() -> Iterator[Finding]:
     """Cores and the limit on open files."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cores >= 2:
-        yield Finding("cores", "ok", str(cores))
+    if (here := cores()) >= 2:
+        yield Finding("cores", "ok", str(here))
     else:
         yield Finding(
-            "cores", "note", str(cores), "one core recognises and answers too slowly for 300 ms: use two or more"
+            "cores", "note", str(here), "one core recognises and answers too slowly for 300 ms: use two or more"
         )
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if files >= OPEN_FILES or files == resource.RLIM_INFINITY:

@@ -55,7 +55,7 @@ class AutoTts:
     def voices(self) -> Mapping[str, str]:
         return self._voices
 
-    def voice_for(self, asked: str, language: str = "en") -> str:
+    def voice_for(self, asked: str, language: str = "") -> str:
         """English of any country without a name: "heart"."""
         if asked in self._hibari.voices() or self._espeak.voice_for(asked) == asked:
             return asked

@@ -114,8 +114,8 @@ class Hypothesis:
     """Probability, in 0..1, that the turn ends after these words, by a recogniser that weighs other readings of the
     sound, too; None: it has no others."""
     lags: bool = False
-    """The words of the sound after `until` come soon after the voice has paused. So these are not all, and a reply to
-    them would take time from the recogniser."""
+    """Words are still missing unless `until` reaches to the end of the voice; they come at its next pause. Nobody
+    should prepare a reply to these."""
 
 
 OnPartial = Callable[[Hypothesis], None]

@@ -21,7 +21,7 @@ import regex
 from voicepipe.engines.base import Speech
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.shaping import shape
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.punctuation import in_latin
 from voicepipe.words import WRITTEN
 
@@ -71,12 +71,15 @@ class HibariModel:
 
     def speak(self, text: str, speed: float) -> Speech:
         """One piece of at most 300 letters, whole; silent: nothing in it is English. Raises EngineError."""
+        session = self._session
+        if session is None or self._phonemizer is None:
+            raise EngineDead("hibari's model was unloaded")
         try:
             phonemes, words = self.read(text)
             if not any(map(str.isalpha, phonemes)):  # The model makes a breath of marks alone.
                 return Speech(np.empty(0, np.int16))
             ids = [PAD, *(self._symbols[sign] for sign in phonemes), PAD]
-            *spectrum, lengths = self._session.run(
+            *spectrum, lengths = session.run(
                 None, {"ids": np.asarray([ids], np.int64), "speed": np.asarray([speed], np.float32)}
             )
             sound = self._vocoder(*(part[0] for part in spectrum), np.random.default_rng(SEED))

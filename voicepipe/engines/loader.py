@@ -63,10 +63,10 @@ def placed(config: Config) -> Config:
     """`config` with each engine's device chosen and its memory there seen to. Reads files, and has
     coqui's interpreter try its GPU, which takes seconds. Raises EngineError;
     EngineMissing with a line for each package and model that is not here."""
-    if not gpu_placement.uses_gpus(config):
-        return config
     if missing := [*packages.problems(config), *needed_models.problems(config)]:
         raise EngineMissing("\n".join(missing))
+    if not gpu_placement.uses_gpus(config):
+        return config
     machine = gpus.read()
     chosen = gpu_placement.place(config, len(machine.gpus))
     named = {config.engines.asr, config.engines.tts}

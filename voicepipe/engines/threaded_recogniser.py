@@ -1,4 +1,4 @@
-"""A recogniser's model on one thread of ours, and the queue of those who want to be heard. For `life.py`."""
+"""A recogniser's model on threads of ours, and the queue of those who want to be heard. For `life.py`."""
 
 from typing import Protocol
 

@@ -118,6 +118,8 @@ class WhisperStream:
         self._wide = False
         self._covered = 0
         """Samples fed that have been read."""
+        self._latest = 0
+        """Where the sound of the latest words ends."""
         self._begun = 0
         """Where the sound ended when the latest pass began."""
         self._in_gap = False
@@ -189,14 +191,14 @@ class WhisperStream:
 
     def made(self, passage: Passage, reading: WhisperReading) -> None:
         """It has been read."""
-        if self.over or passage.upto < self._sound.read:
+        if self.over or passage.upto < self._latest:
             return  # A pass that began later was faster.
         if passage.start != self._sound.start:  # Its first words are dropped.
             return self._again()
         if reading.sure:
             self._language = reading.language
         more, text = self._transcript.push(reading.words), self._transcript.text
-        self._covered = passage.fed
+        self._covered, self._latest = passage.fed, passage.upto
         if not (passage.wide or passage.timed) and is_dictated(text, self._dictated):
             self._read_wide()
         else:
@@ -204,10 +206,9 @@ class WhisperStream:
             if passage.timed:
                 self._drop(passage, reading)
             self._answer(passage.upto)
-        if not self._finishing and (more or text != self._told):
+        if not self._finishing and (more or text != self._told or self._in_gap):
             self._told = text
-            behind = not self._in_gap or passage.upto < self._sound.end
-            self._on_partial(Hypothesis(text, passage.fed, lags=behind))
+            self._on_partial(Hypothesis(text, passage.fed, lags=True))
 
     def failed(self, error: Exception) -> None:
         """It could not be read. Who waits is told; a partial is missed by nobody."""

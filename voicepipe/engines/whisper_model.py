@@ -5,7 +5,6 @@ Whisper writes timestamps among the words: without them it says a sentence again
 """
 
 import ctypes
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from voicepipe.audio import RATE, Pcm, ms_to_samples, samples_to_ms
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines import hub
 from voicepipe.engines.whisper_words import Segment, WhisperWord, said, spelled
+from voicepipe.environment import cores
 from voicepipe.errors import EngineError, EngineMissing
 
 WINDOW_MS = 30_000
@@ -218,10 +218,10 @@ class LoadedWhisper:
         for piece in aligned:
             at += len(piece["tokens"])
             ends[at] = round(piece["end"] * RATE)
-        found, at = [], 0
+        found, at, last = [], 0, passage.pcm.size if passage.end is None else passage.end
         for word in words:
             at += len(word.tokens)
-            found.append(min(passage.pcm.size, ends.get(at, passage.pcm.size)))
+            found.append(min(last, ends.get(at, last)))
         return tuple(found)
 
 
@@ -269,7 +269,7 @@ def _loaded(directory: Path, config: WhisperConfig) -> Any:
 
 def passes_at_a_time(config: WhisperConfig) -> int:
     """Of a CPU. Each has one thread: two are slower than one with so small a model, and hold up two passes."""
-    return config.threads or os.cpu_count() or 1
+    return config.threads or cores()
 
 
 def find_cublas() -> bool:

@@ -193,11 +193,11 @@ class Passes:
                     self._waits.began(self._clock() - since)
                     self._read_for[who] += 1
             batch = [(who, who.given()) for who in chosen]
-            self._running.append(batch)
-            self._reading.update(chosen)
             # Those of a batch are read at the same time.
             within_s = self._stall_s + max(given.seconds for _, given in batch)
             reading = self._worker.ask(partial(self._read, [given for _, given in batch]), within_s=within_s)
+            self._running.append(batch)
+            self._reading.update(chosen)
             reading.add_done_callback(partial(self._done, batch, self._clock()))
 
     def _done(

@@ -21,8 +21,8 @@ DIGIT_LETTERS = 4
 DICTATED = 5
 """Digits in a row: nobody says so many but of a telephone number or the like."""
 BEHIND_MS, AGAIN_MS = 350, 700
-"""A segment that begins within so much of the end of the sound was not said in it; nor was one that begins as the
-first did, within so much."""
+"""A segment that begins within so much of the end of the sound, and could not be said in the rest, was not said; nor
+was one that begins as the first did, within so much, unless it is a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,7 @@ def said(segments: Iterable[Segment], sound_ms: float, voiced_ms: float) -> tupl
     voice for `voiced_ms`."""
     words: list[WhisperWord] = []
     for segment in segments:
-        left_ms = sound_ms - segment.begins_ms
-        if words and (left_ms < BEHIND_MS or (left_ms < AGAIN_MS and _begins_as(words, segment.words))):
+        if words and _is_behind(segment, words, sound_ms - segment.begins_ms):
             break
         words += segment.words
     return without_loops(words, voiced_ms)
@@ -103,6 +102,14 @@ def is_dictated(text: str, least: int = DICTATED) -> bool:
         if run >= least:
             return True
     return False
+
+
+def _is_behind(segment: Segment, before: Sequence[WhisperWord], left_ms: float) -> bool:
+    """`left_ms` before the end of the sound, behind these words."""
+    read = [plain(word.text) for word in segment.words]
+    if left_ms < BEHIND_MS and _letters(read) > FASTEST * max(0.0, left_ms) / 1000:
+        return True
+    return left_ms < AGAIN_MS and _begins_as(before, segment.words) and not any(map(str.isnumeric, "".join(read)))
 
 
 def _begins_as(words: Sequence[WhisperWord], others: Sequence[WhisperWord]) -> bool:

@@ -41,9 +41,9 @@ _CLOCK = re.compile(
 _PLAIN_MINUTES = ("05", "10", "15", "20", "30", "40", "45", "50")
 """With others it is no time unless something says so: "555", "800"."""
 
-_GROUP = "[0-9o]*[0-9][0-9o]*"
+_GROUP = "(?=o*[0-9])[0-9o]++"
 _DIGITS = re.compile(
-    rf"(?<![\w{CURRENCY}.,:/-]){_GROUP}(?:[ -]{_GROUP}|-o+)*(?![\w%{CURRENCY}]|[.,:/][0-9]|-\w| {_COUNTED}\b)",
+    rf"(?<![\w{CURRENCY}.,:/-]){_GROUP}(?:[ -]{_GROUP}|-o++)*(?![\w%{CURRENCY}]|[.,:/][0-9]|-\w| {_COUNTED}\b)",
     re.IGNORECASE,
 )
 """Groups of digits, in which an "o" is a zero."""

@@ -55,7 +55,7 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     hesitation_spread: Spread = 0.6
     """Standard deviation of their natural logarithm: one in eleven lasts longer than a second."""
     model: str = "smart-turn-v3.2"
-    """Path of a Smart Turn v3 ONNX file, which is asked too; empty: words and melody alone."""
+    """One that `models pull` knows, or the path of a Smart Turn v3 ONNX file; empty: words and melody alone."""
     ask_llm: bool = False
     """Experiment: the language model is asked, too, how likely the turn ends after its words. Only `vllm` can tell."""
 
@@ -111,8 +111,8 @@ AS_READ, AS_READ_AND_HEARD = Weights(2.8, 1.3, 1.0), Weights(0.46, 0.72, 0.26, 0
 """Of a text that is taken for what was said. The first are for true words. The second, beside a turn model, are a
 logistic regression on silences of natural voices in three rooms and of people's prompts, as Whisper tiny.en reads them
 (tests/endpointing): it mishears the end of a sentence that breaks off."""
-OF_READINGS, OF_READINGS_AND_HEARD = Weights(1.1, 0.55, 1.0, grammar=0.15), Weights(1.1, 0.55, 0.0, 1.0, grammar=0.15)
-"""The same of a text that is one reading among others."""
+OF_READINGS = Weights(1.1, 0.55, 1.0, grammar=0.15)
+"""Of a text that is one reading among others. No turn model is asked beside them."""
 ANSWERS = 2.4
 """Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts."""
 READING_MIDDLE, READING_SLOPE, READING_LIMIT = -0.85, 1.2, 3.0
@@ -131,8 +131,9 @@ def _said(evidence: Evidence) -> str:
 
 def weights_of(evidence: Evidence) -> Weights:
     """Those for what is known."""
-    alone, heard = (AS_READ, AS_READ_AND_HEARD) if evidence.ends is None else (OF_READINGS, OF_READINGS_AND_HEARD)
-    return alone if evidence.voice is None else heard
+    if evidence.ends is not None:
+        return OF_READINGS
+    return AS_READ if evidence.voice is None else AS_READ_AND_HEARD
 
 
 def words_log_odds(evidence: Evidence, grammar: float) -> float:
