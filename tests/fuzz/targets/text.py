@@ -3,6 +3,7 @@
 from random import Random
 
 from tests.fuzz.target import Target
+from voicepipe.turn.as_said import as_said
 from voicepipe.turn.phrases import SENTENCES, PhraseConfig, Phraser
 from voicepipe.turn.speakable import heard, pieces
 from voicepipe.words import plain, written
@@ -17,6 +18,11 @@ SEEDS = (
     " 日本語 العربية",
     "您好，欢迎致电（港湾餐厅）。他说：「１，０００．５元。」12点30分 iPhone！？ สวัสดีครับ"
     " น้ำ नमस्ते, क्ष है। کیا؟ می\u200cخواهم ខ្ញុំ។ 안녕 1️⃣ e\u0301",
+)
+HEARD = (
+    "A table for 2 on Friday at 7:30, please. Or at 730PM, 7.30, 1930 hours, half past 7.",
+    "My number is 555-0142, 5-55 014 2, 555-707O. No. 6. 20-20-20 people",
+    "Okay, alright, mister Smith. The 5th of May, May 5, 2nd of 3 at 4.",
 )
 WORDS = tuple(
     word.encode()
@@ -66,7 +72,19 @@ def _seeds() -> list[bytes]:
     return [text.encode() for text in SEEDS]
 
 
+def _as_said(data: bytes) -> None:
+    for dictated in (False, True):
+        as_said(_decoded(data), dictated=dictated)
+
+
+def _heard() -> list[bytes]:
+    return [text.encode() for text in HEARD]
+
+
 TARGETS = (
     Target("phrases", "a reply's tokens, cut into phrases", phrases, _seeds, _text, WORDS, share=0.5, largest=4096),
     Target("speakable", "a phrase's prices and dates as words", spoken, _seeds, _text, WORDS, share=0.5, largest=2048),
+    Target(
+        "as_said", "what a recogniser writes, as it was said", _as_said, _heard, _text, WORDS, share=0.5, largest=2048
+    ),
 )
