@@ -17,10 +17,11 @@ from tests.known_wheels import known, sha256, wheel
 from voicepipe import environment
 from voicepipe.commands import cli, models
 from voicepipe.config import Config, load
-from voicepipe.config.engine_config import EnginesConfig, WhisperConfig
+from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines import hub, known_fetch, known_models
 from voicepipe.engines.known_models import KnownModel
 from voicepipe.errors import EngineMissing
+from voicepipe.turn.endpoint import EndpointConfig
 
 FILES = {"config.json": b"{}", "model.bin": b"w" * 300_000}
 NAME, CARRIED = "org/known", "carried-v1"
@@ -365,7 +366,7 @@ def test_the_tables_rows_are_whole() -> None:
 def test_without_an_argument_it_pulls_what_the_demo_needs(
     fake: FakeHub, table: dict[str, KnownModel], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shipped = Config(engines=EnginesConfig(asr="whisper"), whisper=WhisperConfig(model=NAME))
+    shipped = Config(whisper=WhisperConfig(model=NAME), endpoint=EndpointConfig(model=""))
     monkeypatch.setattr(models, "load", lambda: shipped)
     assert pull() == 0
     assert whole(folder / "known")
