@@ -1,6 +1,7 @@
 """A whole PoP, by WebSocket and by telephone: the front desk's tool takes 2 s, then the caller says goodbye.
 
-What callers say is scripted, so that a busy machine hears it, too; the answers, the voice and the lines are real.
+What callers say is scripted, so that a busy machine hears it, too; the answers, the voice and the lines are real. The
+clip that is played is long enough for all words: one comes every 250 ms.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ def pop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
 
 async def ask(caller: Caller, said: str) -> Reply:
     """Say something; the reply to it, once it is over."""
-    speech = await asyncio.to_thread(clips.speech, spoken("hours")[0], 1)
+    speech = await asyncio.to_thread(clips.speech, spoken("booking")[0], 1)
     before = len(caller.timeline.of_type("response.done"))
     last = caller.say(speech.pcm) + speech.voiced[1] - 1
     await until(lambda: len(caller.timeline.of_type("response.done")) > before or caller.hung_up())
@@ -98,7 +99,7 @@ async def test_a_caller_who_hangs_up_and_a_server_that_ends_have_it_done_all_the
         caller = RealtimeCaller(child.url, "quiet", 1)
         await caller.dial()
         await greeting_over(caller)
-        speech = await asyncio.to_thread(clips.speech, spoken("hours")[0], 1)
+        speech = await asyncio.to_thread(clips.speech, spoken("booking")[0], 1)
         before = len(caller.timeline.of_type("response.created"))
         caller.say(speech.pcm)
         await until(lambda: len(caller.timeline.of_type("response.created")) > before)
