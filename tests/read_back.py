@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from latency_probes.transcripts import errors
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.config import load
@@ -49,7 +50,7 @@ async def share_wrong(tts: Tts, texts: Sequence[str]) -> float:
         spoken = [speakable(text) for text in texts[at : at + AT_A_TIME]]
         heard = _heard(np.concatenate([part for text in spoken for part in (await _sound(tts, text), PAUSE)]))
         words = list(_words(" ".join(spoken)))
-        wrong, total = wrong + distance(words, list(_words(heard))), total + len(words)
+        wrong, total = wrong + errors(words, list(_words(heard))), total + len(words)
     return wrong / total
 
 
@@ -77,13 +78,3 @@ def _words(text: str) -> Iterator[str]:
     """Numbers as they are said, whoever wrote them how."""
     for word in plain(speakable(_CLOCK.sub(r"\1:\2", text)).replace("-", " ")).split():
         yield from AMERICAN.get(word, word).split()
-
-
-def distance(one: Sequence[str], other: Sequence[str]) -> int:
-    """The words to replace, leave out or put in that make `one` the `other` (Levenshtein)."""
-    row = list(range(len(other) + 1))
-    for number, word in enumerate(one, 1):
-        before, row[0] = row[0], number
-        for at, its in enumerate(other, 1):
-            before, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, before + (word != its))
-    return row[-1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from voicepipe.engines.whisper_model import Passage, WhisperReading
-from voicepipe.engines.whisper_schedule import PARTIALS_S, Need, Passes, Schedule
+from voicepipe.engines.whisper_schedule import PARTIALS_S, Purpose, Passes, Schedule
 from voicepipe.errors import EngineError
 from voicepipe.queues import QueueFigures
 
@@ -18,16 +18,16 @@ SETTLE_S, EACH_S = 0.02, 0.01
 def test_words_that_are_waited_for_go_first_in_the_order_in_which_they_were_asked_for() -> None:
     schedule: Schedule[str] = Schedule(batch=2)
     for who in "abcde":
-        schedule.ask(who, Need.WORDS if who in "bde" else Need.PARTIAL)
+        schedule.ask(who, Purpose.WORDS if who in "bde" else Purpose.PARTIAL)
     assert [schedule.next() for _ in range(5)] == [["b", "d"], ["e"], ["a"], ["c"], []]
 
 
 def test_a_gap_goes_before_partials_and_after_words_that_are_waited_for() -> None:
     schedule: Schedule[str] = Schedule(batch=1)
-    for who, need in (("a", Need.PARTIAL), ("b", Need.GAP), ("c", Need.WORDS), ("d", Need.GAP)):
-        schedule.ask(who, need)
-    schedule.ask("d", Need.PARTIAL)
-    schedule.ask("a", Need.WORDS)
+    for who, purpose in (("a", Purpose.PARTIAL), ("b", Purpose.GAP), ("c", Purpose.WORDS), ("d", Purpose.GAP)):
+        schedule.ask(who, purpose)
+    schedule.ask("d", Purpose.PARTIAL)
+    schedule.ask("a", Purpose.WORDS)
     assert [schedule.next() for _ in range(5)] == [["c"], ["a"], ["b"], ["d"], []]
 
 
@@ -36,16 +36,16 @@ def test_partials_leave_one_of_several_passes_to_the_others() -> None:
     for who in "abcd":
         schedule.ask(who)
     assert [schedule.next(running) for running in range(4)] == [["a"], ["b"], [], []]
-    schedule.ask("e", Need.GAP)
+    schedule.ask("e", Purpose.GAP)
     assert [schedule.next(3), schedule.next(2)] == [[], ["e"]]
 
 
 def test_nobody_is_read_twice_for_one_wish() -> None:
     schedule: Schedule[str] = Schedule(batch=8)
     schedule.ask("a")
-    schedule.ask("a", Need.WORDS)
+    schedule.ask("a", Purpose.WORDS)
     schedule.ask("a")
-    schedule.ask("b", Need.WORDS)
+    schedule.ask("b", Purpose.WORDS)
     schedule.withdraw("b")
     schedule.withdraw("c")
     assert [schedule.next(), schedule.next()] == [["a"], []]
@@ -54,9 +54,9 @@ def test_nobody_is_read_twice_for_one_wish() -> None:
 def test_those_of_a_pass_that_failed_are_read_one_by_one_before_all_others() -> None:
     schedule: Schedule[str] = Schedule(batch=8)
     for who in "abcd":
-        schedule.ask(who, Need.WORDS)
+        schedule.ask(who, Purpose.WORDS)
     failed = schedule.next()
-    schedule.ask("e", Need.WORDS)
+    schedule.ask("e", Purpose.WORDS)
     schedule.again(failed)
     schedule.withdraw("b")
     assert [schedule.next() for _ in range(5)] == [["a"], ["c"], ["d"], ["e"], []]
@@ -77,8 +77,8 @@ def test_a_pass_for_partials_is_as_large_as_there_is_time_for_it(each_s: float, 
 def test_a_call_that_ends_a_hundred_utterances_at_once_does_not_hold_up_another() -> None:
     schedule: Schedule[str] = Schedule(batch=2)
     for n in range(100):
-        schedule.ask(f"flood {n}", Need.WORDS, "flood")
-    schedule.ask("one", Need.WORDS, "other")
+        schedule.ask(f"flood {n}", Purpose.WORDS, "flood")
+    schedule.ask("one", Purpose.WORDS, "other")
     assert "one" in schedule.next()
 
 
@@ -122,7 +122,7 @@ class Caller:
             self._fed += 1
             asked = asyncio.get_running_loop().time()
             self._waiting = asyncio.get_running_loop().create_future()
-            self._passes.ask(self, Need.WORDS)
+            self._passes.ask(self, Purpose.WORDS)
             await self._waiting
             self.waits.append(asyncio.get_running_loop().time() - asked)
 
@@ -175,8 +175,8 @@ async def test_who_took_part_in_a_pass_that_failed_is_told_and_the_next_pass_run
     passes = Passes(worker, lambda given: [WhisperReading(())] * len(given), 8, clock, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
     caller, other = Caller(passes), Caller(passes)
     worker.fails = True
-    passes.ask(caller, Need.WORDS)
-    passes.ask(other, Need.WORDS)
+    passes.ask(caller, Purpose.WORDS)
+    passes.ask(other, Purpose.WORDS)
     await asyncio.sleep(0.035)
     worker.fails = False
     await asyncio.sleep(1)
@@ -197,7 +197,7 @@ async def test_one_that_cannot_be_read_is_no_matter_of_the_others_of_its_pass() 
     callers = [Caller(passes) for _ in range(5)]
     callers[2]._fed = 13
     for caller in callers:
-        passes.ask(caller, Need.WORDS)
+        passes.ask(caller, Purpose.WORDS)
     await asyncio.sleep(1)
     assert worker.batches == [1, 4, 1, 1, 1, 1]
     assert [caller.partials for caller in callers] == [1, 1, 0, 1, 1]
@@ -220,7 +220,7 @@ async def test_passes_that_fail_in_a_row_are_the_model_s_end_only_if_a_trial_fai
     caller = Caller(passes)
     caller._fed = 13
     for _ in range(5):
-        passes.ask(caller, Need.WORDS)
+        passes.ask(caller, Purpose.WORDS)
         await asyncio.sleep(1)
     assert len(caller.errors) == 5
     assert passes.failures.broken is all_fail

@@ -18,7 +18,7 @@ from voicepipe.engines.fair import owner
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.threaded_recogniser import ThreadedRecogniser
 from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading, passes_at_a_time
-from voicepipe.engines.whisper_schedule import Need, Passes
+from voicepipe.engines.whisper_schedule import Purpose, Passes
 from voicepipe.engines.whisper_sound import WhisperSound
 from voicepipe.engines.whisper_words import DICTATED, Transcript, is_dictated
 from voicepipe.engines.worker import Worker
@@ -138,7 +138,7 @@ class WhisperStream:
         if not self._sound.unread or unread <= 0:
             return
         if self._in_gap:
-            self._passes.ask(self, Need.GAP)
+            self._passes.ask(self, Purpose.GAP)
         elif unread >= self._every and not (self._passes.reading(self) or self._sound.gap):
             self._passes.ask(self)
 
@@ -176,7 +176,7 @@ class WhisperStream:
     def _ask_for(self, upto: int) -> None:
         """A pass that reads `upto` there, unless one that does is under way."""
         if self._begun < upto or not self._passes.reading(self):
-            self._passes.ask(self, Need.WORDS)
+            self._passes.ask(self, Purpose.WORDS)
 
     # For the passes.
 

@@ -38,7 +38,7 @@ ENDED = "The recogniser has ended: see the log."
 Who = TypeVar("Who")
 
 
-class Need(IntEnum):
+class Purpose(IntEnum):
     """What a pass is for; the lower goes first."""
 
     WORDS = 0
@@ -53,17 +53,17 @@ class Schedule(Generic[Who]):
 
     def __init__(self, batch: int, passes: int = 1) -> None:
         self._batch, self._passes = batch, passes
-        self._asking: dict[Need, Ring[Who]] = {need: Ring() for need in Need}
+        self._asking: dict[Purpose, Ring[Who]] = {purpose: Ring() for purpose in Purpose}
         self._alone: dict[Who, None] = {}
         self._short = 1
         """Utterances in a pass for partials: as many as it has time for, found by trying."""
 
-    def ask(self, who: Who, need: Need = Need.PARTIAL, owner: str = "") -> None:
+    def ask(self, who: Who, purpose: Purpose = Purpose.PARTIAL, owner: str = "") -> None:
         """Once more changes nothing, but a request may become more urgent. `owner`: the call that it is for."""
-        if any(who in self._asking[each] for each in Need if each <= need):
+        if any(who in self._asking[each] for each in Purpose if each <= purpose):
             return
         self.withdraw(who)
-        self._asking[need].put(who, owner)
+        self._asking[purpose].put(who, owner)
 
     def again(self, failed: Iterable[Who]) -> None:
         """A pass of them failed: each is read by itself, before the others."""
@@ -75,18 +75,18 @@ class Schedule(Generic[Who]):
             asking.remove(who)
 
     def next(self, running: int = 0) -> list[Who]:
-        """Who is read in the next pass, beside `running` others. All of a pass have the same need."""
+        """Who is read in the next pass, beside `running` others. All of a pass have the same purpose."""
         if running >= self._passes:
             return []
         if self._alone:
             who = next(iter(self._alone))
             del self._alone[who]
             return [who]
-        need = next((need for need in Need if self._asking[need]), Need.PARTIAL)
-        if need is Need.PARTIAL and running and running >= self._passes - 1:
+        purpose = next((purpose for purpose in Purpose if self._asking[purpose]), Purpose.PARTIAL)
+        if purpose is Purpose.PARTIAL and running and running >= self._passes - 1:
             return []
-        most = self._short if need is Need.PARTIAL else self._batch
-        return list(islice(iter(self._asking[need].pop, None), most))
+        most = self._short if purpose is Purpose.PARTIAL else self._batch
+        return list(islice(iter(self._asking[purpose].pop, None), most))
 
     def took(self, utterances: int, seconds: float) -> None:
         """A pass of so many took so long."""
@@ -153,11 +153,11 @@ class Passes:
             waited_s=waits.waited_s, wasted=self._wasted,
         )  # fmt: skip
 
-    def ask(self, who: Asking, need: Need = Need.PARTIAL) -> None:
+    def ask(self, who: Asking, purpose: Purpose = Purpose.PARTIAL) -> None:
         """`who` wants to be read; told by its methods, on the event loop."""
-        if need is not Need.PARTIAL:
+        if purpose is not Purpose.PARTIAL:
             self._since.setdefault(who, self._clock())
-        self._schedule.ask(who, need, who.owner)
+        self._schedule.ask(who, purpose, who.owner)
         self._next()
 
     def reading(self, who: Asking) -> bool:

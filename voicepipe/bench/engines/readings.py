@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from voicepipe.engines.whisper_schedule import Need, Schedule
+from voicepipe.engines.whisper_schedule import Purpose, Schedule
 from voicepipe.engines.worker import Worker
 
 BATCH = 8
@@ -47,7 +47,7 @@ class Readings:
         if before:
             before.tell(False)
         request = self._waiting[call] = _Request(heard_s, final, asyncio.get_running_loop().create_future())
-        self._schedule.ask(call, Need.WORDS if final else Need.PARTIAL)
+        self._schedule.ask(call, Purpose.WORDS if final else Purpose.PARTIAL)
         if self._passes is None or self._passes.done():
             self._passes = asyncio.create_task(self._run())
         return await request.done
