@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from voicepipe.engines.whisper_model import Passage, WhisperReading
-from voicepipe.engines.whisper_schedule import PARTIALS_S, Purpose, Passes, Schedule
+from voicepipe.engines.whisper_schedule import PARTIALS_S, Passes, Purpose, Schedule
 from voicepipe.errors import EngineError
 from voicepipe.queues import QueueFigures
 

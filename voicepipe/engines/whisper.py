@@ -18,7 +18,7 @@ from voicepipe.engines.fair import owner
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.threaded_recogniser import ThreadedRecogniser
 from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading, passes_at_a_time
-from voicepipe.engines.whisper_schedule import Purpose, Passes
+from voicepipe.engines.whisper_schedule import Passes, Purpose
 from voicepipe.engines.whisper_sound import WhisperSound
 from voicepipe.engines.whisper_words import DICTATED, Transcript, is_dictated
 from voicepipe.engines.worker import Worker
