@@ -35,15 +35,13 @@ class Gap(msgspec.Struct):
     ms: float = 0.0
     """How long it lasted."""
     text: str = ""
-    ends: float | None = None
     pitch: float = 0.0
     voice: float | None = None
     """What the turn model says."""
-    narrow: bool = False
 
     @property
     def evidence(self) -> Evidence:
-        return Evidence(self.text, self.ends, self.pitch, self.voice, narrow=self.narrow)
+        return Evidence(self.text, self.pitch, self.voice)
 
 
 class Heard(msgspec.Struct):
@@ -116,7 +114,7 @@ class Listener:
                 return
             async with aclosing(utterance.settle(_nobody)) as known:
                 last = [each async for each in known][-1]
-            gaps.append(Gap(last_ms, -1.0, 0.0, last.text, last.ends, last.pitch, last.voice, self._narrow))
+            gaps.append(Gap(last_ms, -1.0, 0.0, last.text, last.pitch, last.voice))
         gap = gaps[-1]
         gap.ms = silence.ms
         if silence.sure and gap.sure_ms < 0:

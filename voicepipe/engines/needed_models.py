@@ -99,7 +99,7 @@ def neutts(config: NeuttsConfig) -> Iterator[NeededModel]:
 
 
 def turn_model(config: Config) -> str:
-    """Its name or path; empty: none judges. None does beside scripted words, which have nothing to do with the voice."""
+    """Its name or path; empty: none judges, as beside scripted words, which have nothing to do with the voice."""
     return "" if config.engines.asr == "scripted" else config.endpoint.model
 
 

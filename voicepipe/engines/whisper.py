@@ -23,7 +23,7 @@ from voicepipe.engines.whisper_sound import WhisperSound
 from voicepipe.engines.whisper_words import DICTATED, Transcript, is_dictated
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineError
-from voicepipe.turn.answers import wanted
+from voicepipe.turn.answers import wants_digits
 
 LONG = ms_to_samples(12_000)
 """Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
@@ -77,10 +77,8 @@ class WhisperAsr:
         if self._passes is None:
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
-        digits = wanted(asked) == "digits"
-        return WhisperStream(
-            self._passes, on_partial, None if self._config.detect_language else language, every, digits
-        )
+        spoken = None if self._config.detect_language else language
+        return WhisperStream(self._passes, on_partial, spoken, every, wants_digits(asked))
 
     async def _load(self) -> WhisperRecogniser:
         # It gets no more passes than it has threads: who waits for one is told (`Passes`).
