@@ -78,7 +78,7 @@ class Hooks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`frontdesk`: one thing that callers want. `examples` are also what the recogniser is prepared for."""
+    """`frontdesk`: one thing that callers want."""
 
     name: str
     examples: Annotated[tuple[str, ...], Meta(min_length=1)]
