@@ -110,6 +110,9 @@ class Hypothesis:
     """Lower-case words without punctuation, unless the engine writes it."""
     until: int = 0
     """Samples of this stream (16 kHz) that the text covers."""
+    full_stop: float | None = None
+    """Probability, in 0..1, that a recogniser which writes punctuation ends a sentence after these words; None: it
+    writes none, or does not say."""
     lags: bool = False
     """Words are still missing unless `until` reaches to the end of the voice; they come at its next pause. Nobody
     should prepare a reply to these."""

@@ -114,6 +114,8 @@ class WhisperStream:
         self._dictated = ASKED_DIGITS if digits else DICTATED
         """From so many digits in a row on it is read with a wide window."""
         self._wide = False
+        self._full_stop: float | None = None
+        """Of the latest words."""
         self._covered = 0
         """Samples fed that have been read."""
         self._latest = 0
@@ -143,7 +145,8 @@ class WhisperStream:
     async def settle(self) -> Hypothesis:
         if self._sound.unread and not self.over:
             await self._read()
-        return Hypothesis(self._transcript.text, self._covered if self._sound.unread else self._sound.fed)
+        until = self._covered if self._sound.unread else self._sound.fed
+        return Hypothesis(self._transcript.text, until, self._full_stop)
 
     async def finish(self) -> Hypothesis:
         self._finishing = True
@@ -196,7 +199,7 @@ class WhisperStream:
         if reading.sure:
             self._language = reading.language
         more, text = self._transcript.push(reading.words), self._transcript.text
-        self._covered, self._latest = passage.fed, passage.upto
+        self._covered, self._latest, self._full_stop = passage.fed, passage.upto, reading.full_stop
         if not (passage.wide or passage.timed) and is_dictated(text, self._dictated):
             self._read_wide()
         else:

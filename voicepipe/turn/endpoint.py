@@ -1,8 +1,9 @@
 """How long must the caller be silent before the turn is no longer theirs? It depends on what they said.
 
 Evidence is weighed in log-odds that the turn is complete: what the words say (`ends.py`: how often callers' sentences
-end after them; `completeness.py`: grammar), whether the voice fell (`pitch.py`), and, where there is one, what a turn
-model that heard the voice says, and what the language model that answers says. How long to wait follows by degrees
+end after them; `completeness.py`: grammar), whether the recogniser would write a full stop behind them, whether the
+voice fell (`pitch.py`), and, where there is one, what a turn model that heard the voice says, and what the language
+model that answers says. How long to wait follows by degrees
 (`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is answered at once, and what
 may be either waits for a moment. Words that answer what the agent has asked (`answers.py`) are complete, however little
 they are.
@@ -67,6 +68,9 @@ class Evidence:
     """Probability that the turn is complete, by a turn model that heard the voice."""
     reading: float | None = None
     """Probability that the turn ends after its words, by the language model that answers (`engines.base.Reader`)."""
+    full_stop: float | None = None
+    """Probability that a sentence ends after them, by the mark that the recogniser would write
+    (`engines.base.Hypothesis.full_stop`)."""
     asked: str = ""
     """What the agent has said since the caller spoke last."""
 
@@ -93,12 +97,18 @@ class Weights:
     """Of the turn model's log-odds."""
     trails: float = -5.0
     """For words whose punctuation leaves them open."""
+    full_stop: float = 0.0
+    """Of the log-odds of a full stop, where one is likely ..."""
+    no_full_stop: float = 0.0
+    """... and where none is: a short answer often has none either."""
 
 
 AS_READ, AS_READ_AND_HEARD = Weights(2.8, 1.3, 1.0), Weights(0.46, 0.72, 0.26, 0.49, trails=-3.0)
-"""Of a text that is taken for what was said. The first are for true words. The second, beside a turn model, are a
-logistic regression on silences of natural voices in three rooms and of people's prompts, as Whisper tiny.en reads them
-(tests/endpointing): it mishears the end of a sentence that breaks off."""
+"""Of a text that is taken for what was said. The first are for true words, the second for words beside a turn model: a
+recogniser mishears the end of a sentence that breaks off."""
+WITH_FULL_STOP = Weights(-0.9, 0.55, 0.3, 0.4, trails=0.0, full_stop=1.05, no_full_stop=0.4)
+"""Where the recogniser says how likely a full stop is. A logistic regression on silences of the development sentences,
+by natural voices, and of people's prompts, as Whisper tiny.en reads them (D123)."""
 ANSWERS = 2.4
 """Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts."""
 READING_MIDDLE, READING_SLOPE, READING_LIMIT = -0.85, 1.2, 3.0
@@ -106,6 +116,8 @@ READING_MIDDLE, READING_SLOPE, READING_LIMIT = -0.85, 1.2, 3.0
 to the tests' nano LLM, beside rules of grammar alone (tests/models/fit_ends.py)."""
 GROWTH = 1.5
 """Few notice 100 ms more, and everybody a second."""
+FULL_STOP_LEAST, FULL_STOP_MOST = 0.06, 0.999
+"""The probability of a full stop is taken no nearer to 0 and 1."""
 SURE_OF_VOICE = 0.98
 """A turn model's probability is taken no nearer to 0 or 1: it must not outvote everything else."""
 
@@ -116,13 +128,25 @@ def _said(evidence: Evidence) -> str:
 
 def weights_of(evidence: Evidence) -> Weights:
     """Those for what is known."""
+    if evidence.full_stop is not None:
+        return WITH_FULL_STOP
     return AS_READ if evidence.voice is None else AS_READ_AND_HEARD
 
 
 def words_log_odds(evidence: Evidence) -> float:
-    """What the words say, apart from the question."""
+    """What the words say, apart from the question, and the mark behind them."""
     weights = weights_of(evidence)
-    return weights.offset + weights.words * odds.log_odds(callers_ends().probability(_said(evidence)))
+    words = weights.words * odds.log_odds(callers_ends().probability(_said(evidence)))
+    return weights.offset + words + full_stop_log_odds(evidence)
+
+
+def full_stop_log_odds(evidence: Evidence) -> float:
+    """What the recogniser says of the mark behind the last word."""
+    if evidence.full_stop is None:
+        return 0.0
+    weights = weights_of(evidence)
+    likely = odds.log_odds(min(FULL_STOP_MOST, max(FULL_STOP_LEAST, evidence.full_stop)))
+    return likely * (weights.full_stop if likely > 0 else weights.no_full_stop)
 
 
 def voice_log_odds(evidence: Evidence) -> float:
