@@ -40,10 +40,6 @@ SHELL := bash
 help:  ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-# Recognition on a CPU walks through 100 MB: on huge pages, which glibc (2.35 and newer) asks for by this, it decodes a
-# fifth faster. A soak's recogniser is scripted, and on huge pages its memory would be told in steps of 2 MB.
-demo bench bench-attacks bench-vllm: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
-
 demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 	@$(BIN)/voicepipe demo $(ARGS)
 

@@ -117,8 +117,6 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The same of a language model that is asked."""
     lead_ms: int = 0
     """The line takes sound so far ahead of its being heard."""
-    narrow: bool = False
-    """The line carries a telephone's band."""
     replies: dict[str, str] = {}
     """What follows "call:" in a reply is a tool's name and its arguments; there may be several."""
     expect: list[str] = []
@@ -197,7 +195,7 @@ class ScenarioLine:
             if (early_s := due - asyncio.get_running_loop().time()) > 0:  # What is there is taken without a pause.
                 await asyncio.sleep(early_s)
             if not any(mutes.at_ms <= n * 20 < mutes.at_ms + mutes.for_ms for mutes in self.scenario.mutes):
-                hear(Block(self._voice(n * 20), pos, asyncio.get_running_loop().time(), narrow=self.scenario.narrow))
+                hear(Block(self._voice(n * 20), pos, asyncio.get_running_loop().time()))
                 pos += BLOCK
 
     def _voice(self, ms: int) -> Pcm:

@@ -85,7 +85,7 @@ ROOMS = [page for page in PAGES if page.name == "README.md" and (page.parent / "
 
 
 def decisions() -> list[tuple[str, str]]:
-    """All decisions: the heading ("D17. What was decided") and the page that has it."""
+    """All decisions: the heading ("D15. What was decided") and the page that has it."""
     return [
         (heading, page.relative_to(ROOT).as_posix())
         for page in PAGES

@@ -67,7 +67,7 @@ async def test_questions_are_answered_in_one_conversation(pop: str) -> None:
 async def test_callers_at_the_same_time_do_not_disturb_one_another(pop: str) -> None:
     questions, facts = spoken("hours", "parking"), ("noon", "park")
     answered: set[int] = set()
-    for together in (4, 4, 2, 2, 1, 1, 1, 1):  # A busy machine may have no decoder in time, and asks to be told again.
+    for together in (4, 4, 2, 2, 1, 1, 1, 1):  # A busy machine may not hear them in time, and asks to be told again.
         waiting = [n for n in range(4) if n not in answered][:together]
         callers = [dial(pop, questions[n % 2 : n % 2 + 1], n) for n in waiting]
         for n, caller in zip(waiting, await asyncio.gather(*callers), strict=True):

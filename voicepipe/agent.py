@@ -1,6 +1,5 @@
 """What answers: an immutable agent, and the settings that a client may lay over it for one call."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -79,7 +78,7 @@ class Hooks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`frontdesk`: one thing that callers want. `examples` are also what the recogniser is prepared for."""
+    """`frontdesk`: one thing that callers want."""
 
     name: str
     examples: Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -147,9 +146,6 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     intents: tuple[Intent, ...] = ()
     intents_file: str = ""
     """A TOML file with the `intents`, one folder below: few of those who read an agent read its phrases."""
-    vocabulary: tuple[str, ...] = ()
-    """Sentences and words that callers say, beside the intents' examples: recognisers that can be prepared for them
-    are."""
     locked: tuple[Part, ...] = ()
     """What no client can change, whatever its key."""
     hooks: Hooks = Hooks()
@@ -157,13 +153,6 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
     """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who
     is not understood twice does not hear the same words."""
-
-    @property
-    def expected(self) -> Iterator[str]:
-        """What its callers are likely to say, for recognisers."""
-        yield from self.vocabulary
-        for intent in self.intents:
-            yield from intent.examples
 
     def is_interrupted(self, said: str) -> bool:
         """A phrase of `interrupt` is among these words, however they are written."""

@@ -100,8 +100,7 @@ async def member(
 @asynccontextmanager
 async def engines_for(config: Config, agents: AgentStore) -> AsyncIterator[Engines]:
     """The configured engines, prepared for these agents. Raises EngineError."""
-    phrases = [phrase for agent in agents for phrase in agent.expected]
-    async with loaded(config, phrases, [beginning(agent) for agent in agents]) as engines:
+    async with loaded(config, [beginning(agent) for agent in agents]) as engines:
         memory.give_back()  # Only now: how the memory of models is laid out is left to glibc.
         yield engines
 

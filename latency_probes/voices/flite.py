@@ -10,8 +10,6 @@ import numpy as np
 from latency_probes.voices import Take
 from voicepipe.audio import RATE, Pcm, dbfs, ms_to_samples
 
-VOICES = ("slt", "rms", "awb")
-
 
 def speak(text: str, voice: str, before: str = "") -> Take:
     """`text`, with the cut behind its words `before`."""

@@ -361,7 +361,7 @@ def test_a_terminal_that_is_too_narrow_has_a_table_for_each_number_of_calls(widt
 @pytest.mark.engine
 @pytest.mark.parametrize(
     ("asr", "llm", "tts", "gaps"),
-    [("sphinx", "frontdesk", "espeak", "both"), ("scripted", "scripted", "scripted", "none")],
+    [("whisper", "frontdesk", "espeak", "both"), ("scripted", "scripted", "scripted", "none")],
 )
 def test_the_engines_of_a_configuration(asr: str, llm: str, tts: str, gaps: str, tmp_path: Path) -> None:
     file, config = tmp_path / "figures.json", tmp_path / "pop.toml"

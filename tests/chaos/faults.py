@@ -43,7 +43,7 @@ KILLED = 2.0
 MODEL_LIMIT_S = 4.0
 """`openai.timeout_ms` of the PoP that is tried."""
 VOICE_S, HEARING_S = 12.0, 14.0
-"""The limit of espeak-ng, and the longest of pocketsphinx for a piece of sound; and two seconds."""
+"""The limit of espeak-ng, and that of Whisper for the two seconds of the question; and two seconds."""
 
 FAILING_S = 25.0
 """Callers' turns bring three answers that fail, and then a trial fails as well (D62)."""
@@ -63,5 +63,5 @@ FAULTS = (
     _switch("disk-full", "the log's device is full, and no file can grow", answers=True),
     _switch("clock-forward", "the clock is set forward by a day", answers=True),
     _switch("clock-back", "the clock is set back by a day", answers=True),
-    _switch("recogniser-hangs", "a call into pocketsphinx does not come back", down_s=HEARING_S, hears=True),
+    _switch("recogniser-hangs", "a pass of Whisper does not come back", down_s=HEARING_S, hears=True),
 )  # fmt: skip

@@ -26,10 +26,10 @@ def main() -> int:
     time.time = lambda: real() + sum(by for name, by in shift.items() if switches.on(name))
 
     from voicepipe.commands.cli import main as voicepipe
-    from voicepipe.engines import espeak, sphinx_decoder
+    from voicepipe.engines import espeak, whisper_model
 
     hangs(espeak._Library, "synthesize", switches, "voice-hangs")
-    hangs(sphinx_decoder.SphinxDecoder, "feed", switches, "recogniser-hangs")
+    hangs(whisper_model.LoadedWhisper, "read", switches, "recogniser-hangs")
     fails(espeak._Library, "synthesize", switches, "voice-fails")
     slow(espeak._Library, "synthesize", switches, "voice-slow")
     threading.Thread(target=fill_disk, args=(switches,), daemon=True).start()

@@ -95,14 +95,14 @@ class Site:
 
 @contextmanager
 def site(folder: Path, *, hears: bool) -> Iterator[Site]:
-    """A PoP that answers. `hears`: with the embedded recogniser, for callers who speak; else they type."""
+    """A PoP that answers. `hears`: with Whisper, for callers who speak; else they type."""
     switches = Switches(folder / "switches")
     switches.folder.mkdir()
     agents = folder / "agents"
     agents.mkdir()
     (agents / "front-desk.toml").write_text(AGENT)
     model = Model(switches)
-    vad, asr = ("silero", "sphinx") if hears else ("scripted", "scripted")
+    vad, asr = ("silero", "whisper") if hears else ("scripted", "scripted")
     config = folder / "voicepipe.toml"
     config.write_text(CONFIG.format(folder=agents, port=model.port, vad=vad, asr=asr))
     command = (sys.executable, "-m", "tests.chaos.faulty_pop", "pop", "--port", "0", "--config", str(config))

@@ -16,7 +16,7 @@ from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.faulty_pop import fails, hangs
 from tests.chaos.model_server import answer
 from tests.chaos.switches import Switches
-from voicepipe.engines import espeak, sphinx_decoder
+from voicepipe.engines import espeak, whisper_model
 
 BY_NAME = {fault.name: fault for fault in FAULTS}
 ANSWER = Heard("We open at noon.", 300.0)
@@ -89,7 +89,7 @@ def test_a_call_hangs_until_its_switch_is_off(tmp_path: Path) -> None:
 
 
 def test_what_is_broken_in_our_code_is_there() -> None:
-    assert callable(espeak._Library.synthesize) and callable(sphinx_decoder.SphinxDecoder.feed)
+    assert callable(espeak._Library.synthesize) and callable(whisper_model.LoadedWhisper.read)
 
 
 def test_the_model_answers_as_its_switches_say(tmp_path: Path) -> None:

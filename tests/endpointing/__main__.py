@@ -1,9 +1,9 @@
 """How long turns wait, by hand: `make bench-endpointing`, or `python -m tests.endpointing`.
 
-Plays the probes' clips, each in three rooms, to the ear and the embedded recogniser, and once more as a telephone
+Plays the probes' clips, each in three rooms, to the ear and the default recogniser, and once more as a telephone
 brings them; then shows what the rule of waiting makes of all silences, beside the rule before it. `--set development`:
-the sentences that the rule was fitted to (needs flite). Takes half an hour on two cores; `--kept FOLDER` keeps what was
-heard, and goes on where it stopped.
+the sentences that rules are tried on first (needs `voicepipe models pull piper-joe`). Takes half an hour on two cores;
+`--kept FOLDER` keeps what was heard, and goes on where it stopped.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def kept_rows(file: Path) -> dict[str, Heard]:
 
 async def hear(config: Config, made: Sequence[Recording], full: Path, narrow: Path) -> None:
     """Adds what has not been heard yet to both files, a line for each recording."""
-    config = msgspec.structs.replace(config, sphinx=msgspec.structs.replace(config.sphinx, stall_s=PATIENT_S))
+    config = msgspec.structs.replace(config, whisper=msgspec.structs.replace(config.whisper, stall_s=PATIENT_S))
     async with engines_for(config, open_agents(config)) as engines:
         for file, by_phone in ((full, False), (narrow, True)):
             rows = kept_rows(file)

@@ -35,15 +35,15 @@ class Gap(msgspec.Struct):
     ms: float = 0.0
     """How long it lasted."""
     text: str = ""
-    ends: float | None = None
     pitch: float = 0.0
     voice: float | None = None
     """What the turn model says."""
-    narrow: bool = False
+    full_stop: float | None = None
+    """What the recogniser says of the sentence's end."""
 
     @property
     def evidence(self) -> Evidence:
-        return Evidence(self.text, self.ends, self.pitch, self.voice, narrow=self.narrow)
+        return Evidence(self.text, self.pitch, self.voice, full_stop=self.full_stop)
 
 
 class Heard(msgspec.Struct):
@@ -116,7 +116,7 @@ class Listener:
                 return
             async with aclosing(utterance.settle(_nobody)) as known:
                 last = [each async for each in known][-1]
-            gaps.append(Gap(last_ms, -1.0, 0.0, last.text, last.ends, last.pitch, last.voice, self._narrow))
+            gaps.append(Gap(last_ms, -1.0, 0.0, last.text, last.pitch, last.voice, last.full_stop))
         gap = gaps[-1]
         gap.ms = silence.ms
         if silence.sure and gap.sure_ms < 0:

@@ -77,8 +77,8 @@ def judge(rows: Sequence[Heard], wait: Wait, pauses: str) -> Judged:
 
 
 def as_said(row: Heard) -> Heard:
-    """As a recogniser would tell it that mishears nothing, and knows no other readings."""
-    gaps = [replace(gap, text=row.text, ends=None) if _behind(row, gap) else gap for gap in row.gaps]
+    """As a recogniser would tell it that mishears nothing."""
+    gaps = [replace(gap, text=row.text, full_stop=None) if _behind(row, gap) else gap for gap in row.gaps]
     return replace(row, gaps=gaps)
 
 

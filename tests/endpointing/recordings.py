@@ -1,4 +1,4 @@
-"""What is played to the ear: the development sentences, spoken by flite, or the probes' clips, which are none of them.
+"""What is played to the ear: the development sentences, or the probes' clips, which are none of them.
 
 A recording ends in silence, though not for as long as the longest wait: rules are judged by what they would wait for.
 What it says is complete, or ends where a caller pauses and goes on.
@@ -14,9 +14,9 @@ import numpy as np
 
 from latency_probes import clips, generate, sound
 from latency_probes.timeline import WIRE_RATE, voiced_span
-from latency_probes.voices import flite
 from voicepipe.audio import RATE, Pcm, ms_to_samples, samples_to_ms
 from voicepipe.audio.resample import Resampler
+from voicepipe.engines import hub
 
 SENTENCES = Path(__file__).parents[1] / "turn" / "endpoint_sentences.json"
 LEAD_MS, REST_MS = 400, 1300
@@ -41,7 +41,19 @@ class Recording:
 
 
 def development(part: str = "development") -> Iterator[Recording]:
-    """The sentences of tests/turn, in three voices, half of them in noise. Needs flite."""
+    """The sentences of tests/turn by the probes' natural voices, half of them in noise; who is to go on holds the last
+    syllable. Raises EngineMissing: the voice joe is not on this machine (`voicepipe models pull piper-joe`)."""
+    voices = generate.by_network(hub.local(generate.JOE) / generate.JOE_FILE)
+    for sentence in said(part):
+        for voice, say in voices.items():
+            take = say(sentence)
+            pcm = generate.levelled(take.pcm, *generate.voiced_span(take.pcm, take.rate))
+            name, text = f"{part}-{sentence.number}-{voice}", sentence.before or sentence.text
+            yield _recording(name, text, sentence.kind, "", pcm, take.cut)
+
+
+def said(part: str) -> Iterator[generate.Sentence]:
+    """Each sentence, behind its beginnings up to a pause."""
     sentences: list[tuple[str, bool]] = json.loads(SENTENCES.read_text())[part]
     begun: list[str] = []
     number = count()
@@ -49,15 +61,10 @@ def development(part: str = "development") -> Iterator[Recording]:
         if not complete:
             begun.append(text)
             continue
-        for voice in flite.VOICES:
-            pcm, phones = flite.spoken(text, voice)
-            pcm = _at_wire_rate(generate.levelled(pcm, *generate.voiced_span(pcm, RATE)))
-            for before in begun:
-                if text.startswith(f"{before} "):
-                    cut = flite.boundary(_at(pcm), phones, len(flite.phones_of(before, voice)))
-                    at = cut * WIRE_RATE // RATE
-                    yield _recording(f"{part}-{next(number)}-{voice}", before, "pause_inside", "", pcm, at)
-            yield _recording(f"{part}-{next(number)}-{voice}", text, "finished", "", pcm, 0)
+        for before in begun:
+            if text.startswith(f"{before} "):
+                yield generate.Sentence(next(number), "pause_inside", "", "", text, before)
+        yield generate.Sentence(next(number), "finished", "", "", text, "")
         begun = []
 
 
@@ -94,13 +101,3 @@ def _recording(name: str, text: str, kind: str, noise: str, clip: Pcm, cut: int,
     down = Resampler(WIRE_RATE, RATE)
     pcm = np.concatenate([down(mixed), down.flush()])
     return Recording(name, text, kind, own, noise, pcm, samples_to_ms(lead.size + end, WIRE_RATE))
-
-
-def _at_wire_rate(pcm: Pcm) -> Pcm:
-    up = Resampler(RATE, WIRE_RATE)
-    return np.concatenate([up(pcm), up.flush()])
-
-
-def _at(pcm: Pcm) -> Pcm:
-    down = Resampler(WIRE_RATE, RATE)
-    return np.concatenate([down(pcm), down.flush()])

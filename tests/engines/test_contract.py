@@ -9,11 +9,12 @@ import pytest
 from tests.engines.contract import AsrContract, ToolContract, TtsContract, VadContract, texts, whole
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
-from voicepipe.config.engine_config import DelaysConfig
+from voicepipe.config.engine_config import DelaysConfig, WhisperConfig
 from voicepipe.engines.base import Asr, Delta, Engines, Llm, Message, Prompt, ToolCall, Tts, Vad
 from voicepipe.engines.delayed import DelayedAsr, DelayedLlm, DelayedTts, delayed
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.frontdesk import FrontdeskLlm
+from voicepipe.engines.hibari import HibariTts
 from voicepipe.engines.scripted import (
     ScriptedAsr,
     ScriptedLlm,
@@ -21,6 +22,7 @@ from voicepipe.engines.scripted import (
     ScriptedVad,
 )
 from voicepipe.engines.silero import SileroVad
+from voicepipe.engines.whisper import WhisperAsr
 
 SCRIPTED_REPLIES: dict[str, Delta | Sequence[Delta]] = {
     "what are your opening hours": "From noon to ten. Every day of the week.",
@@ -56,7 +58,7 @@ class TestDelayedAsr(AsrContract):
 
 @pytest.mark.engine
 @pytest.mark.slow
-class TestSphinxAsr(AsrContract):
+class TestWhisperTinyEn(AsrContract):
     sound = np.empty(0, np.int16)
 
     @pytest.fixture(autouse=True, scope="class")
@@ -64,16 +66,9 @@ class TestSphinxAsr(AsrContract):
     def speech(cls) -> None:
         cls.sound = asyncio.run(_spoken("hello, what are your opening hours?"))
 
-    @pytest.fixture(autouse=True)
-    def patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A slow machine loads its second decoder in more than five seconds."""
-        monkeypatch.setattr("voicepipe.engines.sphinx.WAIT_S", 120.0)
-
     @staticmethod
     def factory() -> Asr:
-        from voicepipe.engines.sphinx import SphinxAsr
-
-        return SphinxAsr()
+        return WhisperAsr(WhisperConfig())
 
 
 class TestScriptedLlm(ToolContract):
@@ -114,8 +109,8 @@ class TestEspeakTts(TtsContract):
 
 
 async def _spoken(text: str) -> Pcm:
-    """`text` by espeak-ng at 16 kHz, with a little silence after it."""
-    tts = EspeakTts()
+    """`text` by hibari at 16 kHz, with a little silence after it."""
+    tts = HibariTts()
     await tts.start()
     speech = await whole(tts, text)
     await tts.close()

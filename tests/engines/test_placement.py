@@ -269,7 +269,7 @@ def test_beside_a_model_that_is_spread_over_machines_its_cache_has_a_size(models
 
 
 def test_who_shares_no_gpu_with_a_model_that_is_spread_over_machines(models: Config) -> None:
-    tables = {"engines": {"asr": "sphinx", "tts": "coqui"}, "coqui": {"model": models.vllm.model, "device": "cpu"}}
+    tables = {"engines": {"asr": "scripted", "tts": "coqui"}, "coqui": {"model": models.vllm.model, "device": "cpu"}}
     assert list(needs(configured(vllm={"args": {"nnodes": 2}}, **tables))) == []
 
 
@@ -351,7 +351,7 @@ def test_coqui_goes_where_its_own_torch_can(
     python.write_text(f"#!/bin/sh\n{script}\n")
     python.chmod(0o755)
     coqui = {"python": str(python), "model": str(tmp_path), "device": device}
-    placed = loader.placed(configured(engines={"asr": "sphinx", "llm": "frontdesk", "tts": "coqui"}, coqui=coqui))
+    placed = loader.placed(configured(engines={"asr": "scripted", "llm": "frontdesk", "tts": "coqui"}, coqui=coqui))
     assert placed.coqui.device == placed_on
     assert ("coqui.python cannot use its GPU: " in caplog.text) == (placed_on == "cpu")
     assert "RuntimeError" not in script or "no kernel image is available" in caplog.text
@@ -374,7 +374,7 @@ def test_a_missing_model_is_said_before_anything_is_loaded(monkeypatch: pytest.M
 def test_a_neutts_without_a_voice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     FakeDriver([FakeGpu()]).install(monkeypatch)
     with pytest.raises(EngineMissing, match=r"neutts: it has no voice; add a table \[neutts.voices.NAME\]"):
-        loader.placed(configured(engines={"asr": "sphinx", "llm": "frontdesk", "tts": "neutts"}))
+        loader.placed(configured(engines={"asr": "scripted", "llm": "frontdesk", "tts": "neutts"}))
 
 
 def test_that_it_has_no_voice_does_not_hide_that_its_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,7 +383,7 @@ def test_that_it_has_no_voice_does_not_hide_that_its_package_is_missing(monkeypa
     with pytest.raises(
         EngineMissing, match=r"it has no voice(.|\n)*no_such_package is not installed(.|\n)*neutts.codec"
     ):
-        loader.placed(configured(engines={"asr": "sphinx", "llm": "frontdesk", "tts": "neutts"}))
+        loader.placed(configured(engines={"asr": "scripted", "llm": "frontdesk", "tts": "neutts"}))
 
 
 def test_all_that_is_missing_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

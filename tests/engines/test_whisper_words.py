@@ -4,7 +4,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from voicepipe.engines.whisper_words import Segment, Transcript, WhisperWord, is_dictated, said, spelled, without_loops
+from voicepipe.engines.whisper_words import (
+    Segment,
+    Transcript,
+    WhisperWord,
+    ends_sentence,
+    is_dictated,
+    said,
+    spelled,
+    without_loops,
+)
 
 GROWING = [
     "What?",
@@ -172,3 +181,14 @@ def test_what_is_said_behind_the_sound_was_not_said(
 )
 def test_many_digits_in_a_row_are_dictated(text: str, dictated: bool) -> None:
     assert is_dictated(text) is dictated
+
+
+@pytest.mark.parametrize(
+    ("token", "ends"),
+    [
+        (".", True), ("?", True), ("!", True), ('."', True), ("?!", True), ("。", True), ("？", True), ("।", True),
+        ("...", False), ("..", False), ("…", False), (",", False), ("-", False), ("", False), ("a.", False),
+    ],
+)  # fmt: skip
+def test_marks_at_which_a_sentence_ends(token: str, ends: bool) -> None:
+    assert ends_sentence(token) is ends

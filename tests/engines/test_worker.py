@@ -7,7 +7,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from functools import partial
 
 import pytest
 
@@ -76,8 +75,6 @@ async def test_after_close_there_is_a_clear_error(worker: Worker) -> None:
     worker.close()
     with pytest.raises(EngineError):
         worker.submit(time.time)
-    with pytest.raises(EngineError):
-        await worker.lane().post(time.time)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have a niceness of their own on Linux only")
@@ -88,56 +85,6 @@ async def test_only_the_threads_yield() -> None:
     worker.close()
     assert inside == min(before + 3, 19)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
-
-
-async def test_a_lane_keeps_order_and_never_overlaps(worker: Worker) -> None:
-    done: list[int] = []
-    inside = threading.Lock()
-
-    def job(number: int) -> None:
-        assert inside.acquire(blocking=False)
-        time.sleep(0.002)
-        done.append(number)
-        inside.release()
-
-    lane = worker.lane()
-    await asyncio.gather(*(lane.post(partial(job, number)) for number in range(20)))
-    assert done == list(range(20))
-
-
-async def test_lanes_do_not_wait_for_each_other(worker: Worker) -> None:
-    free = threading.Event()
-    slow = worker.lane().post(partial(free.wait, 5))
-    assert await worker.lane().post(partial(divmod, 7, 2)) == (3, 1)
-    free.set()
-    assert await slow
-
-
-async def test_what_is_urgent_overtakes_other_lanes_and_takes_its_own_along() -> None:
-    worker = Worker("one", 1)
-    free = threading.Event()
-    ran: list[str] = []
-
-    def slow(name: str) -> None:
-        time.sleep(0.02)
-        ran.append(name)
-
-    busy = worker.submit(free.wait, 5)
-    others = [worker.lane().post(partial(slow, "other")) for _ in range(9)]
-    lane = worker.lane()
-    mine = [
-        lane.post(partial(ran.append, "before")),
-        lane.post(partial(ran.append, "urgent"), urgent=True),
-        lane.post(partial(ran.append, "after")),
-    ]
-    free.set()
-    await asyncio.gather(busy, *others, *mine)
-    worker.close()
-    assert ran[0] == "before"
-    assert ran.index("urgent") < len(others), (
-        "one job may begin before the loop has handed the next one of the lane over"
-    )
-    assert ran.index("urgent") < ran.index("after")
 
 
 async def test_an_urgent_job_overtakes_those_that_wait() -> None:
@@ -153,40 +100,19 @@ async def test_an_urgent_job_overtakes_those_that_wait() -> None:
     assert ran == ["urgent", "other", "other", "other"]
 
 
-async def test_a_job_that_fails_does_not_stop_its_lane(worker: Worker) -> None:
-    lane = worker.lane()
-    failing, working = lane.post(partial(divmod, 7, 0)), lane.post(partial(divmod, 7, 2))
-    assert await working == (3, 1)
-    with pytest.raises(ZeroDivisionError):
-        await failing
-
-
-async def test_dropped_and_cancelled_jobs_do_not_run(worker: Worker) -> None:
+async def test_a_cancelled_job_does_not_run() -> None:
+    worker = Worker("one", 1)
     free = threading.Event()
     ran: list[int] = []
-    lane = worker.lane()
-    running = lane.post(partial(free.wait, 5))
-    cancelled, dropped = lane.post(partial(ran.append, 1)), lane.post(partial(ran.append, 2))
+    busy = worker.submit(free.wait, 5)
+    cancelled = worker.submit(ran.append, 1)
     cancelled.cancel()
-    lane.drop()
-    assert dropped.cancelled()
+    await asyncio.sleep(0)  # The worker is told in the loop's next turn.
     free.set()
-    assert await running
-    await lane.post(partial(ran.append, 3))
-    assert ran == [3]
-
-
-async def test_a_cancelled_wait_leaves_the_lane_in_order(worker: Worker) -> None:
-    free = threading.Event()
-    lane = worker.lane()
-    running = lane.post(partial(free.wait, 5))
-    await asyncio.sleep(0.01)
-    running.cancel()
-    after = lane.post(free.is_set)
-    await asyncio.sleep(0.01)
-    assert not after.done()
-    free.set()
-    assert await after
+    assert await busy
+    await worker.submit(ran.append, 2)
+    worker.close()
+    assert ran == [2]
 
 
 async def test_a_call_with_a_thousand_jobs_delays_another_calls_one_by_one() -> None:
@@ -303,7 +229,7 @@ def test_what_was_found_to_hang_is_not_well_again_while_its_engine_is_ended(monk
 
 
 def test_a_healthy_job_is_not_overdue_for_waiting() -> None:
-    job = Job(lambda: None, within_s=lambda: 1.0)
+    job = Job(lambda: None, within_s=1.0)
     assert not job.overdue(1e9)
     job.begin(100.0)
     assert not job.overdue(100.9) and job.overdue(101.1)
@@ -344,14 +270,6 @@ async def test_the_loop_does_not_wait_for_a_job_that_begins(worker: Worker, monk
     other = worker.submit(divmod, 7, 2)
     free.set()
     assert await other == (3, 1) and await slow and freed == [True]
-
-
-async def test_a_limit_that_cannot_be_told_fails_its_job_alone() -> None:
-    worker = Worker("limit", 1)
-    with pytest.raises(ZeroDivisionError):
-        await asyncio.wait_for(worker.ask(time.time, within_s=lambda: 1 / 0), 60)
-    assert await worker.submit(divmod, 7, 2) == (3, 1)
-    worker.close()
 
 
 async def test_two_jobs_of_one_step_wake_two_threads() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.turn.answers import MOST_WORDS, agrees, answers, declines, to_be_done, wanted
+from voicepipe.turn.answers import MOST_WORDS, agrees, answers, declines, to_be_done, wants_digits
 from voicepipe.turn.completeness import LEADS_ON
 
 MANY, DAY, TIME = "With pleasure. For how many people?", "For which day?", "And at what time?"
@@ -15,29 +15,22 @@ HELP = "Harbour House, good day. How can I help you?"
 
 
 @pytest.mark.parametrize(
-    ("asked", "wants"),
+    ("asked", "digits"),
     [
-        (MANY, "value"),
-        (BOOK, "yes"),
-        (RIGHT, "yes"),
-        (ELSE, "yes"),
-        (f"On Mondays we are closed. {DAY}", "value"),
-        (NAME, "name"),
-        (TELL, "name"),
-        (PHONE, "digits"),
-        (SPELL, ""),
-        (HELP, ""),
-        ("We are open until ten.", ""),
-        ("When would you like to come?", "value"),
-        ("What is the name of your company?", ""),
-        ("What seems to be the problem?", ""),
-        ("Could you describe it?", ""),
-        (WHO, "name"),
-        ("", ""),
+        (PHONE, True),
+        (f"We are open until ten. {PHONE}", True),
+        ("What is your order number?", True),
+        (f"{PHONE} We will call you. We are open until ten.", False),
+        (MANY, False),
+        (RIGHT, False),
+        (NAME, False),
+        (SPELL, False),
+        (HELP, False),
+        ("", False),
     ],
 )
-def test_what_a_question_is_answered_with(asked: str, wants: str) -> None:
-    assert wanted(asked) == wants
+def test_who_is_asked_for_digits(asked: str, digits: bool) -> None:
+    assert wants_digits(asked) == digits
 
 
 @pytest.mark.parametrize(

@@ -71,11 +71,6 @@ class Ear:
         return self._tracker.voice.now
 
     @property
-    def narrow(self) -> bool:
-        """The line carries a telephone's band."""
-        return bool(self._blocks) and self._blocks[-1].narrow
-
-    @property
     def started(self) -> int:
         """First voiced sample of the present burst."""
         return self._tracker.voice.started

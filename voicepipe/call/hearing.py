@@ -263,9 +263,7 @@ class Hearing:
         """Tell how long a silence these words require."""
         utterance.record.stamp("words", self._clock())
         utterance.text = heard.text
-        verdict = self._endpointer.judge(
-            replace(heard, text=utterance.words, asked=self._asked(), narrow=self._ear.narrow)
-        )
+        verdict = self._endpointer.judge(replace(heard, text=utterance.words, asked=self._asked()))
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         interrupts = self._settings.agent.is_interrupted(utterance.text)
         self._turns.feed(Words(utterance.words, verdict.required_ms, interrupts, failed))

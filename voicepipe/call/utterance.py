@@ -178,7 +178,7 @@ class Utterance:
             _, judging = await asyncio.wait(judging, timeout=OPINION_S)
             while True:
                 complete, read = (task.result() if task and task.done() else None for task in (listening, about_these))
-                yield Evidence(text, hypothesis.ends, fall, complete, read)
+                yield Evidence(text, fall, complete, read, hypothesis.full_stop)
                 if not judging:
                     break
                 _, judging = await asyncio.wait(judging, return_when=asyncio.FIRST_COMPLETED)

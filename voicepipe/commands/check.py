@@ -139,20 +139,16 @@ def _no_default_voice(settings: config.Config) -> Iterator[str]:
 
 
 def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
-    """A line for each agent whose callers speak what the recogniser does not know: a language, or some words."""
+    """A line for each agent whose callers speak a language that the recogniser does not know."""
     if not (else_ := _way_out_of_english(settings)):
         return
     for agent in agents:
         if agent.language.lower().partition("-")[0] != "en":
             yield f"Agent {agent.name} is spoken to in {agent.language!r} (language); {else_}"
-        elif settings.engines.asr == "sphinx" and (said := _never_heard(agent)):
-            yield f"Agent {agent.name}: {said}"
 
 
 def _way_out_of_english(settings: config.Config) -> str:
     """What hears English alone, and what helps; empty: more is heard, or that is not known."""
-    if settings.engines.asr == "sphinx":
-        return 'where engines.asr is "sphinx", English alone is heard: set it to "whisper"'
     if settings.engines.asr == "whisper" and settings.whisper.model.endswith(".en"):
         return f"whisper.model {settings.whisper.model} hears English alone: set it to {WHISPER_POLYGLOT}"
     if settings.engines.asr == "nemotron" and not _knows_languages(settings):
@@ -166,15 +162,6 @@ def _knows_languages(settings: config.Config) -> bool:
         return checkpoint.read(settings.nemotron).many_languages
     except EngineError:  # It is not here, which is said elsewhere.
         return True
-
-
-def _never_heard(agent: Agent) -> str:
-    from voicepipe.engines.sphinx_decoder import never_heard
-
-    try:
-        return never_heard(agent.expected)
-    except EngineError:  # `_warn` tells it.
-        return ""
 
 
 async def _espeak_voices(settings: config.Config) -> Collection[str]:

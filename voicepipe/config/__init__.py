@@ -24,7 +24,6 @@ from voicepipe.config.engine_config import (
     NeuttsConfig,
     OpenAiConfig,
     ScriptedConfig,
-    SphinxConfig,
     VllmConfig,
     WhisperConfig,
 )
@@ -207,7 +206,6 @@ class Config(Section, frozen=True):
     turn: TurnConfig = TurnConfig()
     ladder: LadderConfig = LadderConfig()
     engines: EnginesConfig = EnginesConfig()
-    sphinx: SphinxConfig = SphinxConfig()
     whisper: WhisperConfig = WhisperConfig()
     nemotron: NemotronConfig = NemotronConfig()
     vllm: VllmConfig = VllmConfig()

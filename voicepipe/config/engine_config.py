@@ -18,21 +18,11 @@ Temperature = Annotated[float, Meta(ge=0, le=2)]
 
 class EnginesConfig(Section, frozen=True):
     vad: Literal["silero", "scripted"] = "silero"
-    asr: Literal["sphinx", "whisper", "nemotron", "scripted"] = "whisper"
+    asr: Literal["whisper", "nemotron", "scripted"] = "whisper"
     llm: Literal["auto", "frontdesk", "vllm", "openai", "scripted"] = "auto"
     """ "auto": `frontdesk` for agents with intents; for others a server of the OpenAI kind on this machine."""
     tts: Literal["auto", "hibari", "espeak", "kokoro", "neutts", "coqui", "scripted"] = "auto"
     """ "auto": hibari speaks English, espeak-ng every other language and what agents name of its voices."""
-
-
-class SphinxConfig(Section, frozen=True):
-    decoders: Positive = 8
-    """Utterances that are recognised at a time; more wait, up to 5 s after their end. 100 MB each, loaded one
-    after the other behind the start."""
-    threads: Count = 0
-    """0: one a core."""
-    stall_s: Stall = 10
-    """Beyond five times the length of the sound that is decoded."""
 
 
 WHISPER_ENGLISH, WHISPER_POLYGLOT = "Systran/faster-whisper-tiny.en", "Systran/faster-whisper-base"

@@ -270,7 +270,11 @@ GONE = {
     "endpoint.unfinished_ms": "longest_ms has taken its place",
     "endpoint.sure_probability": "a turn waits by degrees; take it out",
     "endpoint.unfinished_probability": "a turn waits by degrees; take it out",
+    "endpoint.telephone_longest_ms": "take it out: longest_ms is for every line",
+    "endpoint.telephone_cut_in_ms": "take it out: cut_in_ms is for every line",
     "fleet.price": "pop.price_per_hour has taken its place",
+    "sphinx": "take the table out: pocketsphinx is gone, and Whisper hears unless engines.asr names another",
+    "vocabulary": "take it out: recognisers know these words without it",
 }
 """Keys that there were, and what to do about them."""
 

@@ -110,9 +110,9 @@ class Hypothesis:
     """Lower-case words without punctuation, unless the engine writes it."""
     until: int = 0
     """Samples of this stream (16 kHz) that the text covers."""
-    ends: float | None = None
-    """Probability, in 0..1, that the turn ends after these words, by a recogniser that weighs other readings of the
-    sound, too; None: it has no others."""
+    full_stop: float | None = None
+    """Probability, in 0..1, that a recogniser which writes punctuation ends a sentence after these words; None: it
+    writes none, or does not say."""
     lags: bool = False
     """Words are still missing unless `until` reaches to the end of the voice; they come at its next pause. Nobody
     should prepare a reply to these."""
@@ -143,8 +143,8 @@ class AsrStream(Protocol):
 
 class Asr(Engine, Protocol):
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> AsrStream:
-        """Begin an utterance. `asked`: what the agent has said since the caller spoke last; a recogniser that can may
-        expect an answer."""
+        """Begin an utterance. `asked`: what the agent has said since the caller spoke last; where that asks for digits,
+        a recogniser may expect some."""
         ...
 
 

@@ -20,13 +20,12 @@ ONNX_WITH_CUDA = "pip uninstall -y onnxruntime onnxruntime-gpu, then pip install
 
 
 @asynccontextmanager
-async def loaded(config: Config, phrases: Sequence[str] = (), prompts: Sequence[Prompt] = ()) -> AsyncIterator[Engines]:
+async def loaded(config: Config, prompts: Sequence[Prompt] = ()) -> AsyncIterator[Engines]:
     """The configured engines, warm; closed when the context ends. Raises EngineError.
 
-    `phrases`: what callers are likely to say, for recognisers that can be prepared for it. `prompts`: how the prompts
-    begin that the language model will get.
+    `prompts`: how the prompts begin that the language model will get.
     """
-    engines = choose(await asyncio.to_thread(placed, config), phrases)
+    engines = choose(await asyncio.to_thread(placed, config))
     async with AsyncExitStack() as closing:
         for engine in engines.all():
             closing.push_async_callback(engine.close)
@@ -102,11 +101,11 @@ def kokoro_lacks_cuda(config: Config) -> bool:
     return not has_cuda()
 
 
-def choose(config: Config, phrases: Sequence[str] = ()) -> Engines:
+def choose(config: Config) -> Engines:
     """The configured engines, not started yet."""
     llm = _llm(config)
     reader = llm if config.endpoint.ask_llm and isinstance(llm, Reader) else None
-    engines = Engines(_vad(config), _asr(config, phrases), llm, _tts(config), _turn(config), reader)
+    engines = Engines(_vad(config), _asr(config), llm, _tts(config), _turn(config), reader)
     if config.delays == DelaysConfig():
         return engines
     from voicepipe.engines.delayed import delayed
@@ -124,7 +123,7 @@ def _vad(config: Config) -> Vad:
     return SileroVad()
 
 
-def _asr(config: Config, phrases: Sequence[str]) -> Asr:
+def _asr(config: Config) -> Asr:
     match config.engines.asr:
         case "scripted":
             from voicepipe.engines.scripted import ScriptedAsr
@@ -138,15 +137,6 @@ def _asr(config: Config, phrases: Sequence[str]) -> Asr:
             from voicepipe.engines.nemotron import NemotronAsr
 
             return NemotronAsr(config.nemotron)
-        case "sphinx":
-            from voicepipe.engines.sphinx import SphinxAsr
-
-            return SphinxAsr(
-                phrases,
-                decoders=config.sphinx.decoders,
-                threads=config.sphinx.threads or None,
-                stall_s=config.sphinx.stall_s,
-            )
 
 
 def _llm(config: Config) -> Llm:

@@ -99,9 +99,8 @@ def neutts(config: NeuttsConfig) -> Iterator[NeededModel]:
 
 
 def turn_model(config: Config) -> str:
-    """Its name or path; empty: none judges. None does beside scripted words, which have nothing to do with the voice,
-    nor beside pocketsphinx, which weighs other readings of the sound."""
-    return "" if config.engines.asr in ("scripted", "sphinx") else config.endpoint.model
+    """Its name or path; empty: none judges, as beside scripted words, which have nothing to do with the voice."""
+    return "" if config.engines.asr == "scripted" else config.endpoint.model
 
 
 def turn(name: str) -> NeededModel:

@@ -23,7 +23,7 @@ from voicepipe.engines.whisper_sound import WhisperSound
 from voicepipe.engines.whisper_words import DICTATED, Transcript, is_dictated
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineError
-from voicepipe.turn.answers import wanted
+from voicepipe.turn.answers import wants_digits
 
 LONG = ms_to_samples(12_000)
 """Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
@@ -77,10 +77,8 @@ class WhisperAsr:
         if self._passes is None:
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
-        digits = wanted(asked) == "digits"
-        return WhisperStream(
-            self._passes, on_partial, None if self._config.detect_language else language, every, digits
-        )
+        spoken = None if self._config.detect_language else language
+        return WhisperStream(self._passes, on_partial, spoken, every, wants_digits(asked))
 
     async def _load(self) -> WhisperRecogniser:
         # It gets no more passes than it has threads: who waits for one is told (`Passes`).
@@ -116,6 +114,8 @@ class WhisperStream:
         self._dictated = ASKED_DIGITS if digits else DICTATED
         """From so many digits in a row on it is read with a wide window."""
         self._wide = False
+        self._full_stop: float | None = None
+        """Of the latest words."""
         self._covered = 0
         """Samples fed that have been read."""
         self._latest = 0
@@ -145,7 +145,8 @@ class WhisperStream:
     async def settle(self) -> Hypothesis:
         if self._sound.unread and not self.over:
             await self._read()
-        return Hypothesis(self._transcript.text, self._covered if self._sound.unread else self._sound.fed)
+        until = self._covered if self._sound.unread else self._sound.fed
+        return Hypothesis(self._transcript.text, until, self._full_stop)
 
     async def finish(self) -> Hypothesis:
         self._finishing = True
@@ -198,7 +199,7 @@ class WhisperStream:
         if reading.sure:
             self._language = reading.language
         more, text = self._transcript.push(reading.words), self._transcript.text
-        self._covered, self._latest = passage.fed, passage.upto
+        self._covered, self._latest, self._full_stop = passage.fed, passage.upto, reading.full_stop
         if not (passage.wide or passage.timed) and is_dictated(text, self._dictated):
             self._read_wide()
         else:

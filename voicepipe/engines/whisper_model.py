@@ -19,9 +19,10 @@ from threadpoolctl import threadpool_limits
 from voicepipe.audio import RATE, Pcm, ms_to_samples, samples_to_ms
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines import hub
-from voicepipe.engines.whisper_words import Segment, WhisperWord, said, spelled
+from voicepipe.engines.whisper_words import Segment, WhisperWord, ends_sentence, said, spelled
 from voicepipe.environment import cores
 from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.words import plain
 
 WINDOW_MS = 30_000
 """Whisper hears no more."""
@@ -87,6 +88,8 @@ class WhisperReading:
     language: str = ""
     sure: bool = True
     """Of the language."""
+    full_stop: float | None = None
+    """Probability, in 0..1, that the last word ends a sentence; None: there are no words, or no end of them."""
 
 
 class LoadedWhisper:
@@ -109,6 +112,7 @@ class LoadedWhisper:
         self.passes = 1 if on_gpu else passes_at_a_time(config)
         """Passes at a time."""
         self._tokenizers: dict[str, Any] = {}
+        self._marks: NDArray[np.intp] | None = None
         features, heard = self._whisper.feature_extractor.mel_filters.shape[0], self._whisper.model.n_mels
         if features != heard:
             raise EngineError(
@@ -149,6 +153,7 @@ class LoadedWhisper:
             suppress_tokens=get_suppressed_tokens(tokenizers[0], [-1]),
             return_scores=True,
             return_no_speech_prob=True,
+            return_logits_vocab=True,
         )
         readings = []
         for i, (passage, result, tokenizer) in enumerate(zip(passages, results, tokenizers, strict=True)):
@@ -156,7 +161,8 @@ class LoadedWhisper:
             words = () if unheard else self._words(result.sequences_ids[0][: most[i]], tokenizer, passage)
             frames = get_ctranslate2_storage(mel[i : i + 1])
             ends = self._ends(words, frames, tokenizer, passage) if passage.timed else ()
-            readings.append(WhisperReading(words, ends, *languages[i]))
+            full_stop = self._full_stop(words, result, tokenizer)
+            readings.append(WhisperReading(words, ends, *languages[i], full_stop))
         return readings
 
     def _features(self, passages: Sequence[Passage]) -> NDArray[np.float32]:
@@ -208,6 +214,28 @@ class LoadedWhisper:
         voiced = passage.pcm.size if passage.voiced is None else passage.voiced
         return said(_segments(tokens, tokenizer), samples_to_ms(end), samples_to_ms(voiced))
 
+    def _full_stop(self, words: Sequence[WhisperWord], result: Any, tokenizer: Any) -> float | None:
+        """What the decoder had in mind for the token behind the last word's letters."""
+        tokens = [token for word in words for token in word.tokens]
+        while tokens and not plain(tokenizer.decode(tokens[-1:])):
+            tokens.pop()
+        if not tokens:
+            return None
+        texts = [at for at, token in enumerate(result.sequences_ids[0]) if token < tokenizer.eot]
+        behind = texts[len(tokens) - 1] + 1
+        if behind >= len(result.logits[0]):
+            return None  # The decoder was stopped at its limit.
+        logits = _on_cpu(result.logits[0][behind])
+        likely = np.exp(logits - logits.max())
+        return float(likely[self._sentence_ends(tokenizer)].sum() / likely.sum())
+
+    def _sentence_ends(self, tokenizer: Any) -> NDArray[np.intp]:
+        """Tokens that are a mark at which a sentence ends, in any script; three dots leave it open."""
+        if self._marks is None:
+            texts = [tokenizer.decode([token]).strip() for token in range(tokenizer.eot)]
+            self._marks = np.array([token for token, text in enumerate(texts) if ends_sentence(text)], np.intp)
+        return self._marks
+
     def _ends(self, words: Sequence[WhisperWord], frames: Any, tokenizer: Any, passage: Passage) -> tuple[int, ...]:
         """By the attention of the decoder to the sound: samples."""
         tokens = [token for word in words for token in word.tokens]
@@ -236,6 +264,13 @@ def _segments(tokens: Sequence[int], tokenizer: Any) -> Iterator[Segment]:
                 pieces = tokenizer.split_to_word_tokens(text)
                 yield Segment(begins_ms, spelled(zip(*pieces, strict=True)))
             begins_ms, text = TIME_STEP_MS * float(token - tokenizer.timestamp_begin), []
+
+
+def _on_cpu(view: Any) -> NDArray[np.float32]:
+    """CTranslate2's float[n], wherever it computed it."""
+    from ctranslate2 import DataType, Device
+
+    return np.asarray(view.to_device(Device.cpu).to(DataType.float32)).ravel()
 
 
 def _loaded(directory: Path, config: WhisperConfig) -> Any:

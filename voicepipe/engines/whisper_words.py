@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from voicepipe.punctuation import SENTENCE_END
 from voicepipe.turn.agreement import Agreement
 from voicepipe.turn.completeness import DIGITS
 from voicepipe.words import plain
@@ -50,6 +51,11 @@ def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[WhisperWord, .
         else:
             opening = (opening[0] + text, (*opening[1], *tokens))
     return tuple(words)
+
+
+def ends_sentence(token: str) -> bool:
+    """Whether a token is a mark at which a sentence ends, and no more than that. Three dots leave it open."""
+    return bool(SENTENCE_END.match(token)) and not token.startswith(("..", "…"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The boundary between the event loop and blocking libraries: a few threads below the loop's priority.
 
 Every library behind it must release the GIL while it works: onnxruntime, CTranslate2 and torch do, and so does any C
-library that is called through `ctypes.CDLL` (pocketsphinx, espeak-ng). Hence no child processes and no pickling, but
-for libraries that cannot live in our environment (`child.py`).
+library that is called through `ctypes.CDLL` (espeak-ng). Hence no child processes and no pickling, but for libraries
+that cannot live in our environment (`child.py`).
 
 Calls take turns (`fair.py`). A thread whose library does not come back cannot be ended: `overdue` tells, and whoever
 owns the worker leaves it behind (`close`) and makes another (`life.py`). So the threads are daemons, and not those of
@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
@@ -30,8 +29,6 @@ from voicepipe.engines.starved import Starved
 from voicepipe.errors import EngineBusy, EngineError, OverQueued
 from voicepipe.queues import QueueFigures, Waits, show
 
-Limit = float | Callable[[], float] | None
-"""Seconds that a job may run; asked when it begins, if it is to be asked: by then there may be more to do."""
 P = ParamSpec("P")
 T = TypeVar("T")
 EACH = 64
@@ -47,7 +44,7 @@ class Job:
     fn: Callable[[], Any]
     urgent: bool = False
     """Goes before those that are not."""
-    within_s: Limit = None
+    within_s: float | None = None
     """One that runs for longer hangs; None: it may take as long as it likes."""
     owner: str = field(default_factory=owner)
     asked: float = 0.0
@@ -93,7 +90,7 @@ class Job:
         """It runs from now on, in this thread. Reads files: not while others wait for this thread."""
         if self.within_s is not None:
             self._starved = Starved()
-            self.due = self._limit = now + (self.within_s() if callable(self.within_s) else self.within_s)
+            self.due = self._limit = now + self.within_s
 
 
 class Worker:
@@ -138,9 +135,7 @@ class Worker:
         """
         return self.ask(lambda: fn(*args, **kwargs))
 
-    def ask(
-        self, fn: Callable[[], T], *, urgent: bool = False, within_s: float | Callable[[], float] | None = None
-    ) -> asyncio.Future[T]:
+    def ask(self, fn: Callable[[], T], *, urgent: bool = False, within_s: float | None = None) -> asyncio.Future[T]:
         """`submit`. What is `urgent` goes before what is not and does not run yet; one that runs for longer than
         `within_s` hangs."""
         job = Job(fn, urgent, within_s)
@@ -148,7 +143,7 @@ class Worker:
         return asyncio.wrap_future(job.done)
 
     def add(self, job: Job) -> None:
-        """`submit`, for a job that may become urgent."""
+        """`submit`, for a job that is made already."""
         with self._more:
             if self._closed:
                 raise self._over()
@@ -166,16 +161,6 @@ class Worker:
             self._more.notify()
         known = weakref.ref(job)  # The future would keep the job, which keeps the future, until the next collection.
         job.done.add_done_callback(lambda done: self._drop(known()) if done.cancelled() else None)
-
-    def hurry(self, job: Job) -> None:
-        """It is urgent from now on, if it does not run yet."""
-        job.urgent = True
-        with self._more:
-            self._queue.hurry(job)
-
-    def lane(self) -> "Lane":
-        """A queue of jobs that run one after the other, on whichever thread is free."""
-        return Lane(self)
 
     def overdue(self) -> bool:
         """A job that runs is not coming back. Whoever asks this asks it again and again (`lived.py`)."""
@@ -272,60 +257,3 @@ def _end() -> None:
         worker.close()
     for worker in workers:
         worker.join(max(0.0, deadline - time.monotonic()))
-
-
-class Lane:
-    """Jobs that share something (a decoder) and so must not overlap. In order, first in, first out; all of them are
-    the call's that makes the lane."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-        self._owner = owner()
-        self._waiting: deque[tuple[asyncio.Future[Any], Job]] = deque()
-        self._running: Job | None = None
-
-    def post(
-        self, fn: Callable[[], T], *, urgent: bool = False, within_s: float | Callable[[], float] | None = None
-    ) -> asyncio.Future[T]:
-        """Add a job. The future carries its result or what it raised; cancel it to drop the job.
-
-        `urgent`: before what other lanes have; what stands before it in this one becomes urgent with it.
-        """
-        if urgent:
-            if self._running:
-                self._worker.hurry(self._running)
-            for _, job in self._waiting:
-                job.urgent = True
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append((future, Job(fn, urgent, within_s, self._owner)))
-        self._next()
-        return future
-
-    def drop(self) -> None:
-        """Cancel what waits. The job that runs, if any, ends by itself and its result is dropped by whoever asked."""
-        while self._waiting:
-            self._waiting.popleft()[0].cancel()
-
-    def _next(self) -> None:
-        while self._waiting and self._running is None:
-            future, job = self._waiting.popleft()
-            if future.cancelled():
-                continue
-            try:
-                self._worker.add(job)
-            except EngineError as error:
-                future.set_exception(error)
-                continue
-            self._running = job
-            asyncio.wrap_future(job.done).add_done_callback(lambda ran, future=future: self._done(ran, future))  # type: ignore[misc]
-
-    def _done(self, ran: "asyncio.Future[Any]", future: "asyncio.Future[Any]") -> None:
-        self._running = None
-        if ran.cancelled():
-            future.cancel()
-        elif (error := ran.exception()) is not None:
-            if not future.done():
-                future.set_exception(error)
-        elif not future.done():
-            future.set_result(ran.result())
-        self._next()

@@ -1,7 +1,7 @@
 """Are the caller's few words a whole answer to what the agent has just asked? English.
 
 "Four" is the middle of many sentences, and all that is to be said after "For how many people?". Neither the rules of
-`completeness.py` nor a recogniser's language model know what was asked, so a short answer is judged here.
+`completeness.py` nor the counts of `ends.py` know what was asked, so a short answer is judged here.
 """
 
 import re
@@ -26,9 +26,6 @@ def _any(words: str) -> str:
     return "|".join(word.replace("_", " ") for word in words.split())
 
 
-Wanted = Literal["", "yes", "value", "name", "digits"]
-"""A yes or a no; a number, a day, a time; a person's name; the digits of a telephone number or the like."""
-
 QUESTION = re.compile(r"[^.?!]*\?")
 INVITES = re.compile(r"\b(?:help|assist|do for|describe|explain)\b")
 """"How can I help you?" asks for a sentence, of which "yes" is mostly the beginning."""
@@ -36,12 +33,6 @@ DIGITAL = re.compile(r"\b(?:phone|mobile|telephone|(?:card|account|order|referen
 SPELLED = re.compile(r"\b(?:spell|letters?|e ?mail)\b")
 """DIGITAL and SPELLED ask for what people dictate, with pauses between its parts."""
 NAMES = re.compile(r"^(?!(?:is|are|was|do|does|did)\b).*\b(?:name|who)\b")
-PERSON = re.compile(r"\b(?:(?:your|the|what|which|a) (?:(?:full|first|last) )?(?:sur|family )?name\b(?! of)|who\b)")
-"""Of NAMES, those of persons: not "the name of your company"."""
-VALUE = re.compile(
-    r"\b(?:how (?:many|long|old)|when|(?:what|which) (?:\w+ )?(?:day|date|time|hour|month|year|number|age)s?)\b"
-)
-"""Of DETAIL, what numbers, days and times answer."""
 HOW_MANY = re.compile(r"\bhow many\b")
 DETAIL = re.compile(r"\b(?:what|which|when|where|how|tell me|give me|let me know|say)\b")
 """Asks for something that a yes is no answer to."""
@@ -127,16 +118,9 @@ NAME_GIVEN = re.compile(
 )
 
 
-def wanted(asked: str) -> Wanted:
-    """What the last question of `asked`, the agent's words, is most likely answered with. Empty: with a sentence,
-    letters, or what nobody can tell; or there is no question."""
-    question = _question(asked)
-    asks = _asks(question)
-    if asks == "detail":
-        return "value" if VALUE.search(question) else ""
-    if asks == "name" and not PERSON.search(question):
-        return ""
-    return asks
+def wants_digits(asked: str) -> bool:
+    """Whether the last question of `asked`, the agent's words, is for a telephone number or the like."""
+    return _asks(_question(asked)) == "digits"
 
 
 def answers(text: str, asked: str) -> bool:
@@ -194,12 +178,6 @@ def to_be_done(text: str) -> tuple[str, str]:
     return (found["verb"], found["what"] or "") if found and found["verb"] in VERBS else ("", "")
 
 
-def name_given(said: str) -> list[str]:
-    """The words of `said`, plain, behind "my name is" or the like."""
-    found = NAME_GIVEN.fullmatch(said)
-    return found[1].split() if found else []
-
-
 def _short(text: str) -> str:
     """`text`, plain; nothing if it has too many words."""
     said = as_said(text)
@@ -235,7 +213,8 @@ def _goes_on(words: list[str]) -> bool:
 
 
 def _is_name(said: str) -> bool:
-    name = name_given(said)
+    found = NAME_GIVEN.fullmatch(said)
+    name = found[1].split() if found else []
     return 0 < len(name) <= NAME_WORDS - 1 and not {*name} & (
         LEADS_ON | english.NO_NAME | english.NUMBERS.keys() | english.ORDINALS.keys()
     )

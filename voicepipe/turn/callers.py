@@ -49,7 +49,7 @@ def _rules(grammar: str) -> dict[str, tuple[list[str], list[int]]]:
 
 @functools.cache
 def ordinary() -> tuple[str, ...]:
-    """What everybody says on the phone and newspapers do not: times, dates, phone numbers, yes and no."""
+    """What everybody says on the phone: times, dates, phone numbers, yes and no."""
     hours = "one two three four five six seven eight nine ten eleven twelve".split()
     days = "monday tuesday wednesday thursday friday saturday sunday".split()
     months = "january february march april may june july august september october november december".split()

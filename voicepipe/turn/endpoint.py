@@ -1,8 +1,9 @@
 """How long must the caller be silent before the turn is no longer theirs? It depends on what they said.
 
 Evidence is weighed in log-odds that the turn is complete: what the words say (`ends.py`: how often callers' sentences
-end after them; `completeness.py`: grammar), whether the voice fell (`pitch.py`), and, where there is one, what a turn
-model that heard the voice says, and what the language model that answers says. How long to wait follows by degrees
+end after them; `completeness.py`: grammar), whether the recogniser would write a full stop behind them, whether the
+voice fell (`pitch.py`), and, where there is one, what a turn model that heard the voice says, and what the language
+model that answers says. How long to wait follows by degrees
 (`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is answered at once, and what
 may be either waits for a moment. Words that answer what the agent has asked (`answers.py`) are complete, however little
 they are.
@@ -17,7 +18,7 @@ import msgspec
 from voicepipe.punctuation import latin
 from voicepipe.ranges import Ms, Spread, Wait
 from voicepipe.turn import odds
-from voicepipe.turn.answers import answers, asks_to_wait, is_lone, is_stray, wanted
+from voicepipe.turn.answers import answers, asks_to_wait, is_lone, is_stray, wants_digits
 from voicepipe.turn.as_said import as_said
 from voicepipe.turn.completeness import RULES, TRAILING, TRAILS_OFF
 from voicepipe.turn.ends import callers_ends
@@ -45,11 +46,6 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """The longest wait: few hesitate for longer inside a phrase, and who will not go on is answered."""
     cut_in_ms: Wait = 950
     """To interrupt a caller who goes on is as bad as to let one wait for so much longer who has finished."""
-    telephone_longest_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 950
-    telephone_cut_in_ms: Wait = 2000
-    """By telephone the wait is no longer than the one, and a cut-in no cheaper than the other, with a recogniser that
-    weighs several readings (pocketsphinx), which mishears more there: what sounds unfinished may well be complete, and
-    what sounds complete may not be."""
     hesitation_ms: Wait = 450
     """Half of the hesitations inside a phrase last longer."""
     hesitation_spread: Spread = 0.6
@@ -66,19 +62,17 @@ class Evidence:
 
     text: str
     """Words of the turn so far, as recognised: mistakes and all, with punctuation if the recogniser writes it."""
-    ends: float | None = None
-    """Probability that the turn ends after them, by a recogniser that weighs other readings of the sound, too
-    (`engines.base.Hypothesis.ends`). None: it is read off the text."""
     pitch: float = 0.0
     """Log-odds that the turn is complete, by the fall of the voice (`pitch.Pitch.log_odds`)."""
     voice: float | None = None
     """Probability that the turn is complete, by a turn model that heard the voice."""
     reading: float | None = None
     """Probability that the turn ends after its words, by the language model that answers (`engines.base.Reader`)."""
+    full_stop: float | None = None
+    """Probability that a sentence ends after them, by the mark that the recogniser would write
+    (`engines.base.Hypothesis.full_stop`)."""
     asked: str = ""
     """What the agent has said since the caller spoke last."""
-    narrow: bool = False
-    """The caller's line carries a telephone's band."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,46 +95,58 @@ class Weights:
     pitch: float
     voice: float = 0.0
     """Of the turn model's log-odds."""
-    grammar: float = 0.0
-    """Of the log-odds of the rules that hold, once more: of several readings, these are the words that are answered."""
     trails: float = -5.0
     """For words whose punctuation leaves them open."""
+    full_stop: float = 0.0
+    """Of the log-odds of a full stop, where one is likely ..."""
+    no_full_stop: float = 0.0
+    """... and where none is: a short answer often has none either."""
 
 
 AS_READ, AS_READ_AND_HEARD = Weights(2.8, 1.3, 1.0), Weights(0.46, 0.72, 0.26, 0.49, trails=-3.0)
-"""Of a text that is taken for what was said. The first are for true words. The second, beside a turn model, are a
-logistic regression on silences of natural voices in three rooms and of people's prompts, as Whisper tiny.en reads them
-(tests/endpointing): it mishears the end of a sentence that breaks off."""
-OF_READINGS = Weights(1.1, 0.55, 1.0, grammar=0.15)
-"""Of a text that is one reading among others. No turn model is asked beside them."""
+"""Of a text that is taken for what was said. The first are for true words, the second for words beside a turn model: a
+recogniser mishears the end of a sentence that breaks off."""
+WITH_FULL_STOP = Weights(-0.9, 0.55, 0.3, 0.4, trails=0.0, full_stop=1.05, no_full_stop=0.4)
+"""Where the recogniser says how likely a full stop is. A logistic regression on silences of the development sentences,
+by natural voices, and of people's prompts, as Whisper tiny.en reads them (D123)."""
 ANSWERS = 2.4
 """Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts."""
 READING_MIDDLE, READING_SLOPE, READING_LIMIT = -0.85, 1.2, 3.0
 """A log10 probability of -0.85 by the language model that answers says nothing, and each tenfold 1.2, at most 3; fitted
 to the tests' nano LLM, beside rules of grammar alone (tests/models/fit_ends.py)."""
-GROWTH, TELEPHONE_GROWTH = 1.5, 1.0
-"""Few notice 100 ms more, and everybody a second. By telephone, where much is unclear, waits of a middle length would
-be the rule with that: most callers would wait for longer, and many would be cut in on all the same."""
+GROWTH = 1.5
+"""Few notice 100 ms more, and everybody a second."""
+FULL_STOP_LEAST, FULL_STOP_MOST = 0.06, 0.999
+"""The probability of a full stop is taken no nearer to 0 and 1."""
 SURE_OF_VOICE = 0.98
 """A turn model's probability is taken no nearer to 0 or 1: it must not outvote everything else."""
 
 
 def _said(evidence: Evidence) -> str:
-    return as_said(evidence.text, dictated=wanted(evidence.asked) == "digits")
+    return as_said(evidence.text, dictated=wants_digits(evidence.asked))
 
 
 def weights_of(evidence: Evidence) -> Weights:
     """Those for what is known."""
-    if evidence.ends is not None:
-        return OF_READINGS
+    if evidence.full_stop is not None:
+        return WITH_FULL_STOP
     return AS_READ if evidence.voice is None else AS_READ_AND_HEARD
 
 
-def words_log_odds(evidence: Evidence, grammar: float) -> float:
-    """What the words say, apart from the question; `grammar`: what the rules that hold say."""
+def words_log_odds(evidence: Evidence) -> float:
+    """What the words say, apart from the question, and the mark behind them."""
     weights = weights_of(evidence)
-    ends = callers_ends().probability(_said(evidence)) if evidence.ends is None else evidence.ends
-    return weights.offset + weights.words * odds.log_odds(ends) + weights.grammar * grammar
+    words = weights.words * odds.log_odds(callers_ends().probability(_said(evidence)))
+    return weights.offset + words + full_stop_log_odds(evidence)
+
+
+def full_stop_log_odds(evidence: Evidence) -> float:
+    """What the recogniser says of the mark behind the last word."""
+    if evidence.full_stop is None:
+        return 0.0
+    weights = weights_of(evidence)
+    likely = odds.log_odds(min(FULL_STOP_MOST, max(FULL_STOP_LEAST, evidence.full_stop)))
+    return likely * (weights.full_stop if likely > 0 else weights.no_full_stop)
 
 
 def voice_log_odds(evidence: Evidence) -> float:
@@ -166,15 +172,12 @@ class Endpointer:
         self._patience = PATIENCE[eagerness]
         pauses = Pauses(config.hesitation_ms, config.hesitation_spread)
         self._waits = Waits(config.sure_ms, config.longest_ms, config.cut_in_ms, GROWTH, pauses)
-        longest_ms = min(config.longest_ms, config.telephone_longest_ms)
-        cut_in_ms = max(config.cut_in_ms, config.telephone_cut_in_ms)
-        self._by_telephone = Waits(config.sure_ms, longest_ms, cut_in_ms, TELEPHONE_GROWTH, pauses)
 
     def log_odds(self, evidence: Evidence) -> tuple[float, str]:
         """That the turn is complete, and what speaks against it most."""
         words, answer = _said(evidence).split(), answers(evidence.text, evidence.asked)
         against = [rule for rule in RULES if words and not answer and rule.holds(words)]
-        said = ANSWERS if answer else words_log_odds(evidence, sum(rule.log_odds for rule in against))
+        said = ANSWERS if answer else words_log_odds(evidence)
         last = latin(evidence.text[-1:])
         if evidence.text.endswith(TRAILING) or last in TRAILING or (last == "," and is_lone(evidence.text)):
             against.append(TRAILS_OFF)
@@ -192,12 +195,10 @@ class Endpointer:
 
     def judge(self, evidence: Evidence) -> Verdict:
         """The silence that these words require."""
-        misheard = evidence.narrow and evidence.ends is not None
-        waits = self._by_telephone if misheard else self._waits
         if not evidence.text:
-            return Verdict(self._patient(waits.longest_ms), False, "no words")
+            return Verdict(self._patient(self._waits.longest_ms), False, "no words")
         complete, against = self.log_odds(evidence)
-        wait_ms = self._patient(waits.ms(complete))
+        wait_ms = self._patient(self._waits.ms(complete))
         probability = odds.probability(complete)
         if probability < SURE:
             unclear = "the sentence may go on" if probability > UNFINISHED else "sentences seldom end here"

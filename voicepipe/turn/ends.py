@@ -14,8 +14,8 @@ ORDER = 5
 """Longest history, in words, by which the end of a sentence is judged."""
 TRUST = 20.0
 """How often a history must have been seen to count as much as all shorter ones together."""
-MODEL_MIDDLE, MODEL_SLOPE, MODEL_LEAST = -0.9, 3.0, 0.1
-"""A general model's log10 probability at which half of all pauses end a turn, how fast that changes, and its least."""
+OPEN = 0.55
+"""Probability that a turn ends after words of which nothing is known."""
 CLOSED = 0.8
 """Probability that a turn ends where it may: at "please", "tomorrow", "at seven", after a telephone number."""
 LAST_WORDS = frozenset(
@@ -33,12 +33,10 @@ class SentenceEnds:
     """Counts of `sentences`.
 
     Longer histories are backed by shorter ones, in the manner of Witten and Bell (IEEE Trans. Information Theory 37(4),
-    1991), and the shortest by English grammar and, where there is one, a general language model.
+    1991), and the shortest by English grammar.
     """
 
-    def __init__(self, sentences: Iterable[str], base: "SentenceEnds | None" = None) -> None:
-        """`base`: what else is counted, by another."""
-        self._counts = (self, base) if base else (self,)
+    def __init__(self, sentences: Iterable[str]) -> None:
         self._seen: Counter[tuple[str, ...]] = Counter()
         self._ended: Counter[tuple[str, ...]] = Counter()
         for sentence in sentences:
@@ -48,13 +46,12 @@ class SentenceEnds:
                     self._seen[words[start:end]] += 1
                     self._ended[words[start:end]] += end == len(words)
 
-    def probability(self, text: str, model: float = MODEL_MIDDLE) -> float:
-        """In 0..1, that a turn ends after `text`, as it was said (`as_said`). `model`: log10 of what a general
-        language model says; left out, it says nothing."""
+    def probability(self, text: str) -> float:
+        """In 0..1, that a turn ends after `text`, as it was said (`as_said`)."""
         words = text.split()
         if not words:
             return 0.0
-        p = MODEL_LEAST + (1 - MODEL_LEAST) / (1 + math.exp(-MODEL_SLOPE * (model - MODEL_MIDDLE)))
+        p = OPEN
         against = sum(rule.log_odds for rule in RULES if rule.holds(words))
         closed = not against and _closed(words)
         if against:
@@ -66,9 +63,7 @@ class SentenceEnds:
         # Only the sentence as a whole is evidence against grammar.
         for length in range(longest if against else 1, longest + 1):
             last = history[-length:]
-            ended = sum(counts._ended[last] for counts in self._counts)
-            seen = sum(counts._seen[last] for counts in self._counts)
-            p = (ended + TRUST * p) / (seen + TRUST)
+            p = (self._ended[last] + TRUST * p) / (self._seen[last] + TRUST)
         return max(p, CLOSED) if closed else p
 
 

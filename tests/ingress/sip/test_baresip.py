@@ -20,7 +20,8 @@ from tests.waiting import PATIENT_POP
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.config.agent_store import load_agent
-from voicepipe.engines.sphinx import SphinxAsr
+from voicepipe.config.engine_config import WhisperConfig
+from voicepipe.engines.whisper import WhisperAsr
 
 pytestmark = [
     pytest.mark.e2e,
@@ -63,10 +64,10 @@ async def calling(port: int, folder: Path, more: str) -> AsyncIterator[Baresip]:
 
 
 async def transcribed(heard: Pcm) -> str:
-    """What was said in it, without the silence around: that takes the recogniser as long as speech."""
+    """What was said in it, without the silence around."""
     loud = np.flatnonzero(np.abs(heard) > AUDIBLE)
     heard = heard[max(0, loud[0] - RATE // 2) : loud[-1] + RATE // 2]
-    asr = SphinxAsr((HOURS,), decoders=1)
+    asr = WhisperAsr(WhisperConfig())
     await asr.start()
     try:
         stream = asr.stream(lambda partial: None)
@@ -77,7 +78,7 @@ async def transcribed(heard: Pcm) -> str:
 
 
 def likest(text: str) -> str:
-    """What the agent has said, of all that it can: the recogniser is made for speech of more than 4 kHz."""
+    """What the agent has said, of all that it can: some words are misheard."""
     return min(REPLIES, key=lambda reply: errors(words(reply), words(text)))
 
 
@@ -99,7 +100,7 @@ async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(
         for name, codec in (("pcmu", "PCMU/8000/1"), ("g722", "G722/16000/1"), ("opus", "opus/48000/2"),
                             ("pcma_sdes", "PCMA/8000/1;mediaenc=srtp-mand"))
     }  # fmt: skip
-    two = asyncio.Semaphore(2)  # recognising more telephones at a time is too much for a slow machine
+    two = asyncio.Semaphore(2)  # more telephones at a time are too much for a slow machine
 
     async def asked(name: str) -> str:
         async with two:

@@ -36,7 +36,7 @@ TOKENS_A_WORD = 1.4
 async def configured(config: Config, calls: int) -> AsyncIterator[PlayedEngines]:
     """Warm, as a PoP has them. Raises ConfigError, EngineError."""
     agent = await _agent(config)
-    async with loaded(config, list(agent.expected), [beginning(agent)]) as engines:
+    async with loaded(config, [beginning(agent)]) as engines:
         yield stages(config, engines, agent, calls, CACHED_TOKENS)
 
 
