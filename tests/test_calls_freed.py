@@ -13,6 +13,7 @@ from voicepipe.call.control import Control
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.config.agent_store import AgentStore
+from voicepipe.config.slots import with_slots
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.hosted import HostedCall
@@ -62,7 +63,7 @@ def no_collector() -> Iterator[None]:
 @pytest.mark.parametrize("does", [None, nothing, replies, waits_for_words])
 async def test_a_call_is_freed_without_the_collector(agents: AgentStore, does: Does | None) -> None:
     engines = Engines(ScriptedVad(), ScriptedAsr(["hello"], 5000, 5000), ScriptedLlm(), ScriptedTts())
-    pop = Pop(Config(), agents, engines, ToolRunner())
+    pop = Pop(with_slots(Config()), agents, engines, ToolRunner())
     settings = CallSettings.of(pop.agent(None))
     session = Session.of(settings, id="sess_1")
     with pop.admit(pop.tenant(None), pop.agent(None)) as seat:

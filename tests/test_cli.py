@@ -166,7 +166,7 @@ def test_check_says_which_voice_is_not_there_and_in_which_file_an_agent_is_missi
     [
         (["--model", "mini"], "--model names a model of --llm"),
         (["--pops", "2", "--agent", "configs/agents"], "leave --agent"),
-        (["--pops", "2", "--config", "configs/cpu.toml"], "leave --config"),
+        (["--pops", "2", "--config", "configs/scripted.toml"], "leave --config"),
         (["--llm", "127.0.0.1:11434"], "is no address; give one such as http://127.0.0.1:11434/v1"),
     ],
 )
@@ -306,7 +306,7 @@ def test_check_warns_of_too_few_ports_for_media(
     table: str, last: int, room: int | None, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     file = tmp_path / "my.toml"
-    file.write_text(f"[{table}]\nfirst_port = 20000\nlast_port = {last}")
+    file.write_text(f"[{table}]\nfirst_port = 20000\nlast_port = {last}\n[pop]\nslots = 60")
     _, out, _ = said(capsys, "check", str(file))
     told = f"{file}: warning: {table}.first_port to last_port have room for {room} calls, and pop.slots is 60"
     told += ", unless another file sets one of these"
@@ -402,7 +402,7 @@ def test_an_agent_that_nobody_answers_for_is_not_called(tmp_path: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_pop_ends_cleanly_on_a_signal(number: signal.Signals) -> None:
-    pop = voicepipe("pop", "--config", "configs/cpu.toml", "--pop", "pops/local.toml", "--port", "0")
+    pop = voicepipe("pop", "--pop", "pops/local.toml", "--port", "0")
     try:
         assert pop.stdout
         line = pop.stdout.readline()

@@ -19,6 +19,7 @@ from voicepipe.agent import CallSettings
 from voicepipe.call.first_words import get_to_know
 from voicepipe.config import Config, LadderConfig
 from voicepipe.config.agent_store import AgentStore
+from voicepipe.config.slots import with_slots
 from voicepipe.engines.base import Engines, Prompt
 from voicepipe.engines.scripted import ScriptedVad
 from voicepipe.pop import Pop
@@ -52,7 +53,7 @@ class Site:
         engines = Engines(
             ScriptedVad(), FaultyAsr(self.hearing, "when are you open"), FaultyLlm(self.thinking), FaultyTts(self.voice)
         )
-        self.pop = Pop(Config(), AgentStore(folder), engines, ToolRunner())
+        self.pop = Pop(with_slots(Config()), AgentStore(folder), engines, ToolRunner())
         self.pop.serving.set()
 
     @property

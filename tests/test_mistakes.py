@@ -70,7 +70,7 @@ WRITING = [
     in_config("seconds", "[endpoint]\nsure_ms = 0.14\n", "endpoint.sure_ms: cannot be 0.14", "in milliseconds"),
     in_agent("seconds for a tool", f"{AGENT}{WEBHOOK}timeout_ms = 8\n",
              "tools[0].timeout_ms: cannot be 8; allowed: a whole number, at least 100", "in milliseconds"),
-    in_config("fewer than none", "[pop]\nslots = -1\n", "pop.slots: cannot be -1; allowed: a whole number, at least 1"),
+    in_config("fewer than none", "[pop]\nslots = -1\n", "pop.slots: cannot be -1; allowed: a whole number, at least 0"),
     in_config("a key of another table", '[engines]\nllm = "vllm"\nmodel = "org/name"\n',
               "engines.model: there is no such key; there is one in ", "[vllm]"),
     in_agent("a key of the agent below a tool", f'{AGENT}{WEBHOOK}greeting = "Hello."\n',

@@ -20,6 +20,7 @@ from voicepipe.call_api import Refusal
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.engine_config import DelaysConfig
+from voicepipe.config.slots import with_slots
 from voicepipe.engines.base import Delta, Engines
 from voicepipe.engines.delayed import delayed
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
@@ -57,7 +58,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-un
     def pop(**tables: object) -> Pop:
         config = msgspec.convert(tables, Config)
         engines = Engines(ScriptedVad(), ScriptedAsr(), ScriptedLlm(), ScriptedTts())
-        return Pop(config, agents, engines, ToolRunner())
+        return Pop(with_slots(config), agents, engines, ToolRunner())
 
     return pop
 

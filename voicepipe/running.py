@@ -11,6 +11,7 @@ from pathlib import Path
 from voicepipe import descriptors, memory
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
+from voicepipe.config.slots import with_slots
 from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
 from voicepipe.editions.pop_editions import PopEditions, begun, shelf_of
@@ -46,7 +47,7 @@ async def member(
 
     descriptors.raise_limit()
     sys.setswitchinterval(SWITCH_S)
-    own, shelf = config, shelf_of(config)
+    own, shelf = with_slots(config), shelf_of(config)
     its = await asyncio.to_thread(begun, own, shelf, agent_file)
     config, agents = its.config, its.agents
     await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.

@@ -22,6 +22,7 @@ from voicepipe.commands.compare import tally_of, verdict
 from voicepipe.config import Config, PopConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.fleet_config import FleetConfig
+from voicepipe.config.slots import with_slots
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.reporter import Reporter
@@ -72,7 +73,7 @@ def made(folder: Path, name: str, version: str, slower_ms: float = 0, unanswered
     engines = Engines(
         ScriptedVad(), ScriptedAsr(["when are you open"] * 10_000), Model(slower_ms, unanswered), ScriptedTts()
     )
-    pop = Pop(config, AgentStore(folder), engines, ToolRunner())
+    pop = Pop(with_slots(config), AgentStore(folder), engines, ToolRunner())
     pop.serving.set()
     return pop
 

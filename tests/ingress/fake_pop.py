@@ -53,6 +53,7 @@ from voicepipe.turn.timing import TurnSummary
 QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"
 DEFAULTS = Config()
+SLOTS = 60
 ANSWER = ("We open at nine. ", "We close at five.")
 OPERATOR_KEY = "sk-operator"
 METRICS_KEY = "sk-metrics"
@@ -262,7 +263,8 @@ class FakePop:
     owner = "local"
 
     def __init__(self, config: Config = DEFAULTS, keys: dict[str, Tenant] | None = None) -> None:
-        self.config = msgspec.structs.replace(config, http=HttpConfig(port=0, origins=config.http.origins))
+        its = msgspec.structs.replace(config.pop, slots=config.pop.slots or SLOTS)
+        self.config = msgspec.structs.replace(config, pop=its, http=HttpConfig(port=0, origins=config.http.origins))
         self.serving = asyncio.Event()
         self.tokens: Tokens | None = None
         self.keys = keys

@@ -12,6 +12,7 @@ from voicepipe.config.agent_store import Intents, load_agent, no_voice, open_age
 from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.config.phone_config import takes_phones
+from voicepipe.config.slots import with_slots
 from voicepipe.directory_server.run import check as check_directory
 from voicepipe.engines import hub, local_servers, needed_models, packages
 from voicepipe.engines.auto import lacking
@@ -216,7 +217,7 @@ def _warnings(file: Path, settings: config.Config, agents: Iterable[Agent], *, p
 
 
 def _lacking_room(settings: config.Config) -> Iterator[str]:
-    slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
+    slots, sip, webrtc = with_slots(settings).pop.slots, settings.sip, settings.webrtc
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next
     for table, room in (("sip", pairs), ("webrtc", webrtc.last_port - webrtc.first_port + 1)):
         if getattr(settings, table).first_port and room < slots:

@@ -82,8 +82,8 @@ class PopConfig(Section, frozen=True):
     version: Label = ""
     """Of what runs here, for operators and for directories that give a version only a share of the calls. Empty:
     voicepipe's own."""
-    slots: Annotated[int, Meta(ge=1)] = 60
-    """Calls at a time; one more is refused with 503. The default is what one process held by WebRTC."""
+    slots: Annotated[int, Meta(ge=0)] = 0
+    """Calls at a time; one more is refused with 503. 0: as many as this machine can hear (`slots.with_slots`)."""
     budget_ms: Annotated[int, Meta(ge=160, le=600_000)] = 300
     """A call is refused, too, if with one more the slowest turns would be answered later (`admission.py`)."""
     loop_lag_ms: Annotated[int, Meta(ge=1, le=60_000)] = 20

@@ -51,7 +51,7 @@ def _none(config: Config | None) -> Finding:
             "GPU", "broken", f"none that a driver shows, and the configuration puts {' and '.join(needing)} on one",
             "run it where there is one with its driver (nvidia-smi lists it), or choose engines that need none",
         )  # fmt: skip
-    return Finding("GPU", "note", f"none: {' and '.join(chosen)} will run on the CPU", "see configs/cpu.toml")
+    return Finding("GPU", "note", f"none: {' and '.join(chosen)} will run on the CPU", "see pops/README.md, Size")
 
 
 def judged(machine: Machine, together: int, shm: int) -> Iterator[Finding]:
