@@ -97,7 +97,7 @@ chaos-pop: venv models  ## Engines, the disk, the clock and the network fail in 
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
 # What is heard is kept (ARGS="--kept FOLDER"), so that another rule is tried within seconds.
-bench-endpointing: venv models  ## How long turns wait, and whom they interrupt, by the old rule and the new (half an hour)
+bench-endpointing: venv models  ## How long turns wait, and whom they interrupt, also with less evidence (half an hour)
 	@$(BIN)/python -m tests.endpointing $(ARGS)
 
 bench-observe: venv models  ## What metrics, records and traces cost a PoP, beside one without: 22 minutes (ARGS="--minutes N")

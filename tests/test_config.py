@@ -237,7 +237,9 @@ def test_problems_name_the_key_and_what_is_allowed(write: Any, text: str, said: 
 
 
 def test_all_problems_of_a_file_are_told_at_once(write: Any) -> None:
-    file = write("[pop]\nslots = 0\nspeed = 1\n[http]\nport = 70000\n[[tenants]]\n[[tenants]]\nname = 3\nkey_env = 'B'")
+    file = write(
+        "[pop]\nslots = -1\nspeed = 1\n[http]\nport = 70000\n[[tenants]]\n[[tenants]]\nname = 3\nkey_env = 'B'"
+    )
     keys = {line.removeprefix(f"{file}: ").partition(": ")[0] for line in (f"{file}: " + problem(file)).splitlines()}
     assert {"pop.slots", "pop.speed", "http.port", "tenants[0].name"} <= keys
 

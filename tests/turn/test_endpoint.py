@@ -96,6 +96,8 @@ def test_the_voice_and_the_language_model_have_a_say() -> None:
     assert heard == sorted(set(heard))
     judged = [end.probability(Evidence("the lobster", voice=voice)) for voice in (0.01, 0.5, 1.0)]
     assert judged == sorted(set(judged))
+    stops = [end.probability(Evidence("the lobster", full_stop=full_stop)) for full_stop in (0.0, 0.5, 0.9, 1.0)]
+    assert stops == sorted(stops) and stops[0] < 0.3 < 0.75 < stops[-1]
     assert end.probability(Evidence("the lobster", reading=0.0)) < neutral
     assert end.probability(Evidence("the lobster", reading=1.0)) > neutral
 

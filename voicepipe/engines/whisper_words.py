@@ -55,7 +55,7 @@ def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[WhisperWord, .
 
 def ends_sentence(token: str) -> bool:
     """Whether a token is a mark at which a sentence ends, and no more than that. Three dots leave it open."""
-    return bool(SENTENCE_END.match(token)) and not token.startswith(("..", "…"))
+    return not plain(token) and bool(SENTENCE_END.search(token)) and not token.startswith(("..", "…"))
 
 
 @dataclass(frozen=True, slots=True)
