@@ -33,7 +33,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
 # Weights that tests hear, speak and judge with: fetched once, then looked at (a second).
 MODELS := Systran/faster-whisper-tiny.en smart-turn-v3.2 kokoro-v1.0.int8
 
-.PHONY: help demo models test test-system test-clients test-engines lint types bench bench-attacks bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
+.PHONY: help demo models test test-system test-clients test-engines lint types bench bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -42,7 +42,7 @@ help:  ## This list
 
 # Recognition on a CPU walks through 100 MB: on huge pages, which glibc (2.35 and newer) asks for by this, it decodes a
 # fifth faster. A soak's recogniser is scripted, and on huge pages its memory would be told in steps of 2 MB.
-demo bench bench-attacks bench-vllm: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
+demo bench bench-attacks bench-beside bench-vllm: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 	@$(BIN)/voicepipe demo $(ARGS)
@@ -99,6 +99,9 @@ chaos: venv system models  ## PoPs, directories and NATS servers of a fleet fail
 
 chaos-pop: venv models  ## Engines, the disk, the clock and the network fail in the middle of turns (ARGS: which)
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+bench-beside: venv models $(CLIENTS)/.installed  ## The same calls on a bot of Pipecat's with our recogniser and voice (two hours)
+	@$(BIN)/python -m tests.clients.beside $(ARGS)
 
 # What is heard is kept (ARGS="--kept FOLDER"), so that another rule is tried within seconds.
 bench-endpointing: venv models  ## How long turns wait, and whom they interrupt, by the old rule and the new (half an hour)
