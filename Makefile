@@ -33,7 +33,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
 # Weights that tests hear, speak and judge with: fetched once, then looked at (a second).
 MODELS := Systran/faster-whisper-tiny.en smart-turn-v3.2 kokoro-v1.0.int8
 
-.PHONY: help demo models test test-system test-clients test-engines lint types bench bench-attacks bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
+.PHONY: help demo models test test-system test-clients test-engines lint types bench bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -95,6 +95,9 @@ chaos: venv system models  ## PoPs, directories and NATS servers of a fleet fail
 
 chaos-pop: venv models  ## Engines, the disk, the clock and the network fail in the middle of turns (ARGS: which)
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+bench-beside: venv models $(CLIENTS)/.installed  ## The same calls on a bot of Pipecat's with our recogniser and voice (two hours)
+	@$(BIN)/python -m tests.clients.beside $(ARGS)
 
 # What is heard is kept (ARGS="--kept FOLDER"), so that another rule is tried within seconds.
 bench-endpointing: venv models  ## How long turns wait, and whom they interrupt, also with less evidence (half an hour)

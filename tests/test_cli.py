@@ -200,7 +200,7 @@ def test_check_reads_directories(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_check_says_every_problem_and_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     bad, agent, good = tmp_path / "bad.toml", tmp_path / "agent.toml", tmp_path / "good.toml"
-    bad.write_text("[pop]\nslots = 0\n[turn]\nduck_db = 3")
+    bad.write_text("[pop]\nslots = -1\n[turn]\nduck_db = 3")
     agent.write_text("name = 'desk'\nvoices = 'x'")
     good.write_text("[pop]\nslots = 2")
     status, out, _ = said(capsys, "check", str(bad), str(agent), str(good))
@@ -509,7 +509,7 @@ def test_check_tells_of_hooks_of_which_nobody_is_told(
         ("[[tenants]]\nname = 'a'\nkey_env = 'NOT_SET'\n", "the environment variable NOT_SET is not set here"),
         ("[http]\nmetrics_key_env = 'NOT_SET'\n", "the environment variable NOT_SET is not set here"),
         ("[http]\nhost = '0.0.0.0'\n", "by itself this is refused"),
-        ("[sip]\nfirst_port = 20000\nlast_port = 20009\n", "have room for 5 calls"),
+        ("[sip]\nfirst_port = 20000\nlast_port = 20009\n[pop]\nslots = 6\n", "have room for 5 calls"),
         ("[[sip.users]]\nname = 'ann'\npassword_env = 'SET'\n", "sip.port = 0 lets nobody call by SIP"),
         ("[[sip.trunks]]\nname = 'a'\naddresses = ['192.0.2.1']\n", "sip.port = 0 lets nobody call by SIP"),
         ("[[routes]]\ncalled = '+49*'\n", "routes has no effect unless phone calls come in"),
@@ -530,7 +530,7 @@ def test_a_strict_check_fails_on_warnings(
 
 
 def test_what_is_wrong_is_worse_than_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.toml").write_text("[pop]\nslots = 0\n")
+    (tmp_path / "a.toml").write_text("[pop]\nslots = -1\n")
     (tmp_path / "b.toml").write_text("[http]\nhost = '0.0.0.0'\n")
     assert [said(capsys, "check", *strict, str(tmp_path))[0] for strict in ((), ("--strict",))] == [2, 2]
 
