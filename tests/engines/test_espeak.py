@@ -236,3 +236,21 @@ async def test_a_voice_that_does_not_say_a_word_is_not_taken_and_leaves_no_threa
     assert espeak._instance is None
     free.set()
     await until(lambda: set(threading.enumerate()) <= before)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("default", "language", "speaks"),
+    [
+        ("de", "en", "en-us"),
+        ("de", "en-gb", "en-gb"),
+        ("de", "de-at", "de"),
+        ("de", "", "de"),
+        ("en-gb", "en", "en-gb"),
+    ],
+)
+async def test_the_callers_language_chooses_the_voice(default: str, language: str, speaks: str) -> None:
+    tts = EspeakTts(default)
+    await tts.start()
+    assert tts.voice_for("", language) == speaks
+    await tts.close()

@@ -65,7 +65,7 @@ class _Voice(ctypes.Structure):
 
 
 DEFAULT = "gmw/en-US"
-OTHERWISE = {"no": "nb", "nn": "nb", "zh": "cmn"}
+OTHERWISE = {"en": "en-us", "no": "nb", "nn": "nb", "zh": "cmn"}
 """Languages that espeak-ng calls by a narrower name."""
 STALL_S = 10.0
 """A piece of up to 300 letters takes some 20 ms; one that takes so long hangs."""
