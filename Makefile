@@ -47,6 +47,9 @@ demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 models: $(VENV)/.run  ## The weights that the tests need (180 MB, once)
 	@$(BIN)/voicepipe models pull $(MODELS) || test "$$CI" != true
 
+# Else every process that a test starts compiles the package, and every worker of pytest all tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Two files at a time: most tests wait for calls, which take as long as people speak.
 PYTEST = $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
