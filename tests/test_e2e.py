@@ -1,4 +1,4 @@
-"""A whole PoP as its users start it, with the embedded engines and spoken callers. No figures are asserted here."""
+"""A whole PoP as its users start it, with the default engines and spoken callers. No figures are asserted here."""
 
 import asyncio
 import base64

@@ -47,7 +47,7 @@ def chromium(microphone: Path | None = None) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pop() -> Iterator[str]:
-    """The address of a fresh PoP with the embedded engines."""
+    """The address of a fresh PoP with the default engines."""
     # Pictures show the budget that people have, so they are taken where calls are answered within it.
     with own_server(COMMAND if SCREENSHOTS else PATIENT_POP) as url:
         yield url

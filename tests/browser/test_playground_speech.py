@@ -57,7 +57,7 @@ ATTEMPTS = 3
 
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PoP with the embedded engines that answers in the same way on every machine."""
+    """The address of a PoP with the default engines that answers in the same way on every machine."""
     config = tmp_path_factory.mktemp("patient") / "patient.toml"
     config.write_text(PATIENT)
     with own_server((*PATIENT_POP, "--config", str(config))) as url:

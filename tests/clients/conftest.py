@@ -55,7 +55,7 @@ class Site(NamedTuple):
 
 @pytest.fixture(scope="session", params=["at a PoP", "through a directory"])
 def site(request: pytest.FixtureRequest, origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A fresh PoP with the embedded engines, or a directory and such a PoP behind it."""
+    """A fresh PoP with the default engines, or a directory and such a PoP behind it."""
     folder = tmp_path_factory.mktemp("site")
     http = f'[http]\norigins = ["{origin}"]\n'
     manifest = folder / "pop.toml"
@@ -92,7 +92,7 @@ class Secure(NamedTuple):
 
 @pytest.fixture(scope="session")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
-    """A fresh PoP with the embedded engines and `http.cert`."""
+    """A fresh PoP with the default engines and `http.cert`."""
     folder = tmp_path_factory.mktemp("secure")
     pem = lan.certificate(folder / "pop.pem", ["127.0.0.1"])
     (manifest := folder / "pop.toml").write_text(f'{PATIENT}[http]\ncert = "{pem}"\nkey = "{pem}"\n')

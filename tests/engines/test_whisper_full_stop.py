@@ -1,16 +1,17 @@
 """`whisper` with real weights says how likely a sentence ends after the words that it reads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
+from ctranslate2 import StorageView
 
 from latency_probes import clips
 from latency_probes.timeline import WIRE_RATE
 from voicepipe.audio import RATE, Pcm, ms_to_samples
 from voicepipe.audio.resample import Resampler
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines.whisper_model import LoadedWhisper, Passage
+from voicepipe.engines.whisper_model import LoadedWhisper, Passage, _segments
 
 pytestmark = pytest.mark.engine
 EACH = 12
@@ -34,7 +35,8 @@ def spoken(kind: str) -> Iterator[Pcm]:
 def full_stops(whisper: LoadedWhisper, kind: str) -> list[float]:
     """How likely a sentence ends there, for each clip."""
     readings = [whisper.read([Passage(pcm)])[0] for pcm in spoken(kind)]
-    return [reading.full_stop or 0.0 for reading in readings]
+    assert all(reading.full_stop is not None for reading in readings)
+    return [reading.full_stop for reading in readings if reading.full_stop is not None]
 
 
 def test_a_sentence_ends_where_it_is_whole(whisper: LoadedWhisper) -> None:
@@ -43,6 +45,54 @@ def test_a_sentence_ends_where_it_is_whole(whisper: LoadedWhisper) -> None:
     assert np.mean(np.array(whole)[:, None] > np.array(cut)[None]) > 0.8, "share of the pairs that are in order"
 
 
-def test_nothing_ends_where_nothing_is_said(whisper: LoadedWhisper) -> None:
-    (reading,) = whisper.read([Passage(np.zeros(RATE, np.int16), voiced=0)])
-    assert reading.words or reading.full_stop is None
+class Decoder:
+    """Tokens are words, marks, or times: what it wrote, and what it thought of the token at each place."""
+
+    eot, timestamp_begin = 100, 101
+    texts = (" 50", "%", ".", " The", " roof", "...", "♪")
+
+    def __init__(self, *wrote: int, stops: dict[int, float]) -> None:
+        self.sequences_ids = [list(wrote)]
+        self.logits = [[self._thought(stops.get(at, 0.0)) for at in range(len(wrote) + 1)]]
+
+    @staticmethod
+    def _thought(stop: float) -> StorageView:
+        likely = np.full(len(Decoder.texts), (1 - stop) / (len(Decoder.texts) - 1) + 1e-9, np.float32)
+        likely[2] = stop + 1e-9
+        return StorageView.from_array(np.log(likely)[None])
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return "".join(self.texts[token] for token in tokens)
+
+    def split_to_word_tokens(self, tokens: Sequence[int]) -> tuple[list[str], list[list[int]]]:
+        return [self.decode([token]) for token in tokens], [[token] for token in tokens]
+
+
+@pytest.mark.parametrize(
+    ("wrote", "at"),
+    [
+        ((101, 3, 4, 2, 150), 3),
+        ((101, 3, 4, 150), 3),
+        ((101, 6, 120, 120, 3, 4, 2, 150), 6),
+        ((101, 0, 1, 2, 150), 3),
+        ((101, 3, 4, 5, 150), 3),
+    ],
+    ids=["a full stop", "no mark", "a segment without words before", "per cent is said", "three dots"],
+)
+def test_it_is_what_the_decoder_thought_behind_the_last_word(
+    whisper: LoadedWhisper, wrote: tuple[int, ...], at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoder = Decoder(*wrote, stops={at: 0.75})
+    monkeypatch.setattr(whisper, "_marks", np.array([2], np.intp))
+    words = tuple(word for segment in _segments(wrote, decoder) for word in segment.words)
+    assert whisper._full_stop(words, decoder, len(wrote), decoder) == pytest.approx(0.75, abs=1e-3)
+    assert whisper._full_stop(words, decoder, at, decoder) is None, "where the decoder was stopped at its limit"
+    assert whisper._full_stop((), decoder, len(wrote), decoder) is None
+
+
+def test_only_of_english_it_is_told(whisper: LoadedWhisper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whisper, "_languages", lambda passages, encoded: [("en", True)])
+    (english,) = whisper.read([Passage(next(spoken("finished")))])
+    monkeypatch.setattr(whisper, "_languages", lambda passages, encoded: [("fr", True)])
+    (french,) = whisper.read([Passage(next(spoken("finished")))])
+    assert english.full_stop is not None and french.words and french.full_stop is None

@@ -1,6 +1,6 @@
-"""A call of two minutes, listened to: `python -m tests.latency_probes.call_read_back WHISPER [--wav FILE]`.
+"""A call of two minutes, listened to: `python -m tests.latency_probes.call_read_back [--wav FILE]`.
 
-WHISPER is a folder with faster-whisper's tiny.en. People's prompts and natural voices' questions take turns in one call
+People's prompts and natural voices' questions take turns in one call
 to a fresh PoP. Whisper then reads what the caller heard of each reply, and holes are told: moments in the middle of a
 reply at which nothing was there to play.
 """
@@ -22,7 +22,9 @@ from latency_probes.sound import rng_for
 from latency_probes.timeline import WIRE_RATE, Reply, Timeline
 from latency_probes.transcripts import errors, words
 from tests.latency_probes.read_back import Reader
+from tests.read_back import MODEL
 from voicepipe.audio import Pcm
+from voicepipe.engines import hub
 from voicepipe.errors import ProbeError
 
 LASTS_S = 120.0
@@ -82,15 +84,15 @@ def keep(sound: Pcm, file: Path) -> None:
 
 def main() -> None:
     cli = argparse.ArgumentParser(prog="python -m tests.latency_probes.call_read_back")
-    cli.add_argument("whisper", type=Path)
     cli.add_argument("--wav", type=Path, help="file for what the caller heard")
     cli.add_argument("--seed", type=int, default=1)
     options = cli.parse_args()
     with own_server() as url:
         line = asyncio.run(hold(url, options.seed))
-    reader = Reader(WhisperModel(str(options.whisper), device="cpu", compute_type="int8", cpu_threads=1))
+    if not (replies := completed(line)):
+        raise ProbeError("no reply was spoken to its end")
+    reader = Reader(WhisperModel(str(hub.local(MODEL)), device="cpu", compute_type="int8", cpu_threads=1))
     wrong = total = 0
-    replies = completed(line)
     for reply in replies:
         said, heard = words(reply.text), reader.read(played(line, reply))
         wrong, total = wrong + (missed := errors(said, words(heard))), total + len(said)

@@ -102,11 +102,27 @@ def test_the_voice_and_the_language_model_have_a_say() -> None:
     assert end.probability(Evidence("the lobster", reading=1.0)) > neutral
 
 
-@given(WORDS, st.floats(-5, 5), st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
+@pytest.mark.parametrize("text", ["Yes,", "Yes...", "Four...", "At seven...", "At seven-"])
+def test_an_answer_whose_mark_leaves_it_open_is_waited_for(text: str) -> None:
+    asked = "Is that right?" if text.startswith("Yes") else "How many people, and at what time?"
+    for full_stop in (None, 0.05):
+        evidence = Evidence(text, voice=0.5, full_stop=full_stop, asked=asked)
+        assert not Endpointer(CONFIG).judge(evidence).confident
+
+
+def test_an_answer_without_a_full_stop_is_one() -> None:
+    evidence = Evidence("four people", voice=0.5, full_stop=0.0, asked="How many people is it for?")
+    assert Endpointer(CONFIG).judge(evidence).required_ms == CONFIG.answer_ms
+
+
+MAYBE = st.none() | st.floats(0, 1)
+
+
+@given(WORDS, st.floats(-5, 5), MAYBE, MAYBE, MAYBE)
 def test_every_evidence_has_a_verdict_within_the_configured_waits(
-    words: list[str], pitch: float, voice: float | None, reading: float | None
+    words: list[str], pitch: float, voice: float | None, reading: float | None, full_stop: float | None
 ) -> None:
-    verdict = Endpointer(CONFIG).judge(Evidence(" ".join(words), pitch, voice=voice, reading=reading))
+    verdict = Endpointer(CONFIG).judge(Evidence(" ".join(words), pitch, voice, reading, full_stop))
     assert CONFIG.sure_ms <= verdict.required_ms <= CONFIG.longest_ms
     assert verdict.reason
 

@@ -8,7 +8,7 @@ from voicepipe.environment import cores
 ONE_PROCESS = 60
 """Calls that one process was measured to hold, where it only moves sound."""
 HEARD_BY_A_CORE = 2
-"""Calls whose words a core can read by Whisper tiny.en, and speak beside. A larger model reads fewer."""
+"""Calls that a core can hear by Whisper tiny.en, and answer. With a larger model it can hear fewer."""
 
 
 def with_slots(config: Config) -> Config:
@@ -17,5 +17,6 @@ def with_slots(config: Config) -> Config:
         return config
     whisper = config.whisper
     hears_here = config.engines.asr == "whisper" and not whisper.device.startswith("cuda")
-    slots = HEARD_BY_A_CORE * (whisper.threads or cores()) if hears_here else ONE_PROCESS
+    hearing = min(whisper.threads or cores(), cores())
+    slots = HEARD_BY_A_CORE * hearing if hears_here else ONE_PROCESS
     return msgspec.structs.replace(config, pop=msgspec.structs.replace(config.pop, slots=slots))

@@ -274,7 +274,7 @@ GONE = {
     "endpoint.telephone_cut_in_ms": "take it out: cut_in_ms is for every line",
     "fleet.price": "pop.price_per_hour has taken its place",
     "sphinx": "take the table out: pocketsphinx is gone, and Whisper hears unless engines.asr names another",
-    "vocabulary": "take it out: recognisers know these words without it",
+    "vocabulary": "take it out: no recogniser can be prepared for words any more",
 }
 """Keys that there were, and what to do about them."""
 

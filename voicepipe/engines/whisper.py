@@ -199,7 +199,9 @@ class WhisperStream:
         if reading.sure:
             self._language = reading.language
         more, text = self._transcript.push(reading.words), self._transcript.text
-        self._covered, self._latest, self._full_stop = passage.fed, passage.upto, reading.full_stop
+        self._covered, self._latest = passage.fed, passage.upto
+        if reading.words or not text:  # Otherwise the last words are some whose sound has been dropped.
+            self._full_stop = reading.full_stop
         if not (passage.wide or passage.timed) and is_dictated(text, self._dictated):
             self._read_wide()
         else:

@@ -5,10 +5,11 @@ Whisper writes timestamps among the words: without them it says a sentence again
 """
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,9 @@ from threadpoolctl import threadpool_limits
 from voicepipe.audio import RATE, Pcm, ms_to_samples, samples_to_ms
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines import hub
-from voicepipe.engines.whisper_words import Segment, WhisperWord, ends_sentence, said, spelled
+from voicepipe.engines.whisper_words import Segment, WhisperWord, ends_sentence, said, spelled, without_marks
 from voicepipe.environment import cores
 from voicepipe.errors import EngineError, EngineMissing
-from voicepipe.words import plain
 
 WINDOW_MS = 30_000
 """Whisper hears no more."""
@@ -89,7 +89,7 @@ class WhisperReading:
     sure: bool = True
     """Of the language."""
     full_stop: float | None = None
-    """Probability, in 0..1, that the last word ends a sentence; None: there are no words, or no end of them."""
+    """Probability, in 0..1, that the last word ends a sentence; None: no words, no end of them, or not in English."""
 
 
 class LoadedWhisper:
@@ -123,6 +123,7 @@ class LoadedWhisper:
     def warm(self) -> None:
         """Run every kind of pass once; on a GPU also the largest. Raises EngineMissing, EngineError."""
         silence = np.zeros(RATE, np.int16)
+        self._sentence_ends(self._tokenizer("en"))
         try:
             self.read([Passage(silence, language=None, timed=True)])
             self.read([Passage(silence)] * self.batch)
@@ -161,8 +162,10 @@ class LoadedWhisper:
             words = () if unheard else self._words(result.sequences_ids[0][: most[i]], tokenizer, passage)
             frames = get_ctranslate2_storage(mel[i : i + 1])
             ends = self._ends(words, frames, tokenizer, passage) if passage.timed else ()
-            full_stop = self._full_stop(words, result, tokenizer)
-            readings.append(WhisperReading(words, ends, *languages[i], full_stop))
+            language, sure = languages[i]
+            # Of other languages it is not known how well Whisper tells their ends.
+            full_stop = self._full_stop(words, result, most[i], tokenizer) if language == "en" else None
+            readings.append(WhisperReading(words, ends, language, sure, full_stop))
         return readings
 
     def _features(self, passages: Sequence[Passage]) -> NDArray[np.float32]:
@@ -214,23 +217,23 @@ class LoadedWhisper:
         voiced = passage.pcm.size if passage.voiced is None else passage.voiced
         return said(_segments(tokens, tokenizer), samples_to_ms(end), samples_to_ms(voiced))
 
-    def _full_stop(self, words: Sequence[WhisperWord], result: Any, tokenizer: Any) -> float | None:
+    def _full_stop(self, words: Sequence[WhisperWord], result: Any, most: int, tokenizer: Any) -> float | None:
         """What the decoder had in mind for the token behind the last word's letters."""
-        tokens = [token for word in words for token in word.tokens]
-        while tokens and not plain(tokenizer.decode(tokens[-1:])):
-            tokens.pop()
-        if not tokens:
+        if not words:
             return None
-        texts = [at for at, token in enumerate(result.sequences_ids[0]) if token < tokenizer.eot]
-        behind = texts[len(tokens) - 1] + 1
-        if behind >= len(result.logits[0]):
+        word = words[-1]
+        letters = without_marks(word.text)
+        counts = range(1, len(word.tokens))
+        spelled_by = (n for n in counts if tokenizer.decode(word.tokens[:n]).startswith(letters))
+        behind = word.at + next(spelled_by, len(word.tokens))
+        if behind >= min(most, len(result.logits[0])):
             return None  # The decoder was stopped at its limit.
         logits = _on_cpu(result.logits[0][behind])
         likely = np.exp(logits - logits.max())
         return float(likely[self._sentence_ends(tokenizer)].sum() / likely.sum())
 
     def _sentence_ends(self, tokenizer: Any) -> NDArray[np.intp]:
-        """Tokens that are a mark at which a sentence ends, in any script; three dots leave it open."""
+        """Tokens that are a mark at which a sentence ends."""
         if self._marks is None:
             texts = [tokenizer.decode([token]).strip() for token in range(tokenizer.eot)]
             self._marks = np.array([token for token, text in enumerate(texts) if ends_sentence(text)], np.intp)
@@ -256,14 +259,20 @@ class LoadedWhisper:
 def _segments(tokens: Sequence[int], tokenizer: Any) -> Iterator[Segment]:
     """Parted by the timestamps, which stand before and behind each: <|0.00|> Hello.<|0.80|><|1.20|> It's me.<|2.00|>"""
     begins_ms, text = 0.0, list[int]()
-    for token in (*tokens, tokenizer.timestamp_begin):
+    for at, token in enumerate((*tokens, tokenizer.timestamp_begin)):
         if token < tokenizer.eot:
             text.append(token)
         elif token >= tokenizer.timestamp_begin:
             if text:
                 pieces = tokenizer.split_to_word_tokens(text)
-                yield Segment(begins_ms, spelled(zip(*pieces, strict=True)))
+                yield Segment(begins_ms, _placed(spelled(zip(*pieces, strict=True)), at - len(text)))
             begins_ms, text = TIME_STEP_MS * float(token - tokenizer.timestamp_begin), []
+
+
+def _placed(words: Iterable[WhisperWord], at: int) -> tuple[WhisperWord, ...]:
+    """`words`, of which the first begins at the token `at`."""
+    starts = accumulate((len(word.tokens) for word in words), initial=at)
+    return tuple(replace(word, at=start) for word, start in zip(words, starts, strict=False))
 
 
 def _on_cpu(view: Any) -> NDArray[np.float32]:

@@ -6,7 +6,9 @@ and of a sound without a voice it makes words up. Its timestamps, and how fast p
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import regex
 
 from voicepipe.punctuation import SENTENCE_END
 from voicepipe.turn.agreement import Agreement
@@ -21,6 +23,7 @@ DIGIT_LETTERS = 4
 """A digit is said in so many letters: "7", "seven"."""
 DICTATED = 5
 """Digits in a row: nobody says so many but of a telephone number or the like."""
+BEHIND_A_WORD = regex.compile(r"[\p{Terminal_Punctuation}\p{Pd}\p{Pe}\p{Pf}\"'…]+$")
 BEHIND_MS, AGAIN_MS = 350, 700
 """A segment that begins within so much of the end of the sound, and could not be said in the rest, was not said; nor
 was one that begins as the first did, within so much, unless it is a number."""
@@ -32,6 +35,8 @@ class WhisperWord:
 
     text: str
     tokens: tuple[int, ...]
+    at: int = field(default=0, compare=False)
+    """Index of its first token in what the decoder wrote."""
 
 
 def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[WhisperWord, ...]:
@@ -56,6 +61,11 @@ def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[WhisperWord, .
 def ends_sentence(token: str) -> bool:
     """Whether a token is a mark at which a sentence ends, and no more than that. Three dots leave it open."""
     return not plain(token) and bool(SENTENCE_END.search(token)) and not token.startswith(("..", "…"))
+
+
+def without_marks(text: str) -> str:
+    """A word without the punctuation behind it; "%" is said."""
+    return BEHIND_A_WORD.sub("", text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,11 +106,13 @@ class Weights:
 AS_READ, AS_READ_AND_HEARD = Weights(2.8, 1.3, 1.0), Weights(0.46, 0.72, 0.26, 0.49, trails=-3.0)
 """Of a text that is taken for what was said. The first are for true words, the second for words beside a turn model: a
 recogniser mishears the end of a sentence that breaks off."""
-WITH_FULL_STOP = Weights(-0.9, 0.55, 0.3, 0.4, trails=0.0, full_stop=1.05, no_full_stop=0.4)
-"""Where the recogniser says how likely a full stop is. A logistic regression on silences of the development sentences,
-by natural voices, and of people's prompts, as Whisper tiny.en reads them (D123)."""
-ANSWERS = 2.4
-"""Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts."""
+WITH_FULL_STOP = Weights(-0.6, 0.55, 0.3, trails=0.0, full_stop=1.1, no_full_stop=0.55)
+WITH_FULL_STOP_AND_HEARD = Weights(-0.9, 0.55, 0.3, 0.4, trails=0.0, full_stop=1.05, no_full_stop=0.4)
+"""Where the recogniser says how likely a full stop is, without a turn model and with one. Logistic regressions on
+silences of natural voices' development sentences and of people's prompts, as Whisper tiny.en reads them (D123)."""
+ANSWERS, OPEN_ANSWER = 2.4, -3.0
+"""Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts, but a
+mark that leaves them open: "Yes, ..."."""
 READING_MIDDLE, READING_SLOPE, READING_LIMIT = -0.85, 1.2, 3.0
 """A log10 probability of -0.85 by the language model that answers says nothing, and each tenfold 1.2, at most 3; fitted
 to the tests' nano LLM, beside rules of grammar alone (tests/models/fit_ends.py)."""
@@ -128,9 +130,9 @@ def _said(evidence: Evidence) -> str:
 
 def weights_of(evidence: Evidence) -> Weights:
     """Those for what is known."""
-    if evidence.full_stop is not None:
-        return WITH_FULL_STOP
-    return AS_READ if evidence.voice is None else AS_READ_AND_HEARD
+    if evidence.full_stop is None:
+        return AS_READ if evidence.voice is None else AS_READ_AND_HEARD
+    return WITH_FULL_STOP if evidence.voice is None else WITH_FULL_STOP_AND_HEARD
 
 
 def words_log_odds(evidence: Evidence) -> float:
@@ -181,7 +183,7 @@ class Endpointer:
         last = latin(evidence.text[-1:])
         if evidence.text.endswith(TRAILING) or last in TRAILING or (last == "," and is_lone(evidence.text)):
             against.append(TRAILS_OFF)
-            said += weights_of(evidence).trails
+            said += OPEN_ANSWER if answer else weights_of(evidence).trails
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""
         return said + voice_log_odds(evidence) + reading_log_odds(evidence), reason
 

@@ -1,4 +1,4 @@
-"""A call from Twilio to a whole PoP with the embedded engines: a question is answered, and the answer interrupted."""
+"""A call from Twilio to a whole PoP with the default engines: a question is answered, and the answer interrupted."""
 
 import asyncio
 import json
