@@ -47,8 +47,11 @@ demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 models: $(VENV)/.run  ## The weights that the tests need (180 MB, once)
 	@$(BIN)/voicepipe models pull $(MODELS) || test "$$CI" != true
 
-# Two files at a time: most tests wait for calls, which take as long as people speak.
-PYTEST = $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+# Else every process that a test starts compiles the package, and every worker of pytest all tests.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Three files at a time, on two cores: most tests wait for calls, which take as long as people speak.
+PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
 test: venv system models  ## The tests but those of make test-system (ARGS are pytest's)
 	@$(PYTEST) -m "not e2e and not slow" $(ARGS)

@@ -5,11 +5,10 @@ import gc
 import logging
 import os
 from collections.abc import Callable, Generator, Iterator
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from blockbuster import blockbuster_ctx
+from blockbuster import BlockBuster
 from hypothesis import settings
 
 from tests.virtual_time import VirtualTimeLoop
@@ -41,15 +40,23 @@ def log_as_before() -> Iterator[None]:
     logger.setLevel(level)
 
 
+@pytest.fixture(scope="session")
+def guard() -> BlockBuster:
+    """Made once: making it takes as long as guarding a test with it, and there are ten thousand."""
+    return BlockBuster(["voicepipe", "latency_probes"])
+
+
 @pytest.fixture(autouse=True)
-def guarded_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+def guarded_loop(request: pytest.FixtureRequest, guard: BlockBuster) -> Iterator[None]:
     """A call that blocks (a file, a sleep, a lock) raises BlockingError where voicepipe makes it on the event loop.
 
     Not for tests of engines and of whole PoPs: those load models while no call is there to wait.
     """
     loads_models = any(request.node.get_closest_marker(marker) for marker in ("engine", "e2e"))
-    with nullcontext() if loads_models else blockbuster_ctx(["voicepipe", "latency_probes"]):
-        yield
+    if not loads_models:
+        guard.activate()
+    yield
+    guard.deactivate()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,9 +13,8 @@ from tests.faulty import now
 from tests.scenario import Says, Scenario, ScenarioLine
 from tests.test_failing_engines import AGENT, clock
 from voicepipe.agent import CallSettings
-from voicepipe.config import Config
+from voicepipe.config import Config, PopConfig
 from voicepipe.config.agent_store import AgentStore
-from voicepipe.config.slots import with_slots
 from voicepipe.engines.base import Delta, Engines, Prompt
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.errors import EngineStalled
@@ -58,7 +57,7 @@ def _pop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pop:
     monkeypatch.setattr(voicepipe.pop, "time", SimpleNamespace(time=time.time, monotonic=clock))
     (tmp_path / "front-desk.toml").write_text(AGENT)
     engines = Engines(ScriptedVad(), ScriptedAsr(["when are you open"] * ASKS), Failing(), ScriptedTts())
-    made = Pop(with_slots(Config()), AgentStore(tmp_path), engines, ToolRunner())
+    made = Pop(Config(pop=PopConfig(slots=60)), AgentStore(tmp_path), engines, ToolRunner())
     made.serving.set()
     return made
 

@@ -25,7 +25,7 @@ LINE = WebSocketLine(PcmFormat(), PcmFormat())
 
 def view(*records: dict[str, Any], tenants: tuple[str, ...] = ("local",)) -> str:
     """JSON with a turn for each record, half a minute apart, the last one a minute ago."""
-    dashboard = Dashboard(PopConfig(), lambda: HEALTHY, lambda: NOW)
+    dashboard = Dashboard(PopConfig(slots=60), lambda: HEALTHY, lambda: NOW)
     for number, record in enumerate(records):
         at = NOW - 30 - 30 * (len(records) - number)
         with dashboard.watched(tenants[number % len(tenants)], "front-desk") as call:

@@ -22,7 +22,6 @@ from voicepipe.commands.compare import tally_of, verdict
 from voicepipe.config import Config, PopConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.fleet_config import FleetConfig
-from voicepipe.config.slots import with_slots
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.reporter import Reporter
@@ -67,13 +66,13 @@ class Model(ScriptedLlm):
 
 def made(folder: Path, name: str, version: str, slower_ms: float = 0, unanswered: int = 0) -> Pop:
     config = Config(
-        pop=PopConfig(id=name, version=version, budget_ms=5000),
+        pop=PopConfig(id=name, version=version, slots=60, budget_ms=5000),
         fleet=FleetConfig(place=FRANKFURT, url=f"https://{name}.example"),
     )
     engines = Engines(
         ScriptedVad(), ScriptedAsr(["when are you open"] * 10_000), Model(slower_ms, unanswered), ScriptedTts()
     )
-    pop = Pop(with_slots(config), AgentStore(folder), engines, ToolRunner())
+    pop = Pop(config, AgentStore(folder), engines, ToolRunner())
     pop.serving.set()
     return pop
 

@@ -1,6 +1,7 @@
 """Agents, routes and tenants that are pushed to a fleet: taken over by all PoPs that are well, or by none."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -164,13 +165,18 @@ async def test_a_pop_that_is_heard_and_says_nothing_does_not_agree(
     tmp_path: Path, public: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(round, "VERDICTS_S", 1.0)
-    bus = MemoryBus()
+    bus, over = MemoryBus(), threading.Event()
     configs = [await pop_settings(name, public, tmp_path) for name in ("fra", "lhr")]
+
+    def says_nothing(*_: object) -> None:
+        over.wait(60)
+
     async with taking(bus, tmp_path) as (editions, directory, _), pops(bus, directory, *configs) as (made, _):
-        monkeypatch.setattr(PopEditions, "_problem_of", lambda self, said: asyncio.run(asyncio.sleep(60)))
+        monkeypatch.setattr(PopEditions, "_problem_of", says_nothing)
         with pytest.raises(ConfigError, match=r"says nothing within .* vp.fleet.> on the bus \(so fra, lhr\)"):
             await editions.push(HELLO)
         assert not editions.current
+        over.set()
         monkeypatch.undo()
 
 

@@ -12,7 +12,7 @@ from voicepipe.directory.round_trips import TRIES
 from voicepipe.places import ACCESS_MS, apart_ms, reckoned_rtt_ms
 
 ALL = [seen("fra", place=FRANKFURT), seen("lhr", place=LONDON), seen("iad", place=VIRGINIA), seen("nrt", place=TOKYO)]
-CALLERS = 1000
+CALLERS = 500
 
 
 def found(**known: Any) -> dict[str, Trip]:

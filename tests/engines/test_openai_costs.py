@@ -185,7 +185,7 @@ async def longest_step(llm: OpenAiLlm, seconds: float = 60.0) -> tuple[float, st
     ("piece", "says"),
     [
         (chunked(b"data:{}\n" * 8000), "say nothing"),
-        (chunked(b"data:" + text(b"a ") + b"\n\n") * 1000, "more than 262144 characters"),
+        (chunked(b"data:" + text(b"a a a a ") + b"\n\n") * 1000, "more than 262144 characters"),
         (chunked((b"data:" + text(b"a" + b" " * 1000) + b"\n\n") * 60), "more than 262144 characters"),
     ],
     ids=["silent events", "an event a chunk", "spaces"],

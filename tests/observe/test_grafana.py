@@ -140,7 +140,7 @@ def test_links_to_dashboards_lead_to_ours() -> None:
 
 
 def test_they_ask_for_metrics_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    priced = CostMeter(PopConfig(price_per_hour=1.0), time.monotonic).read(("fra1", "eu"))
+    priced = CostMeter(PopConfig(slots=60, price_per_hour=1.0), time.monotonic).read(("fra1", "eu"))
     known = told(monkeypatch) | {f"{family.name}_total" for family in priced}
     of_vllm = {
         name + suffix

@@ -15,7 +15,7 @@ from voicepipe.directory.tally import Tally, added, bucket_of, grown, middle_ms
 from voicepipe.errors import ConfigError
 from voicepipe.observe.versions import Floats, compared
 
-RUNS = 200
+RUNS = 100
 
 Lots = np.random.Generator
 

@@ -156,7 +156,7 @@ def test_a_text_costs_its_length_however_it_comes(unit: str, size: int) -> None:
                 assert len(phrase) <= 1100, "no step is long"
         return time.thread_time() - begun
 
-    few, many = (min(took(chars) for _ in range(3)) for chars in (4_000, 32_000))
+    few, many = (min(took(chars) for _ in range(3)) for chars in (2_000, 16_000))
     assert many < 32 * max(few, 0.0005), "eight times as much would be 64 times as dear if the square were paid"
 
 

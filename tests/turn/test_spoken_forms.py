@@ -62,7 +62,7 @@ def test_no_digit_is_lost(text: str) -> None:
 @given(st.one_of(NUMBERY, st.text(max_size=300)), st.integers(1, 40))
 def test_a_text_takes_little_time(text: str, times: int) -> None:
     text = (text * times)[:LONGEST]
-    assert spent(lambda: speakable(text)) < LONGEST_S
+    assert spent(lambda: speakable(text), LONGEST_S) < LONGEST_S
 
 
 BEGINS = sorted({character for form in (*keys.FORMS, *MARKDOWN, *ENGLISH) for character in form.begins})
@@ -74,7 +74,7 @@ def test_a_long_row_takes_little_time(sign: str, after: str) -> None:
     """Of any sign that a form can begin with, in each way that a pattern may part it."""
     for part in (sign, sign + after, sign * 4 + after):
         row = (part * LONGEST)[:LONGEST] + after
-        assert spent(partial(speakable, row)) < LONGEST_S
+        assert spent(partial(speakable, row), LONGEST_S) < LONGEST_S
 
 
 def test_languages_without_forms_keep_their_digits() -> None:

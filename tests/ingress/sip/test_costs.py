@@ -135,15 +135,20 @@ async def test_a_call_that_cannot_say_goodbye_gives_way_all_the_same(
 
     async with serving(pop), phone(pop, "127.0.0.9") as eve, phone(pop, "127.0.0.8") as ann:
         eve.answers = False
+        answers = []
         for number in range(most):
             eve.call_id, eve.to_tag = f"eve{number}", ""
             eve.invite()
-            await eve.final("INVITE", len(eve.said))
+            answers.append(await eve.final("INVITE", len(eve.said)))
         with monkeypatch.context() as patched:
             patched.setattr("voicepipe.ingress.sip.dialog.Dialog.send", fails)
             assert (await ann.dial()).code == 200
         assert "its BYE cannot be sent" in caplog.text
         await ann.hang_up()
+        for answer in answers:  # Else we would wait for their ACKs.
+            eve.call_id = answer.header("call-id")
+            eve.took(answer)
+            await eve.hang_up()
 
 
 # --- time

@@ -236,8 +236,9 @@ async def test_who_cannot_be_hung_up_is_told_why(contact: str, why: str, caplog:
     ],
 )
 async def test_a_request_that_cannot_be_read_is_told_why(
-    wrong: bytes, why: str, caplog: pytest.LogCaptureFixture
+    wrong: bytes, why: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 0.1)  # For that of the readable one
     async with calling(FakePop(sip())) as ann:
         sent = ann.request("INVITE")
         first, _, rest = sent.partition(b"\r\n")

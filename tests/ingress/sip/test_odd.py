@@ -19,6 +19,12 @@ pytestmark = pytest.mark.slow
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
 
 
+@pytest.fixture
+def without_ack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is answered and gets no ACK ends soon."""
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 0.1)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -83,7 +89,9 @@ async def test_a_goodbye_before_the_ack() -> None:
     ("sound", "ours"),
     [("8.8.8.8", "198.51.100.7"), ("127.0.0.1", "127.0.0.1"), ("10.1.2.3", "127.0.0.1"), ("0.0.0.0", "127.0.0.1")],
 )
-async def test_past_a_proxy_of_our_own_sound_comes_by_the_public_address(sound: str, ours: str) -> None:
+async def test_past_a_proxy_of_our_own_sound_comes_by_the_public_address(
+    sound: str, ours: str, without_ack: None
+) -> None:
     """And without an ACK nothing is sent there."""
     pop = FakePop(sip(trunks=(TRUNK,), public_address="198.51.100.7"))
     async with calling(pop) as ann:
@@ -97,7 +105,7 @@ async def test_past_a_proxy_of_our_own_sound_comes_by_the_public_address(sound: 
 @pytest.mark.parametrize(
     ("contact", "ours"), [("<sip:ann@8.8.8.8>", "198.51.100.7"), ("<sip:ann@phone.invalid>", "127.0.0.1")]
 )
-async def test_who_asks_us_to_offer_is_where_its_contact_says(contact: str, ours: str) -> None:
+async def test_who_asks_us_to_offer_is_where_its_contact_says(contact: str, ours: str, without_ack: None) -> None:
     """It names no address for its sound before its ACK, but has to be told ours."""
     pop = FakePop(sip(trunks=(TRUNK,), public_address="198.51.100.7"))
     async with calling(pop) as ann:
