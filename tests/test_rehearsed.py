@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from tests.faulty import Fault, FaultyTts
-from voicepipe.agent import Agent, Tool
+from voicepipe.agent import Agent, Intent, Tool
 from voicepipe.audio import RATE
 from voicepipe.call.rehearsed import AGAIN_S, Rehearsed
 from voicepipe.call.speech import Speaker
@@ -144,3 +144,34 @@ async def test_greetings_have_so_much_room_and_what_is_said_in_trouble_is_kept_b
     kept = sum(speech.pcm.nbytes for made in greetings for speech in made)
     assert kept < 300_000 and any(greetings) and not all(greetings)
     assert all(rehearsed.get("One moment.", agent.voice, 1.0, RATE) for agent in agents)
+
+
+@pytest.mark.parametrize(
+    ("short", "begins"), [(False, "We sell vouchers all the week long,"), (True, "We sell vouchers all the week")]
+)
+async def test_the_beginnings_of_answers_are_made_as_replies_are_cut(short: bool, begins: str) -> None:
+    tts = Voices()
+    rehearsed = Rehearsed(tts, short=short)
+    vouchers = Intent(
+        "vouchers", ("do you sell vouchers",), reply="We sell vouchers all the week long, and also send them."
+    )
+    table = Intent(
+        "table", ("a table",), slots={"people": "With pleasure. For how many?"}, confirm="A table for {people}?"
+    )
+    rehearsed.learn([Agent("desk", intents=(vouchers, table))])
+    await made(rehearsed)
+    assert {begins, "With pleasure.", "What should be different?"} <= set(tts.spoken)
+    assert not [text for text in tts.spoken if "{" in text or "send" in text or "how many" in text]
+    assert Speaker(tts, RATE, made_ahead=rehearsed).has(f"{begins} ", voice="", speed=1.0)
+
+
+async def test_every_agent_s_greeting_has_room_before_the_answers_of_any() -> None:
+    answers = tuple(Intent(f"i{n}", ("well",), reply=f"This is answer number {n}.") for n in range(50))
+    rehearsed = Rehearsed(Voices(), room=300_000)
+    rehearsed.learn(
+        Agent(f"a{n}", greeting="Good morning.", voice=f"voice{n}", no_input=(), not_understood=(), intents=answers)
+        for n in range(2)
+    )
+    await made(rehearsed)
+    assert all(rehearsed.get("Good morning.", f"voice{n}", 1.0, RATE) for n in range(2))
+    assert not rehearsed.get("This is answer number 49.", "voice1", 1.0, RATE)

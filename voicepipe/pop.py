@@ -140,7 +140,7 @@ class Pop:
         self.tokens: Membership | None = None
         self.edition: Callable[[], EditionState] | None = None
         """Which edition of the fleet's agents, routes and tenants it goes by; None: it takes none."""
-        self.rehearsed = Rehearsed(engines.tts)
+        self.rehearsed = Rehearsed(engines.tts, short=config.ladder.first_phrase == "short")
         self.engines = replace(engines, made_ahead=self.rehearsed)
         self.rehearsed.learn(agents)
         self._agents = agents

@@ -1,11 +1,13 @@
 """Fixed phrases of the agents, made once for all calls: they can be heard at once, even while the voice is dead.
 
 A call that comes while the voice hangs has nothing of its own to say. What an agent says in trouble (acknowledgement,
-fallback) is kept for every agent that is configured; what else it says word by word is kept while there is room.
+fallback) is kept for every agent that is configured; what else it says word by word is kept while there is room: its
+greeting and the like, and how each answer of its intents begins, which callers wait for.
 """
 
 import asyncio
 import logging
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -14,7 +16,7 @@ from voicepipe.agent import Agent
 from voicepipe.engines.base import Speech, Tts
 from voicepipe.engines.conversion import Conversion
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
-from voicepipe.turn.phrases import sentences
+from voicepipe.turn.phrases import Phraser, sentences
 from voicepipe.turn.speakable import pieces, together
 
 log = logging.getLogger(__name__)
@@ -32,8 +34,10 @@ Sound = tuple[str, str, float]
 class Rehearsed:
     """Of one PoP; implements `base.MadeAhead`. `learn` says of which agents, `run` makes what is missing."""
 
-    def __init__(self, tts: Tts, room: int = ROOM_BYTES) -> None:
+    def __init__(self, tts: Tts, *, short: bool = False, room: int = ROOM_BYTES) -> None:
+        """`short`: first phrases are cut after 2 to 5 words (`ladder.first_phrase`)."""
         self._tts = tts
+        self._short = short
         self._room = room
         self._made: dict[Sound, tuple[Speech, ...]] = {}
         self._converted: OrderedDict[tuple[Sound, int], tuple[Speech, ...]] = OrderedDict()
@@ -61,7 +65,8 @@ class Rehearsed:
         """These are the agents from now on: what none of them says is forgotten."""
         agents = list(agents)
         self._vital = self._distinct(agents, _vital)
-        self._others = [sound for sound in self._distinct(agents, _others) if sound not in self._vital]
+        others = self._distinct(agents, _others) | self._distinct(agents, self._beginnings)
+        self._others = [sound for sound in others if sound not in self._vital]
         self._made = {sound: self._made[sound] for sound in (*self._vital, *self._others) if sound in self._made}
         self._converted.clear()
         self._bytes = sum(_bytes(self._made.get(sound, ())) for sound in self._others)
@@ -110,6 +115,22 @@ class Rehearsed:
             for text in texts(agent)
         )
         return dict.fromkeys(sound for sound in sounds if sound[0])
+
+    def _beginnings(self, agent: Agent) -> Iterator[str]:
+        """The first phrase of each answer that the agent's intents give, unless a caller's details are part of it."""
+        for intent in agent.intents:
+            for text in (intent.reply, intent.denied, *intent.slots.values(), intent.confirm):
+                if (phrase := _first_phrase(text, short=self._short)) and "{" not in phrase:
+                    yield phrase
+
+
+def _first_phrase(text: str, *, short: bool) -> str:
+    """As a reply is cut that comes word by word."""
+    cutter = Phraser(hurry=short)
+    for word in re.findall(r"\s*\S+", text):
+        if phrases := list(cutter.push(word)):
+            return phrases[0]
+    return "".join(cutter.flush())
 
 
 @lru_cache(4096)
