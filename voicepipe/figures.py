@@ -17,6 +17,8 @@ from voicepipe.errors import ProbeError
 
 SECRET = "--key"
 ROOT = Path(__file__).parents[1]
+VECTORS = {"avx512_vnni": "AVX-512 VNNI", "avx512f": "AVX-512", "avx2": "AVX2"}
+"""A flag of Linux's, and its name; the widest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,9 @@ class MeasuredOn:
     cores: int
     cpu: str
     """Its model; empty where the system does not tell."""
+    vectors: str
+    """The widest vector instructions, on which recognisers and voices on a CPU depend: "AVX-512 VNNI", "AVX-512",
+    "AVX2", or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ def keep(path: Path | None, figures: object) -> None:
     """Write {"measured": ..., "figures": ...}, where a file is wanted. Raises ProbeError where it cannot be written."""
     if path is None:
         return
-    today, machine = datetime.now(UTC).date().isoformat(), MeasuredOn(os.cpu_count() or 0, cpu())
+    today, machine = datetime.now(UTC).date().isoformat(), MeasuredOn(os.cpu_count() or 0, cpu(), vectors())
     made = Measured(command(sys.orig_argv), today, machine, __version__, commit())
     text = json.dumps({"measured": made, "figures": figures}, indent=2, ensure_ascii=False, default=_plain)
     try:
@@ -76,11 +81,22 @@ def command(arguments: Sequence[str]) -> str:
 
 def cpu() -> str:
     """The processor's model."""
+    return _cpuinfo("model name") or platform.processor()
+
+
+def vectors() -> str:
+    """See `MeasuredOn.vectors`."""
+    flags = _cpuinfo("flags").split()
+    return next((name for flag, name in VECTORS.items() if flag in flags), "")
+
+
+def _cpuinfo(field: str) -> str:
+    """What Linux says of the first processor; empty elsewhere."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")
 
 
 def commit() -> str:
