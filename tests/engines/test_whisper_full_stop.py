@@ -11,7 +11,7 @@ from latency_probes.timeline import WIRE_RATE
 from voicepipe.audio import RATE, Pcm, ms_to_samples
 from voicepipe.audio.resample import Resampler
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines.whisper_model import LoadedWhisper, Passage, _segments
+from voicepipe.engines.whisper_model import REPEATED, LoadedWhisper, Passage, _segments
 
 pytestmark = pytest.mark.engine
 EACH = 12
@@ -53,13 +53,17 @@ class Decoder:
 
     def __init__(self, *wrote: int, stops: dict[int, float]) -> None:
         self.sequences_ids = [list(wrote)]
-        self.logits = [[self._thought(stops.get(at, 0.0)) for at in range(len(wrote) + 1)]]
+        self.logits = [[self._thought(wrote[:at], stops.get(at, 0.0)) for at in range(len(wrote) + 1)]]
 
     @staticmethod
-    def _thought(stop: float) -> StorageView:
-        likely = np.full(len(Decoder.texts), (1 - stop) / (len(Decoder.texts) - 1) + 1e-9, np.float32)
+    def _thought(wrote: Sequence[int], stop: float) -> StorageView:
+        """Logits below 0, as CTranslate2 gives them: of the tokens that were written they are lower."""
+        likely = np.full(200, 1e-9, np.float32)
+        likely[: len(Decoder.texts)] = (1 - stop) / (len(Decoder.texts) - 1) + 1e-9
         likely[2] = stop + 1e-9
-        return StorageView.from_array(np.log(likely)[None])
+        logits = np.log(likely)
+        logits[list(wrote)] *= REPEATED
+        return StorageView.from_array(logits[None].astype(np.float32))
 
     def decode(self, tokens: Sequence[int]) -> str:
         return "".join(self.texts[token] for token in tokens)

@@ -120,16 +120,17 @@ def is_dictated(text: str, least: int = DICTATED) -> bool:
     return False
 
 
+def begins_as(words: Sequence[WhisperWord], others: Sequence[WhisperWord]) -> bool:
+    """Whether one of them, or what there is of it, is the beginning of the other."""
+    return [plain(word.text) for word in words[: len(others)]] == [plain(word.text) for word in others[: len(words)]]
+
+
 def _is_behind(segment: Segment, before: Sequence[WhisperWord], left_ms: float) -> bool:
     """`left_ms` before the end of the sound, behind these words."""
     read = [plain(word.text) for word in segment.words]
     if left_ms < BEHIND_MS and _letters(read) > FASTEST * max(0.0, left_ms) / 1000:
         return True
-    return left_ms < AGAIN_MS and _begins_as(before, segment.words) and not any(map(str.isnumeric, "".join(read)))
-
-
-def _begins_as(words: Sequence[WhisperWord], others: Sequence[WhisperWord]) -> bool:
-    return [plain(word.text) for word in words[: len(others)]] == [plain(word.text) for word in others[: len(words)]]
+    return left_ms < AGAIN_MS and begins_as(before, segment.words) and not any(map(str.isnumeric, "".join(read)))
 
 
 def _letters(read: Iterable[str]) -> int:
