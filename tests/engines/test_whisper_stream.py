@@ -43,6 +43,8 @@ class FakeModel:
         return asyncio.ensure_future(run())
 
     def read(self, passages: list[Passage]) -> list[WhisperReading]:
+        if not any(passage.wanted is None or passage.wanted() for passage in passages):
+            return []
         self.passages += passages
         return [self._read(passage) for passage in passages]
 
@@ -123,6 +125,38 @@ async def test_a_gap_whose_pass_has_not_begun_when_the_voice_is_back_is_not_read
     stream.feed(spoken(1, first=11)[:BLOCK])
     await asyncio.sleep(1)
     assert len(model.passages) == 1
+
+
+async def gaps(stream: WhisperStream, said: int = 10 * BLOCK) -> None:
+    """A word and a gap, more voice and a gap."""
+    await say(stream, spoken(1))
+    await say(stream, quiet(GAP))
+    await say(stream, spoken(1, first=11)[:said])
+    await say(stream, quiet(GAP))
+
+
+async def test_a_gap_that_was_inside_a_word_is_not_read_to_its_end() -> None:
+    model = FakeModel()
+    stream, partials = opened(model, passes=2)
+    await gaps(stream)
+    await say(stream, spoken(1, first=11)[: 10 * BLOCK])
+    assert [partial.text for partial in partials] == ["w10,"], "the first one tells of an interruption: it is read"
+    assert len(model.passages) == 1
+    await say(stream, quiet(3 * BLOCK))
+    await stream.settle()
+    assert len(model.passages) == 2
+    stream.cancel()
+
+
+async def test_a_gap_whose_words_somebody_waits_for_is_read_also_when_the_voice_is_back() -> None:
+    model = FakeModel()
+    stream, _ = opened(model, passes=2)
+    await gaps(stream)
+    gap = stream._sound.fed
+    settling = asyncio.ensure_future(stream.settle())
+    await say(stream, spoken(1, first=11)[: 5 * BLOCK])
+    assert settling.done() and model.passages[1].fed == gap
+    stream.cancel()
 
 
 async def test_digits_that_are_dictated_are_read_with_a_wide_window() -> None:

@@ -8,6 +8,7 @@ the pass has mostly half of its time behind it. Where there is no gap, it is rea
 import asyncio
 import time
 from bisect import bisect_right
+from functools import partial
 
 import numpy as np
 
@@ -189,7 +190,19 @@ class WhisperStream:
         self._begun = sound.end
         upto = min(sound.end, sound.start + pcm.size)
         wide, timed = self._wide and (self._in_gap or bool(self._waiting)), pcm.size > LONG
-        return Passage(pcm, voiced, end, self._language, wide, timed, sound.start, upto, sound.fed)
+        # A pass at the first gap of all tells soonest of an interruption: it is wanted also when the voice is back.
+        wanted = partial(self._still_wanted, sound.end) if self._in_gap and self._told else None
+        return Passage(pcm, voiced, end, self._language, wide, timed, wanted, sound.start, upto, sound.fed)
+
+    def _still_wanted(self, end: int) -> bool:
+        """The words up to `end`: the voice has not come back, or somebody waits. Asked on another thread."""
+        return self._sound.end <= end or bool(self._waiting)
+
+    def unread(self, passage: Passage) -> None:
+        """The voice came back: the sound still is to be read."""
+        if self._begun == passage.upto:
+            self._begun = self._sound.read
+        self._again()
 
     def made(self, passage: Passage, reading: WhisperReading) -> None:
         """It has been read."""

@@ -5,7 +5,7 @@ Whisper writes timestamps among the words: without them it says a sentence again
 """
 
 import ctypes
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -73,6 +73,8 @@ class Passage:
     """It is digits, which take a wide window: in a short one Whisper loses count of them."""
     timed: bool = False
     """Wanted are the ends of the words, which take as long as reading them."""
+    wanted: Callable[[], bool] | None = None
+    """Whether its words still are, asked on the pass's thread; None: they are."""
     start: int = 0
     upto: int = 0
     fed: int = 0
@@ -157,11 +159,14 @@ class LoadedWhisper:
         self._whisper.model.unload_model()
 
     def read(self, passages: list[Passage]) -> list[WhisperReading]:
-        """One pass."""
+        """One pass; empty where nobody wants its words any more."""
         from faster_whisper.transcribe import get_ctranslate2_storage
 
         mel = self._features(passages)
         encoded = self._whisper.encode(mel)
+        # A third of the work. The rest cannot be stopped either, but need not begin.
+        if not any(passage.wanted is None or passage.wanted() for passage in passages):
+            return []
         languages = self._languages(passages, encoded)
         tokenizers = [self._tokenizer(language) for language, _ in languages]
         a_second = TOKENS_A_SECOND if self._whisper.model.is_multilingual else ENGLISH_TOKENS_A_SECOND

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from voicepipe.engines.failures import Tried
@@ -107,6 +107,9 @@ class Asking(Protocol):
 
     def made(self, given: "Passage", made: "WhisperReading") -> None:
         """What was read."""
+
+    def unread(self, given: "Passage") -> None:
+        """Its words were not wanted any more (`Passage.wanted`)."""
 
     def failed(self, error: Exception) -> None:
         """It could not be read."""
@@ -212,9 +215,13 @@ class Passes:
             self._failed([who for who, _ in batch], done)
         else:
             self.failures.worked()
-            self._schedule.took(len(batch), self._clock() - began)
-            for (who, given), made in zip(batch, done.result(), strict=True):
-                soon(who.made, given, made)
+            if readings := done.result():
+                self._schedule.took(len(batch), self._clock() - began)
+            for (who, given), made in zip_longest(batch, readings):
+                if made:
+                    soon(who.made, given, made)
+                else:
+                    soon(who.unread, given)
         soon(self._again, batch)
 
     def _failed(self, batch: list[Asking], done: "asyncio.Future[list[WhisperReading]]") -> None:
