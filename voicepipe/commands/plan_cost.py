@@ -4,9 +4,6 @@ hosted API."""
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from rich.table import Table
 
 from voicepipe.errors import ConfigError
 from voicepipe.sizing.options import Option
@@ -17,7 +14,6 @@ USES = {"full": 1.0, "half": 0.5, "quarter": 0.25}
 LEAST, MOST = 1e-6, 1e9
 """Of a price."""
 MINUTES_A_DAY = 24 * 60
-COUNTED = " Costs: the host's price alone, which it costs with and without calls; no telephone lines, no people."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,36 +60,29 @@ def given(price: float | None, hosted: float | None) -> Prices | None:
     return None
 
 
-def table(prices: Prices, found: Sequence[Option], chosen: Option) -> Table:
-    """A row for each way to put the model on the host."""
-    made = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
-    made.add_column("", no_wrap=True)
-    ends = ["break-even"] if prices.hosted_minute else []
-    for column in ("calls in time", *(f"{100 * share:.0f} % used" for share in USES.values()), *ends):
-        made.add_column(column, justify="right")
-    for option in found:
-        costs = prices.minute_costs(option)
-        cells = [_money(cost) for cost in costs.values()] if costs else ["-"] * len(USES)
-        if ends:
-            use = prices.break_even_use(option)
-            cells.append("never" if use is None else f"{100 * use:.0f} %")
-        made.add_row(option.name, _host_calls(option), *cells, style="bold" if option is chosen else "")
-    return made
-
-
-def title(prices: Prices, found: Sequence[Option]) -> str:
+def title(prices: Prices) -> str:
     """Above the table."""
-    several = next((option for option in found if option.pops > 1 and option.calls), None)
+    hosted = " Above the break-even the host is cheaper than the hosted API; never: it is not."
     return (
-        f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host. 50 % used: half of its calls "
-        "in time are in progress on average."
-        + (
-            " Above the break-even the host is cheaper than the hosted API; never: it is not."
-            if prices.hosted_minute
-            else ""
-        )
-        + (f" {_host_calls(several)}: {several.pops} PoPs on the host, {several.calls} calls each." if several else "")
+        f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host: it costs that with and "
+        "without calls. 50 % used: half of its calls in time are in progress on average. 2 x 9: two PoPs on the host, of 9 "
+        f"calls each.{hosted if prices.hosted_minute else ''}"
     )
+
+
+def head(prices: Prices) -> list[str]:
+    """Of the table."""
+    uses = [f"{100 * share:.0f} % used" for share in USES.values()]
+    return ["calls in time", *uses, *(["break-even"] if prices.hosted_minute else [])]
+
+
+def cells(prices: Prices, option: Option) -> Sequence[str]:
+    """A row of the table."""
+    costs, use = prices.minute_costs(option), prices.break_even_use(option)
+    calls = f"{option.pops} x {option.calls}" if option.calls and option.pops > 1 else str(option.calls)
+    minutes = [_money(cost) for cost in costs.values()] if costs else ["-"] * len(USES)
+    even = "never" if use is None else f"{100 * use:.0f} %"
+    return [calls, *minutes, *([even] if prices.hosted_minute else [])]
 
 
 def advice(prices: Prices, chosen: Option | None, calls: int) -> Iterator[str]:
@@ -126,25 +115,6 @@ def advice(prices: Prices, chosen: Option | None, calls: int) -> Iterator[str]:
             f"{100 * use:.0f} % of what the host answers in time ({chosen.name}). With more calls this host is "
             "cheaper, with fewer the hosted API."
         )
-
-
-def facts(prices: Prices) -> dict[str, Any]:
-    """Everything for other programs; what was not asked for is null."""
-    even = prices.break_even
-    return {
-        "price_per_hour": prices.host_hour, "hosted_per_minute": prices.hosted_minute, "break_even_calls": even,
-        "break_even_minutes_a_day": None if even is None else even * MINUTES_A_DAY,
-    }  # fmt: skip
-
-
-def option_facts(prices: Prices, option: Option) -> dict[str, Any]:
-    """Of one way. Null: no call is answered in time; the host is never as cheap."""
-    return {"minute_cost": prices.minute_costs(option), "break_even_use": prices.break_even_use(option)}
-
-
-def _host_calls(option: Option) -> str:
-    """As "2 x 9" where the host has GPUs for two PoPs."""
-    return f"{option.pops} x {option.calls}" if option.calls and option.pops > 1 else str(option.calls)
 
 
 def _money(amount: float) -> str:

@@ -1,26 +1,23 @@
 """One host under calls: what its GPUs must hold, how busy each stage is, and what a turn then takes."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 from voicepipe.prediction import BEFORE_COMPUTE_MS
+from voicepipe.sizing import constants as c
 from voicepipe.sizing import gpu_memory
-from voicepipe.sizing.first_phrase import FirstPhrase, Making, Time
+from voicepipe.sizing.first_phrase import Making, first_sound
 from voicepipe.sizing.gpu_models import GIB, GpuModel
-from voicepipe.sizing.language import language
+from voicepipe.sizing.language import Group, Writing, writing
 from voicepipe.sizing.recognition import Recogniser
-from voicepipe.sizing.sharing import MPS_SHARE, shared
-from voicepipe.sizing.speed import Group
+from voicepipe.sizing.stage import Sharing, Wait, shared
 from voicepipe.sizing.traffic import Phrase, Traffic
 from voicepipe.sizing.voices import Voice
 
-USABLE = 0.97
-"""Of a GPU's memory; the driver keeps the rest, and what is freed is not always whole."""
-BUSIEST = 0.9
-"""Of a stage; the queue before a busier one grows without end."""
-MOST_STREAMS = 64
-"""Of a recogniser that keeps a slot for each call, for which memory is reckoned: `nemotron.streams`."""
+MOST_CALLS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +45,18 @@ class SizedHost:
     @property
     def usable(self) -> int:
         """Bytes of each GPU."""
-        return round(self.gpu.memory_gib * GIB * USABLE)
+        return round(self.gpu.memory_gib * GIB * c.USABLE)
 
     @property
     def llm_fixed(self) -> int:
         """Bytes of each GPU of the group without what calls have said."""
         weights = gpu_memory.llm_weights(self.group.shape, self.group.dtype)
-        return weights // self.group.gpus + gpu_memory.LLM_WORKSPACE + gpu_memory.CONTEXT
+        return weights // self.group.gpus + c.LLM_WORKSPACE + c.CONTEXT
 
     @property
     def speech_fixed(self) -> int:
         """Bytes of the GPU that recognises and speaks."""
-        return self.asr.memory(MOST_STREAMS) + self.tts.memory + gpu_memory.CONTEXT
+        return self.asr.memory + self.tts.memory + c.CONTEXT
 
     @property
     def kv_room(self) -> int:
@@ -96,9 +93,8 @@ class TurnEstimate:
     compute_p95: float
     """19 of 20 turns take no longer."""
     busy: dict[str, float]
-    """Share of the time in which each stage works; 1 and more: it cannot keep up. "asr": with every partial, of which
-    those are left out for which there is no time; "finals": without what can be left out; "tts": several workers share
-    one GPU, so that they add none."""
+    """Share of the time in which recognition ("asr") and synthesis ("tts") work at least; 1 and more: it cannot keep
+    up. Workers of one GPU add none."""
     slow: dict[str, float]
     """By what each stage's work on the GPU takes longer beside the others ("asr", "llm", "tts")."""
     full: bool
@@ -120,40 +116,50 @@ def turn(host: SizedHost, calls: int) -> TurnEstimate:
     """At `calls` calls."""
     traffic = host.traffic
     of = host.gpu, traffic, calls
-    sharing = shared(
-        ("asr", "llm", "tts") if host.shared else ("asr", "tts"),
-        {
-            "asr": lambda slow: host.asr.stage(*of, slow).on_gpu,
-            "llm": lambda slow: language(host.group, traffic, calls, slow).on_gpu,
-            "tts": lambda slow: host.tts.stage(*of, slow, traffic.phrase).on_gpu,
-        },
-        {"llm": MPS_SHARE} if host.mps else {},
+
+    def language(slow: float) -> Writing:
+        return writing(host.group, traffic.tokens(calls), traffic.new_tokens, traffic.context_tokens, slow)
+
+    on_gpu: dict[str, Callable[[float], float]] = {
+        "asr": lambda slow: host.asr.stage(*of, slow).on_gpu,
+        "llm": lambda slow: language(slow).on_gpu,
+        "tts": lambda slow: host.tts.stage(*of, slow, traffic.phrase).on_gpu,
+    }
+    together = ("asr", "llm", "tts") if host.shared else ("asr", "tts")
+    sharing = shared(together, on_gpu, {"llm": c.MPS_SHARE} if host.mps else {})
+    hears, writes, speaks = (sharing[name] for name in on_gpu)
+    asr, llm, tts = (
+        host.asr.stage(*of, hears.slow),
+        language(writes.slow),
+        host.tts.stage(*of, speaks.slow, traffic.phrase),
     )
-    asr, llm = host.asr.stage(*of, sharing["asr"].slow), language(host.group, traffic, calls, sharing["llm"].slow)
 
     def making(phrase: Phrase) -> Making:
-        tts = host.tts.stage(*of, sharing["tts"].slow, phrase)
-        heard = asr.met.variance + (sharing["asr"].spread * asr.gpu) ** 2
-        written = llm.met.variance + (sharing["llm"].spread * llm.gpu(phrase)) ** 2
-        spoken = tts.met.variance + (sharing["tts"].spread * tts.gpu) ** 2
-        return Making(Time(asr.ms + llm.whole(phrase), math.sqrt(heard + written)), Time(tts.ms, math.sqrt(spoken)))
+        tts = host.tts.stage(*of, speaks.slow, phrase)
+        whole = math.inf if llm.full else c.REQUEST_MS + llm.ms(phrase.tokens)
+        heard = _lasting(asr.ms, asr.wait, hears, asr.gpu)
+        written = _lasting(whole, llm.wait, writes, llm.first(phrase.tokens).gpu)
+        return Making(heard + written, _lasting(tts.ms, tts.wait, speaks, tts.gpu))
 
-    first = FirstPhrase(making(traffic.phrase), making(traffic.short_phrase), _rung(traffic, asr.ms, llm.token))
-    whole, made = first.at()
-    written = whole - asr.ms if math.isfinite(asr.ms) else llm.whole(traffic.phrase)
-    tts = host.tts.stage(*of, sharing["tts"].slow, traffic.phrase)
+    first = first_sound(making(traffic.phrase), making(traffic.short_phrase), _rung(traffic, asr.ms, llm.token))
+    first_token = c.REQUEST_MS + llm.ms(1)
     return TurnEstimate(
         asr=asr.ms,
-        first_token=math.inf if llm.full else llm.first_token,
-        first_phrase=written - llm.first_token,
-        tts=made.sounds.mean,
+        first_token=math.inf if llm.full else first_token,
+        first_phrase=first.written - (asr.ms if math.isfinite(asr.ms) else 0) - first_token,
+        tts=first.sounds,
         token=llm.token,
         replies=llm.replies,
         compute_p95=first.p95,
-        busy={"asr": asr.busy, "finals": asr.least, "tts": tts.busy},
+        busy={"asr": asr.busy, "tts": tts.busy},
         slow={name: each.slow for name, each in sharing.items()},
         full=llm.full,
     )
+
+
+def _lasting(ms: float, wait: Wait, sharing: Sharing, gpu: float) -> NormalDist:
+    """What takes `ms` in the mean, of which `gpu` on the GPU, and differs by whom it meets there."""
+    return NormalDist(ms, math.sqrt(wait.variance + (sharing.spread * gpu) ** 2))
 
 
 def _rung(traffic: Traffic, asr_ms: float, token_ms: float) -> float:
@@ -165,37 +171,21 @@ def _rung(traffic: Traffic, asr_ms: float, token_ms: float) -> float:
     return max(traffic.sure_ms - BEFORE_COMPUTE_MS, asr_ms) + traffic.short_phrase_ms + token_ms / 2
 
 
-def most_calls(host: SizedHost, compute_ms: float, limit: int = 1024) -> tuple[int, str]:
+def most_calls(host: SizedHost, compute_ms: float) -> tuple[int, str]:
     """How many calls fit and are answered within `compute_ms`, and what keeps one more from it."""
-    few = _most(limit, lambda calls: not _obstacle(host, calls, compute_ms))
+    few = bisect_left(range(1, MOST_CALLS + 1), True, key=lambda calls: bool(_obstacle(host, calls, compute_ms)))
     return few, _obstacle(host, few + 1, compute_ms)
-
-
-def keeps_up(host: SizedHost, stage: str, limit: int = 1024) -> int:
-    """With how many calls a stage of `TurnEstimate.busy` does, however long each then waits."""
-    return _most(limit, lambda calls: turn(host, calls).busy[stage] <= BUSIEST)
-
-
-def _most(limit: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `limit` for which it holds, if it holds for each smaller one; 0 if for none."""
-    few, many = 0, limit
-    while few < many:
-        middle = (few + many + 1) // 2
-        few, many = (middle, many) if fits(middle) else (few, middle - 1)
-    return few
 
 
 def _obstacle(host: SizedHost, calls: int, compute_ms: float) -> str:
     if not host.fits or host.kv_needed(calls) > host.kv_room:
         return "memory"
     predicted = turn(host, calls)
-    for stage, name in (("finals", "recognition"), ("tts", "synthesis")):
-        if predicted.busy[stage] > BUSIEST:
+    for stage, name in (("asr", "recognition"), ("tts", "synthesis")):
+        if predicted.busy[stage] > c.BUSIEST:
             return name
     if predicted.full:
         return "language"
     if predicted.compute_p95 <= compute_ms:
         return ""
-    if calls == 1:
-        return "latency"
-    return predicted.slowest
+    return "latency" if calls == 1 else predicted.slowest
