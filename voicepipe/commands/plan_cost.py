@@ -2,7 +2,7 @@
 hosted API."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from voicepipe.errors import ConfigError
@@ -64,9 +64,9 @@ def title(prices: Prices) -> str:
     """Above the table."""
     hosted = " Above the break-even the host is cheaper than the hosted API; never: it is not."
     return (
-        f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host: it costs that with and "
-        "without calls. 50 % used: half of its calls in time are in progress on average. 2 x 9: two PoPs on the host, of 9 "
-        f"calls each.{hosted if prices.hosted_minute else ''}"
+        f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host, with and without calls. 50 % "
+        "used: half of its calls in time are in progress on average. 2 x 9: two PoPs on the host, of 9 calls each."
+        + (hosted if prices.hosted_minute else "")
     )
 
 
@@ -76,7 +76,7 @@ def head(prices: Prices) -> list[str]:
     return ["calls in time", *uses, *(["break-even"] if prices.hosted_minute else [])]
 
 
-def cells(prices: Prices, option: Option) -> Sequence[str]:
+def cells(prices: Prices, option: Option) -> list[str]:
     """A row of the table."""
     costs, use = prices.minute_costs(option), prices.break_even_use(option)
     calls = f"{option.pops} x {option.calls}" if option.calls and option.pops > 1 else str(option.calls)
@@ -93,28 +93,20 @@ def advice(prices: Prices, chosen: Option | None, calls: int) -> Iterator[str]:
     if chosen.host_calls < calls:
         hosts = math.ceil(calls / chosen.host_calls)
         yield f"{hosts} such hosts, for {calls} calls, cost {_money(hosts * prices.host_hour)} an hour."
-    if chosen.calls > calls:
-        own = prices.host_hour / chosen.pops
-        few, many = (_money(minute_cost(own, most)) for most in (calls, chosen.calls))
-        yield (
-            f"pop.slots = {calls} below is what --calls asks for; {chosen.calls} calls would be answered in time. With "
-            f"{calls} a minute of call costs at least {few}, with {chosen.calls} at least {many}."
-        )
     if prices.break_even is None:
         return
-    hosted, minutes = f"{prices.hosted_minute:.12g} a minute", _money(prices.break_even * MINUTES_A_DAY)
-    even, use = f"{_money(prices.break_even)} calls in progress on average", prices.break_even_use(chosen)
-    if use is None:
-        yield (
-            f"A hosted API at {hosted} is always cheaper than this host. The host would be as cheap with {even} "
-            f"({minutes} minutes of call a day), but it answers only {chosen.host_calls} in time ({chosen.name})."
+    use = prices.break_even_use(chosen)
+    yield (
+        f"Break-even with a hosted API at {prices.hosted_minute:.12g} a minute: {_money(prices.break_even)} calls in "
+        f"progress on average, which is {_money(prices.break_even * MINUTES_A_DAY)} minutes of call a day, and "
+        + (
+            f"{100 * use:.0f} % of what the host answers in time ({chosen.name}). With more calls this host is cheaper, "
+            "with fewer the hosted API."
+            if use is not None
+            else f"more than the {chosen.host_calls} that the host answers in time ({chosen.name}): the hosted API is "
+            "always cheaper."
         )
-    else:
-        yield (
-            f"Break-even with a hosted API at {hosted}: {even}, which is {minutes} minutes of call a day, and "
-            f"{100 * use:.0f} % of what the host answers in time ({chosen.name}). With more calls this host is "
-            "cheaper, with fewer the hosted API."
-        )
+    )
 
 
 def _money(amount: float) -> str:

@@ -15,9 +15,9 @@ from voicepipe.sizing.advice import saves_only_memory
 from voicepipe.sizing.constants import MOST_SEQUENCES, STEP_TOKENS
 from voicepipe.sizing.gpu_memory import DTYPES
 from voicepipe.sizing.gpu_models import GIB
-from voicepipe.sizing.host import SizedHost, turn
+from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.options import MIB, Option, lifts
-from voicepipe.sizing.traffic import Traffic
+from voicepipe.sizing.turn import turn
 
 MEASURES = "voicepipe bench engines --config FILE"
 TIMES = (
@@ -32,6 +32,7 @@ TIMES = (
     "calls in time",
     "bound",
 )
+SHORT = ' (ladder.first_phrase = "short")'
 COMPARED_LIFTS = 2
 NONE = "-"
 """In a cell: no way with such weights."""
@@ -189,34 +190,29 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
 
 
 def _assumptions(host: SizedHost) -> str:
-    traffic = host.traffic
+    traffic, short = host.traffic, host.traffic.short_phrase
     heard = (
         "sound is heard in chunks while it is said"
         if host.asr.streams
-        else f"words are read while they are said, every {traffic.partial_s} s in windows of {traffic.window_s:.0f} s; "
-        "where there is no time for that, at silences alone (finals)"
+        else f"words are read every {traffic.partial_s} s of an utterance in windows of {traffic.window_s:.0f} s, or at "
+        "silences alone (finals), as it is done where there is no time for more"
+    )
+    cut = (
+        f"; {traffic.short_phrase_ms} ms after commit one that is not whole is cut after {short.tokens} tokens and "
+        f"{short.speech_s} s (ladder.short_phrase_ms)"
     )
     return (
         f"All of it is predicted, from data sheets and published measurements; `{MEASURES}` measures. ASR: until the "
         "caller's last words are known; first phrase: from the first token until it is written; TTS: until it sounds; "
-        "all: the sum of these, compute. p95: 19 of 20 take no longer. Turn: from the end of the voice on, "
+        "all: their sum, compute. p95: 19 of 20 take no longer. Turn: from the end of the voice on, "
         f"max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute): the engines begin at {BEFORE_COMPUTE_MS:.0f}, and "
         f"the silence that ends a turn takes {NOMINAL_MS:.0f}. GiB a GPU: without the KV cache. Bound: what keeps one "
         "call more from being in time.\n"
         f"Assumed: a turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; "
         f"{heard}; {traffic.silences} silences a turn that might end it; {traffic.new_tokens} new tokens of a prompt "
         f"behind {traffic.context_tokens} that are cached; replies of {traffic.reply_tokens} tokens, the first phrase "
-        f"{traffic.phrase.tokens} of them and {traffic.phrase.speech_s} s long{_cut(traffic)}. "
+        f"{traffic.phrase.tokens} of them and {traffic.phrase.speech_s} s long"
+        f"{SHORT if traffic.is_cut_short else cut}. "
         f"{'' if host.tts.name == 'neutts' else 'Synthesis is not scaled by GPU. '}"
         + ("CUDA MPS runs." if host.mps else "Stages on one GPU take turns; --mps: as with CUDA MPS.")
-    )
-
-
-def _cut(traffic: Traffic) -> str:
-    if traffic.is_cut_short:
-        return ' (ladder.first_phrase = "short")'
-    short = traffic.short_phrase
-    return (
-        f"; {traffic.short_phrase_ms} ms after commit one that is not whole is cut after {short.tokens} tokens and "
-        f"{short.speech_s} s (ladder.short_phrase_ms)"
     )

@@ -7,9 +7,9 @@ from dataclasses import replace
 from voicepipe.sizing.constants import TALKING
 from voicepipe.sizing.gpu_memory import llm_weights
 from voicepipe.sizing.gpu_models import GIB
-from voicepipe.sizing.host import turn
 from voicepipe.sizing.language import Group, communication_ms
 from voicepipe.sizing.options import PRECISION, Option, best, lifts, spread
+from voicepipe.sizing.turn import turn
 
 MOST_LIFTS = 4
 """That are named."""

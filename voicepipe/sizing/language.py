@@ -3,13 +3,14 @@ how many replies it then writes at a time. Times are milliseconds."""
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import NamedTuple
 
-from voicepipe.sizing.constants import LAYER_MS, MOST_SEQUENCES, MULTIPLYING, READING, STEP_MS, STEP_TOKENS
+from voicepipe.sizing.constants import LAYER_MS, MOST_SEQUENCES, MULTIPLYING, READING, REQUEST_MS, STEP_MS, STEP_TOKENS
 from voicepipe.sizing.gpu_memory import DTYPES, kv_shards, kv_token
 from voicepipe.sizing.gpu_models import GpuModel, Link
 from voicepipe.sizing.shapes import LlmShape
-from voicepipe.sizing.stage import Wait, Work
+from voicepipe.sizing.stage import Beside, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,55 +85,48 @@ class Writing(NamedTuple):
     """Of each token after it."""
     replies: float
     """At a time, in the mean. `MOST_SEQUENCES`: they come faster than they end."""
-    slow: float
-    """By what its work takes longer beside others on the GPU."""
+    beside: Beside
 
     @property
     def token(self) -> float:
         """From one token to the next."""
-        return self.step.lasts(self.slow)
+        return self.step.lasts(self.beside.slow)
 
     @property
     def present(self) -> float:
-        """Share of the time in which it writes at least one, if they come by chance."""
+        """Share of the time in which it writes at least one reply, if they come by chance."""
         return 1 - math.exp(-self.replies)
-
-    @property
-    def wait(self) -> Wait:
-        """For the step that is under way when a prompt comes."""
-        return Wait(self.present, self.token)
 
     @property
     def on_gpu(self) -> float:
         """Share of the time in which it has work there."""
-        return self.present * self.slow * self.step.gpu / self.token
+        return self.present * self.beside.slow * self.step.gpu / self.token
 
     @property
     def full(self) -> bool:
         """More replies come at a time than it takes, or do one time in twenty."""
         return self.replies + 2 * math.sqrt(self.replies) > MOST_SEQUENCES
 
-    def first(self, tokens: int) -> Work:
+    def work(self, tokens: int) -> Work:
         """Until so many are written."""
-        return Work(self.prefill.cpu + (tokens - 1) * self.step.cpu, self.prefill.gpu + (tokens - 1) * self.step.gpu)
+        return self.prefill + self.step.times(tokens - 1)
 
-    def ms(self, tokens: int) -> float:
-        """Until so many are written, from the request on."""
-        return self.wait.mean + self.first(tokens).lasts(self.slow)
+    def takes(self, tokens: int) -> NormalDist:
+        """The same, from the request on, behind the step that is under way then."""
+        work = self.work(tokens).behind(self.token, self.present, self.beside)
+        return work + (math.inf if self.full else REQUEST_MS)
 
 
-def writing(group: Group, tokens: float, new: int, cached: int, slow: float) -> Writing:
+def writing(group: Group, tokens: float, new: int, cached: int, beside: Beside) -> Writing:
     """Where so many tokens a millisecond are wanted, behind prompts of `new` tokens and `cached` ones."""
-    context = cached or new
 
     def step(batch: int) -> Work:
-        return Work(STEP_MS, decode_ms(group, batch, context) - STEP_MS)
+        return Work(STEP_MS, decode_ms(group, batch, cached or new) - STEP_MS)
 
     replies = before = 0.0
     for _ in range(200):  # the more there are the longer each takes
-        before, replies = replies, min(MOST_SEQUENCES, tokens * step(max(1, math.ceil(replies))).lasts(slow))
+        before, replies = replies, min(MOST_SEQUENCES, tokens * step(max(1, math.ceil(replies))).lasts(beside.slow))
         if replies - before < 0.01:  # it only grows, from none
             break
     batch = 1 + round(replies)
-    prefill = Work(STEP_MS, prefill_ms(group, new, cached, batch) - STEP_MS)
-    return Writing(prefill, step(batch), replies, slow)
+    return Writing(Work(STEP_MS, prefill_ms(group, new, cached, batch) - STEP_MS), step(batch), replies, beside)

@@ -7,11 +7,12 @@ from itertools import islice
 
 from voicepipe.sizing.gpu_memory import DTYPES
 from voicepipe.sizing.gpu_models import GpuModel, Link
-from voicepipe.sizing.host import SizedHost, TurnEstimate, most_calls, turn
+from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Group
 from voicepipe.sizing.recognition import Nemotron, Recogniser
 from voicepipe.sizing.shapes import LLMS, LlmShape
 from voicepipe.sizing.traffic import Traffic
+from voicepipe.sizing.turn import TurnEstimate, most_calls, turn
 from voicepipe.sizing.voices import NeuTts, Voice
 
 PRECISION = tuple(DTYPES)

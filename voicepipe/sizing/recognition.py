@@ -7,7 +7,7 @@ from voicepipe.sizing import constants as c
 from voicepipe.sizing import gpu_memory
 from voicepipe.sizing.gpu_models import GpuModel
 from voicepipe.sizing.shapes import ASRS, AsrShape
-from voicepipe.sizing.stage import Stage, Work, served
+from voicepipe.sizing.stage import Beside, Stage, Work, served
 from voicepipe.sizing.traffic import Traffic
 
 
@@ -36,12 +36,13 @@ class Whisper:
         tokens = speech_s * c.WORDS_TOKENS_A_SECOND + c.PROMPT_TOKENS
         return Work(c.PASS_MS + c.FEATURES_MS * window_s, encode + tokens * token)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, slow: float) -> Stage:
-        """Under so many calls. `slow`: by what its work on the GPU takes longer beside others."""
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: Beside) -> Stage:
+        """Under so many calls, beside others on the GPU."""
         reading = self.reading(gpu, traffic.window_s, traffic.utterance_s)
         finals, partials = traffic.ends(calls), calls * traffic.speaking / traffic.partial_s / 1000
         # Partials are left out where there is no time.
-        return served(slow, reading, finals, [(finals + partials, reading)], least=finals * reading.lasts(slow))
+        least = finals * reading.lasts(beside.slow)
+        return served(reading, finals, [(finals + partials, reading)], beside, least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +76,16 @@ class Nemotron:
         """That a GPU of its own serves: one step of all of them takes no longer than a chunk."""
         return int((self.chunk_ms - self.step_ms(gpu, 0)) / self.row_ms(gpu))
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, slow: float) -> Stage:
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: Beside) -> Stage:
         """As of Whisper. A step begins when a chunk is due, none is under way, and the last one began `gather_ms` ago;
         where there is no time, each takes all calls."""
-        speaking, finals = calls * traffic.speaking, traffic.ends(calls)
+        speaking, finals, slow = calls * traffic.speaking, traffic.ends(calls), beside.slow
         chunks = speaking / self.chunk_ms  # a millisecond
         one_by_one = max(1e-3, 1 - chunks * slow * self.row_ms(gpu)) / (slow * self.step_ms(gpu, 0))
         steps = min(chunks, one_by_one, 1 / (self.gather_ms or 1e-9))
         step, settle = Work(0, self.step_ms(gpu, chunks / steps)), Work(0, c.SETTLE_STEPS * self.step_ms(gpu, 1))
         least = slow * self.step_ms(gpu, speaking) / self.chunk_ms + finals * settle.lasts(slow)
-        return served(slow, settle, finals, [(steps, step), (finals, settle)], least)
+        return served(settle, finals, [(steps, step), (finals, settle)], beside, least)
 
 
 Recogniser = Whisper | Nemotron

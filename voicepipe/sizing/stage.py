@@ -6,79 +6,13 @@ the time and factors have to agree with each other.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import NamedTuple
 
 
-class Work(NamedTuple):
-    """One job."""
-
-    cpu: float
-    """Launching, and what is done before and after: others may have the GPU meanwhile."""
-    gpu: float
-    """While nobody else is at it."""
-
-    def lasts(self, slow: float) -> float:
-        """`slow`: by what the GPU takes longer beside others."""
-        return self.cpu + slow * self.gpu
-
-
-class Wait(NamedTuple):
-    """For a job that is under way, with probability `share`, when another comes, and that cannot be interrupted."""
-
-    share: float
-    length: float
-    """Of the whole job: any part of it may be left."""
-
-    @property
-    def mean(self) -> float:
-        return self.share * self.length / 2
-
-    @property
-    def variance(self) -> float:
-        return self.share * self.length**2 / 3 - self.mean**2
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    ms: float
-    """Until the one who waits for it has what he waits for, in the mean."""
-    gpu: float
-    """The GPU's part of that, while nobody else is at it."""
-    wait: Wait
-    """What he waits for first; it is in `ms`."""
-    busy: float
-    """Share of the time in which it works at least; 1 and more: it cannot keep up."""
-    on_gpu: float
-    """Share of the time in which it has work on the GPU, 1 at most."""
-
-
-def served(
-    slow: float, awaited: Work, asked: float, jobs: Sequence[tuple[float, Work]], least: float | None = None
-) -> Stage:
-    """A stage that does one job after the other. `awaited` is asked for so often a millisecond, and goes before the
-    others. `jobs`: all of them, and how often each comes; who waits meets the first of them under way. `least`: share
-    of the time that it works at least, if some can be left out or done together."""
-    (often, met), *_ = jobs
-    works = sum(rate * work.lasts(slow) for rate, work in jobs)
-    wait, lasts = Wait(min(1.0, often * met.lasts(slow)), met.lasts(slow)), awaited.lasts(slow)
-    busy = works if least is None else least
-    return Stage(
-        ms=lasts * (1 + queue(asked * lasts)) + wait.mean if busy < 1 else math.inf,
-        gpu=awaited.gpu,
-        wait=wait,
-        busy=busy,
-        on_gpu=min(1.0, slow * sum(rate * work.gpu for rate, work in jobs) / max(1.0, works)),
-    )
-
-
-def queue(load: float) -> float:
-    """Mean wait for a server that always takes the same time (M/D/1), in units of that time."""
-    return load / (2 * (1 - load)) if load < 1 else math.inf
-
-
-class Sharing(NamedTuple):
+class Beside(NamedTuple):
     """What the others on its GPU are for one stage."""
 
     slow: float = 1.0
@@ -87,20 +21,72 @@ class Sharing(NamedTuple):
     """Standard deviation of that: some jobs meet all of them from beginning to end, and some meet none."""
 
 
-def shared(
-    together: Collection[str], on_gpu: Mapping[str, Callable[[float], float]], gains: Mapping[str, float]
-) -> dict[str, Sharing]:
-    """`together`: the stages that share a GPU; `on_gpu`: the share of the time in which each has work on it, if that
-    takes so many times as long; `gains`: what part of a meeting slows a stage down, where that is not all of it."""
-    found = dict.fromkeys(on_gpu, Sharing())
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One job."""
+
+    cpu: float
+    """Launching, and what is done before and after: others may have the GPU meanwhile."""
+    gpu: float
+    """While nobody else is at it."""
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(self.cpu + other.cpu, self.gpu + other.gpu)
+
+    def times(self, count: int) -> "Work":
+        return Work(count * self.cpu, count * self.gpu)
+
+    def lasts(self, slow: float) -> float:
+        """`slow`: by what the GPU takes longer beside others."""
+        return self.cpu + slow * self.gpu
+
+    def behind(self, met_ms: float, share: float, beside: Beside) -> NormalDist:
+        """How long it takes with the wait for a job of `met_ms` that is under way with probability `share`, and that
+        cannot be interrupted: any part of it may be left."""
+        wait = share * met_ms / 2
+        variance = share * met_ms**2 / 3 - wait**2
+        return NormalDist(wait + self.lasts(beside.slow), math.sqrt(variance + (beside.spread * self.gpu) ** 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    takes: NormalDist
+    """Until the one who waits for it has what he waits for."""
+    busy: float
+    """Share of the time in which it works at least; 1 and more: it cannot keep up."""
+    on_gpu: float
+    """Share of the time in which it has work on the GPU, 1 at most."""
+
+
+def served(
+    awaited: Work, asked: float, jobs: Sequence[tuple[float, Work]], beside: Beside, least: float | None = None
+) -> Stage:
+    """A stage that does one job after the other. `awaited` is asked for so often a millisecond, and goes before the
+    others. `jobs`: all of them, and how often each comes; who waits meets the first of them under way. `least`: share
+    of the time that it works at least, if some can be left out or done together."""
+    slow, (often, met) = beside.slow, jobs[0]
+    works, gpu = sum(rate * work.lasts(slow) for rate, work in jobs), sum(rate * work.gpu for rate, work in jobs)
+    busy, lasts, met_ms = works if least is None else least, awaited.lasts(slow), met.lasts(slow)
+    queued = lasts * queue(asked * lasts) if busy < 1 else math.inf
+    takes = awaited.behind(met_ms, min(1.0, often * met_ms), beside) + queued
+    return Stage(takes, busy, min(1.0, slow * gpu / max(1.0, works)))
+
+
+def queue(load: float) -> float:
+    """Mean wait for a server that always takes the same time (M/D/1), in units of that time."""
+    return load / (2 * (1 - load)) if load < 1 else math.inf
+
+
+def shared(together: Mapping[str, Callable[[Beside], float]], gains: Mapping[str, float]) -> dict[str, Beside]:
+    """`together`: of each stage on a GPU, the share of the time in which it has work there beside such others; `gains`:
+    what part of a meeting slows a stage down, where that is not all of it."""
+    found = dict.fromkeys(together, Beside())
     for _ in range(200):
-        before, shares = found, {name: on_gpu[name](found[name].slow) for name in together}
-        others = {name: [share for other, share in shares.items() if other != name] for name in together}
-        found = before | {name: _beside(others[name], gains.get(name, 1.0)) for name in together}
+        before, shares = found, {name: on_gpu(found[name]) for name, on_gpu in together.items()}
+        for name in together:
+            met, gain = [share for other, share in shares.items() if other != name], gains.get(name, 1.0)
+            spread = math.sqrt(sum(share * (1 - share) for share in met))
+            found = found | {name: Beside(1 + gain * sum(met), gain * spread)}
         if all(found[name].slow - before[name].slow < 1e-4 for name in together):  # they only grow
             break
     return found
-
-
-def _beside(others: Sequence[float], gain: float) -> Sharing:
-    return Sharing(1 + gain * sum(others), gain * math.sqrt(sum(share * (1 - share) for share in others)))

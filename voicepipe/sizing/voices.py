@@ -9,7 +9,7 @@ from voicepipe.sizing import gpu_memory
 from voicepipe.sizing.gpu_models import GpuModel, link
 from voicepipe.sizing.language import Group, writing
 from voicepipe.sizing.shapes import LlmShape
-from voicepipe.sizing.stage import Stage, Wait, Work, queue, served
+from voicepipe.sizing.stage import Beside, Stage, Work, queue, served
 from voicepipe.sizing.traffic import LATER_PHRASE_S, Phrase, Traffic
 
 
@@ -31,12 +31,12 @@ class PhraseVoice:
         made = 1000 * c.RTF[self.name] * speech_s
         return Work(c.PHRASE_MS + (1 - c.ON_GPU) * made, c.ON_GPU * made)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, slow: float, first: Phrase) -> Stage:
-        """Under so many calls. `slow`: by what its work on the GPU takes longer beside others. `first`: the phrase that
-        is waited for; those that are made for nothing are as in `traffic`."""
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: Beside, first: Phrase) -> Stage:
+        """Under so many calls, beside others on the GPU. `first`: the phrase that is waited for; those that are made
+        for nothing are as in `traffic`."""
         awaited, dropped, later = map(self.phrase, (first.speech_s, traffic.phrase.speech_s, LATER_PHRASE_S))
         jobs = [(traffic.phrases(calls), later), (traffic.wasted(calls), dropped)]
-        return served(slow, awaited, traffic.ends(calls), jobs)
+        return served(awaited, traffic.ends(calls), jobs, beside)
 
 
 NEUTTS = LlmShape(24, 896, 14, 2, 64, 4864, 217_652, qkv_bias=True, kind="qwen2")
@@ -61,19 +61,17 @@ class NeuTts:
         multiply = 2 * c.CODEC_WEIGHTS * c.WINDOW_TOKENS / (gpu.bf16_tflops * c.CODEC_FLOPS) / 1e9
         return Work(c.CODEC_MS, read + multiply)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, slow: float, first: Phrase) -> Stage:
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: Beside, first: Phrase) -> Stage:
         """As of `PhraseVoice`. All first phrases take the same."""
-        wasted, window = traffic.wasted(calls), self.window(gpu)
+        wasted, window, slow = traffic.wasted(calls), self.window(gpu), beside.slow
         speech_s = calls * traffic.spoken / 1000 + wasted * traffic.phrase.speech_s  # a millisecond
         group = Group(NEUTTS, "bf16", gpu, link("", gpu))
-        model = writing(group, speech_s * c.SOUND_TOKENS_A_SECOND, c.VOICE_TOKENS, 0, slow)
+        model = writing(group, speech_s * c.SOUND_TOKENS_A_SECOND, c.VOICE_TOKENS, 0, beside)
         windows = traffic.phrases(calls) * _windows(LATER_PHRASE_S) + wasted * _windows(traffic.phrase.speech_s)
-        lasts, sound = window.lasts(slow), model.first(c.FIRST_TOKENS)
-        decoding, wait = windows * lasts, Wait(min(1.0, windows * lasts), lasts)
+        lasts, sound = window.lasts(slow), model.work(c.FIRST_TOKENS) + window
+        decoding = windows * lasts
         return Stage(
-            ms=c.REQUEST_MS + sound.lasts(slow) + lasts * (1 + queue(decoding)) + wait.mean,
-            gpu=sound.gpu + window.gpu,
-            wait=wait,
+            takes=sound.behind(lasts, min(1.0, decoding), beside) + c.REQUEST_MS + lasts * queue(decoding),
             busy=max(model.token * c.SOUND_TOKENS_A_SECOND / 1000, decoding),
             on_gpu=1 - (1 - model.on_gpu) * (1 - min(1.0, windows * slow * window.gpu)),
         )
