@@ -64,8 +64,8 @@ def title(prices: Prices) -> str:
     """Above the table."""
     hosted = " Above the break-even the host is cheaper than the hosted API; never: it is not."
     return (
-        f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host, with and without calls. 50 % "
-        "used: half of its calls in time are in progress on average. 2 x 9: two PoPs on the host, of 9 calls each."
+        f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host. 50 % used: half of its calls in "
+        "time are in progress on average. 2 x 9: two PoPs on the host, of 9 calls each. No telephone lines, no people."
         + (hosted if prices.hosted_minute else "")
     )
 
@@ -93,6 +93,12 @@ def advice(prices: Prices, chosen: Option | None, calls: int) -> Iterator[str]:
     if chosen.host_calls < calls:
         hosts = math.ceil(calls / chosen.host_calls)
         yield f"{hosts} such hosts, for {calls} calls, cost {_money(hosts * prices.host_hour)} an hour."
+    if chosen.calls > calls:
+        few, many = (_money(minute_cost(prices.host_hour / chosen.pops, slots)) for slots in (calls, chosen.calls))
+        yield (
+            f"With pop.slots = {calls}, as --calls asks for, a minute of call costs at least {few}; with "
+            f"{chosen.calls}, which would be answered in time, {many}."
+        )
     if prices.break_even is None:
         return
     use = prices.break_even_use(chosen)
@@ -100,8 +106,8 @@ def advice(prices: Prices, chosen: Option | None, calls: int) -> Iterator[str]:
         f"Break-even with a hosted API at {prices.hosted_minute:.12g} a minute: {_money(prices.break_even)} calls in "
         f"progress on average, which is {_money(prices.break_even * MINUTES_A_DAY)} minutes of call a day, and "
         + (
-            f"{100 * use:.0f} % of what the host answers in time ({chosen.name}). With more calls this host is cheaper, "
-            "with fewer the hosted API."
+            f"{100 * use:.0f} % of what the host answers in time ({chosen.name}). With more calls this host is "
+            "cheaper, with fewer the hosted API."
             if use is not None
             else f"more than the {chosen.host_calls} that the host answers in time ({chosen.name}): the hosted API is "
             "always cheaper."

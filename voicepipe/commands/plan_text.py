@@ -70,9 +70,10 @@ def show(
     if chosen:
         busy = {stage: f"{100 * share:.0f} %" for stage, share in chosen.turn.busy.items()}
         console.print(
-            f"\nBusy at {times} ({chosen.name}): recognition {busy['asr']}"
-            f"{'' if host.asr.streams else ' with finals only'}; synthesis {busy['tts']}; "
-            f"{chosen.turn.replies:.1f} replies at a time"
+            f"\n{times} with {chosen.name}: recognition busy {busy['asr']}"
+            f"{'' if host.asr.streams else ' with finals only'}, synthesis {busy['tts']}; "
+            f"{chosen.turn.replies:.1f} replies at a time; KV cache {chosen.host.kv_needed(calls) / GIB:.1f} of "
+            f"{chosen.host.kv_room / GIB:.1f} GiB a GPU"
         )
         if prices:
             console.print(f"\n{plan_cost.title(prices)}\n")
@@ -194,8 +195,8 @@ def _assumptions(host: SizedHost) -> str:
     heard = (
         "sound is heard in chunks while it is said"
         if host.asr.streams
-        else f"words are read every {traffic.partial_s} s of an utterance in windows of {traffic.window_s:.0f} s, or at "
-        "silences alone (finals), as it is done where there is no time for more"
+        else f"words are read every {traffic.partial_s} s of an utterance in windows of {traffic.window_s:.0f} s, or "
+        "at silences alone (finals), as it is done where there is no time for more"
     )
     cut = (
         f"; {traffic.short_phrase_ms} ms after commit one that is not whole is cut after {short.tokens} tokens and "

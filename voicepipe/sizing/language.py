@@ -62,11 +62,6 @@ def communication_ms(group: Group, tokens: int) -> float:
     return hand_over_ms + (2 * group.shape.layers * reduce_ms if gpus > 1 else 0.0)
 
 
-def decode_ms(group: Group, batch: int, context: int) -> float:
-    """From one token to the next, of `batch` replies at a time (TPOT)."""
-    return step_ms(group, batch, context, sequences=batch)
-
-
 def prefill_ms(group: Group, new: int, cached: int, sequences: int) -> float:
     """Until a prompt of `new` tokens behind `cached` ones is read, in pieces, beside `sequences` - 1 replies, each of
     which gets a token in each step."""
@@ -121,7 +116,7 @@ def writing(group: Group, tokens: float, new: int, cached: int, beside: Beside) 
     """Where so many tokens a millisecond are wanted, behind prompts of `new` tokens and `cached` ones."""
 
     def step(batch: int) -> Work:
-        return Work(STEP_MS, decode_ms(group, batch, cached or new) - STEP_MS)
+        return Work(STEP_MS, step_ms(group, batch, cached or new, sequences=batch) - STEP_MS)
 
     replies = before = 0.0
     for _ in range(200):  # the more there are the longer each takes

@@ -93,6 +93,12 @@ def spread(host: SizedHost, tensor: int = 1, pipeline: int = 1) -> SizedHost:
     return replace(host, group=replace(host.group, tensor=tensor, pipeline=pipeline))
 
 
+def enough_gpus(host: SizedHost) -> int:
+    """The next larger number that holds the model, each layer spread over all of them; 0: not even 64 do."""
+    more = (2**n for n in range(7) if 2**n > host.gpus and host.group.shape.heads % 2**n == 0)
+    return next((gpus for gpus in more if spread(replace(host, gpus=gpus), tensor=gpus).fits), 0)
+
+
 def judged(host: SizedHost, calls: int, compute_ms: float) -> Option:
     """`compute_ms`: what the engines may take for a turn that is answered in time, 19 times of 20."""
     most, bound = most_calls(host, compute_ms)

@@ -83,11 +83,12 @@ def turn(host: SizedHost, calls: int) -> TurnEstimate:
 
     rung = _rung(host, asr.takes.mean, llm.token)
     written, sounds, p95 = first_sound(making(traffic.phrase), making(traffic.short_phrase), rung)
-    first_token = llm.takes(1).mean
+    first_token, heard = llm.takes(1).mean, asr.takes.mean
+    phrase_ms = written - heard if math.isfinite(heard) else llm.takes(traffic.phrase.tokens).mean
     return TurnEstimate(
-        asr=asr.takes.mean,
+        asr=heard,
         first_token=first_token,
-        first_phrase=written - asr.takes.mean - first_token if math.isfinite(written) else math.inf,
+        first_phrase=phrase_ms - first_token if math.isfinite(phrase_ms) else math.inf,
         tts=sounds,
         token=llm.token,
         replies=llm.replies,
