@@ -36,8 +36,8 @@ def found(
     model: str, gpu: str, gpus: int, calls: int, by: str = "nvlink", compute_ms: float = COMPUTE_MS
 ) -> list[Option]:
     dtypes = ["bf16", *(["fp8"] if GPUS[gpu].fp8_tflops else []), "awq4"]
-    ways = options(LLMS[model], GPUS[gpu], gpus, LINKS[by], dtypes=dtypes, speech=(TURBO, KOKORO), traffic=BRIEF)
-    return [judged(way, calls, compute_ms) for way in ways]
+    one = host(model, gpu, gpus).regrouped(link=LINKS[by])
+    return [judged(way, calls, compute_ms) for way in options(one, dtypes)]
 
 
 def test_memory_of_one_card() -> None:

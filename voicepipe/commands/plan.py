@@ -14,6 +14,8 @@ from voicepipe.errors import ConfigError, EngineMissing
 from voicepipe.prediction import BEFORE_COMPUTE_MS
 from voicepipe.sizing import gpu_memory, gpu_models, names, shapes
 from voicepipe.sizing.advice import advice
+from voicepipe.sizing.host import SizedHost
+from voicepipe.sizing.language import Group
 from voicepipe.sizing.options import Option, best, judged, options
 from voicepipe.sizing.recognition import recogniser
 from voicepipe.sizing.shapes import LLMS, LlmShape
@@ -50,11 +52,9 @@ def run(
     def ways(text: str) -> list[Option]:
         gpu, count = gpu_models.gpus(text)
         dtypes = [only] if only else [dtype for dtype in gpu_memory.DTYPES if dtype != "fp8" or gpu.fp8_tflops]
-        hosts = options(
-            shape, gpu, count, gpu_models.link(interconnect, gpu), dtypes=dtypes,
-            speech=(recogniser(host.asr), voice(host.tts)), mps=host.mps, traffic=traffic,
-        )  # fmt: skip
-        return [judged(way, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for way in hosts]
+        group = Group(shape, dtypes[0], gpu, gpu_models.link(interconnect, gpu))
+        alone = SizedHost(group, count, recogniser(host.asr), voice(host.tts), host.mps, traffic=traffic)
+        return [judged(way, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for way in options(alone, dtypes)]
 
     if "," in gpus:
         if prices or as_json:

@@ -64,8 +64,8 @@ def title(prices: Prices) -> str:
     """Above the table."""
     hosted = " Above the break-even the host is cheaper than the hosted API; never: it is not."
     return (
-        f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host. 50 % used: half of its calls in "
-        "time are in progress on average. 2 x 9: two PoPs on the host, of 9 calls each. No telephone lines, no people."
+        f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host. 50 % used: half of its calls "
+        "in time are in progress on average. 2 x 9: two PoPs on the host, of 9 calls each. Without lines and people."
         + (hosted if prices.hosted_minute else "")
     )
 

@@ -1,6 +1,7 @@
 """One host: a model with engines for speech on its GPUs, and what those must hold."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from voicepipe.sizing import constants as c
 from voicepipe.sizing import gpu_memory
@@ -23,6 +24,10 @@ class SizedHost:
     """CUDA MPS runs, so that processes work at the same time and not in turns."""
     max_model_len: int = 8192
     traffic: Traffic = field(default_factory=Traffic)
+
+    def regrouped(self, **changes: Any) -> "SizedHost":
+        """With these changes to its group."""
+        return replace(self, group=replace(self.group, **changes))
 
     @property
     def gpu(self) -> GpuModel:

@@ -118,10 +118,8 @@ def writing(group: Group, tokens: float, new: int, cached: int, beside: Beside) 
     def step(batch: int) -> Work:
         return Work(STEP_MS, step_ms(group, batch, cached or new, sequences=batch) - STEP_MS)
 
-    replies = before = 0.0
-    for _ in range(200):  # the more there are the longer each takes
-        before, replies = replies, min(MOST_SEQUENCES, tokens * step(max(1, math.ceil(replies))).lasts(beside.slow))
-        if replies - before < 0.01:  # it only grows, from none
-            break
+    replies = 1.0
+    for _ in range(2):  # the more there are the longer each takes; a third time changes nothing to speak of
+        replies = min(MOST_SEQUENCES, tokens * step(max(1, math.ceil(replies))).lasts(beside.slow))
     batch = 1 + round(replies)
     return Writing(Work(STEP_MS, prefill_ms(group, new, cached, batch) - STEP_MS), step(batch), replies, beside)

@@ -6,19 +6,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from voicepipe.sizing.gpu_memory import DTYPES
-from voicepipe.sizing.gpu_models import GpuModel, Link
 from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Group
-from voicepipe.sizing.recognition import Nemotron, Recogniser
-from voicepipe.sizing.shapes import LLMS, LlmShape
-from voicepipe.sizing.traffic import Traffic
+from voicepipe.sizing.recognition import Nemotron
+from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.turn import TurnEstimate, most_calls, turn
-from voicepipe.sizing.voices import NeuTts, Voice
+from voicepipe.sizing.voices import NeuTts
 
-PRECISION = tuple(DTYPES)
 SMALLER = 0.7
 """A model with at most this part of the weights is worth naming as a smaller one."""
-USUAL = Traffic()
 MIB = 2**20
 
 
@@ -71,32 +67,23 @@ class Option:
         return min(needed, self.host.kv_room // MIB) * MIB
 
 
-def options(
-    shape: LlmShape, gpu: GpuModel, gpus: int, link: Link, *, dtypes: Sequence[str], speech: tuple[Recogniser, Voice],
-    mps: bool = False, traffic: Traffic = USUAL,
-) -> Iterator[SizedHost]:  # fmt: skip
-    """Every way that fits, and one GPU with each dtype, fitting or not. Pipelines save only memory: the shortest that
-    fits, where one GPU is too small."""
-    powers = [2**n for n in range(1, gpus.bit_length())]
+def options(host: SizedHost, dtypes: Sequence[str]) -> Iterator[SizedHost]:
+    """Every way that fits to put the host's model on its GPUs, and one GPU with each dtype, fitting or not. Pipelines
+    save only memory: the shortest that fits, where one GPU is too small."""
+    powers = [2**n for n in range(1, host.gpus.bit_length())]
     for dtype in dtypes:
-        alone = SizedHost(Group(shape, dtype, gpu, link), gpus, *speech, mps, traffic=traffic)
+        alone = host.regrouped(dtype=dtype, tensor=1, pipeline=1)
         yield alone
-        for tensor in (tensor for tensor in powers if shape.heads % tensor == 0):
-            if (wide := spread(alone, tensor=tensor)).fits:
-                yield wide
+        wide = [alone.regrouped(tensor=n) for n in powers if host.group.shape.heads % n == 0]
+        yield from (way for way in wide if way.fits)
         if not alone.fits:
-            yield from [piped for n in powers if (piped := spread(alone, pipeline=n)).fits][:1]
-
-
-def spread(host: SizedHost, tensor: int = 1, pipeline: int = 1) -> SizedHost:
-    """The same model over so many GPUs."""
-    return replace(host, group=replace(host.group, tensor=tensor, pipeline=pipeline))
+            yield from islice((piped for n in powers if (piped := alone.regrouped(pipeline=n)).fits), 1)
 
 
 def enough_gpus(host: SizedHost) -> int:
     """The next larger number that holds the model, each layer spread over all of them; 0: not even 64 do."""
     more = (2**n for n in range(7) if 2**n > host.gpus and host.group.shape.heads % 2**n == 0)
-    return next((gpus for gpus in more if spread(replace(host, gpus=gpus), tensor=gpus).fits), 0)
+    return next((gpus for gpus in more if replace(host, gpus=gpus).regrouped(tensor=gpus, pipeline=1).fits), 0)
 
 
 def judged(host: SizedHost, calls: int, compute_ms: float) -> Option:
@@ -112,8 +99,8 @@ def best(found: Sequence[Option], calls: int) -> Option | None:
 
     def rank(option: Option) -> tuple[float, ...]:
         group, late = option.group, 0.0 if option.host_calls >= calls else option.turn.compute_p95
-        precision = PRECISION.index(group.dtype)
-        return option.calls == 0, late, -min(option.host_calls, calls), group.gpus, group.pipeline, precision
+        answered, bytes_a_weight = min(option.host_calls, calls), DTYPES[group.dtype]
+        return option.calls == 0, late, -answered, group.gpus, group.pipeline, -bytes_a_weight
 
     return min((option for option in found if option.host.fits), key=rank, default=None)
 
@@ -143,9 +130,9 @@ def _changes(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
     if not host.traffic.is_cut_short:
         yield 'ladder.first_phrase = "short"', replace(host, traffic=host.traffic.cut_short())
     if group.dtype == "bf16" and group.gpu.fp8_tflops:
-        yield "weights in fp8", replace(host, group=replace(group, dtype="fp8"))
+        yield "weights in fp8", host.regrouped(dtype="fp8")
     if group.dtype != "awq4":
-        yield "weights in AWQ", replace(host, group=replace(group, dtype="awq4"))
+        yield "weights in AWQ", host.regrouped(dtype="awq4")
     if host.shared:
         yield "a GPU for speech", replace(host, gpus=group.gpus + 1)
 
@@ -154,4 +141,4 @@ def _smaller(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
     """Known models that are clearly smaller than the host's, the largest first."""
     few = [name for name, shape in LLMS.items() if shape.weights <= SMALLER * host.group.shape.weights]
     for name in sorted(few, key=lambda name: -LLMS[name].weights):
-        yield name, replace(host, group=replace(host.group, shape=LLMS[name]))
+        yield name, host.regrouped(shape=LLMS[name])

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
 
+ROUNDS = 10
+"""After which shares and factors agree."""
+
 
 class Beside(NamedTuple):
     """What the others on its GPU are for one stage."""
@@ -81,12 +84,10 @@ def shared(together: Mapping[str, Callable[[Beside], float]], gains: Mapping[str
     """`together`: of each stage on a GPU, the share of the time in which it has work there beside such others; `gains`:
     what part of a meeting slows a stage down, where that is not all of it."""
     found = dict.fromkeys(together, Beside())
-    for _ in range(200):
-        before, shares = found, {name: on_gpu(found[name]) for name, on_gpu in together.items()}
+    for _ in range(ROUNDS):
+        shares = {name: on_gpu(found[name]) for name, on_gpu in together.items()}
         for name in together:
             met, gain = [share for other, share in shares.items() if other != name], gains.get(name, 1.0)
             spread = math.sqrt(sum(share * (1 - share) for share in met))
-            found = found | {name: Beside(1 + gain * sum(met), gain * spread)}
-        if all(found[name].slow - before[name].slow < 1e-4 for name in together):  # they only grow
-            break
+            found[name] = Beside(1 + gain * sum(met), gain * spread)
     return found
