@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from voicepipe.commands import plan_cost, plan_text
+from voicepipe.commands import plan_text
 from voicepipe.commands.plan_cost import Prices
-from voicepipe.config import PopConfig
+from voicepipe.commands.plan_text import BUDGET_MS, Plan
 from voicepipe.engines import hub
 from voicepipe.errors import ConfigError, EngineMissing
 from voicepipe.prediction import BEFORE_COMPUTE_MS
@@ -21,8 +21,6 @@ from voicepipe.sizing.recognition import recogniser
 from voicepipe.sizing.shapes import LLMS, LlmShape
 from voicepipe.sizing.traffic import Traffic
 from voicepipe.sizing.voices import voice
-
-BUDGET_MS = PopConfig().budget_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +57,17 @@ def run(
     if "," in gpus:
         if prices or as_json:
             raise ConfigError("--gpus: several are compared in one table; --price and --json are for one")
-        plan_text.compare([ways(text) for text in gpus.split(",")], name, BUDGET_MS)
+        plan_text.compare([ways(text) for text in gpus.split(",")], name)
         return 0
     found = ways(gpus)
     nearest = best(found, calls)
-    said = [*advice(found, calls, BUDGET_MS), *(plan_cost.advice(prices, nearest, calls) if prices else ())]
     chosen = nearest if nearest and nearest.calls else None
+    said = [*advice(found, calls, BUDGET_MS), *(prices.advice(chosen, calls) if prices else ())]
+    plan = Plan(name, source, found, chosen, calls, prices, said)
     if as_json:
-        print(json.dumps(_facts(name, found, chosen, calls, prices) | {"advice": said}, indent=2))
+        print(json.dumps(_facts(plan), indent=2))
     else:
-        plan_text.show(name, source, found, chosen, calls, prices, said, BUDGET_MS)
+        plan_text.show(plan)
     return 0 if chosen else 1
 
 
@@ -96,23 +95,17 @@ def _model(text: str) -> tuple[str, str, LlmShape, str]:
     return source, text, shapes.of_config(config), "" if dtype == "bf16" else dtype
 
 
-def _facts(name: str, found: list[Option], chosen: Option | None, calls: int, prices: Prices | None) -> dict[str, Any]:
+def _facts(plan: Plan) -> dict[str, Any]:
     """Everything for other programs. Bytes and milliseconds; what never comes is null."""
-    shape, host = found[0].group.shape, found[0].host
-    even = prices.break_even if prices else None
-    cost = prices and {
-        "price_per_hour": prices.host_hour, "hosted_per_minute": prices.hosted_minute, "break_even_calls": even,
-        "break_even_minutes_a_day": None if even is None else even * plan_cost.MINUTES_A_DAY,
-    }  # fmt: skip
+    host, shape, prices = plan.found[0].host, plan.found[0].group.shape, plan.prices
+    sizes = {"weights": shape.weights, "kv_bytes_a_token": gpu_memory.kv_token(shape)}
     return {
-        "model": {
-            "name": name, "shape": asdict(shape), "weights": shape.weights,
-            "kv_bytes_a_token": gpu_memory.kv_token(shape),
-        },
-        "gpu": asdict(host.gpu), "gpus": host.gpus, "interconnect": asdict(host.group.link), "calls": calls,
+        "model": {"name": plan.name, "shape": asdict(shape), **sizes},
+        "gpu": asdict(host.gpu), "gpus": host.gpus, "interconnect": asdict(host.group.link), "calls": plan.calls,
         "traffic": asdict(host.traffic), "budget_ms": BUDGET_MS,
-        "options": [_option(option, calls, prices) for option in found],
-        "best": chosen.name if chosen else None, "cost": cost,
+        "options": [_option(option, plan.calls, prices) for option in plan.found],
+        "best": plan.chosen.name if plan.chosen else None, "advice": plan.advice,
+        "cost": prices.facts() if prices else None,
     }  # fmt: skip
 
 
@@ -127,9 +120,7 @@ def _option(option: Option, calls: int, prices: Prices | None) -> dict[str, Any]
         "turn_ms": {key: _finite(value) for key, value in asdict(at).items()},
         "compute_ms": _finite(at.compute), "compute_p95_ms": _finite(at.compute_p95),
         "calls_in_time": option.calls, "pops_a_host": option.pops, "bound": option.bound,
-        "cost": prices and {
-            "minute_cost": prices.minute_costs(option), "break_even_use": prices.break_even_use(option),
-        },
+        "cost": prices.facts_of(option) if prices else None,
     }  # fmt: skip
 
 

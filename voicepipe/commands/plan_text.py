@@ -3,12 +3,13 @@
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 
-from voicepipe.commands import plan_cost
 from voicepipe.commands.plan_cost import Prices
+from voicepipe.config import PopConfig
 from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
 from voicepipe.sizing import gpu_memory, names
 from voicepipe.sizing.advice import saves_only_memory
@@ -19,6 +20,8 @@ from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.options import MIB, Option, lifts
 from voicepipe.sizing.turn import turn
 
+BUDGET_MS = PopConfig().budget_ms
+NEVER = "never: with {calls} calls more comes in than a stage can do, so that the wait for it grows without end."
 MEASURES = "voicepipe bench engines --config FILE"
 TIMES = (
     "GiB a GPU",
@@ -39,58 +42,71 @@ NONE = "-"
 MEANS = "means that it does not fit; in the column of fp8 also that the GPU does not compute in it."
 
 
-def show(
-    name: str, source: str, found: list[Option], chosen: Option | None, calls: int, prices: Prices | None,
-    advice: Sequence[str], budget_ms: int,
-) -> None:  # fmt: skip
-    """One host. `chosen`: the way that is advised, if any is."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """For one host."""
+
+    name: str
+    """Of the model."""
+    source: str
+    """What `vllm.model` is to be."""
+    found: list[Option]
+    chosen: Option | None
+    """The way that is advised, if any is."""
+    calls: int
+    """That were asked for."""
+    prices: Prices | None
+    advice: list[str]
+
+
+def show(plan: Plan) -> None:
     console = Console(highlight=False, markup=False)
+    found, chosen, prices = plan.found, plan.chosen, plan.prices
     host, shape, traffic = found[0].host, found[0].group.shape, found[0].host.traffic
-    gpu, times = host.gpu, "1 call" if calls == 1 else f"{calls} calls"
+    gpu, times = host.gpu, "1 call" if plan.calls == 1 else f"{plan.calls} calls"
     dtypes = dict.fromkeys(option.group.dtype for option in found)
     weights = ", ".join(f"{dtype} {gpu_memory.llm_weights(shape, dtype) / GIB:.1f}" for dtype in dtypes)
     call_mib = gpu_memory.kv_call(shape, traffic.context_tokens) / MIB
     by = f" by {host.group.link.name}" if host.gpus > 1 else ""
     console.print(
-        f"{name}: {shape.weights / 1e9:.2f} billion weights ({weights} GiB)\n"
+        f"{plan.name}: {shape.weights / 1e9:.2f} billion weights ({weights} GiB)\n"
         f"KV cache: {gpu_memory.kv_token(shape) / 1024:.0f} KiB a token, {call_mib:.0f} MiB a call of "
         f"{traffic.context_tokens} tokens\n"
         f"{host.gpus} x {gpu.name}{by}: {gpu.memory_gib:.1f} GiB, {gpu.bandwidth_gbs / 1000:.2f} TB/s, "
         f"{gpu.bf16_tflops:.0f} TFLOPS in bf16\n"
         f"{engines(host)}: {host.speech_fixed / GIB:.1f} GiB\n\n"
         f"With {times} at a time, in milliseconds. Calls in time: with so many at a time a turn is answered within "
-        f"{budget_ms}, 19 times of 20."
+        f"{BUDGET_MS}, 19 times of 20."
     )
     console.print(_table(TIMES, found, chosen, _times))
     if any(not math.isfinite(option.turn.compute) for option in found if option.host.fits):
-        console.print(
-            f"never: with {calls} calls more comes in than a stage can do, so that the wait for it grows without end.",
-            style="dim",
-        )
+        console.print(NEVER.format(calls=plan.calls), style="dim")
     if chosen:
-        busy = {stage: f"{100 * share:.0f} %" for stage, share in chosen.turn.busy.items()}
-        console.print(
-            f"\n{times} with {chosen.name}: recognition busy {busy['asr']}"
-            f"{'' if host.asr.streams else ' with finals only'}, synthesis {busy['tts']}; "
-            f"{chosen.turn.replies:.1f} replies at a time; KV cache {chosen.host.kv_needed(calls) / GIB:.1f} of "
-            f"{chosen.host.kv_room / GIB:.1f} GiB a GPU"
-        )
-        if prices:
-            console.print(f"\n{plan_cost.title(prices)}\n")
-            console.print(_table(plan_cost.head(prices), found, chosen, lambda way: plan_cost.cells(prices, way)))
-    console.print("\n" + "\n".join(f"- {line}" for line in advice))
+        console.print("\n" + _busy(chosen, plan.calls, times))
+    if chosen and prices:
+        console.print(f"\n{prices.title()}\n")
+        console.print(_table(prices.head(), found, chosen, prices.cells))
+    console.print("\n" + "\n".join(f"- {line}" for line in plan.advice))
     if chosen:
-        toml = _toml(source, chosen, calls, prices, narrow=found[0].group.dtype == "bf16")
-        console.print("\n" + toml, style="green", soft_wrap=True)
+        console.print("\n" + _toml(plan, chosen), style="green", soft_wrap=True)
     console.print("\n" + _assumptions(host), style="dim")
 
 
-def compare(hosts: Sequence[list[Option]], name: str, budget_ms: int) -> None:
+def _busy(chosen: Option, calls: int, times: str) -> str:
+    host, busy = chosen.host, {stage: f"{100 * share:.0f} %" for stage, share in chosen.turn.busy.items()}
+    return (
+        f"{times} with {chosen.name}: recognition busy {busy['asr']}{'' if host.asr.streams else ' with finals only'}, "
+        f"synthesis {busy['tts']}; {chosen.turn.replies:.1f} replies at a time; KV cache "
+        f"{host.kv_needed(calls) / GIB:.1f} of {host.kv_room / GIB:.1f} GiB a GPU"
+    )
+
+
+def compare(hosts: Sequence[list[Option]], name: str) -> None:
     """Several hosts, each a list of the ways to put the model on it: one line a host, as Markdown, so that a page can
     show it."""
     first = hosts[0][0].host
     mps = ", with CUDA MPS" if first.mps else ""
-    print(f"Calls that are answered within {budget_ms} ms, 19 times of 20: {name}, {engines(first)}{mps}.\n")
+    print(f"Calls that are answered within {BUDGET_MS} ms, 19 times of 20: {name}, {engines(first)}{mps}.\n")
     kinds = [dtype for dtype in DTYPES if any(option.group.dtype == dtype for found in hosts for option in found)]
     rows = [_compared(found, kinds) for found in hosts]
     head = ["one host", *kinds, "bound", "calls with one change"]
@@ -154,9 +170,9 @@ def _ms(value: float) -> str:
     return f"{value:.1f}" if value < 20 else f"{value:.0f}"
 
 
-def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, narrow: bool) -> str:
-    """`narrow`: the model is 16-bit, and may have to be quantised for what was chosen."""
-    host, group = chosen.host, chosen.group
+def _toml(plan: Plan, chosen: Option) -> str:
+    host, group, source, prices = chosen.host, chosen.group, plan.source, plan.prices
+    narrow = plan.found[0].group.dtype == "bf16"  # so that it may have to be quantised for what was chosen
     model, parser = json.dumps(source), names.tool_call_parser(source)
     if narrow and group.dtype == "fp8":
         model += "  # or a checkpoint of it that is in fp8"
@@ -170,7 +186,7 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
         f'tts = "{host.tts.name}"'
         + ("  # it needs a voice: [neutts.voices.NAME]" if host.tts.name == "neutts" else ""),
         "\n[pop]",
-        f"slots = {chosen.slots(calls)}  # `{MEASURES}` measures what your host answers",
+        f"slots = {chosen.slots(plan.calls)}  # `{MEASURES}` measures what your host answers",
     ]
     lines += [f"price_per_hour = {round(prices.host_hour / chosen.pops, 6)}"] if prices else []
     lines += ['\n[ladder]\nfirst_phrase = "short"'] if host.traffic.is_cut_short else []
@@ -179,7 +195,7 @@ def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, nar
         f"model = {model}",
         f"tensor_parallel_size = {group.tensor}",
         f"max_model_len = {host.max_model_len}",
-        f"kv_cache_memory_bytes = {chosen.kv_cache_bytes(calls):_}",
+        f"kv_cache_memory_bytes = {chosen.kv_cache_bytes(plan.calls):_}",
         f"args.max_num_seqs = {MOST_SEQUENCES}",
         f"args.max_num_batched_tokens = {STEP_TOKENS}",
         'args.performance_mode = "interactivity"',

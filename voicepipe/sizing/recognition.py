@@ -72,10 +72,6 @@ class Nemotron:
         read = 2 * c.NEMOTRON_WEIGHTS / (gpu.bandwidth_gbs * c.READING["bf16"]) / 1e6
         return read + c.NEMOTRON_LAYER_MS * c.NEMOTRON_LAYERS + rows * self.row_ms(gpu)
 
-    def most_streams(self, gpu: GpuModel) -> int:
-        """That a GPU of its own serves: one step of all of them takes no longer than a chunk."""
-        return int((self.chunk_ms - self.step_ms(gpu, 0)) / self.row_ms(gpu))
-
     def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: Beside) -> Stage:
         """As of Whisper. A step begins when a chunk is due, none is under way, and the last one began `gather_ms` ago;
         where there is no time, each takes all calls."""
