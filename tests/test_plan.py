@@ -114,8 +114,8 @@ def test_from_how_many_calls_on_the_host_is_cheaper(capsys: pytest.CaptureFixtur
     _, out, _ = said(capsys, *PRICED, "--hosted", "0.06")
     assert "awq4, one GPU             8    0.00521    0.0104    0.0208        9 % \n" in out
     assert (
-        "- Break-even with a hosted API at 0.06 a minute: 0.694 calls in progress on average, which is 1,000 minutes "
-        "of call a day, and 9 % of what the host answers in time (awq4, one GPU)."
+        "- Break-even with a hosted API at 0.06 a minute: 0.694 calls in progress on average, or 1,000 minutes of "
+        "call a day: 9 % of what the host answers in time (awq4, one GPU)."
     ) in unwrapped(out)
 
 
@@ -123,8 +123,8 @@ def test_a_hosted_api_that_is_always_cheaper(capsys: pytest.CaptureFixture[str])
     _, out, _ = said(capsys, *PRICED, "--hosted", "0.002")
     assert out.count(" never \n") == 3 and "is cheaper than the hosted API; never: it is not." in unwrapped(out)
     assert (
-        "- Break-even with a hosted API at 0.002 a minute: 20.8 calls in progress on average, which is 30,000 minutes "
-        "of call a day, and more than what the host answers in time (awq4, one GPU): the hosted API is always cheaper."
+        "- Break-even with a hosted API at 0.002 a minute: 20.8 calls in progress on average, or 30,000 minutes of "
+        "call a day: more than what the host answers in time (awq4, one GPU): the hosted API is always cheaper."
     ) in unwrapped(out)
 
 

@@ -93,7 +93,7 @@ class Prices:
             never = f"more than {answers}: the hosted API is always cheaper"
             yield (
                 f"Break-even with a hosted API at {self.hosted_minute:.12g} a minute: {_money(self.break_even)} calls "
-                f"in progress on average, which is {_money(self.break_even * MINUTES_A_DAY)} minutes of call a day, and "
+                f"in progress on average, or {_money(self.break_even * MINUTES_A_DAY)} minutes of call a day: "
                 f"{f'{100 * use:.0f} % of {answers}' if use else never}."
             )
 
