@@ -24,17 +24,8 @@ BUDGET_MS = PopConfig().budget_ms
 NEVER = "never: with {calls} calls more comes in than a stage can do, so that the wait for it grows without end."
 MEASURES = "voicepipe bench engines --config FILE"
 TIMES = (
-    "GiB a GPU",
-    "ASR",
-    "first token",
-    "token",
-    "first phrase",
-    "TTS",
-    "all p95",
-    "turn p95",
-    "calls in time",
-    "bound",
-)
+    "GiB a GPU", "ASR", "first token", "token", "first phrase", "TTS", "all p95", "turn p95", "calls in time", "bound",
+)  # fmt: skip
 SHORT = ' (ladder.first_phrase = "short")'
 COMPARED_LIFTS = 2
 NONE = "-"
