@@ -383,6 +383,22 @@ def test_what_a_turn_has_in_it_besides_compute(capsys: pytest.CaptureFixture[str
     assert f"A turn takes {both} ms" in page and f"{end} ms with handing over" in page
 
 
+def test_the_answer_by_hand_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "voicepipe" / "sizing" / "README.md").read_text()
+    (command,) = re.findall(r"^`voicepipe plan (.*)`: Llama", page, re.MULTILINE)
+    _, out, _ = said(capsys, *command.split(), "--json")
+    option = json.loads(out)["options"][0]
+    at = option["turn_ms"]
+    said_there = dict(re.findall(r"^\| (.*?) \| .* \| (?:x )?([\d.]+)(?: ms| GiB)? \|$", page, re.MULTILINE))
+    assert said_there.items() >= {
+        "memory": f"{option['llm_bytes_a_gpu'] / 2**30:.1f}", "sharing": f"{at['slow']['llm']:.2f}",
+        "a token": f"{at['token']:.1f}", "first token": f"{at['first_token']:.1f}",
+        "first phrase": f"{at['first_phrase']:.1f}", "ASR": f"{at['asr']:.1f}", "TTS": f"{at['tts']:.1f}",
+        "a turn": f"{BEFORE_COMPUTE_MS + option['compute_ms']:.0f}",
+        "its p95": f"{BEFORE_COMPUTE_MS + option['compute_p95_ms']:.0f}",
+    }.items()  # fmt: skip
+
+
 def test_what_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = said(capsys, "--model", "llama-3.1-70b", "--gpus", "A10", "--interconnect", "pcie")
     assert status == 1
