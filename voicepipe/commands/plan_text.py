@@ -26,7 +26,24 @@ MEASURES = "voicepipe bench engines --config FILE"
 TIMES = (
     "GiB a GPU", "ASR", "first token", "token", "first phrase", "TTS", "all p95", "turn p95", "calls in time", "bound",
 )  # fmt: skip
-SHORT = ' (ladder.first_phrase = "short")'
+ASSUMED = """\
+All of it is predicted, from data sheets and published measurements; `{measures}` measures. ASR: until the caller's \
+last words are known; first phrase: from the first token until it is written; TTS: until it sounds; all: their sum, \
+compute. p95: 19 of 20 take no longer. Turn: from the end of the voice on, max({nominal:.0f}, {before:.0f} + compute): \
+the engines begin at {before:.0f}, and the silence that ends a turn takes {nominal:.0f}. GiB a GPU: without the KV \
+cache. Bound: what keeps one call more from being in time.
+Assumed: a turn every {t.turn_s:.0f} s, of which the caller speaks {speaking:.0f} %; {heard}; {t.silences} silences a \
+turn that might end it; {t.new_tokens} new tokens of a prompt behind {t.context_tokens} that are cached; replies of \
+{t.reply_tokens} tokens, the first phrase {t.phrase.tokens} of them and {t.phrase.speech_s} s long{cut}. \
+{scaled}{shared}"""
+IN_CHUNKS = "sound is heard in chunks while it is said"
+IN_WINDOWS = """\
+words are read every {t.partial_s} s of an utterance in windows of {t.window_s:.0f} s, or at silences alone (finals), \
+as it is done where there is no time for more"""
+ALL_SHORT = ' (ladder.first_phrase = "short")'
+CUT = """\
+; {t.short_phrase_ms} ms after commit one that is not whole is cut after {t.short_phrase.tokens} tokens and \
+{t.short_phrase.speech_s} s (ladder.short_phrase_ms)"""
 COMPARED_LIFTS = 2
 NONE = "-"
 """In a cell: no way with such weights."""
@@ -198,29 +215,15 @@ def _toml(plan: Plan, chosen: Option) -> str:
 
 
 def _assumptions(host: SizedHost) -> str:
-    traffic, short = host.traffic, host.traffic.short_phrase
-    heard = (
-        "sound is heard in chunks while it is said"
-        if host.asr.streams
-        else f"words are read every {traffic.partial_s} s of an utterance in windows of {traffic.window_s:.0f} s, or "
-        "at silences alone (finals), as it is done where there is no time for more"
-    )
-    cut = (
-        f"; {traffic.short_phrase_ms} ms after commit one that is not whole is cut after {short.tokens} tokens and "
-        f"{short.speech_s} s (ladder.short_phrase_ms)"
-    )
-    return (
-        f"All of it is predicted, from data sheets and published measurements; `{MEASURES}` measures. ASR: until the "
-        "caller's last words are known; first phrase: from the first token until it is written; TTS: until it sounds; "
-        "all: their sum, compute. p95: 19 of 20 take no longer. Turn: from the end of the voice on, "
-        f"max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute): the engines begin at {BEFORE_COMPUTE_MS:.0f}, and "
-        f"the silence that ends a turn takes {NOMINAL_MS:.0f}. GiB a GPU: without the KV cache. Bound: what keeps one "
-        "call more from being in time.\n"
-        f"Assumed: a turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; "
-        f"{heard}; {traffic.silences} silences a turn that might end it; {traffic.new_tokens} new tokens of a prompt "
-        f"behind {traffic.context_tokens} that are cached; replies of {traffic.reply_tokens} tokens, the first phrase "
-        f"{traffic.phrase.tokens} of them and {traffic.phrase.speech_s} s long"
-        f"{SHORT if traffic.is_cut_short else cut}. "
-        f"{'' if host.tts.name == 'neutts' else 'Synthesis is not scaled by GPU. '}"
-        + ("CUDA MPS runs." if host.mps else "Stages on one GPU take turns; --mps: as with CUDA MPS.")
+    traffic = host.traffic
+    return ASSUMED.format(
+        measures=MEASURES,
+        nominal=NOMINAL_MS,
+        before=BEFORE_COMPUTE_MS,
+        t=traffic,
+        speaking=100 * traffic.speaking,
+        heard=(IN_CHUNKS if host.asr.streams else IN_WINDOWS).format(t=traffic),
+        cut=(ALL_SHORT if traffic.is_cut_short else CUT).format(t=traffic),
+        scaled="" if host.tts.name == "neutts" else "Synthesis is not scaled by GPU. ",
+        shared="CUDA MPS runs." if host.mps else "Stages on one GPU take turns; --mps: as with CUDA MPS.",
     )
