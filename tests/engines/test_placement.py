@@ -229,9 +229,11 @@ def test_each_gpu_of_speech_has_a_context(models: Config) -> None:
 
 
 def test_whisper_keeps_the_logits_of_all_that_it_reads_in_one_go(models: Config) -> None:
-    tables = {"engines": {"tts": "espeak"}, "vllm": {"kv_cache_memory_bytes": GIB, "args": {"nnodes": 2}}}
+    engines, vllm = {"tts": "espeak"}, {"kv_cache_memory_bytes": GIB, "args": {"nnodes": 2}}
     whisper = {"model": models.whisper.model, "device": "cuda:0"}
-    (few,), (many,) = (needs(configured(**tables, whisper={**whisper, "batch": batch})) for batch in (1, 8))
+    (few,), (many,) = (
+        needs(configured(engines=engines, vllm=vllm, whisper={**whisper, "batch": batch})) for batch in (1, 8)
+    )
     assert many.working - few.working == 7 * LOGITS // 8
 
 
