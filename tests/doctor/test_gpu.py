@@ -182,7 +182,7 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     FakeDriver([FakeGpu("NVIDIA T4", GIB, GIB // 2)]).install(monkeypatch)
     status, said = report(monkeypatch, file)
     assert status == 1
-    assert "GPU 0 (NVIDIA T4) has 0.5 GiB free, and 1.5 GiB are to be put on it" in said
+    assert "GPU 0 (NVIDIA T4) has 0.5 GiB free, and 1.8 GiB are to be put on it" in said
     assert 'what would fit: recognition on the CPU (device = "cpu")' in said
 
 

@@ -16,8 +16,11 @@ from voicepipe.engines.gpu_placement import LlmNeed, Need
 from voicepipe.engines.gpus import VisibleGpu
 from voicepipe.engines.needs import needs
 from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.sizing.constants import WHISPER_LOGITS
 
 MIB = 2**20
+LOGITS = 8 * WHISPER_LOGITS
+"""Of Whisper's steps, of as many utterances as it reads in one go."""
 
 
 def configured(**tables: dict[str, Any]) -> Config:
@@ -188,7 +191,7 @@ def changed(models: Config, **vllm: Any) -> Config:
 def test_needs_of_each_stage(models: Config) -> None:
     asr, tts, language = needs(gpu_placement.place(models, 1))
     assert (asr.weights, tts.weights, language.weights) == (2 * GIB, GIB, 16 * GIB)
-    assert asr.working == tts.working + GIB // 2, "one process, one CUDA context"
+    assert asr.working - LOGITS == tts.working + GIB // 2, "one process, one CUDA context"
     assert isinstance(language, LlmNeed)
     assert language.cache_least == 8192 * 144 * 1024
     assert 8 * GIB < language.weights_fp8 < 9 * GIB
@@ -222,7 +225,16 @@ def test_each_gpu_of_speech_has_a_context(models: Config) -> None:
         }
     )
     asr, tts = needs(apart)
-    assert asr.working == tts.working
+    assert asr.working - LOGITS == tts.working
+
+
+def test_whisper_keeps_the_logits_of_all_that_it_reads_in_one_go(models: Config) -> None:
+    engines, vllm = {"tts": "espeak"}, {"kv_cache_memory_bytes": GIB, "args": {"nnodes": 2}}
+    whisper = {"model": models.whisper.model, "device": "cuda:0"}
+    (few,), (many,) = (
+        needs(configured(engines=engines, vllm=vllm, whisper={**whisper, "batch": batch})) for batch in (1, 8)
+    )
+    assert many.working - few.working == 7 * LOGITS // 8
 
 
 def test_a_voice_that_streams_has_a_codec_here_and_a_model_in_vllms_process(models: Config, tmp_path: Path) -> None:
@@ -239,7 +251,7 @@ def test_a_voice_that_streams_has_a_codec_here_and_a_model_in_vllms_process(mode
         == "cuda:1"
     )
     asr, codec, model = needs(gpu_placement.place(streams, 1))
-    assert asr.working == codec.working + GIB // 2, "one process, one CUDA context"
+    assert asr.working - LOGITS == codec.working + GIB // 2, "one process, one CUDA context"
     assert (codec.weights, model.weights) == (GIB, 16 * GIB), "once the recordings are read the encoder is forgotten"
     assert model.working == 2 * GIB + streams.neutts.kv_cache_memory_bytes
 

@@ -3,18 +3,18 @@
 import math
 import re
 from dataclasses import replace
-from statistics import mean
+from statistics import NormalDist, mean
 
 import pytest
 
 from voicepipe.config import LadderConfig
-from voicepipe.sizing.first_phrase import FirstPhrase, Making, Time
 from voicepipe.sizing.gpu_models import GPUS, LINKS
-from voicepipe.sizing.host import SizedHost, TurnEstimate, turn
+from voicepipe.sizing.host import SizedHost
+from voicepipe.sizing.language import Group
 from voicepipe.sizing.recognition import Nemotron, recogniser
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.speed import Group
 from voicepipe.sizing.traffic import WORDS_A_MINUTE, Phrase, Traffic
+from voicepipe.sizing.turn import Making, TurnEstimate, first_sound, turn
 from voicepipe.sizing.voices import voice
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.phrases import Phraser
@@ -75,37 +75,30 @@ def test_the_rung_is_the_ladders() -> None:
 
 
 def making(whole: float, sounds: float, waits: float = 0.0) -> Making:
-    return Making(Time(whole, waits), Time(sounds, 0.0))
+    return Making(NormalDist(whole, waits), NormalDist(sounds, 0.0))
 
 
-def test_a_phrase_that_is_whole_by_the_rung_is_spoken_as_it_is() -> None:
-    long, short = making(100, 80), making(70, 50)
-    assert FirstPhrase(long, short, rung=100).at() == (100, long)
-    assert FirstPhrase(long, short, rung=math.inf).at() == (100, long)
-
-
-def test_a_late_one_is_cut_at_the_rung_or_when_it_has_words_enough() -> None:
-    long, short = making(100, 80), making(70, 50)
-    assert FirstPhrase(long, short, rung=90).at() == (90, short)
-    assert FirstPhrase(long, short, rung=10).at() == (70, short)
-
-
-def test_without_waiting_all_turns_take_the_same() -> None:
-    long, short = making(100, 80), making(70, 50)
-    assert FirstPhrase(long, short, rung=100).p95 == 180
-    assert FirstPhrase(long, short, rung=90).p95 == 140
+@pytest.mark.parametrize(
+    ("rung", "written", "sounds"), [(100, 100, 80), (math.inf, 100, 80), (90, 90, 50), (10, 70, 50)]
+)
+def test_a_late_phrase_is_cut_at_the_rung_or_when_it_has_words_enough(
+    rung: float, written: float, sounds: float
+) -> None:
+    """One that is whole by then is spoken as it is. Without waiting all turns take the same."""
+    assert first_sound(making(100, 80), making(70, 50), rung) == (written, sounds, written + sounds)
 
 
 def test_with_one_kind_of_phrase_waits_add_up_as_chance_has_it() -> None:
-    both = Making(Time(100, 30), Time(80, 40))
+    both = Making(NormalDist(100, 30), NormalDist(80, 40))
     for rung in (math.inf, -math.inf):
-        assert FirstPhrase(both, both, rung).p95 == pytest.approx(180 + 1.645 * 50, abs=1)
+        *_, p95 = first_sound(both, both, rung)
+        assert p95 == pytest.approx(180 + 1.645 * 50, abs=1)
 
 
 def test_what_was_whole_just_before_the_rung_is_the_slowest() -> None:
     """Half of the turns are written in time, and the voice takes long for them; later ones are cut."""
-    first = FirstPhrase(making(100, 80, waits=1), making(70, 20, waits=1), rung=100)
-    assert 179 < first.p95 <= 180
+    *_, p95 = first_sound(making(100, 80, waits=1), making(70, 20, waits=1), rung=100)
+    assert 179 < p95 <= 180
 
 
 def at(calls: int, tts: str, traffic: Traffic, asr: str = "nemotron") -> TurnEstimate:

@@ -2,9 +2,12 @@
 
 import pytest
 
+from voicepipe.config.engine_config import NemotronConfig, NeuttsConfig, WhisperConfig
 from voicepipe.errors import ConfigError
-from voicepipe.sizing import gpu_memory
+from voicepipe.sizing import constants, gpu_memory
+from voicepipe.sizing.recognition import Nemotron
 from voicepipe.sizing.shapes import ASRS, LLMS, LlmShape, of_config, quantised
+from voicepipe.sizing.voices import voice
 
 QWEN3_8B = {
     "architectures": ["Qwen3ForCausalLM"], "head_dim": 128, "hidden_size": 4096, "intermediate_size": 12_288,
@@ -122,8 +125,27 @@ def test_experts() -> None:
     assert of_config(config) == LLMS["qwen3-30b-a3b"]
 
 
-def test_recognition_and_synthesis() -> None:
-    assert gpu_memory.asr_weights(ASRS["large-v3-turbo"]) / 1e9 == pytest.approx(1.62, rel=0.01)
-    kokoro = gpu_memory.TTS_WEIGHTS["kokoro"]
-    assert gpu_memory.tts(kokoro) == kokoro + gpu_memory.TTS_WORKSPACE
-    assert gpu_memory.tts(kokoro, processes=2) == 2 * (kokoro + gpu_memory.TTS_WORKSPACE + gpu_memory.CONTEXT)
+def test_recognition() -> None:
+    turbo = ASRS["large-v3-turbo"]
+    assert gpu_memory.whisper(turbo) == 2 * turbo.weights + gpu_memory.whisper_working()
+    a_slot = (Nemotron().memory - 2 * constants.NEMOTRON_WEIGHTS - constants.ASR_WORKSPACE) / constants.NEMOTRON_STREAMS
+    assert 13e6 < a_slot < 16e6, "its 7 MB, and the copy that is settled"
+
+
+def test_logits_of_whispers_steps() -> None:
+    """All are kept until the pass is over: 370 MB of the largest, 8 utterances of 28 s."""
+    working = gpu_memory.whisper_working(batch=8) - constants.ASR_WORKSPACE
+    assert working == 224 * ASRS["small"].vocab * 4 * 8 and working / 1e6 == pytest.approx(370, rel=0.01)
+    assert gpu_memory.whisper_working(batch=1) - constants.ASR_WORKSPACE == working / 8
+
+
+def test_voices() -> None:
+    kokoro, coqui = (voice(name).memory for name in ("kokoro", "coqui"))
+    assert kokoro == constants.TTS_WEIGHTS["kokoro"] + constants.TTS_WORKSPACE, "in the PoP's process"
+    assert coqui == constants.TTS_WEIGHTS["coqui"] + constants.TTS_WORKSPACE + constants.CONTEXT
+
+
+def test_what_is_set_aside_is_what_the_engines_set_aside() -> None:
+    assert constants.WHISPER_BATCH == WhisperConfig().batch
+    assert constants.NEMOTRON_STREAMS == NemotronConfig().streams
+    assert constants.NEUTTS_CACHE == NeuttsConfig().kv_cache_memory_bytes

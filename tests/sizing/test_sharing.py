@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from tests.shape import ROOT
+from voicepipe.sizing.constants import REQUEST_MS
 from voicepipe.sizing.gpu_models import GPUS, LINKS, GpuModel
-from voicepipe.sizing.host import SizedHost, TurnEstimate, turn
+from voicepipe.sizing.host import SizedHost
+from voicepipe.sizing.language import Group
 from voicepipe.sizing.recognition import Nemotron
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.sharing import shared
-from voicepipe.sizing.speed import REQUEST_MS, Group
-from voicepipe.sizing.stage import Work
+from voicepipe.sizing.stage import Work, shared
 from voicepipe.sizing.traffic import Phrase, Traffic
+from voicepipe.sizing.turn import TurnEstimate, turn
 from voicepipe.sizing.voices import PhraseVoice
 
 FIGURES = ROOT / "latency_probes" / "figures"
@@ -76,20 +77,19 @@ def test_a_turn_with_a_voice(file: str, mps: bool) -> None:
 
 
 def test_who_is_alone_is_not_slowed_down() -> None:
-    found = shared(("a", "b"), {"a": lambda slow: 0.2 * slow, "b": lambda slow: 0.0, "c": lambda slow: 1.0}, {})
-    assert found["a"].slow == found["c"].slow == 1 and found["b"].slow == pytest.approx(1.2)
+    found = shared({"a": lambda others: 0.2 * others.slow, "b": lambda others: 0.0}, {})
+    assert found["a"].slow == 1 and found["b"].slow == pytest.approx(1.2)
     assert found["a"].spread == 0
 
 
 def test_each_waits_for_who_waits_for_it() -> None:
     """Two that have work for a third of the time each take 1.5 times as long, and then have it for half of the time."""
-    third = {"a": lambda slow: slow / 3, "b": lambda slow: slow / 3}
-    found = shared(("a", "b"), third, {})
+    found = shared(dict.fromkeys("ab", lambda others: others.slow / 3), {})
     assert found["a"].slow == found["b"].slow == pytest.approx(1.5, abs=0.01)
     assert found["a"].spread == pytest.approx(0.5, abs=0.01)
 
 
 def test_two_that_always_have_work_get_half_each() -> None:
-    always = {"a": lambda slow: 1.0, "b": lambda slow: 1.0}
-    assert shared(("a", "b"), always, {})["a"].slow == 2
-    assert shared(("a", "b"), always, {"a": 0.35})["a"].slow == 1.35
+    always = dict.fromkeys("ab", lambda others: 1.0)
+    assert shared(always, {})["a"].slow == 2
+    assert shared(always, {"a": 0.35})["a"].slow == 1.35

@@ -2,23 +2,19 @@
 
 import pytest
 
+from voicepipe.sizing.constants import STEP_TOKENS
 from voicepipe.sizing.gpu_models import GPUS, LINKS
+from voicepipe.sizing.language import Group, communication_ms, prefill_ms, step_ms
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.speed import (
-    STEP_TOKENS,
-    Group,
-    all_reduce_ms,
-    communication_ms,
-    decode_ms,
-    prefill_ms,
-    step_ms,
-)
-
-NVLINK = LINKS["nvlink"]
 
 
 def group(model: str, gpu: str, dtype: str = "bf16", tensor: int = 1, pipeline: int = 1, by: str = "nvlink") -> Group:
     return Group(LLMS[model], dtype, GPUS[gpu], LINKS[by], tensor, pipeline)
+
+
+def decode_ms(group: Group, batch: int, context: int) -> float:
+    """From one token to the next, of `batch` replies at a time."""
+    return step_ms(group, batch, context, sequences=batch)
 
 
 @pytest.mark.parametrize(
@@ -76,10 +72,12 @@ def test_a_pipeline_saves_no_time() -> None:
     assert decode_ms(group("llama-3.1-8b", "h100", pipeline=4), 1, 500) == pytest.approx(alone + 3 * 0.009, abs=0.01)
 
 
-def test_an_all_reduce() -> None:
-    assert all_reduce_ms(NVLINK, 8192, 1) == 0
-    assert all_reduce_ms(NVLINK, 8192, 2) == pytest.approx(0.009, abs=0.001), "a few kilobytes: latency alone"
-    assert all_reduce_ms(NVLINK, 300_000_000, 2) == pytest.approx(1.0, abs=0.1), "many: bandwidth alone"
+def test_all_reduces() -> None:
+    """Two a layer, of 8 KiB a token; Llama 3.1 8B has 32 layers."""
+    alone, two = (group("llama-3.1-8b", "h100", tensor=tensor) for tensor in (1, 2))
+    assert communication_ms(alone, 1) == 0
+    assert communication_ms(two, 1) / 64 == pytest.approx(0.009, abs=0.001), "a few kilobytes: latency alone"
+    assert communication_ms(two, 36_000) / 64 == pytest.approx(1.0, abs=0.1), "many: bandwidth alone"
 
 
 def test_experts_are_read_as_far_as_tokens_go_through_them() -> None:

@@ -2,11 +2,9 @@
 hosted API."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-
-from rich.table import Table
 
 from voicepipe.errors import ConfigError
 from voicepipe.sizing.options import Option
@@ -17,7 +15,10 @@ USES = {"full": 1.0, "half": 0.5, "quarter": 0.25}
 LEAST, MOST = 1e-6, 1e9
 """Of a price."""
 MINUTES_A_DAY = 24 * 60
-COUNTED = " Costs: the host's price alone, which it costs with and without calls; no telephone lines, no people."
+TITLE = """\
+What a minute of call costs, at {:.12g} an hour for the host. 50 % used: half of its calls in time are in progress on \
+average. 2 x 9: two PoPs on the host, of 9 calls each. Without lines and people."""
+BREAK_EVEN = " Above the break-even the host is cheaper than the hosted API; never: it is not."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +42,60 @@ class Prices:
         """Calls in progress on average with which the host costs as much as the hosted API."""
         return break_even_calls(self.host_hour, self.hosted_minute) if self.hosted_minute else None
 
-    def break_even_use(self, option: Option) -> float | None:
-        """The same as a share of the calls that the host answers in time. None: it does not answer so many, or nobody
-        asked."""
-        if self.break_even is None or self.break_even > option.host_calls:
-            return None
-        return self.break_even / option.host_calls
+    def facts(self) -> dict[str, Any]:
+        """For other programs; what was not asked for is null."""
+        even = self.break_even
+        return {
+            "price_per_hour": self.host_hour, "hosted_per_minute": self.hosted_minute, "break_even_calls": even,
+            "break_even_minutes_a_day": even and even * MINUTES_A_DAY,
+        }  # fmt: skip
 
-    def minute_costs(self, option: Option) -> dict[str, float] | None:
-        """Of a minute of call, for each of `USES`. None: no call is answered in time."""
-        if not option.calls:
-            return None
-        return {use: minute_cost(self.host_hour, share * option.host_calls) for use, share in USES.items()}
+    def facts_of(self, option: Option) -> dict[str, Any]:
+        """What a minute of call costs for each of `USES`, and the share of the option's calls with which the host is as
+        cheap as the hosted API. Null: no call is answered in time; the host is never as cheap."""
+        calls, even = option.host_calls, self.break_even
+        costs = {use: minute_cost(self.host_hour, share * calls) for use, share in USES.items()} if calls else None
+        return {"minute_cost": costs, "break_even_use": even / calls if even and even <= calls else None}
+
+    def title(self) -> str:
+        """Above the table."""
+        return TITLE.format(self.host_hour) + (BREAK_EVEN if self.hosted_minute else "")
+
+    def head(self) -> list[str]:
+        """Of the table."""
+        uses = [f"{100 * share:.0f} % used" for share in USES.values()]
+        return ["calls in time", *uses, *(["break-even"] if self.hosted_minute else [])]
+
+    def cells(self, option: Option) -> list[str]:
+        """A row of the table."""
+        costs, use = self.facts_of(option).values()
+        calls = f"{option.pops} x {option.calls}" if option.calls and option.pops > 1 else str(option.calls)
+        minutes = [_money(cost) for cost in costs.values()] if costs else ["-"] * len(USES)
+        even = f"{100 * use:.0f} %" if use else "never"
+        return [calls, *minutes, *([even] if self.hosted_minute else [])]
+
+    def advice(self, chosen: Option | None, calls: int) -> Iterator[str]:
+        """Sentences on what it costs with `chosen`, and on the hosted API. `calls`: that were asked for."""
+        if chosen is None:
+            yield "No call is answered in time on this host, so there is neither a cost of a minute nor a break-even."
+            return
+        if chosen.host_calls < calls:
+            hosts = math.ceil(calls / chosen.host_calls)
+            yield f"{hosts} such hosts, for {calls} calls, cost {_money(hosts * self.host_hour)} an hour."
+        if chosen.calls > calls:
+            few, many = (_money(minute_cost(self.host_hour / chosen.pops, slots)) for slots in (calls, chosen.calls))
+            yield (
+                f"With pop.slots = {calls}, as --calls asks for, a minute of call costs at least {few}; with "
+                f"{chosen.calls}, which would be answered in time, {many}."
+            )
+        if self.break_even:
+            use, answers = self.facts_of(chosen)["break_even_use"], f"what the host answers in time ({chosen.name})"
+            never = f"more than {answers}: the hosted API is always cheaper"
+            yield (
+                f"Break-even with a hosted API at {self.hosted_minute:.12g} a minute: {_money(self.break_even)} calls "
+                f"in progress on average, or {_money(self.break_even * MINUTES_A_DAY)} minutes of call a day: "
+                f"{f'{100 * use:.0f} % of {answers}' if use else never}."
+            )
 
 
 def given(price: float | None, hosted: float | None) -> Prices | None:
@@ -62,89 +105,6 @@ def given(price: float | None, hosted: float | None) -> Prices | None:
     if hosted is not None:
         raise ConfigError("--hosted: is compared with what the host costs an hour; give that as --price")
     return None
-
-
-def table(prices: Prices, found: Sequence[Option], chosen: Option) -> Table:
-    """A row for each way to put the model on the host."""
-    made = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
-    made.add_column("", no_wrap=True)
-    ends = ["break-even"] if prices.hosted_minute else []
-    for column in ("calls in time", *(f"{100 * share:.0f} % used" for share in USES.values()), *ends):
-        made.add_column(column, justify="right")
-    for option in found:
-        costs = prices.minute_costs(option)
-        cells = [_money(cost) for cost in costs.values()] if costs else ["-"] * len(USES)
-        if ends:
-            use = prices.break_even_use(option)
-            cells.append("never" if use is None else f"{100 * use:.0f} %")
-        made.add_row(option.name, _host_calls(option), *cells, style="bold" if option is chosen else "")
-    return made
-
-
-def title(prices: Prices, found: Sequence[Option]) -> str:
-    """Above the table."""
-    several = next((option for option in found if option.pops > 1 and option.calls), None)
-    return (
-        f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host. 50 % used: half of its calls "
-        "in time are in progress on average."
-        + (
-            " Above the break-even the host is cheaper than the hosted API; never: it is not."
-            if prices.hosted_minute
-            else ""
-        )
-        + (f" {_host_calls(several)}: {several.pops} PoPs on the host, {several.calls} calls each." if several else "")
-    )
-
-
-def advice(prices: Prices, chosen: Option | None, calls: int) -> Iterator[str]:
-    """Sentences on what it costs with `chosen`, and on the hosted API. `calls`: that were asked for."""
-    if chosen is None or not chosen.calls:
-        yield "No call is answered in time on this host, so there is no cost of a minute to tell, and no break-even."
-        return
-    if chosen.host_calls < calls:
-        hosts = math.ceil(calls / chosen.host_calls)
-        yield f"{hosts} such hosts, for {calls} calls, cost {_money(hosts * prices.host_hour)} an hour."
-    if chosen.calls > calls:
-        own = prices.host_hour / chosen.pops
-        few, many = (_money(minute_cost(own, most)) for most in (calls, chosen.calls))
-        yield (
-            f"pop.slots = {calls} below is what --calls asks for; {chosen.calls} calls would be answered in time. With "
-            f"{calls} a minute of call costs at least {few}, with {chosen.calls} at least {many}."
-        )
-    if prices.break_even is None:
-        return
-    hosted, minutes = f"{prices.hosted_minute:.12g} a minute", _money(prices.break_even * MINUTES_A_DAY)
-    even, use = f"{_money(prices.break_even)} calls in progress on average", prices.break_even_use(chosen)
-    if use is None:
-        yield (
-            f"A hosted API at {hosted} is always cheaper than this host. The host would be as cheap with {even} "
-            f"({minutes} minutes of call a day), but it answers only {chosen.host_calls} in time ({chosen.name})."
-        )
-    else:
-        yield (
-            f"Break-even with a hosted API at {hosted}: {even}, which is {minutes} minutes of call a day, and "
-            f"{100 * use:.0f} % of what the host answers in time ({chosen.name}). With more calls this host is "
-            "cheaper, with fewer the hosted API."
-        )
-
-
-def facts(prices: Prices) -> dict[str, Any]:
-    """Everything for other programs; what was not asked for is null."""
-    even = prices.break_even
-    return {
-        "price_per_hour": prices.host_hour, "hosted_per_minute": prices.hosted_minute, "break_even_calls": even,
-        "break_even_minutes_a_day": None if even is None else even * MINUTES_A_DAY,
-    }  # fmt: skip
-
-
-def option_facts(prices: Prices, option: Option) -> dict[str, Any]:
-    """Of one way. Null: no call is answered in time; the host is never as cheap."""
-    return {"minute_cost": prices.minute_costs(option), "break_even_use": prices.break_even_use(option)}
-
-
-def _host_calls(option: Option) -> str:
-    """As "2 x 9" where the host has GPUs for two PoPs."""
-    return f"{option.pops} x {option.calls}" if option.calls and option.pops > 1 else str(option.calls)
 
 
 def _money(amount: float) -> str:

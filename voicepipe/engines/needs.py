@@ -11,7 +11,7 @@ from voicepipe.engines import hub, needed_models
 from voicepipe.engines.gpu_placement import LlmNeed, Need, device_index, group
 from voicepipe.engines.nemotron import checkpoint
 from voicepipe.errors import ConfigError, EngineError
-from voicepipe.sizing import gpu_memory, shapes
+from voicepipe.sizing import constants, gpu_memory, shapes
 
 UTILISATION = 0.92
 """vLLM's default for gpu_memory_utilization."""
@@ -27,18 +27,19 @@ def needs(config: Config) -> Iterator[Need]:
     if config.engines.asr == "whisper" and (gpu := device_index(config.whisper.device)) is not None:
         file = hub.local(config.whisper.model) / "model.bin"
         share = next((STORED[kind] for kind in STORED if config.whisper.compute_type.startswith(kind)), 1.0)
-        ours.append(Need("recognition", (gpu,), round(_size(file) * share), gpu_memory.ASR_WORKSPACE))
+        working = gpu_memory.whisper_working(config.whisper.batch)
+        ours.append(Need("recognition", (gpu,), round(_size(file) * share), working))
     if config.engines.asr == "nemotron" and (gpu := device_index(config.nemotron.device)) is not None:
         ours.append(_nemotron(config.nemotron, gpu))
     if config.engines.tts == "kokoro" and (gpu := device_index(config.kokoro.device)) is not None:
         size = _size(hub.local_file(config.kokoro.model, ".onnx"))
-        ours.append(Need("synthesis", (gpu,), size, gpu_memory.TTS_WORKSPACE))
+        ours.append(Need("synthesis", (gpu,), size, constants.TTS_WORKSPACE))
     if config.engines.tts == "neutts" and (gpu := device_index(config.neutts.device)) is not None:
         codec = round(_weights(hub.local(config.neutts.codec)) * DECODER)
-        ours.append(Need("synthesis", (gpu,), codec, gpu_memory.TTS_WORKSPACE))
+        ours.append(Need("synthesis", (gpu,), codec, constants.TTS_WORKSPACE))
     seen: set[tuple[int, ...]] = set()
     for need in ours:  # they run in the PoP's process, which has one context on each GPU
-        context = 0 if need.gpus in seen else gpu_memory.CONTEXT
+        context = 0 if need.gpus in seen else constants.CONTEXT
         yield Need(need.stage, need.gpus, need.weights, need.working + context)
         seen.add(need.gpus)
     shared = bool(ours)
@@ -46,9 +47,9 @@ def needs(config: Config) -> Iterator[Need]:
         shared = True
         largest = max((_size(file) for file in hub.local(config.coqui.model).glob("*.pth")), default=0)
         workers = config.coqui.workers
-        yield Need("synthesis", (gpu,), largest * workers, workers * (gpu_memory.TTS_WORKSPACE + gpu_memory.CONTEXT))
+        yield Need("synthesis", (gpu,), largest * workers, workers * (constants.TTS_WORKSPACE + constants.CONTEXT))
     if config.engines.tts == "neutts" and (gpu := device_index(config.neutts.device)) is not None:
-        working = gpu_memory.LLM_WORKSPACE + gpu_memory.CONTEXT + config.neutts.kv_cache_memory_bytes
+        working = constants.LLM_WORKSPACE + constants.CONTEXT + config.neutts.kv_cache_memory_bytes
         yield Need("synthesis's vLLM", (gpu,), _weights(hub.local(config.neutts.model)), working)
     if config.engines.llm == "vllm":
         if gpus := group(config.vllm):
@@ -65,7 +66,7 @@ def _nemotron(nemotron: NemotronConfig, gpu: int) -> Need:
     """With the memory of all its utterances, which it takes when it starts."""
     found, dtype = checkpoint.read(nemotron), nemotron.dtype_on(nemotron.device)
     slots = nemotron.streams * found.bytes_of_slot(dtype)
-    return Need("recognition", (gpu,), found.bytes_of_weights(dtype), slots + gpu_memory.ASR_WORKSPACE)
+    return Need("recognition", (gpu,), found.bytes_of_weights(dtype), slots + constants.ASR_WORKSPACE)
 
 
 def _share(vllm: VllmConfig) -> float:
@@ -97,7 +98,7 @@ def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
     fp8 = fp8 and fp8 + draft
     rest = 0.0 if vllm.kv_cache_memory_bytes else _share(vllm)
     return LlmNeed(
-        "language model", gpus, (weights + draft) // parts, gpu_memory.LLM_WORKSPACE + gpu_memory.CONTEXT,
+        "language model", gpus, (weights + draft) // parts, constants.LLM_WORKSPACE + constants.CONTEXT,
         cache=vllm.kv_cache_memory_bytes, cache_least=cache_least, rest=rest, weights_fp8=fp8 // parts,
     )  # fmt: skip
 

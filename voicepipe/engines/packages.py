@@ -21,7 +21,7 @@ INSTALLS = {
     "faster_whisper": "faster-whisper",
     "hibari": "hibari-tts",
     "vllm": "vllm==0.32.0",
-    "transformers": "torch 'transformers>=5.16', or vllm, which brings both",
+    "transformers": "torch 'transformers>=5.16,<5.24', or vllm, which brings both",
 }
 OWN_ENVIRONMENT = (
     "make one (python3 -m venv), pip install coqui-tts torch torchaudio there, and set coqui.python to its interpreter"

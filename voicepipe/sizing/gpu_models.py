@@ -72,19 +72,22 @@ MOST = 64
 
 def gpus(text: str) -> tuple[GpuModel, int]:
     """ "H100:2", "2 x H100" or "NVIDIA H100 80GB HBM3" -> the GPU and how many of them. Raises ConfigError."""
-    readings = list(_readings(text))
-    gpu, count = next(((gpu, count) for name, count in readings if (gpu := _known(name))), (None, ""))
-    if gpu is None:
-        near = next((near for name, _ in readings if (near := _near(name))), "")
-        raise ConfigError(
-            f"--gpus: {text}: no data sheet of it; {f'did you mean {GPUS[near].name}? ' if near else ''}known: "
-            f"{', '.join(gpu.name for gpu in GPUS.values())} (two: H100:2)"
-        )
-    if not count.isdecimal() or not 1 <= int(count) <= MOST:
-        raise ConfigError(
-            f"--gpus: {text}: give how many there are in one host as a number from 1 to {MOST}, such as {gpu.name}:2"
-        )
-    return gpu, int(count)
+    readings = [(_plain(name), count) for name, count in _readings(text)]
+    for name, count in readings:
+        if gpu := GPUS.get(ALIASES.get(name, name)):
+            if count.isdecimal() and 1 <= int(count) <= MOST:
+                return gpu, int(count)
+            raise ConfigError(
+                f"--gpus: {text}: give how many there are in one host as a number from 1 to {MOST}, such as "
+                f"{gpu.name}:2"
+            )
+    # Like it, of the same series if there are any.
+    series = {name: [key for key in GPUS if key.startswith(name.split("-")[0])] or GPUS for name, _ in readings}
+    near = [key for name, keys in series.items() for key in get_close_matches(name, keys, n=1)]
+    raise ConfigError(
+        f"--gpus: {text}: no data sheet of it; {f'did you mean {GPUS[near[0]].name}? ' if near else ''}known: "
+        f"{', '.join(gpu.name for gpu in GPUS.values())} (two: H100:2)"
+    )
 
 
 def _readings(text: str) -> Iterator[tuple[str, str]]:
@@ -95,24 +98,11 @@ def _readings(text: str) -> Iterator[tuple[str, str]]:
             yield found["name"], found["count"]
 
 
-def _known(name: str) -> GpuModel | None:
-    plain = _plain(name)
-    return GPUS.get(ALIASES.get(plain, plain))
-
-
-def _near(name: str) -> str:
-    """The key of `GPUS` that is most like it, of the same series if there are any; empty: none is."""
-    plain = _plain(name)
-    series = [key for key in GPUS if key.startswith(plain.split("-")[0])]
-    return next(iter(get_close_matches(plain, series or GPUS, n=1)), "")
-
-
 def _plain(name: str) -> str:
     """As the keys of `GPUS` are written."""
     spaced = re.sub(r"\brtx(?=\d)", "rtx-", re.sub(r"[\s_-]+", "-", name.lower()))
-    return "-".join(
-        re.sub(r"(?<=\d)gb$", "", part) for part in spaced.split("-") if part and not FILLING.fullmatch(part)
-    )
+    parts = (part for part in spaced.split("-") if part and not FILLING.fullmatch(part))
+    return "-".join(re.sub(r"(?<=\d)gb$", "", part) for part in parts)
 
 
 def link(name: str, gpu: GpuModel) -> Link:

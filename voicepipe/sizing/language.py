@@ -1,90 +1,125 @@
-"""The language model under calls: how many replies it writes at a time, and what a turn then waits for."""
+"""A language model by the roofline: in each step memory is read, or numbers are multiplied, whichever takes longer; and
+how many replies it then writes at a time. Times are milliseconds."""
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
 
-from voicepipe.sizing.speed import REQUEST_MS, STEP_MS, Group, decode_ms, prefill_ms
-from voicepipe.sizing.stage import Met, Work
-from voicepipe.sizing.traffic import Phrase, Traffic
-
-MOST_SEQUENCES = 32
-"""`vllm.args.max_num_seqs` as our configurations set it: those sizes of a batch have a CUDA graph each with
-`performance_mode = "interactivity"`. In our own process vLLM's default is 128 sequences and 2048 tokens a step
-(vllm/config/scheduler.py, 0.32); its server's is 256 and more."""
+from voicepipe.sizing.constants import LAYER_MS, MOST_SEQUENCES, MULTIPLYING, READING, REQUEST_MS, STEP_MS, STEP_TOKENS
+from voicepipe.sizing.gpu_memory import DTYPES, kv_shards, kv_token
+from voicepipe.sizing.gpu_models import GpuModel, Link
+from voicepipe.sizing.shapes import LlmShape
+from voicepipe.sizing.stage import Beside, Work
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
-    first_token: float
-    token: float
-    """From one token to the next, with `replies` others at a time."""
+class Group:
+    """A model and the GPUs that it is spread over."""
+
+    shape: LlmShape
+    dtype: str
+    gpu: GpuModel
+    link: Link
+    tensor: int = 1
+    """GPUs that share each layer."""
+    pipeline: int = 1
+    """Groups of such GPUs that each have a part of the layers. A token goes through one after the other, so they save
+    memory and no time."""
+
+    @property
+    def gpus(self) -> int:
+        return self.tensor * self.pipeline
+
+
+def step_ms(group: Group, tokens: int, context: int, *, sequences: int) -> float:
+    """One step: `tokens` tokens in, of `sequences` sequences with `context` tokens each behind them."""
+    shape, gpu = group.shape, group.gpu
+    linear = shape.layers * (shape.attention + _experts_touched(shape, tokens) * shape.mlp)
+    reading = linear * DTYPES[group.dtype] / READING[group.dtype] + 2 * shape.embedding / READING["bf16"]
+    cache = sequences * context * kv_token(shape) / kv_shards(shape, group.tensor) * group.tensor
+    read_ms = (reading + cache / READING["bf16"]) / (gpu.bandwidth_gbs * group.tensor) / 1e6
+    used = shape.layers * (shape.attention + shape.experts_used * shape.mlp)
+    attended = 4 * shape.layers * shape.heads * shape.head_dim * context
+    flops = tokens * (2 * used + attended) + sequences * 2 * shape.embedding
+    tflops = gpu.fp8_tflops if group.dtype == "fp8" and gpu.fp8_tflops else gpu.bf16_tflops
+    multiply_ms = flops / (tflops * MULTIPLYING * group.tensor) / 1e9
+    return max(read_ms, multiply_ms) + STEP_MS + LAYER_MS * shape.layers + communication_ms(group, tokens)
+
+
+def _experts_touched(shape: LlmShape, tokens: int) -> float:
+    """Of the experts of a layer, how many at least one of the tokens goes through, if chance chooses."""
+    return shape.experts * (1 - (1 - shape.experts_used / shape.experts) ** tokens) if shape.experts > 1 else 1.0
+
+
+def communication_ms(group: Group, tokens: int) -> float:
+    """Of one step: two all-reduces a layer within the tensor-parallel group, in which each GPU sends and gets
+    2 (n - 1) / n of the numbers; a hand-over between a pipeline's parts."""
+    link, gpus = group.link, group.tensor
+    latency_ms, all_ms = link.latency_us / 1e3, tokens * group.shape.dim * 2 / link.gbs / 1e6
+    reduce_ms = latency_ms * (1 + 0.5 * (math.log2(gpus) - 1)) + 2 * (gpus - 1) / gpus * all_ms
+    hand_over_ms = (group.pipeline - 1) * (latency_ms + all_ms)
+    return hand_over_ms + (2 * group.shape.layers * reduce_ms if gpus > 1 else 0.0)
+
+
+def prefill_ms(group: Group, new: int, cached: int, sequences: int) -> float:
+    """Until a prompt of `new` tokens behind `cached` ones is read, in pieces, beside `sequences` - 1 replies, each of
+    which gets a token in each step."""
+    others = sequences - 1
+    piece = max(1, STEP_TOKENS - others)
+    pieces = ((min(piece, new - read), cached + read) for read in range(0, new, piece))
+    return sum(step_ms(group, tokens + others, context, sequences=sequences) for tokens, context in pieces)
+
+
+class Writing(NamedTuple):
+    """A language model under calls. The GPU has nothing to do while a step is scheduled."""
+
     prefill: Work
-    """Of the first token."""
+    """Until the first token."""
     step: Work
     """Of each token after it."""
     replies: float
-    """At a time, in the mean."""
-    met: Met
-    """The step that is under way when a prompt comes; it is in `first_token`."""
-    on_gpu: float
-    """Share of the time in which it has work on the GPU."""
+    """At a time, in the mean. `MOST_SEQUENCES`: they come faster than they end."""
+    beside: Beside
+
+    @property
+    def token(self) -> float:
+        """From one token to the next."""
+        return self.step.lasts(self.beside.slow)
+
+    @property
+    def present(self) -> float:
+        """Share of the time in which it writes at least one reply, if they come by chance."""
+        return 1 - math.exp(-self.replies)
+
+    @property
+    def on_gpu(self) -> float:
+        """Share of the time in which it has work there."""
+        return self.present * self.beside.slow * self.step.gpu / self.token
 
     @property
     def full(self) -> bool:
         """More replies come at a time than it takes, or do one time in twenty."""
         return self.replies + 2 * math.sqrt(self.replies) > MOST_SEQUENCES
 
-    def whole(self, phrase: Phrase) -> float:
-        """From the request until a first phrase is whole."""
-        return math.inf if self.full else self.first_token + (phrase.tokens - 1) * self.token
+    def work(self, tokens: int) -> Work:
+        """Until so many are written."""
+        return self.prefill + self.step.times(tokens - 1)
 
-    def gpu(self, phrase: Phrase) -> float:
-        """The GPU's part of that, while nobody else is at it."""
-        return self.prefill.gpu + (phrase.tokens - 1) * self.step.gpu
-
-
-def language(group: Group, traffic: Traffic, calls: int, slow: float) -> Language:
-    """`slow`: by what its work takes longer beside others on the GPU."""
-    tokens = traffic.reply_tokens + (traffic.silences - 1) * traffic.phrase.tokens
-    replies = at_a_time(group, calls * tokens / traffic.turn_s / 1000, traffic.context_tokens, slow)
-    others = round(replies)
-    step = decode_step(group, 1 + others, traffic.context_tokens)
-    prefill = prefill_step(group, traffic.new_tokens, traffic.context_tokens, 1 + others)
-    token = step.lasts(slow)
-    met = Met(present(replies), token)
-    return Language(
-        first_token=REQUEST_MS + prefill.lasts(slow) + met.wait,
-        token=token,
-        prefill=prefill,
-        step=step,
-        replies=replies,
-        met=met,
-        on_gpu=present(replies) * slow * step.gpu / token,
-    )
+    def takes(self, tokens: int) -> NormalDist:
+        """The same, from the request on, behind the step that is under way then."""
+        work = self.work(tokens).behind(self.token, self.present, self.beside)
+        return work + (math.inf if self.full else REQUEST_MS)
 
 
-def decode_step(group: Group, batch: int, context: int) -> Work:
-    """From one token to the next. The GPU has nothing to do while it is scheduled."""
-    return Work(STEP_MS, decode_ms(group, batch, context) - STEP_MS)
+def writing(group: Group, tokens: float, new: int, cached: int, beside: Beside) -> Writing:
+    """Where so many tokens a millisecond are wanted, behind prompts of `new` tokens and `cached` ones."""
 
+    def step(batch: int) -> Work:
+        return Work(STEP_MS, step_ms(group, batch, cached or new, sequences=batch) - STEP_MS)
 
-def prefill_step(group: Group, new: int, context: int, sequences: int) -> Work:
-    """As `prefill_ms` takes."""
-    return Work(STEP_MS, prefill_ms(group, new, context, sequences) - STEP_MS)
-
-
-def at_a_time(group: Group, tokens: float, context: int, slow: float) -> float:
-    """Sequences that are being generated at a time, in the mean, where so many tokens a millisecond are wanted: the
-    more there are the longer each takes. `MOST_SEQUENCES`: they come faster than they end."""
-    running = before = 0.0
-    for _ in range(200):
-        step = decode_step(group, max(1, math.ceil(running)), context).lasts(slow)
-        before, running = running, min(MOST_SEQUENCES, tokens * step)
-        if running - before < 0.01:  # it only grows, from none
-            break
-    return running
-
-
-def present(running: float) -> float:
-    """Share of the time in which at least one is, if they come by chance."""
-    return 1 - math.exp(-running)
+    replies = 1.0
+    for _ in range(2):  # the more there are the longer each takes; a third time changes nothing to speak of
+        replies = min(MOST_SEQUENCES, tokens * step(max(1, math.ceil(replies))).lasts(beside.slow))
+    batch = 1 + round(replies)
+    return Writing(Work(STEP_MS, prefill_ms(group, new, cached, batch) - STEP_MS), step(batch), replies, beside)

@@ -1,26 +1,21 @@
-"""The ways in which a model can be put on a host's GPUs, which of them to take, and why."""
+"""The ways in which a model can be put on a host's GPUs, which of them to take, and what one change would bring."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
-from voicepipe.sizing.gpu_memory import DTYPES, llm_weights
-from voicepipe.sizing.gpu_models import GIB, GpuModel, Link
-from voicepipe.sizing.host import SizedHost, TurnEstimate, most_calls, turn
-from voicepipe.sizing.lifts import lifts
-from voicepipe.sizing.recognition import Recogniser
-from voicepipe.sizing.shapes import LlmShape
-from voicepipe.sizing.speed import Group, communication_ms
-from voicepipe.sizing.traffic import Traffic
-from voicepipe.sizing.voices import Voice
+from voicepipe.sizing.gpu_memory import DTYPES
+from voicepipe.sizing.host import SizedHost
+from voicepipe.sizing.language import Group
+from voicepipe.sizing.recognition import Nemotron
+from voicepipe.sizing.shapes import LLMS
+from voicepipe.sizing.turn import TurnEstimate, most_calls, turn
+from voicepipe.sizing.voices import NeuTts
 
-TALKING = 0.3
-"""Share of a token's time in all-reduces from which on the link is too slow to share layers."""
-PRECISION = tuple(DTYPES)
-"""The most precise first."""
-USUAL = Traffic()
-MOST_LIFTS = 4
-"""That are named."""
+SMALLER = 0.7
+"""A model with at most this part of the weights is worth naming as a smaller one."""
+MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,45 +42,48 @@ class Option:
         return f"{self.group.dtype}, {' x '.join(ways) or 'one GPU'}"
 
     @property
+    def gpus(self) -> int:
+        """Of one PoP, with the one for recognition and synthesis."""
+        return self.group.gpus + (not self.host.shared)
+
+    @property
     def pops(self) -> int:
         """For so many of these the host has GPUs."""
-        return self.host.gpus // self._gpus
-
-    @property
-    def idle(self) -> int:
-        """GPUs of the host that are left over."""
-        return self.host.gpus - self.pops * self._gpus
-
-    @property
-    def _gpus(self) -> int:
-        """Of one of these, with the one for recognition and synthesis."""
-        return self.group.gpus + (not self.host.shared)
+        return self.host.gpus // self.gpus
 
     @property
     def host_calls(self) -> int:
         """That all of them answer in time."""
         return self.pops * self.calls
 
+    def slots(self, calls: int) -> int:
+        """`pop.slots` where so many calls were asked for: as many of them as are answered in time, at least 1."""
+        return max(1, min(calls, self.calls))
 
-def options(
-    shape: LlmShape, gpu: GpuModel, gpus: int, link: Link, *, dtypes: Sequence[str], speech: tuple[Recogniser, Voice],
-    mps: bool = False, traffic: Traffic = USUAL,
-) -> Iterator[SizedHost]:  # fmt: skip
-    """Every way that fits, and one GPU with each dtype, fitting or not. Pipelines save only
-    memory: the shortest that fits, where one GPU is too small."""
-    asr, tts = speech
+    def kv_cache_bytes(self, calls: int) -> int:
+        """`vllm.kv_cache_memory_bytes`: for the context of its slots and a tenth more, in whole MiB, as far as there is
+        room. `calls`: that were asked for."""
+        needed = math.ceil(self.host.kv_needed(self.slots(calls)) * 1.1 / MIB)
+        return min(needed, self.host.kv_room // MIB) * MIB
 
-    def host(dtype: str, tensor: int = 1, pipeline: int = 1) -> SizedHost:
-        return SizedHost(Group(shape, dtype, gpu, link, tensor, pipeline), gpus, asr, tts, mps, traffic=traffic)
 
-    powers = [2**n for n in range(1, gpus.bit_length()) if 2**n <= gpus]
+def options(host: SizedHost, dtypes: Sequence[str]) -> Iterator[SizedHost]:
+    """Every way that fits to put the host's model on its GPUs, and one GPU with each dtype, fitting or not. Pipelines
+    save only memory: the shortest that fits, where one GPU is too small."""
+    powers = [2**n for n in range(1, host.gpus.bit_length())]
     for dtype in dtypes:
-        alone = host(dtype)
+        alone = host.regrouped(dtype=dtype, tensor=1, pipeline=1)
         yield alone
-        for shared in (host(dtype, tensor) for tensor in powers if shape.heads % tensor == 0):
-            if shared.fits:
-                yield shared
-        yield from [] if alone.fits else [piped for n in powers if (piped := host(dtype, pipeline=n)).fits][:1]
+        wide = [alone.regrouped(tensor=n) for n in powers if host.group.shape.heads % n == 0]
+        yield from (way for way in wide if way.fits)
+        if not alone.fits:
+            yield from islice((piped for n in powers if (piped := alone.regrouped(pipeline=n)).fits), 1)
+
+
+def enough_gpus(host: SizedHost) -> int:
+    """The next larger number that holds the model, each layer spread over all of them; 0: not even 64 do."""
+    more = (2**n for n in range(7) if 2**n > host.gpus and host.group.shape.heads % 2**n == 0)
+    return next((gpus for gpus in more if replace(host, gpus=gpus).regrouped(tensor=gpus, pipeline=1).fits), 0)
 
 
 def judged(host: SizedHost, calls: int, compute_ms: float) -> Option:
@@ -100,192 +98,47 @@ def best(found: Sequence[Option], calls: int) -> Option | None:
     any."""
 
     def rank(option: Option) -> tuple[float, ...]:
-        group = option.group
-        late = 0.0 if option.host_calls >= calls else option.turn.compute_p95
-        return option.calls == 0, late, -min(option.host_calls, calls), group.gpus, group.pipeline, _precision(group)
+        group, late = option.group, 0.0 if option.host_calls >= calls else option.turn.compute_p95
+        answered, bytes_a_weight = min(option.host_calls, calls), DTYPES[group.dtype]
+        return option.calls == 0, late, -answered, group.gpus, group.pipeline, -bytes_a_weight
 
     return min((option for option in found if option.host.fits), key=rank, default=None)
 
 
-def _precision(group: Group) -> int:
-    return PRECISION.index(group.dtype)
+def lifts(option: Option) -> list[tuple[str, int]]:
+    """What would let it answer more calls in time, asked for or not: one change at a time, and the calls with it, the
+    best first. Of smaller models it is the largest."""
+
+    def lifted(changes: Iterator[tuple[str, SizedHost]]) -> Iterator[tuple[str, int]]:
+        for what, host in changes:
+            calls, _ = most_calls(host, option.compute_ms)
+            if calls > option.calls:
+                yield what, calls
+
+    found = [*lifted(_changes(option.host)), *islice(lifted(_smaller(option.host)), 1)]
+    return sorted(found, key=lambda lift: -lift[1])
 
 
-def advice(found: Sequence[Option], calls: int, budget_ms: int) -> list[str]:
-    """Sentences on which to take, and what it can and cannot do."""
-    chosen = best(found, calls)
-    if chosen is None:
-        return [_does_not_fit(found)]
-    if not chosen.calls:
-        return [*saves_only_memory(found), *_nothing(chosen, budget_ms)]
-    return [
-        *saves_only_memory(found),
-        *_sharding(chosen, found),
-        *_faster(chosen, found, calls),
-        _speech(chosen),
-        *_capacity(chosen, calls, budget_ms),
-    ]
-
-
-def saves_only_memory(found: Sequence[Option]) -> Iterator[str]:
-    """A sentence, where weights are stored in fp8 and the GPU does not compute in it."""
-    gpu = found[0].host.gpu
-    if not gpu.fp8_tflops and any(option.group.dtype == "fp8" for option in found):
-        yield (
-            f"{gpu.name} does not compute in fp8: such a checkpoint only saves memory there, and the time to read it."
-        )
-
-
-def slots(option: Option, calls: int) -> int:
-    """`pop.slots` where so many calls were asked for: as many of them as are answered in time, at least 1."""
-    return max(1, min(calls, option.calls))
-
-
-def kv_cache_bytes(option: Option, calls: int) -> int:
-    """`vllm.kv_cache_memory_bytes`: for the context of its slots and a tenth more, in whole MiB, as far as there is
-    room. `calls`: that were asked for."""
-    mib = 2**20
-    needed = option.host.kv_needed(slots(option, calls))
-    return min(math.ceil(needed * 1.1 / mib), option.host.kv_room // mib) * mib
-
-
-def _does_not_fit(found: Sequence[Option]) -> str:
-    host = found[-1].host  # with the least precise weights
+def _changes(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
     group = host.group
-    weights = llm_weights(group.shape, group.dtype)
-    more = next((gpus for gpus in (2**n for n in range(7)) if gpus > host.gpus and _would_fit(host, gpus)), 0)
-    workspace = (host.llm_fixed - weights // group.gpus) * host.gpus + host.speech_fixed
-    context = host.kv_needed(1) * group.gpus
-    return (
-        f"It does not fit: even in {group.dtype} its weights take {weights / GIB:.0f} GiB, workspace on each GPU with "
-        f"recognition and synthesis {workspace / GIB:.0f}, one context {context / GIB:.0f}; {host.gpus} x "
-        f"{host.gpu.name} have {host.gpus * host.usable / GIB:.0f} GiB; take "
-        f"{f'{more} such GPUs, ' if more else ''}larger ones, or a smaller model."
-    )
+    if not host.mps and host.shared:
+        yield "CUDA MPS", replace(host, mps=True)
+    if not host.asr.streams:
+        yield "Nemotron", replace(host, asr=Nemotron())
+    if host.tts.name != "neutts":
+        yield "NeuTTS", replace(host, tts=NeuTts())
+    if not host.traffic.is_cut_short:
+        yield 'ladder.first_phrase = "short"', replace(host, traffic=host.traffic.cut_short())
+    if group.dtype == "bf16" and group.gpu.fp8_tflops:
+        yield "weights in fp8", host.regrouped(dtype="fp8")
+    if group.dtype != "awq4":
+        yield "weights in AWQ", host.regrouped(dtype="awq4")
+    if host.shared:
+        yield "a GPU for speech", replace(host, gpus=group.gpus + 1)
 
 
-def _would_fit(host: SizedHost, gpus: int) -> bool:
-    """With so many GPUs, however the model is spread over them."""
-    shape = host.group.shape
-    tensors = [2**n for n in range(7) if 2**n <= gpus and shape.heads % 2**n == 0]
-    return any(replace(host, group=replace(host.group, tensor=n, pipeline=1), gpus=gpus).fits for n in tensors)
-
-
-def _sharding(chosen: Option, found: Sequence[Option]) -> Iterator[str]:
-    group = chosen.group
-    if group.gpus == 1:
-        wide = next((o for o in found if o.host.fits and o.group.gpus == 1), chosen)
-        if wide.group.dtype == group.dtype:
-            yield f"It fits on one card{'' if group.dtype == 'bf16' else f' quantised ({group.dtype})'}: do not shard."
-        else:
-            yield (
-                f"It fits on one card: do not shard. In {wide.group.dtype}, too, but in {group.dtype} "
-                f"{_gain(chosen, wide)}."
-            )
-        wider = next((o for o in found if o.group.dtype == group.dtype and o.group.tensor == 2), None)
-        if wider:
-            alone = chosen.host.gpus > 1 and wider.host.shared
-            yield (
-                f"On two cards (TP 2 by {group.link.name}) a token takes {wider.turn.token:.1f} in place of "
-                f"{chosen.turn.token:.1f} ms, and {_gain(wider, chosen)}"
-                + (", with recognition and synthesis on a card of the group." if alone else ".")
-            )
-        return
-    step = chosen.turn.token
-    talk = communication_ms(group, 1 + round(chosen.turn.replies))
-    if group.pipeline > 1:
-        yield (
-            f"It needs {group.gpus} cards in {group.dtype}: a pipeline (args.pipeline_parallel_size = "
-            f"{group.pipeline}) saves memory and no time."
-        )
-        return
-    alone_fits = next((o for o in found if o.host.fits and o.group.gpus == 1 and o.group.dtype == group.dtype), None)
-    needs = f"It needs {group.gpus} cards in {group.dtype}"
-    if alone_fits:
-        needs = f"It fits on one card in {group.dtype}; on {group.gpus} {_gain(chosen, alone_fits)}"
-    yield (
-        f"{needs}: tensor_parallel_size = {group.tensor}; of {step:.1f} ms a token {talk:.1f} are all-reduces by "
-        f"{group.link.name}."
-    )
-    yield from _link(chosen)
-
-
-def _link(option: Option) -> Iterator[str]:
-    """Whether it is too slow."""
-    group = option.group
-    if communication_ms(group, 1 + round(option.turn.replies)) > TALKING * option.turn.token:
-        yield (
-            f"{group.link.name} is too slow for that: take GPUs with NVLink{_narrower(group, ' on fewer cards')} or a "
-            "smaller model. A pipeline would save memory and no time."
-        )
-
-
-def _faster(chosen: Option, found: Sequence[Option], calls: int) -> Iterator[str]:
-    """Why it is not the way in which a turn of so many calls takes the least, where that is another."""
-    same = [option for option in found if option.host.fits and option.group.dtype == chosen.group.dtype]
-    fastest = min(same, key=lambda option: option.turn.compute_p95)
-    if chosen.calls < calls and not fastest.calls:
-        yield f"With {calls} calls {fastest.name} is faster, but it answers none of them in time."
-
-
-def _speech(chosen: Option) -> str:
-    if chosen.host.shared:
-        return "Recognition and synthesis share GPU 0 with it; that they slow each other down is in the figures."
-    return f"Recognition and synthesis get GPU {chosen.group.gpus} to themselves."
-
-
-def _nothing(nearest: Option, budget_ms: int) -> Iterator[str]:
-    """No option answers a call."""
-    one = turn(nearest.host, 1)
-    yield (
-        f"Not even one call is answered within {budget_ms} ms 19 times of 20, so that none of these ways is advised. "
-        f"The nearest is {nearest.name}: with one call a turn's compute takes {one.compute_p95:.0f} ms, and "
-        f"{one.slowest} has the largest part of it."
-    )
-    yield from _link(nearest)
-    yield from _lifted(nearest) or [f"Take a faster GPU{_narrower(nearest.group)} or a smaller model."]
-
-
-def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
-    within = f"within {budget_ms} ms 19 times of 20"
-    if chosen.calls < calls:
-        hosts = math.ceil(calls / chosen.host_calls)
-        needed = f"{hosts} such hosts with {hosts * chosen.host.gpus} GPUs" if hosts > 1 else "several on this host"
-        yield (
-            f"{calls} calls are too many for one such PoP ({chosen.name}): it answers {chosen.calls} {within}, then "
-            f"{chosen.bound} is the bound. That would be {needed}."
-        )
-    else:
-        asked = "one call" if calls == 1 else f"{calls} calls"
-        more = f" (for all {chosen.calls}: --calls {chosen.calls})" if chosen.calls > calls else ""
-        yield (
-            f"{chosen.name} is advised: of the ways that answer {asked} in time, the one with the fewest GPUs, "
-            f"then the most precise weights. It answers {chosen.calls} calls {within}{more}; then "
-            f"{chosen.bound} is the bound."
-        )
-    yield from _lifted(chosen)
-    if chosen.pops > 1:
-        yield f"The host has GPUs for {chosen.pops} such PoPs, each with its own by CUDA_VISIBLE_DEVICES."
-    if chosen.idle:
-        yield f"{chosen.idle} of the host's {chosen.host.gpus} GPUs {'stays' if chosen.idle == 1 else 'stay'} idle."
-
-
-def _lifted(option: Option) -> list[str]:
-    """What would let it answer more calls, asked for or not: who plans for few wants to know what the host could do."""
-    found = lifts(option.host, option.compute_ms)
-    if not found:
-        return []
-    ways = ", ".join(f"{lift.what} {lift.calls}" for lift in found[:MOST_LIFTS])
-    which = f" (the four largest of {len(found)})" if len(found) > MOST_LIFTS else ""
-    return [f"Calls in time with one change from {option.name}: {ways}{which}."]
-
-
-def _narrower(group: Group, more: str = "") -> str:
-    return "" if group.dtype == PRECISION[-1] else f", narrower weights{more}"
-
-
-def _gain(option: Option, other: Option) -> str:
-    """What `option` has before `other`."""
-    if math.isfinite(option.turn.compute) and math.isfinite(other.turn.compute):
-        return f"a turn's compute is {option.turn.compute:.0f} ms in place of {other.turn.compute:.0f}"
-    return f"{option.calls} calls are answered in time in place of {other.calls}"
+def _smaller(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
+    """Known models that are clearly smaller than the host's, the largest first."""
+    few = [name for name, shape in LLMS.items() if shape.weights <= SMALLER * host.group.shape.weights]
+    for name in sorted(few, key=lambda name: -LLMS[name].weights):
+        yield name, host.regrouped(shape=LLMS[name])

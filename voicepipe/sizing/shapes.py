@@ -90,6 +90,13 @@ class AsrShape:
         return self.encoder + self.decoder
 
 
+def _llama(
+    layers: int, dim: int, heads: int, ffn: int, vocab: int = 128_256, kind: str = "llama", *, head_dim: int = 128,
+    tied: bool = False,
+) -> LlmShape:  # fmt: skip
+    return LlmShape(layers, dim, heads, 8, head_dim, ffn, vocab, tied, kind=kind)
+
+
 def _qwen2(layers: int, dim: int, heads: int, kv: int, ffn: int, vocab: int = 152_064, tied: bool = False) -> LlmShape:
     return LlmShape(layers, dim, heads, kv, 128, ffn, vocab, tied, qkv_bias=True, kind="qwen2")
 
@@ -102,62 +109,42 @@ def _gemma3(layers: int, dim: int, heads: int, head_dim: int, ffn: int) -> LlmSh
     return LlmShape(layers, dim, heads, heads // 2, head_dim, ffn, 262_208, True, qk_norm=True, kind="gemma3_text")
 
 
-LLMS = {
-    "llama-3.2-1b": LlmShape(16, 2048, 32, 8, 64, 8192, 128_256, tied=True),
-    "llama-3.2-3b": LlmShape(28, 3072, 24, 8, 128, 8192, 128_256, tied=True),
-    "llama-3.1-8b": LlmShape(32, 4096, 32, 8, 128, 14_336, 128_256),
-    "llama-3.1-70b": LlmShape(80, 8192, 64, 8, 128, 28_672, 128_256),
-    "llama-3.3-70b": LlmShape(80, 8192, 64, 8, 128, 28_672, 128_256),
-    "llama-3-8b": LlmShape(32, 4096, 32, 8, 128, 14_336, 128_256),
-    "llama-3-70b": LlmShape(80, 8192, 64, 8, 128, 28_672, 128_256),
-    "mistral-7b": LlmShape(32, 4096, 32, 8, 128, 14_336, 32_768, kind="mistral"),
-    "mistral-small-24b": LlmShape(40, 5120, 32, 8, 128, 32_768, 131_072, kind="mistral"),
-    "qwen2.5-1.5b": _qwen2(28, 1536, 12, 2, 8960, 151_936, tied=True),
-    "qwen2.5-3b": _qwen2(36, 2048, 16, 2, 11_008, 151_936, tied=True),
-    "qwen2.5-7b": _qwen2(28, 3584, 28, 4, 18_944),
-    "qwen2.5-14b": _qwen2(48, 5120, 40, 8, 13_824),
-    "qwen2.5-32b": _qwen2(64, 5120, 40, 8, 27_648),
-    "qwen2.5-72b": _qwen2(80, 8192, 64, 8, 29_568),
-    "qwen3-0.6b": _qwen3(28, 1024, 16, 3072, tied=True),
-    "qwen3-1.7b": _qwen3(28, 2048, 16, 6144, tied=True),
-    "qwen3-4b": _qwen3(36, 2560, 32, 9728, tied=True),
-    "qwen3-8b": _qwen3(36, 4096, 32, 12_288),
-    "qwen3-14b": _qwen3(40, 5120, 40, 17_408),
-    "qwen3-32b": _qwen3(64, 5120, 64, 25_600),
-    "qwen3-30b-a3b": LlmShape(48, 2048, 32, 4, 128, 768, 151_936, False, False, True, 128, 8, "qwen3_moe"),
-    "gemma-3-4b": _gemma3(34, 2560, 8, 256, 10_240),
-    "gemma-3-12b": _gemma3(48, 3840, 16, 256, 15_360),
-    "gemma-3-27b": _gemma3(62, 5376, 32, 128, 21_504),
+MODELS = {
+    "llama-3.2-1b": ("meta-llama/Llama-3.2-1B-Instruct", _llama(16, 2048, 32, 8192, head_dim=64, tied=True)),
+    "llama-3.2-3b": ("meta-llama/Llama-3.2-3B-Instruct", _llama(28, 3072, 24, 8192, tied=True)),
+    "llama-3.1-8b": ("meta-llama/Llama-3.1-8B-Instruct", _llama(32, 4096, 32, 14_336)),
+    "llama-3.1-70b": ("meta-llama/Llama-3.1-70B-Instruct", _llama(80, 8192, 64, 28_672)),
+    "llama-3.3-70b": ("meta-llama/Llama-3.3-70B-Instruct", _llama(80, 8192, 64, 28_672)),
+    "llama-3-8b": ("meta-llama/Meta-Llama-3-8B-Instruct", _llama(32, 4096, 32, 14_336)),
+    "llama-3-70b": ("meta-llama/Meta-Llama-3-70B-Instruct", _llama(80, 8192, 64, 28_672)),
+    "mistral-7b": ("mistralai/Mistral-7B-Instruct-v0.3", _llama(32, 4096, 32, 14_336, 32_768, "mistral")),
+    "mistral-small-24b": (
+        "mistralai/Mistral-Small-24B-Instruct-2501",
+        _llama(40, 5120, 32, 32_768, 131_072, "mistral"),
+    ),
+    "qwen2.5-1.5b": ("Qwen/Qwen2.5-1.5B-Instruct", _qwen2(28, 1536, 12, 2, 8960, 151_936, tied=True)),
+    "qwen2.5-3b": ("Qwen/Qwen2.5-3B-Instruct", _qwen2(36, 2048, 16, 2, 11_008, 151_936, tied=True)),
+    "qwen2.5-7b": ("Qwen/Qwen2.5-7B-Instruct", _qwen2(28, 3584, 28, 4, 18_944)),
+    "qwen2.5-14b": ("Qwen/Qwen2.5-14B-Instruct", _qwen2(48, 5120, 40, 8, 13_824)),
+    "qwen2.5-32b": ("Qwen/Qwen2.5-32B-Instruct", _qwen2(64, 5120, 40, 8, 27_648)),
+    "qwen2.5-72b": ("Qwen/Qwen2.5-72B-Instruct", _qwen2(80, 8192, 64, 8, 29_568)),
+    "qwen3-0.6b": ("Qwen/Qwen3-0.6B", _qwen3(28, 1024, 16, 3072, tied=True)),
+    "qwen3-1.7b": ("Qwen/Qwen3-1.7B", _qwen3(28, 2048, 16, 6144, tied=True)),
+    "qwen3-4b": ("Qwen/Qwen3-4B", _qwen3(36, 2560, 32, 9728, tied=True)),
+    "qwen3-8b": ("Qwen/Qwen3-8B", _qwen3(36, 4096, 32, 12_288)),
+    "qwen3-14b": ("Qwen/Qwen3-14B", _qwen3(40, 5120, 40, 17_408)),
+    "qwen3-32b": ("Qwen/Qwen3-32B", _qwen3(64, 5120, 64, 25_600)),
+    "qwen3-30b-a3b": (
+        "Qwen/Qwen3-30B-A3B",
+        LlmShape(48, 2048, 32, 4, 128, 768, 151_936, False, False, True, 128, 8, "qwen3_moe"),
+    ),
+    "gemma-3-4b": ("google/gemma-3-4b-it", _gemma3(34, 2560, 8, 256, 10_240)),
+    "gemma-3-12b": ("google/gemma-3-12b-it", _gemma3(48, 3840, 16, 256, 15_360)),
+    "gemma-3-27b": ("google/gemma-3-27b-it", _gemma3(62, 5376, 32, 128, 21_504)),
 }
-"""Meta's, Mistral's, Alibaba's and Google's (without what sees pictures)."""
-HUB = {
-    "llama-3.2-1b": "meta-llama/Llama-3.2-1B-Instruct",
-    "llama-3.2-3b": "meta-llama/Llama-3.2-3B-Instruct",
-    "llama-3.1-8b": "meta-llama/Llama-3.1-8B-Instruct",
-    "llama-3.1-70b": "meta-llama/Llama-3.1-70B-Instruct",
-    "llama-3.3-70b": "meta-llama/Llama-3.3-70B-Instruct",
-    "llama-3-8b": "meta-llama/Meta-Llama-3-8B-Instruct",
-    "llama-3-70b": "meta-llama/Meta-Llama-3-70B-Instruct",
-    "mistral-7b": "mistralai/Mistral-7B-Instruct-v0.3",
-    "mistral-small-24b": "mistralai/Mistral-Small-24B-Instruct-2501",
-    "qwen2.5-1.5b": "Qwen/Qwen2.5-1.5B-Instruct",
-    "qwen2.5-3b": "Qwen/Qwen2.5-3B-Instruct",
-    "qwen2.5-7b": "Qwen/Qwen2.5-7B-Instruct",
-    "qwen2.5-14b": "Qwen/Qwen2.5-14B-Instruct",
-    "qwen2.5-32b": "Qwen/Qwen2.5-32B-Instruct",
-    "qwen2.5-72b": "Qwen/Qwen2.5-72B-Instruct",
-    "qwen3-0.6b": "Qwen/Qwen3-0.6B",
-    "qwen3-1.7b": "Qwen/Qwen3-1.7B",
-    "qwen3-4b": "Qwen/Qwen3-4B",
-    "qwen3-8b": "Qwen/Qwen3-8B",
-    "qwen3-14b": "Qwen/Qwen3-14B",
-    "qwen3-32b": "Qwen/Qwen3-32B",
-    "qwen3-30b-a3b": "Qwen/Qwen3-30B-A3B",
-    "gemma-3-4b": "google/gemma-3-4b-it",
-    "gemma-3-12b": "google/gemma-3-12b-it",
-    "gemma-3-27b": "google/gemma-3-27b-it",
-}
-"""Their names on the hub."""
+"""Meta's, Mistral's, Alibaba's and Google's (without what sees pictures): their names on the hub, and their shapes."""
+HUB = {name: hub for name, (hub, _) in MODELS.items()}
+LLMS = {name: shape for name, (_, shape) in MODELS.items()}
 ASRS = {
     "tiny": AsrShape(80, 384, 6, 4, 4, 51_865),
     "base": AsrShape(80, 512, 8, 6, 6, 51_865),
@@ -168,28 +155,38 @@ ASRS = {
 }
 """OpenAI's Whisper."""
 
+FOREIGN = {
+    "its attention is latent": ("kv_lora_rank", "q_lora_rank", "qk_rope_head_dim"),
+    "some of its experts serve each token": (
+        "n_routed_experts", "n_shared_experts", "shared_expert_intermediate_size", "first_k_dense_replace",
+    ),
+}  # fmt: skip
+"""What `LlmShape` cannot tell, and the keys that say it."""
+
 
 def of_config(config: Mapping[str, Any]) -> LlmShape:
     """The shape in a config.json as transformers writes it. Raises ConfigError: it is of another kind of model."""
     text = config.get("text_config") or config  # what sees pictures has its language model inside
-    missing = [
-        key for key in ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size") if key not in text
-    ]
-    if missing:
-        raise ConfigError(f"config.json: there is no {missing[0]}; sizing knows decoders of the Llama family")
-    if foreign := _foreign(text):
-        raise ConfigError(f"config.json: {foreign}, and sizing cannot tell what that kind of model takes")
-    heads, kind = text["num_attention_heads"], text.get("model_type", "llama")
+    for key in ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"):
+        if key not in text:
+            raise ConfigError(f"config.json: there is no {key}; sizing knows decoders of the Llama family")
+    kind, heads, dim = str(text.get("model_type", "llama")), text["num_attention_heads"], text["hidden_size"]
+    foreign = [f"{key}: {meaning}" for meaning, keys in FOREIGN.items() for key in keys if text.get(key)]
+    if (kinds := set(text.get("layer_types") or ())) - {"full_attention"}:
+        foreign.append(f"layer_types: {', '.join(sorted(kinds))}")
+    if text.get("sliding_window") and (text.get("sliding_window_pattern") or kind.startswith("gemma")):
+        foreign += ["sliding_window: some layers remember less"] if text.get("use_sliding_window", True) else []
+    if foreign:
+        raise ConfigError(f"config.json: {foreign[0]}, and sizing cannot tell what that kind of model takes")
     experts = text.get("num_experts") or text.get("num_local_experts") or 1
+    expert_ffn = text.get("moe_intermediate_size") if experts > 1 else None
     return LlmShape(
         layers=text["num_hidden_layers"],
-        dim=text["hidden_size"],
+        dim=dim,
         heads=heads,
         kv_heads=text.get("num_key_value_heads") or heads,
-        head_dim=text.get("head_dim") or text["hidden_size"] // heads,
-        ffn=(experts > 1 and text.get("moe_intermediate_size"))
-        or text.get("intermediate_size")
-        or 4 * text["hidden_size"],
+        head_dim=text.get("head_dim") or dim // heads,
+        ffn=expert_ffn or text.get("intermediate_size") or 4 * dim,
         vocab=text["vocab_size"],
         tied=text.get("tie_word_embeddings", kind.startswith("gemma")),
         qkv_bias=text.get("attention_bias", kind == "qwen2"),
@@ -200,31 +197,11 @@ def of_config(config: Mapping[str, Any]) -> LlmShape:
     )
 
 
-LATENT = ("kv_lora_rank", "q_lora_rank", "qk_rope_head_dim")
-EXPERTS = ("n_routed_experts", "n_shared_experts", "shared_expert_intermediate_size", "first_k_dense_replace")
-"""Keys of models whose attention, or whose experts, are of another kind than `LlmShape`'s."""
-
-
-def _foreign(text: Mapping[str, Any]) -> str:
-    """What of a config.json `LlmShape` cannot say; empty: nothing."""
-    for keys, what in ((LATENT, "its attention is latent"), (EXPERTS, "some of its experts serve each token")):
-        if found := [key for key in keys if text.get(key)]:
-            return f"{found[0]}: {what}"
-    kinds = set(text.get("layer_types") or ())
-    if kinds - {"full_attention"}:
-        return f"layer_types: {', '.join(sorted(kinds))}"
-    sliding = text.get("sliding_window") and text.get("use_sliding_window", True)
-    if sliding and (text.get("sliding_window_pattern") or str(text.get("model_type", "")).startswith("gemma")):
-        return "sliding_window: some layers remember less than the others"
-    return ""
-
-
 def quantised(config: Mapping[str, Any]) -> str:
-    """The `memory.DTYPES` in which a config.json says its weights are: by their bits, since names of methods do not
+    """The `gpu_memory.DTYPES` in which a config.json says its weights are: by their bits, since names of methods do not
     tell. 8-bit integers take what fp8 does. Raises ConfigError: none of them."""
     quantisation = config.get("quantization_config") or {}
-    method = str(quantisation.get("quant_method", ""))
-    if not method:
+    if not (method := str(quantisation.get("quant_method", ""))):
         return "bf16"
     bits = _bits(quantisation, method)
     if bits not in {4, 8}:
@@ -234,11 +211,11 @@ def quantised(config: Mapping[str, Any]) -> str:
 
 def _bits(quantisation: Mapping[str, Any], method: str) -> int:
     """Of one weight; 0: it is not said."""
-    if bits := quantisation.get("bits") or quantisation.get("w_bit"):  # GPTQ, AWQ
+    groups = (quantisation.get("config_groups") or {}).values()  # compressed-tensors, ModelOpt
+    said = [quantisation.get("bits"), quantisation.get("w_bit")]  # GPTQ, AWQ
+    said += [((group or {}).get("weights") or {}).get("num_bits") for group in groups]
+    if bits := next(filter(None, said), 0):
         return int(bits)
-    for group in (quantisation.get("config_groups") or {}).values():  # compressed-tensors, ModelOpt
-        if bits := ((group or {}).get("weights") or {}).get("num_bits"):
-            return int(bits)
     if method == "bitsandbytes":
         return 8 if quantisation.get("load_in_8bit") else 4
     if "4" in str(quantisation.get("quant_algo", "")) or "fp4" in method:  # NVFP4, MXFP4, W4A16

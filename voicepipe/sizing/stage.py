@@ -1,11 +1,31 @@
-"""One stage of a turn under calls: what recognition, language and synthesis have in common. Times are milliseconds."""
+"""One stage of a turn under calls, and how stages slow each other down on one GPU. Times are milliseconds.
+
+Processes take turns on a GPU: whoever has work for it gets an equal part of the time. So a stage slows another one
+down for as much of the time as it has work there itself, and that is longer the more it is slowed down, too: shares of
+the time and factors have to agree with each other.
+"""
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import NamedTuple
 
+ROUNDS = 10
+"""After which shares and factors agree."""
 
-class Work(NamedTuple):
+
+class Beside(NamedTuple):
+    """What the others on its GPU are for one stage."""
+
+    slow: float = 1.0
+    """By what its work on the GPU takes longer, in the mean."""
+    spread: float = 0.0
+    """Standard deviation of that: some jobs meet all of them from beginning to end, and some meet none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
     """One job."""
 
     cpu: float
@@ -13,45 +33,61 @@ class Work(NamedTuple):
     gpu: float
     """While nobody else is at it."""
 
+    def __add__(self, other: "Work") -> "Work":
+        return Work(self.cpu + other.cpu, self.gpu + other.gpu)
+
+    def times(self, count: int) -> "Work":
+        return Work(count * self.cpu, count * self.gpu)
+
     def lasts(self, slow: float) -> float:
         """`slow`: by what the GPU takes longer beside others."""
         return self.cpu + slow * self.gpu
 
-
-class Met(NamedTuple):
-    """A job that is under way when another comes, and that cannot be interrupted."""
-
-    share: float
-    """With this probability."""
-    length: float
-
-    @property
-    def wait(self) -> float:
-        """Mean."""
-        return self.share * self.length / 2
-
-    @property
-    def variance(self) -> float:
-        """Of a wait for any part of it."""
-        return self.share * self.length * self.length / 3 - self.wait**2
+    def behind(self, met_ms: float, share: float, beside: Beside) -> NormalDist:
+        """How long it takes with the wait for a job of `met_ms` that is under way with probability `share`, and that
+        cannot be interrupted: any part of it may be left."""
+        wait = share * met_ms / 2
+        variance = share * met_ms**2 / 3 - wait**2
+        return NormalDist(wait + self.lasts(beside.slow), math.sqrt(variance + (beside.spread * self.gpu) ** 2))
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    ms: float
-    """Until the one who waits for it has what he waits for, in the mean."""
-    gpu: float
-    """The GPU's part of that, while nobody else is at it."""
-    met: Met
-    """What he waits for first; it is in `ms`."""
+    takes: NormalDist
+    """Until the one who waits for it has what he waits for."""
     busy: float
-    """Share of the time in which it works; 1 and more: it cannot keep up."""
-    least: float
-    """The same without what can be left out."""
+    """Share of the time in which it works at least; 1 and more: it cannot keep up."""
     on_gpu: float
     """Share of the time in which it has work on the GPU, 1 at most."""
+
+
+def served(
+    awaited: Work, asked: float, jobs: Sequence[tuple[float, Work]], beside: Beside, least: float | None = None
+) -> Stage:
+    """A stage that does one job after the other. `awaited` is asked for so often a millisecond, and goes before the
+    others. `jobs`: all of them, and how often each comes; who waits meets the first of them under way. `least`: share
+    of the time that it works at least, if some can be left out or done together."""
+    slow, (often, met) = beside.slow, jobs[0]
+    works, gpu = sum(rate * work.lasts(slow) for rate, work in jobs), sum(rate * work.gpu for rate, work in jobs)
+    busy, lasts, met_ms = works if least is None else least, awaited.lasts(slow), met.lasts(slow)
+    queued = lasts * queue(asked * lasts) if busy < 1 else math.inf
+    takes = awaited.behind(met_ms, min(1.0, often * met_ms), beside) + queued
+    return Stage(takes, busy, min(1.0, slow * gpu / max(1.0, works)))
 
 
 def queue(load: float) -> float:
     """Mean wait for a server that always takes the same time (M/D/1), in units of that time."""
     return load / (2 * (1 - load)) if load < 1 else math.inf
+
+
+def shared(together: Mapping[str, Callable[[Beside], float]], gains: Mapping[str, float]) -> dict[str, Beside]:
+    """`together`: of each stage on a GPU, the share of the time in which it has work there beside such others; `gains`:
+    what part of a meeting slows a stage down, where that is not all of it."""
+    found = dict.fromkeys(together, Beside())
+    for _ in range(ROUNDS):
+        shares = {name: on_gpu(found[name]) for name, on_gpu in together.items()}
+        for name in together:
+            met, gain = [share for other, share in shares.items() if other != name], gains.get(name, 1.0)
+            spread = math.sqrt(sum(share * (1 - share) for share in met))
+            found[name] = Beside(1 + gain * sum(met), gain * spread)
+    return found

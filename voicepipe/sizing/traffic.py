@@ -61,6 +61,14 @@ class Traffic:
         """Silences that might be a turn's end, a millisecond, of so many calls."""
         return calls * self.silences / self.turn_s / 1000
 
+    def phrases(self, calls: int) -> float:
+        """Of replies that are spoken, a millisecond, each as long as a later one."""
+        return calls * self.spoken / LATER_PHRASE_S / 1000
+
+    def tokens(self, calls: int) -> float:
+        """That the language model writes, a millisecond: of replies, and of first phrases for nothing."""
+        return calls * (self.reply_tokens + (self.silences - 1) * self.phrase.tokens) / self.turn_s / 1000
+
     def wasted(self, calls: int) -> float:
         """Those of them, a millisecond, upon which a reply is begun for nothing."""
         return self.ends(calls) * (1 - 1 / self.silences)

@@ -131,7 +131,7 @@ def _class(found: Checkpoint) -> Any:
 
         return NemotronAsrStreamingForRNNT
     except ImportError as error:
-        raise EngineMissing(f"transformers has no Nemotron ({error}); pip install 'transformers>=5.16'") from None
+        raise EngineMissing(f"transformers has no Nemotron ({error}); pip install 'transformers>=5.16,<5.24'") from None
 
 
 def _too_large(error: Exception) -> EngineError:

@@ -88,6 +88,6 @@ def _loaded(config: NemotronConfig) -> "LoadedNemotron":
     except ImportError as error:
         raise EngineMissing(
             f"nemotron needs torch and transformers, which vLLM brings along ({error}); pip install 'torch' "
-            "'transformers>=5.16'"
+            "'transformers>=5.16,<5.24'"
         ) from None
     return LoadedNemotron(config)
