@@ -18,6 +18,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 
 from latency_probes import by_pop, capacity, health, report, soak_report
 from latency_probes.caller import Caller
+from latency_probes.command import FAILED, STOPPED, positive
 from latency_probes.machine import Stolen
 from latency_probes.misbehaving import Site
 from latency_probes.own_server import COMMAND, own_server
@@ -41,8 +42,6 @@ CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller | SipCaller | TwilioCaller
     "twilio": TwilioCaller,
 }
 SOAK_CONFIG = Path(__file__).parent / "soak.toml"
-STOPPED = 130
-"""As shells have it for what Ctrl-C ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return soaked(options, console) if options.soak else probed(options, console)
     except ProbeError as error:
         Console(stderr=True).print(f"{error}", style="red", highlight=False, soft_wrap=True)
-        return 2
+        return FAILED
     except (KeyboardInterrupt, asyncio.CancelledError):
         return STOPPED
     finally:
@@ -146,13 +145,6 @@ def told_size(kind: str) -> str:
         return f"{size(kind):5}"
     except ProbeError as error:
         return f"    - {error}"
-
-
-def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
 
 
 def hours(text: str) -> float:

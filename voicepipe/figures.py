@@ -1,4 +1,5 @@
-"""What a command measured, kept as JSON beside how it was measured: tables of figures are made from such files."""
+"""What a command measured: printed, and kept as JSON beside how it was measured. Pages' tables are made of such
+files."""
 
 import dataclasses
 import json
@@ -12,9 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rich.console import Console
+
 from voicepipe import __version__
 from voicepipe.errors import ProbeError
 
+WIDEST = 10_000
+"""Columns of a file or a pipe: no table is wider, so that none is cut off there."""
 SECRET = "--key"
 ROOT = Path(__file__).parents[1]
 
@@ -39,6 +44,11 @@ class Measured:
     version: str
     commit: str
     """With "-dirty" behind it where files had changed since; empty outside a checkout."""
+
+
+def for_tables() -> Console:
+    """Standard output, as wide as the terminal."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDEST)
 
 
 def keep(path: Path | None, figures: object) -> None:

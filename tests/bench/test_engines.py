@@ -18,7 +18,6 @@ from rich.console import Console
 
 from tests.virtual_time import VirtualTimeLoop
 from voicepipe.agent import Agent
-from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines import figures, run
 from voicepipe.bench.engines.chosen import Options
 from voicepipe.bench.engines.configured import QUESTIONS, stages
@@ -32,6 +31,7 @@ from voicepipe.engines import gpus
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.errors import EngineBusy, EngineError
+from voicepipe.figures import for_tables
 from voicepipe.prediction import latency_ms
 from voicepipe.sizing.shapes import ASRS, LLMS
 from voicepipe.sizing.traffic import LATER_PHRASE_S

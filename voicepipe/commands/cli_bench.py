@@ -7,55 +7,12 @@ from pathlib import Path
 def add(bench: argparse.ArgumentParser) -> None:
     """Its parts and their options."""
     parts = bench.add_subparsers(title="parts", required=True, metavar="PART")
-    media = parts.add_parser("media", help="a call's media: by WebRTC, beside stock aiortc, and by phone")
-    media.add_argument("--calls", type=int, default=10, help="at a time (default 10)")
-    media.add_argument("--seconds", type=float, default=15, help="measured, of each (default 15)")
-    media.add_argument("--runs", type=_many, default=1, help="so many times: the ratio to aiortc is their median")
-    _add_json(media)
-    media.set_defaults(run=_bench_media)
-    network = parts.add_parser("network", help="what jitter and loss do to a caller's sound, in virtual time")
-    _add_json(network)
-    network.set_defaults(run=_bench_network)
-    whisper = parts.add_parser("whisper", help="how soon small Whispers have the words on this CPU; nothing is fetched")
-    _add_json(whisper)
-    whisper.set_defaults(run=_bench_whisper)
-    nemotron = parts.add_parser(
-        "nemotron", help="what the streaming recogniser takes on this device; nothing is fetched"
-    )
-    nemotron.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
-    nemotron.add_argument("--tiny", action="store_true", help="a trial, with a small model")
-    _add_json(nemotron)
-    nemotron.set_defaults(run=_bench_nemotron)
-    sip = parts.add_parser("sip", help="calls by SIP, 30 and 50 a second; needs sipp")
-    _add_json(sip)
-    sip.set_defaults(run=_bench_sip)
-
-    _add_bench_directory(parts.add_parser("directory", help="how soon a directory answers, and how well it chooses"))
     _add_engines(
         parts.add_parser(
             "engines",
             help="turns on this device, by a configuration's engines or by models of true shape with random weights",
         )
     )
-
-
-def _add_bench_directory(directory: argparse.ArgumentParser) -> None:
-    parts = directory.add_subparsers(title="parts", required=True, metavar="PART")
-    resolve = parts.add_parser("resolve", help="how soon it says where to call, with 50 PoPs")
-    resolve.add_argument("--rate", type=_many, default=200, help="requests a second (default 200)")
-    resolve.add_argument("--seconds", type=_many, default=30, help="so long (default 30)")
-    resolve.add_argument("--forwarded", action="store_true", help="each request from another address, as by a proxy")
-    _add_json(resolve)
-    resolve.set_defaults(run=_bench_resolve)
-    setup = parts.add_parser("setup", help="calls asked for and relayed, beside calls straight to the PoP")
-    setup.add_argument("--calls", type=_many, default=100, help="of each way (default 100)")
-    _add_json(setup)
-    setup.set_defaults(run=_bench_setup)
-    placement = parts.add_parser("placement", help="calls from 20 cities to nine PoPs, with round trips on the wire")
-    placement.add_argument("--calls", type=_many, default=300, help="in all, ten at a time (default 300)")
-    placement.add_argument("--slots", type=_many, default=4, help="of each PoP (default 4: few enough that some fill)")
-    _add_json(placement)
-    placement.set_defaults(run=_bench_placement)
 
 
 def _add_engines(engines: argparse.ArgumentParser) -> None:
@@ -110,59 +67,6 @@ def _counts(text: str) -> tuple[int, ...]:
             f"{text!r}: give numbers from 1 to 1024 with commas between them, as in 1,8,32"
         )
     return tuple(int(count) for count in counts)
-
-
-def _bench_media(args: argparse.Namespace) -> int:
-    from voicepipe.bench import media
-    from voicepipe.commands import runtime
-
-    return runtime.run(media.run(args.calls, args.seconds, args.runs, args.json))
-
-
-def _bench_network(args: argparse.Namespace) -> int:
-    from voicepipe.bench import network
-
-    return network.run(args.json)
-
-
-def _bench_whisper(args: argparse.Namespace) -> int:
-    from voicepipe.bench import whisper
-
-    return whisper.run(args.json)
-
-
-def _bench_nemotron(args: argparse.Namespace) -> int:
-    from voicepipe.bench import nemotron
-
-    return nemotron.run(args.json, args.device, tiny=args.tiny)
-
-
-def _bench_sip(args: argparse.Namespace) -> int:
-    from voicepipe.bench import sip
-    from voicepipe.commands import runtime
-
-    return runtime.run(sip.run(args.json))
-
-
-def _bench_resolve(args: argparse.Namespace) -> int:
-    from voicepipe.bench.directory import resolve
-    from voicepipe.commands import runtime
-
-    return runtime.run(resolve.run(args.rate, args.seconds, args.json, forwarded=args.forwarded))
-
-
-def _bench_setup(args: argparse.Namespace) -> int:
-    from voicepipe.bench.directory import setup
-    from voicepipe.commands import runtime
-
-    return runtime.run(setup.run(args.calls, args.json))
-
-
-def _bench_placement(args: argparse.Namespace) -> int:
-    from voicepipe.bench.directory import placement
-    from voicepipe.commands import runtime
-
-    return runtime.run(placement.run(args.calls, args.slots, args.json))
 
 
 def _bench_engines(args: argparse.Namespace) -> int:

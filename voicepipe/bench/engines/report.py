@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from voicepipe.bench.consoles import WIDEST
 from voicepipe.bench.engines.figures import CLOCK, LATENCY, STAGES, TURN, FiguresResult, Samples, calls_in_time
 from voicepipe.bench.engines.load import CACHED_TOKENS
+from voicepipe.figures import WIDEST
 
 STANDIN = "stand-in"
 NOTE = (

@@ -12,7 +12,6 @@ from typing import Any
 from rich.console import Console
 
 from voicepipe import __version__
-from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines import chosen
 from voicepipe.bench.engines.chosen import Options
 from voicepipe.bench.engines.measure import measured
@@ -21,7 +20,7 @@ from voicepipe.bench.engines.report import BenchReport
 from voicepipe.engines import gpus
 from voicepipe.engines.hub import copyable
 from voicepipe.errors import EngineMissing
-from voicepipe.figures import cpu, keep
+from voicepipe.figures import cpu, for_tables, keep
 from voicepipe.rtp.clock import SWITCH_S
 
 LIBRARIES = (

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from voicepipe.bench.sip import SipLoad, SipResult, measured
+from latency_probes.components.sip import SipLoad, SipResult, measured
 from voicepipe.errors import ConfigError
 
 pytestmark = pytest.mark.e2e

@@ -1,42 +1,55 @@
-"""`voicepipe bench nemotron`: what the streaming recogniser takes on this device, before its weights are fetched.
+"""`python -m tests.gpu_engines.nemotron`: what the streaming recogniser takes on this device, before its weights are
+fetched.
 
 Weights are random, of the published shape. What they take does not depend on what they learnt; how well they hear does,
 and is not measured. Sound is random, and blank is as likely as in speech.
 """
 
+import argparse
 import os
 import statistics
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from rich.table import Table
 
+from latency_probes import command
 from voicepipe.audio import RATE, Pcm
-from voicepipe.bench.consoles import for_tables
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.nemotron.chunks import Chunks
 from voicepipe.engines.nemotron.rows import Row
 from voicepipe.errors import EngineMissing
-from voicepipe.figures import keep
+from voicepipe.figures import for_tables, keep
 
 TOGETHER = 8
 STEPS, LEAST, ENOUGH_S = 15, 3, 15.0
 """Of each kind: so many, but on a slow machine no more than come within so long, and at least these."""
 
 
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure; returns the exit status."""
+    cli = argparse.ArgumentParser(prog="python -m tests.gpu_engines.nemotron", description=__doc__)
+    cli.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
+    cli.add_argument("--tiny", action="store_true", help="a trial, with a small model")
+    command.add_json(cli)
+    options = cli.parse_args(argv)
+    return command.status(lambda: run(options.json, options.device, tiny=options.tiny))
+
+
 def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
     """Raises EngineMissing, EngineError, ConfigError: there is no such device, ProbeError: `json_file` cannot be
     written."""
     try:
+        from tests.gpu_engines.random_nemotron import make_nemotron
         from voicepipe.bench.engines.standins.device import torch_device
-        from voicepipe.bench.random_nemotron import make_nemotron
         from voicepipe.engines.nemotron.model import LoadedNemotron
     except ImportError as error:
         raise EngineMissing(
-            f"bench nemotron needs torch and transformers ({error}); run it in the environment that has vLLM"
+            f"torch and transformers are needed ({error}); run this in the environment that has vLLM"
         ) from None
     torch_device(device)
     console, shape = for_tables(), "a small" if tiny else "the true"
@@ -97,3 +110,7 @@ def _timed(hear: Callable[[list[Row]], object], made: Callable[[int], list[Row]]
         hear(made(1 + len(took_ms)))
         took_ms.append(1000 * (time.perf_counter() - step))
     return took_ms
+
+
+if __name__ == "__main__":
+    sys.exit(main())

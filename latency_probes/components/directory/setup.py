@@ -1,4 +1,4 @@
-"""`voicepipe bench directory setup`: what a call by a directory takes longer than one straight to the PoP.
+"""What a call by a directory takes longer than one straight to the PoP.
 
 Three ways in turn, call by call: straight to the PoP with a key; asking the directory, then to the PoP with its token;
 relayed by the directory. One PoP with scripted engines, all over loopback.
@@ -14,14 +14,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from latency_probes.components.directory import calls, fleet
+from latency_probes.components.directory.calls import GREETS, LISTENS
+from latency_probes.components.directory.resolve import percentile
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.via import Via
-from voicepipe.bench.consoles import for_tables
-from voicepipe.bench.directory import calls, fleet
-from voicepipe.bench.directory.calls import GREETS, LISTENS
-from voicepipe.bench.directory.resolve import percentile
 from voicepipe.errors import ProbeError
-from voicepipe.figures import keep
+from voicepipe.figures import for_tables, keep
 
 STRAIGHT, ASKED, RELAYED = "straight to the PoP", "asked, then straight", "relayed by the directory"
 AIM_SETUP_MS, AIM_GAP_MS = 15.0, 2.0

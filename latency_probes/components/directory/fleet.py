@@ -13,10 +13,10 @@ import msgspec
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from voicepipe.bench import children
-from voicepipe.bench.children import ServingChild
-from voicepipe.bench.directory import simulated
-from voicepipe.bench.directory.host import Hosted
+from latency_probes.components import children
+from latency_probes.components.children import ServingChild
+from latency_probes.components.directory import simulated
+from latency_probes.components.directory.host import Hosted
 from voicepipe.commands.runtime import free_port
 from voicepipe.config import HttpConfig
 from voicepipe.config.fleet_config import BusConfig
@@ -137,7 +137,7 @@ async def _processes(
 
 
 def _hosting(hosted: Hosted) -> Any:
-    return children.serving("-m", "voicepipe.bench.directory.host", msgspec.json.encode(hosted).decode())
+    return children.serving("-m", "latency_probes.components.directory.host", msgspec.json.encode(hosted).decode())
 
 
 @asynccontextmanager

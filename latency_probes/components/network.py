@@ -1,4 +1,4 @@
-"""`voicepipe bench network`: what jitter and loss do to a call's sound, by the real media engine in virtual time."""
+"""What jitter and loss do to a call's sound, by the real media engine in virtual time."""
 
 import random
 from dataclasses import dataclass, field
@@ -9,8 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from voicepipe.audio import BLOCK_MS, Pcm, opus
-from voicepipe.bench.consoles import for_tables
-from voicepipe.figures import keep
+from voicepipe.figures import for_tables, keep
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_session import RtpSession

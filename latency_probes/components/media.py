@@ -1,5 +1,4 @@
-"""`voicepipe bench media`: what one call's media cost, both ways: a WebRTC call's, beside stock aiortc in the same run,
-and a phone call's.
+"""What one call's media cost, both ways: a WebRTC call's, beside stock aiortc in the same run, and a phone call's.
 
 Calls are placed from this process to a child, whose processor time counts: Opus or G.711 both ways, SRTP, RTP, the
 jitter buffer, playout and its pacing; no engine. What this process sends was encoded beforehand, and what it gets is
@@ -19,9 +18,8 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from voicepipe.bench.consoles import for_tables
-from voicepipe.bench.media_server import HOST, spoken
-from voicepipe.figures import keep
+from latency_probes.components.media_server import HOST, spoken
+from voicepipe.figures import for_tables, keep
 from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import OPUS, PCMU, Codec
@@ -179,7 +177,7 @@ class PhoneCaller(LoadCaller):
 async def far_end(kind: str) -> AsyncIterator[Any]:
     """A child process, and how to ask it something; `start` has no answer."""
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "voicepipe.bench.media_server", kind,
+        sys.executable, "-m", "latency_probes.components.media_server", kind,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1024 * 1024,
     )  # fmt: skip
     assert child.stdin and child.stdout

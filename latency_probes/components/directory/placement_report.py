@@ -1,4 +1,4 @@
-"""What became of the calls of `bench directory placement`: rows of figures, and the tables. Pure but for `show`."""
+"""What became of the calls of `placement.py`: rows of figures, and the tables. Pure but for `show`."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from voicepipe.bench.directory.resolve import percentile
+from latency_probes.components.directory.resolve import percentile
 from voicepipe.directory.router import FARTHEST_MS, FILLING, PLAYOUT_MS
 
 WITHIN_MS, AIM_WITHIN = 10.0, 0.95

@@ -1,8 +1,8 @@
-"""The load of `bench directory resolve`, in a process of its own: so many requests a second, whatever the answers do.
+"""The load of `resolve.py`, in a process of its own: so many requests a second, whatever the answers do.
 
-`python -m voicepipe.bench.directory.load SPEC`: a JSON object as `RequestLoad`; it prints one as `Answers`. Each
-request has a moment at which it is due, and its answer time counts from then on: what this process itself is late by is
-in it.
+`python -m latency_probes.components.directory.load SPEC`: a JSON object as `RequestLoad`; it prints one as `Answers`.
+Each request has a moment at which it is due, and its answer time counts from then on: what this process itself is late
+by is in it.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from typing import NamedTuple, cast
 import msgspec
 import uvloop
 
-from voicepipe.bench.directory.cities import CALLERS
-from voicepipe.bench.directory.simulated import on_globe
+from latency_probes.components.directory.cities import CALLERS
+from latency_probes.components.directory.simulated import on_globe
 
 BODIES = 200
 """Different requests, over and over."""

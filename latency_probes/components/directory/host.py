@@ -1,6 +1,7 @@
 """PoPs in one process, and a directory beside them where they have no NATS to speak by.
 
-`python -m voicepipe.bench.directory.host SPEC`: a JSON object as `Hosted`. It says "answers at URL" once all is ready.
+`python -m latency_probes.components.directory.host SPEC`: a JSON object as `Hosted`. It says "answers at URL" once all
+is ready.
 """
 
 import asyncio
@@ -12,8 +13,8 @@ from pathlib import Path
 import msgspec
 import uvloop
 
+from latency_probes.components.directory import simulated
 from voicepipe import config
-from voicepipe.bench.directory import simulated
 from voicepipe.config.directory_config import load
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.configured_bus import on_bus

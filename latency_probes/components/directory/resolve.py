@@ -1,4 +1,4 @@
-"""`voicepipe bench directory resolve`: how soon one directory says where to call, at so many requests a second.
+"""How soon one directory says where to call, at so many requests a second.
 
 The directory runs as in production, in a process of its own, and hears of 50 PoPs by NATS. They only report, from this
 process. The load comes from a third one.
@@ -16,12 +16,11 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from voicepipe.bench import children
-from voicepipe.bench.consoles import for_tables
-from voicepipe.bench.directory import fleet
-from voicepipe.bench.directory.load import Answers, RequestLoad, processor_s
+from latency_probes.components import children
+from latency_probes.components.directory import fleet
+from latency_probes.components.directory.load import Answers, RequestLoad, processor_s
 from voicepipe.errors import ConfigError
-from voicepipe.figures import keep
+from voicepipe.figures import for_tables, keep
 
 POPS = 50
 CONNECTIONS = 16
@@ -85,7 +84,7 @@ def _less(after: float | None, before: float | None) -> float | None:
 
 async def _loaded(load: RequestLoad) -> Answers:
     generator = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "voicepipe.bench.directory.load", msgspec.json.encode(load).decode(),
+        sys.executable, "-m", "latency_probes.components.directory.load", msgspec.json.encode(load).decode(),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:

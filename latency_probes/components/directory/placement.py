@@ -1,4 +1,4 @@
-"""`voicepipe bench directory placement`: does the directory choose well, and does it know how long turns will take?
+"""Does the directory choose well, and does it know how long turns will take?
 
 Nine PoPs around the world, in one process, whose engines take as long as on a GPU; callers in twenty cities, ten at a
 time at most. Round trips are on the wire (`wan.py`): 21 ms for 1000 km of great circle, times a factor drawn for each
@@ -17,17 +17,16 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from latency_probes.components.directory import calls, fleet, placement_report, wan
+from latency_probes.components.directory.calls import LISTENS
+from latency_probes.components.directory.cities import CALLERS, POPS
+from latency_probes.components.directory.load import Connection
+from latency_probes.components.directory.placement_report import PlacementCall, PlacementTurn, PopThen
 from latency_probes.via import Candidate, Via
-from voicepipe.bench.consoles import for_tables
-from voicepipe.bench.directory import calls, fleet, placement_report, wan
-from voicepipe.bench.directory.calls import LISTENS
-from voicepipe.bench.directory.cities import CALLERS, POPS
-from voicepipe.bench.directory.load import Connection
-from voicepipe.bench.directory.placement_report import PlacementCall, PlacementTurn, PopThen
 from voicepipe.directory.router import PLAYOUT_MS
 from voicepipe.environment import made_up
 from voicepipe.errors import ProbeError
-from voicepipe.figures import keep
+from voicepipe.figures import for_tables, keep
 from voicepipe.places import RTT_MS_PER_KM, distance_km, reckoned_rtt_ms
 
 AT_ONCE = 10

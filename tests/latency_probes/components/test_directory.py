@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 import pytest
 from rich.console import Console
 
-from voicepipe.bench.directory import fleet, placement, resolve, setup, wan
-from voicepipe.bench.directory.cities import CALLERS, POPS
-from voicepipe.bench.directory.load import Answers, Generator, RequestLoad
-from voicepipe.bench.directory.placement_report import (
+from latency_probes.components.__main__ import parser
+from latency_probes.components.directory import fleet, placement, resolve, setup, wan
+from latency_probes.components.directory.cities import CALLERS, POPS
+from latency_probes.components.directory.load import Answers, Generator, RequestLoad
+from latency_probes.components.directory.placement_report import (
     PlacementCall,
     PlacementTurn,
     PopThen,
@@ -23,9 +24,8 @@ from voicepipe.bench.directory.placement_report import (
     show,
     worst_ms,
 )
-from voicepipe.bench.directory.resolve import Resolved, percentile
-from voicepipe.bench.directory.setup import ASKED, RELAYED, STRAIGHT, Taken, more
-from voicepipe.commands import cli
+from latency_probes.components.directory.resolve import Resolved, percentile
+from latency_probes.components.directory.setup import ASKED, RELAYED, STRAIGHT, Taken, more
 from voicepipe.places import distance_km
 
 LONG_S = 120.0
@@ -230,5 +230,5 @@ async def test_calls_from_the_cities_are_placed() -> None:
 @pytest.mark.parametrize("argv", [["resolve", "--rate", "0"], ["setup", "--calls", "x"], []])
 def test_what_cannot_be_measured(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        cli.parser().parse_args(["bench", "directory", *argv])
-    assert "voicepipe bench directory" in capsys.readouterr().err
+        parser().parse_args(["directory", *argv])
+    assert "python -m latency_probes.components directory" in capsys.readouterr().err

@@ -1,8 +1,8 @@
-"""The far end of `bench media`: a process that answers calls, speaks and listens without end, and counts.
+"""The far end of `media.py`: a process that answers calls, speaks and listens without end, and counts.
 
-`python -m voicepipe.bench.media_server voicepipe`, or `aiortc`: a stock peer that does the same, or `phone`: our end of
-phone calls. It reads JSON objects, one a line: {"offer": SDP} is answered with {"answer": SDP}, {"start": 1} begins to
-count, {"stop": 1} is answered with the counts.
+`python -m latency_probes.components.media_server voicepipe`, or `aiortc`: a stock peer that does the same, or `phone`:
+our end of phone calls. It reads JSON objects, one a line: {"offer": SDP} is answered with {"answer": SDP}, {"start": 1}
+begins to count, {"stop": 1} is answered with the counts.
 """
 
 import asyncio

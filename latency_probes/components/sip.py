@@ -1,4 +1,4 @@
-"""`voicepipe bench sip`: how many calls a second one PoP takes by SIP, and how soon it answers them.
+"""How many calls a second one PoP takes by SIP, and how soon it answers them.
 
 sipp calls a PoP that runs as a child of this process, on loopback, with scripted engines: what is measured is
 signalling, media and their bookkeeping. sipp's own clock says how long the answers took.
@@ -18,12 +18,11 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from voicepipe.bench import children
-from voicepipe.bench.consoles import for_tables
+from latency_probes.components import children
 from voicepipe.commands import runtime
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
-from voicepipe.figures import keep
+from voicepipe.figures import for_tables, keep
 
 CONFIG = """
 [pop]
