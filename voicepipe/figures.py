@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 
 from voicepipe import __version__
@@ -65,11 +66,9 @@ def keep(path: Path | None, figures: object) -> None:
 
 
 def _plain(figures: object) -> object:
-    """A structure's fields. `bench engines` runs where msgspec is not installed: its figures are dataclasses."""
+    """The fields of a dataclass or a structure."""
     if dataclasses.is_dataclass(figures) and not isinstance(figures, type):
         return dataclasses.asdict(figures)
-    import msgspec
-
     return msgspec.to_builtins(figures, str_keys=True)
 
 

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from rich.table import Table
 
+from latency_probes.components.random_whisper import SAYS, Shape, make_whisper
 from voicepipe.audio import RATE
-from voicepipe.bench.engines.random_whisper import SAYS, Shape, make_whisper
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.whisper_model import LoadedWhisper, Passage
 from voicepipe.figures import for_tables, keep

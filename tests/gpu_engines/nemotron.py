@@ -22,7 +22,7 @@ from voicepipe.audio import RATE, Pcm
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.nemotron.chunks import Chunks
 from voicepipe.engines.nemotron.rows import Row
-from voicepipe.errors import EngineMissing
+from voicepipe.errors import ConfigError, EngineMissing
 from voicepipe.figures import for_tables, keep
 
 TOGETHER = 8
@@ -45,13 +45,12 @@ def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
     written."""
     try:
         from tests.gpu_engines.random_nemotron import make_nemotron
-        from voicepipe.bench.engines.standins.device import torch_device
         from voicepipe.engines.nemotron.model import LoadedNemotron
     except ImportError as error:
         raise EngineMissing(
             f"torch and transformers are needed ({error}); run this in the environment that has vLLM"
         ) from None
-    torch_device(device)
+    check_device(device)
     console, shape = for_tables(), "a small" if tiny else "the true"
     with console.status(f"random weights, of {shape} shape ..."), TemporaryDirectory() as folder:
         made = make_nemotron(Path(folder), tiny=tiny)
@@ -75,6 +74,16 @@ def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
     keep(json_file, {"steps_ms": took_ms, "bytes_a_call": model.bytes_a_slot, "device": model.kind})
     model.unload()
     return 0
+
+
+def check_device(name: str) -> None:
+    """Raises ConfigError: torch sees none of this name."""
+    import torch
+
+    gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+    known = ("auto", "cpu", *(["cuda"] if gpus else []), *gpus)
+    if name not in known:
+        raise ConfigError(f"--device {name}: torch sees no such device here; choose one of {', '.join(known)}.")
 
 
 def _steps(hear: Callable[[list[Row]], object], frames: int) -> dict[str, list[float]]:
