@@ -85,18 +85,8 @@ class ConfiguredAsr:
         self.name = name
         self._asr, self._language = asr, agent.language or "en"
 
-    def listen(self, call: int, told: Callable[[int], None]) -> "ConfiguredUtterance":
-        stream = self._asr.stream(lambda hypothesis: told(hypothesis.until), language=self._language)
-        return ConfiguredUtterance(stream)
-
-
-class ConfiguredUtterance:
-    def __init__(self, stream: AsrStream) -> None:
-        self._stream = stream
-        self.feed, self.cancel = stream.feed, stream.cancel
-
-    async def settle(self) -> None:
-        await self._stream.settle()
+    def listen(self, call: int, told: Callable[[int], None]) -> AsrStream:
+        return self._asr.stream(lambda hypothesis: told(hypothesis.until), language=self._language)
 
 
 class ConfiguredLlm:

@@ -12,12 +12,12 @@ class Stage(Protocol):
 
 
 class HeardUtterance(Protocol):
-    """What one caller says until the end of a turn."""
+    """What one caller says until the end of a turn: of `AsrStream` as much as the load needs."""
 
     def feed(self, pcm: Any) -> None:
         """Sound as it comes: int16[320] at 16 kHz, 20 ms."""
 
-    async def settle(self) -> None:
+    async def settle(self) -> object:
         """Until the words of all that was fed are there. The utterance may go on."""
 
     def cancel(self) -> None:

@@ -1,5 +1,6 @@
 """What a figure means nothing without: versions, driver, clocks, memory."""
 
+import os
 import platform
 import subprocess
 from typing import Any
@@ -8,18 +9,19 @@ import torch
 import transformers
 
 from tests.gpu_engines.standins.device import Device
-from voicepipe.environment import mps_runs, mps_settings
+from voicepipe.environment import mps_runs
 
 ASKED = "name,driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.draw,power.limit,temperature.gpu"
 
 
 def versions(device: Device) -> dict[str, Any]:
+    mps = {name: value for name, value in os.environ.items() if name.startswith("CUDA_MPS_")} | {"daemon": "runs"}
     return {
         "device": device.described,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
-        "mps": mps_settings() | {"daemon": "runs"} if mps_runs() else {},
+        "mps": mps if mps_runs() else {},
         "cudnn": torch.backends.cudnn.version() if device.cuda else None,
     }
 
