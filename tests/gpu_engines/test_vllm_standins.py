@@ -20,13 +20,12 @@ from tests.gpu_engines.standins.cases import ALONE, ONE, PROCESSES  # noqa: E402
 from tests.gpu_engines.standins.child import LanguageChild  # noqa: E402
 from tests.gpu_engines.standins.device import Device  # noqa: E402
 from tests.gpu_engines.standins.kokoro import Kokoro, TtsShape, lengths  # noqa: E402
-from tests.gpu_engines.standins.language import PHRASES, LanguageLoad  # noqa: E402
+from tests.gpu_engines.standins.language import PHRASES, UNHEARD, LanguageLoad  # noqa: E402
 from tests.gpu_engines.standins.llama import EPS, ROPE_THETA, TINY, Cache, Llama  # noqa: E402
 from tests.gpu_engines.standins.recogniser import Row, StandInRecogniser  # noqa: E402
 from tests.gpu_engines.standins.tts import TorchTts  # noqa: E402
 from tests.gpu_engines.standins.vocoder import FFT, HOP, _sound, _waves  # noqa: E402
 from voicepipe.bench.load import TRAFFIC  # noqa: E402
-from voicepipe.bench.shaped import ARCHITECTURES  # noqa: E402
 from voicepipe.sizing.shapes import LLMS, LlmShape  # noqa: E402
 
 pytestmark = pytest.mark.engine
@@ -83,7 +82,7 @@ def test_sequences_side_by_side_say_what_each_would_by_itself() -> None:
             assert batch.model(upto, cache, None, torch.arange(upto.shape[1])[None]).argmax() == said[count - 1]
 
 
-@pytest.mark.parametrize("name", [name for name, shape in LLMS.items() if shape.kind in ARCHITECTURES])
+@pytest.mark.parametrize("name", standins.MODELS)
 def test_every_language_model_has_its_number_of_weights(name: str) -> None:
     with torch.device("meta"):
         assert count(Llama(LLMS[name])) == LLMS[name].weights
@@ -156,8 +155,8 @@ async def test_speech_of_numbers_that_are_not_finite_counts_as_silent(monkeypatc
 
 def test_the_phrases_of_a_reply_that_was_asked_for_are_told() -> None:
     told: list[tuple[int, int]] = []
-    language = LanguageLoad(Device(cuda=False), tiny=True, told=lambda now, phrases: told.extend(phrases))
-    language.start(0.0, 0.0, seed=1)
+    language = LanguageLoad(Device(cuda=False), TINY, told=lambda now, phrases: told.extend(phrases))
+    language.start(0.0)
     for turn in range(5):
         language.ask(turn, time.monotonic())
     until = time.monotonic() + 60
@@ -179,11 +178,14 @@ def test_a_settle_reads_a_call_and_leaves_it_as_it_was() -> None:
 
 
 def test_a_language_model_in_a_process_of_its_own_that_ends_is_an_error() -> None:
-    child = LanguageChild(tiny=True)
+    child = LanguageChild(TINY, cuda=False)
     assert child.ready(timeout_s=120) == []
-    child.start(rate=20.0, lead_s=0.0, seed=1)
-    time.sleep(1)
-    assert child.stop().first_phrase
+    child.start(lead_s=0.0)
+    child.ask(UNHEARD, time.monotonic())
+    child.ask(7, time.monotonic())
+    whole = [child.phrases.recv()[1] for _ in PHRASES]
+    assert whole == [[(7, place)] for place in range(len(PHRASES))]
+    assert len(child.stop().first_phrase) == 2
     child.kill()
     with pytest.raises((BrokenPipeError, EOFError)):
         child.stop()

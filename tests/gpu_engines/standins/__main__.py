@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.gpu_engines.standins.cases import MOST_CALLS, chosen
+from voicepipe.sizing.shapes import LLMS
 
 BEGAN = time.monotonic()
 """Loading the libraries takes of the budget, too."""
+MODELS = [name for name, shape in LLMS.items() if shape.kind in ("llama", "mistral", "qwen2", "qwen3")]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,6 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "of the others, or first phrases beside it",
     )  # fmt: skip
     cli.add_argument(
+        "--llm", choices=MODELS, default="llama-3.1-8b", metavar="NAME", help="its shape (default: %(default)s)"
+    )
+    cli.add_argument(
         "--llm-share", type=int, default=100, metavar="PERCENT",
         help="under CUDA MPS: of the GPU, at most, for the language model's process (default 100)",
     )  # fmt: skip
@@ -43,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     if not options.tiny and not torch.cuda.is_available():
         cli.error("torch sees no GPU here, and these models are none for a CPU: --tiny tries it, and measures nothing")
-    run = Run(options.out, BEGAN, options.budget_s, options.tiny, options.llm_share)
+    run = Run(options.out, BEGAN, options.budget_s, options.llm, options.llm_share, tiny=options.tiny)
     return run.run(cases, voice_beside=options.voice == "beside")
 
 

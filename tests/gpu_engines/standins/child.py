@@ -12,18 +12,19 @@ import torch
 from tests.gpu_engines.standins.device import Device
 from tests.gpu_engines.standins.language import LanguageLoad, Replies
 from voicepipe.environment import put_variable
+from voicepipe.sizing.shapes import LlmShape
 
 START, ASK, STOP = "start", "ask", "stop"
 
 
-def serve(commands: Connection, phrases: Connection, tiny: bool, share: int) -> None:
+def serve(commands: Connection, phrases: Connection, shape: LlmShape, cuda: bool, share: int) -> None:
     """Of the process: START begins a load, ASK a reply in it, STOP ends it and is answered. It ends with its parent."""
     try:
         if share < 100:
             put_variable("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", str(share))  # read when CUDA starts
         torch.set_num_threads(1)
-        device = Device(cuda=not tiny)
-        language = LanguageLoad(device, tiny, lambda *told: phrases.send(told))
+        device = Device(cuda=cuda)
+        language = LanguageLoad(device, shape, lambda *told: phrases.send(told))
         commands.send(device.unrecorded)
         while True:
             command, *what = commands.recv()
@@ -43,13 +44,13 @@ def serve(commands: Connection, phrases: Connection, tiny: bool, share: int) -> 
 class LanguageChild:
     """As `LanguageLoad` is; it builds its model while others go on."""
 
-    def __init__(self, tiny: bool, share: int = 100) -> None:
+    def __init__(self, shape: LlmShape, *, cuda: bool, share: int = 100) -> None:
         """`share`: of the GPU in percent, at most, where CUDA MPS runs."""
         spawning = multiprocessing.get_context("spawn")  # a process that knows CUDA cannot be forked
         self._commands, theirs = spawning.Pipe()
         self.phrases, told = spawning.Pipe(duplex=False)
         """As `LanguageLoad` tells them, of the turns that `ask` has named."""
-        served = (theirs, told, tiny, share)
+        served = (theirs, told, shape, cuda, share)
         self._process = spawning.Process(target=serve, args=served, name="language", daemon=True)
         self._process.start()
         theirs.close()
@@ -62,8 +63,8 @@ class LanguageChild:
         unrecorded: list[str] = self._answer(timeout_s)
         return unrecorded
 
-    def start(self, rate: float, lead_s: float, seed: int) -> None:
-        self._send(START, rate, lead_s, seed)
+    def start(self, lead_s: float) -> None:
+        self._send(START, lead_s)
 
     def ask(self, turn: int, now: float) -> None:
         """From any thread."""

@@ -1,8 +1,6 @@
-"""The stand-in for the language model under open-loop turns, in a thread of its own, as vLLM serves them: prompts
-are read in between decoding steps."""
+"""The stand-in for the language model, in a thread of its own. It serves replies as vLLM does: prompts are read in
+between decoding steps."""
 
-import math
-import random
 import threading
 import time
 from collections import deque
@@ -14,13 +12,12 @@ import torch
 
 from tests.gpu_engines.standins.batching import PREFILLS, Batch
 from tests.gpu_engines.standins.device import Device
-from tests.gpu_engines.standins.llama import TINY
 from voicepipe.bench.load import LATER, TRAFFIC
-from voicepipe.sizing.shapes import LLMS
+from voicepipe.sizing.shapes import LlmShape
 
-MODEL = "llama-3.1-8b"
 SLOTS = 32
 """As `max_num_seqs` of our configurations for GPUs."""
+UNHEARD = -1
 FIRST, WHOLE = TRAFFIC.phrase.tokens, TRAFFIC.reply_tokens
 PHRASES = (FIRST, *(FIRST + (WHOLE - FIRST) * n // LATER for n in range(1, LATER + 1)))
 """Tokens of the reply after which each phrase is whole and goes to synthesis."""
@@ -28,7 +25,8 @@ PHRASES = (FIRST, *(FIRST + (WHOLE - FIRST) * n // LATER for n in range(1, LATER
 
 @dataclass(slots=True)
 class Replies:
-    """In ms. The first token and the first phrase are counted from the turn's end, waiting for a slot included."""
+    """In ms. The first token and the first phrase are counted from when the words were there, waiting for a slot
+    included."""
 
     first_token: list[float] = field(default_factory=list)
     first_phrase: list[float] = field(default_factory=list)
@@ -39,24 +37,24 @@ class Replies:
 
 @dataclass(slots=True)
 class _Reply:
-    ended: float
-    """When the turn ended."""
-    number: int = -1
-    """Of the turn whose phrases are told; -1: nobody listens."""
+    asked: float
+    """When its words were there."""
+    number: int
+    """Of the turn."""
     tokens: int = 1
 
 
 class LanguageLoad:
     """`start` and `stop` a load; nothing runs in between.
 
-    `told`, in the model's thread: when phrases were whole, and for each the turn's number and its place in the reply.
+    `told`, in the model's thread: when phrases were whole, and for each the turn's number and its place in the reply;
+    not of turns with the number UNHEARD.
     """
 
     def __init__(
-        self, device: Device, tiny: bool, told: Callable[[float, list[tuple[int, int]]], None] = lambda *_: None
+        self, device: Device, shape: LlmShape, told: Callable[[float, list[tuple[int, int]]], None] = lambda *_: None
     ) -> None:
-        self._shape = TINY if tiny else LLMS[MODEL]
-        self._batch = Batch(self._shape, SLOTS, device)
+        self._vocab, self._batch = shape.vocab, Batch(shape, SLOTS, device)
         self._told = told
         self._over, self._changed = False, threading.Event()
         self._thread = ThreadPoolExecutor(1, "language")
@@ -64,12 +62,12 @@ class LanguageLoad:
         self._replies = Replies()
         self._load: Future[None] = Future()
 
-    def start(self, rate: float, lead_s: float, seed: int) -> None:
-        """`rate`: turns a second that end by themselves; 0: those alone that `ask` tells of."""
+    def start(self, lead_s: float) -> None:
+        """What is asked within `lead_s` is not measured."""
         self._over = False
         self._waiting.clear()
         self._replies = Replies()
-        self._load = self._thread.submit(self._serve, rate, time.monotonic() + lead_s, random.Random(seed))
+        self._load = self._thread.submit(self._serve, time.monotonic() + lead_s)
 
     def ask(self, turn: int, now: float) -> None:
         """The words of this turn are there since `now`; from any thread, while a load runs."""
@@ -83,27 +81,23 @@ class LanguageLoad:
         self._load.result(timeout=20)
         return self._replies
 
-    def _serve(self, rate: float, start: float, rng: random.Random) -> None:
+    def _serve(self, start: float) -> None:
         running: dict[int, _Reply] = {}
         """By slot."""
-        due = time.monotonic() + rng.expovariate(rate) if rate else math.inf
         while not self._over:
             self._changed.clear()
-            while due <= time.monotonic():
-                self._waiting.append(_Reply(due))
-                due += rng.expovariate(rate)
             free = [slot for slot in range(SLOTS) if slot not in running]
             room = min(len(free), len(self._waiting))
             if count := next((prompts for prompts in PREFILLS if prompts <= room), 0):
                 turns = [self._waiting.popleft() for _ in range(count)]
-                self._batch.admit(torch.randint(self._shape.vocab, (count, TRAFFIC.new_tokens)), free[:count])
+                self._batch.admit(torch.randint(self._vocab, (count, TRAFFIC.new_tokens)), free[:count])
                 now = time.monotonic()
-                self._replies.first_token += [1000 * (now - turn.ended) for turn in turns if turn.ended >= start]
+                self._replies.first_token += [1000 * (now - turn.asked) for turn in turns if turn.asked >= start]
                 running |= dict(zip(free, turns, strict=False))
             elif running:
                 running = self._stepped(running, start)
             elif not self._over:
-                self._changed.wait(min(1.0, max(0.0, due - time.monotonic())))  # `due` may be infinite
+                self._changed.wait()
 
     def _stepped(self, running: dict[int, _Reply], start: float) -> dict[int, _Reply]:
         """A token more of each; those that are whole are gone."""
@@ -116,9 +110,9 @@ class LanguageLoad:
         for reply in running.values():
             reply.tokens += 1
         whole = [reply for reply in running.values() if reply.tokens in PHRASES]
-        if phrases := [(reply.number, PHRASES.index(reply.tokens)) for reply in whole if reply.number >= 0]:
+        if phrases := [(reply.number, PHRASES.index(reply.tokens)) for reply in whole if reply.number != UNHEARD]:
             self._told(now, phrases)
         self._replies.first_phrase += [
-            1000 * (now - reply.ended) for reply in whole if reply.tokens == FIRST and reply.ended >= start
+            1000 * (now - reply.asked) for reply in whole if reply.tokens == FIRST and reply.asked >= start
         ]
         return {slot: reply for slot, reply in running.items() if reply.tokens < WHOLE}

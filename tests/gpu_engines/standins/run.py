@@ -9,22 +9,24 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tests.gpu_engines.standins import kokoro, machine
+from tests.gpu_engines.standins import kokoro, llama, machine
 from tests.gpu_engines.standins.cases import ALONE, MOST_CALLS, ONE, PROCESSES, ROUNDS, Case
 from tests.gpu_engines.standins.child import LanguageChild
 from tests.gpu_engines.standins.device import Device, Yielding, told
-from tests.gpu_engines.standins.language import MODEL, LanguageLoad
+from tests.gpu_engines.standins.language import UNHEARD, LanguageLoad
 from tests.gpu_engines.standins.recogniser import SIZES, Row, StandInRecogniser
 from tests.gpu_engines.standins.record import WHAT, Record, summary
 from tests.gpu_engines.standins.tts import TorchTts
 from tests.gpu_engines.standins.voice import HOW, SpokenReplies, alone
 from tests.gpu_engines.standins.window import WindowLoad, seen
 from voicepipe.rtp.clock import SWITCH_S
+from voicepipe.sizing.shapes import LLMS
 
 RECOGNISER, VOICE = "recogniser", "voice"
 SPARE = 16
@@ -38,9 +40,10 @@ BETWEEN_S = 0.3
 
 
 class Run:
-    def __init__(self, out: Path, began: float, budget_s: float, tiny: bool, llm_share: int = 100) -> None:
+    def __init__(self, out: Path, began: float, budget_s: float, llm: str, llm_share: int, *, tiny: bool) -> None:
         """`began`: monotonic second from which the budget counts."""
         self._began, self._budget_s, self._tiny = began, budget_s, tiny
+        self._shape = llama.TINY if tiny else LLMS[llm]
         self._record = Record(out)
         self._parts: dict[str, Any] = {}
         """What is beside the recogniser; an exception: why it could not be made."""
@@ -50,8 +53,8 @@ class Run:
         watch.daemon = True
         watch.start()
         torch.set_num_threads(1)
-        self._child = LanguageChild(tiny, llm_share)  # builds its model while we build ours
-        self._record.write(llm_share_percent=llm_share)
+        self._child = LanguageChild(self._shape, cuda=not tiny, share=llm_share)  # builds its model while we build ours
+        self._record.write(language_model=f"{WHAT}: {'tiny' if tiny else llm}", llm_share_percent=llm_share)
         self._device = Device(cuda=not tiny)
         torch.backends.cudnn.benchmark = False  # every size of batch in every thread would try out all kernels
         torch.backends.cuda.enable_cudnn_sdp(False)  # it would plan for every shape
@@ -149,7 +152,7 @@ class Run:
 
     def _in_this_process(self) -> tuple[LanguageLoad, list[str]]:
         device = Yielding(cuda=not self._tiny)
-        return LanguageLoad(device, self._tiny), device.unrecorded
+        return LanguageLoad(device, self._shape), device.unrecorded
 
     def _voice(self, beside: bool) -> tuple[TorchTts, list[str]]:
         """And times its phrases alone. Nothing else works on the GPU meanwhile: cuDNN tries its kernels."""
@@ -167,8 +170,7 @@ class Run:
     def _rounds(self, cases: Sequence[Case], recogniser: StandInRecogniser) -> None:
         lead_s = sum(case.lead_s for case in cases) / len(cases)
         window_s = min(MOST_S, max(LEAST_S, self._left / (ROUNDS * len(cases)) - BETWEEN_S - lead_s))
-        model = "tiny" if self._tiny else MODEL
-        self._record.write(window_s=round(window_s, 2), language_model=f"{WHAT}: {model}, {self._device.bf16}")
+        self._record.write(window_s=round(window_s, 2))
         self._say(f"windows of {window_s:.2f} s")
         for number in range(ROUNDS):
             for case in cases:
@@ -186,8 +188,9 @@ class Run:
             silent = voice.silent if voice else 0
             try:
                 if model:
-                    model.start(0.0 if spoken else load.rate, case.lead_s, load.seed + 1)
-                window = seen(load, recogniser, self._thread, spoken)
+                    model.start(case.lead_s)
+                asked = (lambda ended, ask=model.ask: partial(ask, UNHEARD)) if model else None
+                window = seen(load, recogniser, self._thread, spoken.turn if spoken else asked, spoken)
             finally:
                 replies = model.stop() if model else None
             found.seen.append(window)

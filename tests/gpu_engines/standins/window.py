@@ -51,17 +51,23 @@ class WindowFigures:
     voice: VoiceFigures | None
 
 
+Answering = Callable[[float], Callable[[float], None]]
+"""Told when a caller's speech has ended. What it returns is called, in any thread, with the time at which the words are
+on the host."""
+
+
 def seen(
-    load: WindowLoad, recogniser: StandInRecogniser, thread: Executor, replies: SpokenReplies | None = None
-) -> WindowFigures:
-    """`thread` has one worker, and cuDNN has met every shape in it. `replies`: each turn gets a spoken one. Raises
-    what torch raises."""
+    load: WindowLoad, recogniser: StandInRecogniser, thread: Executor, answering: Answering | None,
+    replies: SpokenReplies | None,
+) -> WindowFigures:  # fmt: skip
+    """`thread` has one worker, and cuDNN has met every shape in it. `replies`: where they are spoken. Raises what
+    torch raises."""
     worker = StreamingWorker(recogniser)
     begin = time.monotonic() + 0.05
     heard = thread.submit(worker.run)
     try:
         with asyncio.Runner(loop_factory=_loop()) as runner:
-            late = runner.run(_played(load, begin, worker.inbox.put, replies))
+            late = runner.run(_played(load, begin, worker.inbox.put, answering, replies))
     finally:
         worker.inbox.put(None)
     return _figures(load, begin, heard.result(timeout=30), late, replies)
@@ -78,8 +84,9 @@ def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _played(
-    load: WindowLoad, begin: float, ask: Callable[[AskedChunk], None], replies: SpokenReplies | None
-) -> list[tuple[float, float]]:
+    load: WindowLoad, begin: float, ask: Callable[[AskedChunk], None], answering: Answering | None,
+    replies: SpokenReplies | None,
+) -> list[tuple[float, float]]:  # fmt: skip
     """Chunks and turns are timers of the loop; the clock is as `voicepipe.rtp.clock` keeps it."""
     rate, calls = max(load.rate, LEAST_RATE), load.case.calls
     loop, rng = asyncio.get_running_loop(), random.Random(load.seed)
@@ -90,7 +97,7 @@ async def _played(
         after(due + CHUNK_S, lambda: chunk(call, due + CHUNK_S))
 
     def turn(due: float) -> None:
-        answer = replies.turn(due) if replies and rng.random() * rate < load.rate else None  # at the true rate
+        answer = answering(due) if answering and rng.random() * rate < load.rate else None  # at the true rate
         ask(AskedChunk(rng.randrange(calls), due, SETTLE_STEPS, answer=answer))
         following = due + rng.expovariate(rate)
         after(following, lambda: turn(following))
