@@ -1,12 +1,17 @@
 """What the commands here share: options, and how a command ends."""
 
 import argparse
+import asyncio
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any, TypeVar
 
 from voicepipe.errors import VoicepipeError
 
+T = TypeVar("T")
 FAILED, STOPPED = 2, 130
 """Exit statuses: nothing was measured; Ctrl-C, as shells have it."""
 
@@ -20,6 +25,20 @@ def positive(text: str) -> int:
 
 def add_json(cli: argparse.ArgumentParser) -> None:
     cli.add_argument("--json", type=Path, metavar="FILE", help="write all figures there, too")
+
+
+def stoppable(job: Coroutine[Any, Any, T]) -> T:
+    """Run `job`, which Ctrl-C or SIGTERM (as of `timeout`) cancels once; its result."""
+
+    async def run() -> T:
+        task = asyncio.current_task()
+        assert task
+        # Ctrl-C is cancelled by asyncio itself. Only the main thread gets signals.
+        if threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await job
+
+    return asyncio.run(run())
 
 
 def status(command: Callable[[], int]) -> int:

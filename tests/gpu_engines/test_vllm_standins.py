@@ -216,7 +216,7 @@ def measured(folder: Path, *options: str, before: str = "") -> tuple[str, dict[s
     """What is printed, and the file. As on a machine with a GPU on which nothing of ours is installed."""
     file, script = folder / "figures.json", folder / "only_torch.py"
     script.write_text(SCRIPT.replace("# before", before))
-    line = [sys.executable, script, file, "--tiny", *options]
+    line: list[str | Path] = [sys.executable, script, file, "--tiny", *options]
     printed = subprocess.run(line, cwd=folder, capture_output=True, text=True)
     assert printed.returncode == 0, printed.stderr
     return printed.stdout, json.loads(file.read_text())
