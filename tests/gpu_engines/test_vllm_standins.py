@@ -181,8 +181,9 @@ def test_a_language_model_in_a_process_of_its_own_that_ends_is_an_error() -> Non
     child = LanguageChild(TINY, cuda=False)
     assert child.ready(timeout_s=120) == []
     child.start(lead_s=0.0)
-    child.ask(UNHEARD, time.monotonic())
-    child.ask(7, time.monotonic())
+    after = time.monotonic() + 60  # when it began there
+    child.ask(UNHEARD, after)
+    child.ask(7, after)
     whole = [child.phrases.recv()[1] for _ in PHRASES]
     assert whole == [[(7, place)] for place in range(len(PHRASES))]
     assert len(child.stop().first_phrase) == 2
