@@ -8,16 +8,17 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from latency_probes import by_pop, capacity, health, report, soak_report
 from latency_probes.caller import Caller
+from latency_probes.command import FAILED, STOPPED, positive, stoppable
 from latency_probes.machine import Stolen
 from latency_probes.misbehaving import Site
 from latency_probes.own_server import COMMAND, own_server
@@ -33,7 +34,6 @@ from voicepipe.audio import opus
 from voicepipe.errors import ProbeError
 from voicepipe.figures import keep
 
-T = TypeVar("T")
 CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller | SipCaller | TwilioCaller]] = {
     "websocket": RealtimeCaller,
     "webrtc": WebRtcCaller,
@@ -41,8 +41,6 @@ CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller | SipCaller | TwilioCaller
     "twilio": TwilioCaller,
 }
 SOAK_CONFIG = Path(__file__).parent / "soak.toml"
-STOPPED = 130
-"""As shells have it for what Ctrl-C ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return soaked(options, console) if options.soak else probed(options, console)
     except ProbeError as error:
         Console(stderr=True).print(f"{error}", style="red", highlight=False, soft_wrap=True)
-        return 2
+        return FAILED
     except (KeyboardInterrupt, asyncio.CancelledError):
         return STOPPED
     finally:
@@ -146,13 +144,6 @@ def told_size(kind: str) -> str:
         return f"{size(kind):5}"
     except ProbeError as error:
         return f"    - {error}"
-
-
-def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
 
 
 def hours(text: str) -> float:
@@ -283,20 +274,6 @@ def filled(options: argparse.Namespace, console: Console) -> int:
     capacity.show(way, steps, console)
     keep(options.json, steps)
     return 0
-
-
-def stoppable(job: Coroutine[Any, Any, T]) -> T:
-    """Run `job`, which Ctrl-C or SIGTERM (as of `timeout`) cancels once; its result."""
-
-    async def run() -> T:
-        task = asyncio.current_task()
-        assert task
-        # Ctrl-C is cancelled by asyncio itself. Only the main thread gets signals.
-        if threading.current_thread() is threading.main_thread():
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        return await job
-
-    return asyncio.run(run())
 
 
 def caller_for(options: argparse.Namespace, by: str = "") -> Callable[[CallPlan], Caller]:

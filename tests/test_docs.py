@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from latency_probes import __main__ as probes
+from latency_probes.components import __main__ as components
 from voicepipe.agent import Agent, Intent, Tool, Webhook
 from voicepipe.commands import cli
 from voicepipe.engines.packages import INSTALLS
@@ -58,6 +59,8 @@ def check(command: list[str]) -> None:
         cli.parser().parse_args([word for word in command[1:] if word not in ("--help", "--version")] or ["doctor"])
     elif command[1:3] == ["-m", "latency_probes"]:
         probes.parser().parse_args([word for word in command[3:] if word != "--help"])
+    elif command[1:3] == ["-m", "latency_probes.components"]:
+        components.parser().parse_args(command[3:])
     elif name.startswith(("./", ".ci/")):
         assert (ROOT / name).exists(), f"no {name}"
 

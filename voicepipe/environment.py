@@ -66,8 +66,3 @@ def library_folders() -> tuple[Path, ...]:
 def mps_runs() -> bool:
     """Whether a CUDA MPS control daemon serves this process's GPUs (MPS manual, 4.2)."""
     return (Path(variable("CUDA_MPS_PIPE_DIRECTORY") or "/tmp/nvidia-mps") / "control").exists()
-
-
-def mps_settings() -> dict[str, str]:
-    """What is set of CUDA MPS, by variable."""
-    return {name: value for name, value in os.environ.items() if name.startswith("CUDA_MPS_")}

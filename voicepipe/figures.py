@@ -1,4 +1,5 @@
-"""What a command measured, kept as JSON beside how it was measured: tables of figures are made from such files."""
+"""What a command measured: printed, and kept as JSON beside how it was measured. Pages' tables are made of such
+files."""
 
 import dataclasses
 import json
@@ -12,9 +13,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+from rich.console import Console
+
 from voicepipe import __version__
 from voicepipe.errors import ProbeError
 
+WIDEST = 10_000
+"""Columns of a file or a pipe: no table is wider, so that none is cut off there."""
 SECRET = "--key"
 ROOT = Path(__file__).parents[1]
 VECTORS = {"avx512_vnni": "AVX-512 VNNI", "avx512f": "AVX-512", "avx2": "AVX2"}
@@ -46,6 +52,11 @@ class Measured:
     """With "-dirty" behind it where files had changed since; empty outside a checkout."""
 
 
+def for_tables() -> Console:
+    """Standard output, as wide as the terminal."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDEST)
+
+
 def keep(path: Path | None, figures: object) -> None:
     """Write {"measured": ..., "figures": ...}, where a file is wanted. Raises ProbeError where it cannot be written."""
     if path is None:
@@ -60,11 +71,9 @@ def keep(path: Path | None, figures: object) -> None:
 
 
 def _plain(figures: object) -> object:
-    """A structure's fields. `bench engines` runs where msgspec is not installed: its figures are dataclasses."""
+    """The fields of a dataclass or a structure."""
     if dataclasses.is_dataclass(figures) and not isinstance(figures, type):
         return dataclasses.asdict(figures)
-    import msgspec
-
     return msgspec.to_builtins(figures, str_keys=True)
 
 

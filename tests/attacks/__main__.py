@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from latency_probes.__main__ import STOPPED, positive
+from latency_probes.command import STOPPED, positive
 from latency_probes.machine import MUCH
 from tests.attacks.bench import table
 from tests.attacks.bench.attacker import STRANGERS

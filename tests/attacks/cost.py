@@ -16,7 +16,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from latency_probes.__main__ import STOPPED, positive
+from latency_probes.command import STOPPED, positive
 from latency_probes.stats import Interval, ratio
 from tests.attacks.bench.conditions import AT_A_TIME, Turns, said
 from tests.attacks.bench.pop import CHECKOUT, bench_pop

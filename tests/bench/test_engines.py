@@ -1,4 +1,4 @@
-"""What `bench engines` decides without torch: when calls ask for what, percentiles, and tables."""
+"""What `bench engines` decides: when calls ask for what, percentiles, and tables."""
 
 import asyncio
 import json
@@ -18,28 +18,20 @@ from rich.console import Console
 
 from tests.virtual_time import VirtualTimeLoop
 from voicepipe.agent import Agent
-from voicepipe.bench.consoles import for_tables
-from voicepipe.bench.engines import figures, run
-from voicepipe.bench.engines.chosen import Options
-from voicepipe.bench.engines.configured import QUESTIONS, stages
-from voicepipe.bench.engines.figures import FiguresResult, Samples, calls_in_time, percentile
-from voicepipe.bench.engines.load import BY_LENGTH, LATER, PHRASES, TRAFFIC, CallTurn, turns
-from voicepipe.bench.engines.play import PlayedEngines, PlayedLoad, play
-from voicepipe.bench.engines.readings import Readings
-from voicepipe.bench.engines.report import BenchReport
+from voicepipe.bench import figures, run
+from voicepipe.bench.configured import QUESTIONS, stages
+from voicepipe.bench.figures import FiguresResult, Samples, calls_in_time, percentile
+from voicepipe.bench.load import BY_LENGTH, LATER, TRAFFIC, CallTurn, turns
+from voicepipe.bench.play import PlayedEngines, PlayedLoad, play
+from voicepipe.bench.report import BenchReport
 from voicepipe.config import Config, LadderConfig
 from voicepipe.engines import gpus
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.errors import EngineBusy, EngineError
+from voicepipe.figures import cpu, for_tables
 from voicepipe.prediction import latency_ms
-from voicepipe.sizing.shapes import ASRS, LLMS
 from voicepipe.sizing.traffic import LATER_PHRASE_S
-
-
-def test_what_is_measured_by_default_has_the_published_number_of_weights() -> None:
-    assert LLMS["llama-3.1-8b"].weights == 8_030_261_248
-    assert ASRS["large-v3-turbo"].weights == 808_878_080
 
 
 def of(call: int, seconds: float, seed: int = 1) -> list[CallTurn]:
@@ -79,35 +71,10 @@ def test_a_turns_latency_is_what_the_wait_does_not_hide() -> None:
     assert latency_ms(200) == 280
 
 
-async def test_finals_go_first_and_partials_that_came_too_late_are_left_out() -> None:
-    passes: list[tuple[int, bool]] = []
-
-    def read(heard_s: list[float], urgent: bool) -> None:
-        passes.append((len(heard_s), urgent))
-
-    readings = Readings("test", 0, read)
-    asked = [readings.read(0, 0.5, final=False), readings.read(1, 0.5, final=False), readings.read(1, 1.0, final=False)]
-    asked += [readings.read(call, 2.0, final=True) for call in (1, 2, 3)]
-    assert await asyncio.gather(*asked) == [True, False, False, True, True, True]
-    assert passes == [(3, True), (1, False)]
-    readings.close()
-
-
-async def test_whoever_gave_up_does_not_keep_others_from_being_heard() -> None:
-    readings = Readings("test", 0, lambda heard_s, urgent: time.sleep(0.05))
-    async with asyncio.timeout(60):
-        given_up = [asyncio.create_task(readings.read(call, 0.5, final=False)) for call in range(3)]
-        await asyncio.sleep(0.01)
-        for task in given_up:
-            task.cancel()
-        assert await readings.read(2, 1.0, final=False)
-    readings.close()
-
-
 class Instant:
     """Engines that take no time; what they were asked."""
 
-    name, weights, phrasing = "instant", 1_500_000_000, BY_LENGTH
+    name, phrasing = "instant", BY_LENGTH
 
     def __init__(self) -> None:
         self.fed: list[int] = []
@@ -126,9 +93,6 @@ class Instant:
         self.phrases.append((text, first))
         yield
         yield
-
-    def close(self) -> None:
-        pass
 
 
 class InstantUtterance:
@@ -273,7 +237,6 @@ async def test_what_holds_up_the_loop_is_seen_by_the_clock() -> None:
 
 def test_a_reply_is_as_long_as_the_plan_reckons() -> None:
     """As nearly as whole phrases allow."""
-    assert PHRASES[0] == TRAFFIC.phrase.tokens and PHRASES[-1] == TRAFFIC.reply_tokens
     spoken_s = TRAFFIC.phrase.speech_s + LATER * LATER_PHRASE_S
     assert spoken_s == pytest.approx(TRAFFIC.spoken * TRAFFIC.turn_s, rel=0.3)
 
@@ -299,25 +262,22 @@ def test_the_report() -> None:
     results = [
         FiguresResult(1, True, rounds, alone, (1200, 1980)), FiguresResult(1, False, rounds[:1], alone),
     ]  # fmt: skip
-    engines = {"llm": "vllm: a model", "asr": "stand-in: a recogniser"}
-    report = BenchReport(
-        "a GPU", {"torch": "2.11.0"}, engines, {"llm": 1_500_000_000, "asr": 0}, 30.0, results, ["VLLM::EngineCor"]
-    )
+    engines = {"llm": "vllm: a model", "asr": "whisper"}
+    report = BenchReport("a GPU", {"torch": "2.11.0"}, engines, 30.0, results, ["VLLM::EngineCor"])
     lines = report.markdown().splitlines()
     assert lines[0] == (
-        "a GPU. LLM: vllm: a model, 1.50 B weights. ASR: stand-in: a recogniser. processes beside this one: "
-        "VLLM::EngineCor. torch 2.11.0."
+        "a GPU. LLM: vllm: a model. ASR: whisper. processes beside this one: VLLM::EngineCor. torch 2.11.0."
     )
     assert "|  | 1 call, alone | 1 call | 1 call, no gaps |" in lines
-    assert "| ASR, final (stand-in) | 7.0/7.0/7.0 | 9.0/10/10 | 8.0/10/10 |" in lines
+    assert "| ASR, final | 7.0/7.0/7.0 | 9.0/10/10 | 8.0/10/10 |" in lines
     assert "| LLM, first token |  |  |  |" in lines
-    assert "| turn latency (with stand-ins) |  | 160/340/340 | 160/160/160 |" in lines
-    assert "| turn latency, p95 of the rounds (with stand-ins) |  | 160-340 | 160-160 |" in lines
+    assert "| turn latency |  | 160/340/340 | 160/160/160 |" in lines
+    assert "| turn latency, p95 of the rounds |  | 160-340 | 160-160 |" in lines
     assert "| p95 within 300 ms |  | no | yes |" in lines
     assert "| turns not answered |  | 1 | 0 |" in lines
     assert "| media clock late, p50/p95/p99/max |  | 0.5/30/30/30 | 0.5/30/30/30 |" in lines
     assert "| GPU's clock, MHz |  | 1200-1980 |  |" in lines
-    assert "at most 300 ms: 0 (tried: 1, stand-ins among the engines)" in lines[-1]
+    assert "at most 300 ms: 0 (tried: 1)" in lines[-1]
     told = json.loads(json.dumps(report.json()))
     assert told["calls_in_time"] == 0 and told["processes"] == ["VLLM::EngineCor"]
     assert told["results"][0]["together"]["ASR, final"] == {
@@ -331,7 +291,7 @@ def many() -> BenchReport:
     """A report whose table is wider than terminals are."""
     samples = Samples({figures.LATENCY: [1160.0], figures.CLOCK: [0.34, 25.0, 326.0, 661.0]}, turns=1)
     results = [FiguresResult(calls, gaps, [samples], samples) for calls in (1, 8, 32) for gaps in (True, False)]
-    return BenchReport("a GPU", {"torch": "2.11.0"}, {"llm": "a model"}, {"llm": 0}, 30.0, results)
+    return BenchReport("a GPU", {"torch": "2.11.0"}, {"llm": "a model"}, 30.0, results)
 
 
 def shown(report: BenchReport, console: Console) -> str:
@@ -371,7 +331,6 @@ def test_the_engines_of_a_configuration(asr: str, llm: str, tts: str, gaps: str,
     line = [sys.executable, "-m", "voicepipe", "bench", "engines", *options, "--table", "--json", str(file)]
     printed = subprocess.run(line, capture_output=True, text=True)
     assert printed.returncode == 0, printed.stderr
-    assert "(stand-in)" not in printed.stdout
     told = json.loads(file.read_text())["figures"]
     assert told["engines"] == {"asr": asr, "llm": f"{llm}{': the embedded engine' * (llm == 'frontdesk')}", "tts": tts}
     kinds = [True, False] if gaps == "both" else [False]
@@ -382,21 +341,11 @@ def test_the_engines_of_a_configuration(asr: str, llm: str, tts: str, gaps: str,
         assert each["together"][figures.CLOCK]["count"] > 50
 
 
-@pytest.mark.engine
 def test_a_driver_that_nobody_can_ask_does_not_end_a_measurement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once the engines were loaded, it did."""
-    config, agents = tmp_path / "pop.toml", Path(__file__).parents[2] / "configs" / "agents"
-    scripted = "\n".join(f'{stage} = "scripted"' for stage in ("vad", "asr", "llm", "tts"))
-    config.write_text(f'[pop]\nagents = "{agents}"\n[engines]\n{scripted}\n')
-    monkeypatch.setattr(gpus, "DRIVER", config)
+    monkeypatch.setattr(gpus, "DRIVER", tmp_path)
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    options = Options("", "", "", (1,), 1.0, 3, "cpu", standins=False, seed=1, config=config)
-
-    async def described() -> str:
-        async with run._configured(options, Console()) as (device, _, _):
-            return device
-
-    assert asyncio.run(described())
+    assert run._device() == cpu()
     assert "not asked" in run._versions()["driver"]

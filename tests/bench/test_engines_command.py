@@ -1,27 +1,17 @@
 """`voicepipe bench engines`: what it is asked for, and what it says."""
 
-import sys
+import json
 from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
+from tokenizers import Tokenizer
 
-from voicepipe.bench.engines import run
-from voicepipe.bench.engines.chosen import Options, _shape, slow
-from voicepipe.bench.engines.shapes import TINY_LLM
+from voicepipe.bench.configured import QUESTIONS
+from voicepipe.bench.shaped import SHAPES, _vllm, shape_of, slow, write_model
 from voicepipe.commands.cli import main
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.errors import ConfigError
-from voicepipe.sizing.shapes import LLMS
-
-
-def test_without_torch_it_says_what_to_install(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "voicepipe.bench.engines.standins.device", raising=False)
-    assert main(["bench", "engines"]) == 2
-    said = capsys.readouterr().err
-    assert "the environment of pops/gpu.md" in said and "--config FILE" in said
 
 
 @pytest.mark.engine
@@ -35,32 +25,47 @@ def test_models_that_are_not_here_are_fetched_by_a_command_that_names_the_file(
     assert f"fetch it with `voicepipe models pull {config}`" in capsys.readouterr().err
 
 
-def test_a_trial_is_asked_for_as_of_the_other_bench(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Options] = []
-
-    def noted(options: Options, json_file: Path | None, markdown: bool) -> int:
-        asked.append(options)
-        return 0
-
-    monkeypatch.setattr(run, "run", noted)
-    for option in (["--tiny"], ["--shape", "tiny"]):
-        assert main(["bench", "engines", *option]) == 0
-    assert asked[0] == asked[1] and (asked[0].llm, asked[0].calls) == ("tiny", (1, 2))
-
-
 def test_a_large_model_on_a_cpu_is_said_to_take_long() -> None:
-    weights = LLMS["llama-3.1-8b"].weights
+    weights = SHAPES["llama-3.1-8b"].weights
     assert slow(weights, cuda=False).startswith("8 billion weights on a CPU: 32 GB of memory, and minutes")
-    assert "--tiny" in slow(weights, cuda=False)
-    assert slow(weights, cuda=True) == slow(TINY_LLM.weights, cuda=False) == ""
+    assert "--shape tiny" in slow(weights, cuda=False)
+    assert slow(weights, cuda=True) == slow(SHAPES["tiny"].weights, cuda=False) == ""
 
 
 @pytest.mark.parametrize(("name", "near"), [("llama-3.1-8B", "did you mean llama-3.1-8b?"), ("zzz", "choose one of")])
 def test_a_shape_that_there_is_not(name: str, near: str) -> None:
     with pytest.raises(ConfigError, match=f"--shape {name}: there is no such shape; ") as error:
-        _shape("--shape", LLMS, name)
+        shape_of(name)
     assert near in str(error.value) and "qwen3-8b" in str(error.value)
     assert ("did you mean" in str(error.value)) == (name != "zzz")
+
+
+def test_a_run_of_no_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "engines", "--seconds", "0.5"]) == 2
+    assert "--seconds 0.5: a run takes 1 second or more" in capsys.readouterr().err
+
+
+def test_a_model_without_weights_says_syllables(tmp_path: Path) -> None:
+    """Prompts are known word by word, and what it says is spoken as a reply is."""
+    write_model(tmp_path, SHAPES["tiny"])
+    words = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    asked = QUESTIONS[0]
+    assert words.decode(words.encode(asked).ids) == asked and 0 not in words.encode(asked).ids
+    assert words.decode([200, 201, 202]) == "la la la"
+    assert json.loads((tmp_path / "config.json").read_text())["num_hidden_layers"] == 2
+
+
+def test_a_configurations_own_arguments_of_vllm_stay() -> None:
+    config = VllmConfig(
+        model="org/model",
+        args={"quantization": "fp8", "max_num_seqs": 32, "revision": "main", "tokenizer": "org/other"},
+    )
+    made = _vllm(config, Path("/made"), SHAPES["llama-3.1-8b"], calls=16, cuda=True)
+    assert made.model == "/made" and made.revision == ""
+    assert made.args == {
+        "dtype": "bfloat16", "enforce_eager": False, "quantization": "fp8", "max_num_seqs": 32, "load_format": "dummy",
+    }  # fmt: skip
+    assert made.kv_cache_memory_bytes == 16 * 4096 * 128 * 1024
 
 
 @pytest.mark.parametrize("calls", ["", "0", "1,", "many"])

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from latency_probes.components.random_whisper import make_whisper
 from tests.engines.contract import AsrContract, tone
 from tests.waiting import until
 from voicepipe.audio import RATE
-from voicepipe.bench.engines.random_whisper import make_whisper
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Asr, Hypothesis, Mortal
 from voicepipe.engines.whisper import WhisperAsr

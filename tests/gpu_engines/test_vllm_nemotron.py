@@ -16,11 +16,10 @@ from transformers.models.nemotron_asr_streaming.feature_extraction_nemotron_asr_
 )
 
 from tests.engines.contract import AsrContract
+from tests.gpu_engines import nemotron, random_nemotron
+from tests.gpu_engines.random_nemotron import make_nemotron
 from tests.waiting import until
 from voicepipe.audio import RATE, Pcm
-from voicepipe.bench import random_nemotron
-from voicepipe.bench.random_nemotron import make_nemotron
-from voicepipe.commands.cli import main
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines import life
 from voicepipe.engines.base import Asr, Hypothesis
@@ -398,7 +397,7 @@ async def test_what_cannot_be_loaded_says_why(folder: Path, tmp_path: Path) -> N
 
 
 def test_what_it_takes_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "nemotron", "--tiny", "--json", str(tmp_path / "figures.json")]) == 0
+    assert nemotron.main(["--tiny", "--json", str(tmp_path / "figures.json")]) == 0
     kept = json.loads((tmp_path / "figures.json").read_text())["figures"]
     assert set(kept["steps_ms"]) == {"step", "step of 8", "settle, one step", "settle, two steps"}
     said = capsys.readouterr()
@@ -413,5 +412,5 @@ def test_the_bench_looks_for_its_device_before_it_makes_a_model(
 ) -> None:
     """It wrote 2.4 GB first."""
     monkeypatch.setattr(random_nemotron, "make_nemotron", lambda *args, **more: pytest.fail("it makes a model"))
-    assert main(["bench", "nemotron", "--device", "cuda:9"]) == 2
+    assert nemotron.main(["--device", "cuda:9"]) == 2
     assert "--device cuda:9: torch sees no such device here" in capsys.readouterr().err

@@ -5,8 +5,8 @@ from pathlib import Path
 import ctranslate2
 import pytest
 
+from latency_probes.components.random_whisper import make_whisper
 from tests.engines.contract import AsrContract, tone
-from voicepipe.bench.engines.random_whisper import make_whisper
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Asr
 from voicepipe.engines.whisper import WhisperAsr

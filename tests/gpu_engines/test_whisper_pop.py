@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from latency_probes.components.random_whisper import make_whisper
 from latency_probes.conversation import converse
 from latency_probes.own_server import own_server
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from tests.spoken import spoken
 from tests.waiting import PATIENT_POP
-from voicepipe.bench.engines.random_whisper import make_whisper
 
 pytestmark = pytest.mark.e2e
 

@@ -1,1 +1,1 @@
-"""Measurements of parts on this machine: `voicepipe bench PART`. Whole calls are what `latency_probes` measure."""
+"""`voicepipe bench engines`: what a turn costs on this machine, with the engines of a configuration."""

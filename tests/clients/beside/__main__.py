@@ -18,8 +18,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from latency_probes.__main__ import STOPPED, positive, stoppable
 from latency_probes.caller import Caller
+from latency_probes.command import STOPPED, positive, stoppable
 from latency_probes.conversation import converse
 from latency_probes.machine import Stolen
 from latency_probes.measure import judge_call

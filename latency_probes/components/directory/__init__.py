@@ -1,0 +1,1 @@
+"""How soon a directory answers, what calls by it take longer, and how well it chooses."""

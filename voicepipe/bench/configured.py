@@ -1,0 +1,132 @@
+"""The engines of a configuration as stages: loaded, placed and asked as a PoP does it. So every engine that the loader
+knows can be measured, in the process in which it works."""
+
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from voicepipe.agent import Agent
+from voicepipe.audio import RATE
+from voicepipe.bench.load import CACHED_TOKENS, TRAFFIC
+from voicepipe.bench.play import PlayedEngines
+from voicepipe.config import Config
+from voicepipe.config.agent_store import open_agents
+from voicepipe.engines.base import Asr, AsrStream, Choosy, Engines, Llm, Message, Prompt, Tts
+from voicepipe.engines.espeak import EspeakTts
+from voicepipe.engines.loader import loaded
+from voicepipe.pop import beginning
+from voicepipe.turn.phrases import PhraseConfig
+
+SAYS = "What are your opening hours, and do you have a table for two tonight?"
+QUESTIONS = (
+    "what are your opening hours", "where are you located", "do you have parking", "what is on your menu",
+    "are you open on sunday", "do you have vegetarian food", "thank you, and what are your opening hours",
+)  # fmt: skip
+ANSWER = "We are open from Tuesday to Sunday, from noon to ten in the evening, and we would love to see you here."
+TOKENS_A_WORD = 1.4
+"""Of English, by usual tokenizers."""
+
+
+@asynccontextmanager
+async def configured(config: Config, calls: int, agent: Agent | None = None) -> AsyncIterator[PlayedEngines]:
+    """Warm, as a PoP has them. `agent`: None is the default one. Raises ConfigError, EngineError."""
+    agent = agent or _agent(config)
+    async with loaded(config, [beginning(agent)]) as engines:
+        yield stages(config, engines, agent, calls, CACHED_TOKENS)
+
+
+def stages(config: Config, engines: Engines, agent: Agent, calls: int, history_tokens: int) -> PlayedEngines:
+    """`history_tokens`: of what was said in each call before."""
+    named, usual = config.engines, PhraseConfig()
+    llm = ConfiguredLlm(_answering(config, engines.llm, agent), engines.llm, agent, calls, history_tokens)
+    if config.ladder.first_phrase == "short":
+        llm.phrasing = replace(usual, first_words=usual.hurry_words, first_limit=usual.hurry_limit)
+    return PlayedEngines(
+        ConfiguredAsr(named.asr, engines.asr, agent), llm, ConfiguredTts(named.tts, engines.tts, agent)
+    )
+
+
+async def speech() -> Any:
+    """What callers say: int16 at 16 kHz, by the embedded voice."""
+    voice = EspeakTts()
+    await voice.start()
+    try:
+        async with aclosing(voice.speak(SAYS)) as pieces:
+            pcm = np.concatenate([piece.pcm async for piece in pieces])
+    finally:
+        await voice.close()
+    at = np.arange(0, pcm.size - 1, voice.rate / RATE)
+    return np.interp(at, np.arange(pcm.size), pcm).astype(np.int16)
+
+
+def _agent(config: Config) -> Agent:
+    agents = open_agents(config)
+    agent = agents.get(config.pop.default_agent)
+    assert agent, "the configuration was checked"
+    return agent
+
+
+def _answering(config: Config, llm: Llm, agent: Agent) -> str:
+    """Who answers, and with which model."""
+    named = config.engines.llm
+    if isinstance(llm, Choosy):
+        return f"{named}: {llm.answering(agent).by}"
+    model = getattr(getattr(config, named, None), "model", "")
+    return f"{named}: {Path(model).name}" if model else named
+
+
+class ConfiguredAsr:
+    def __init__(self, name: str, asr: Asr, agent: Agent) -> None:
+        self.name = name
+        self._asr, self._language = asr, agent.language or "en"
+
+    def listen(self, call: int, told: Callable[[int], None]) -> AsrStream:
+        return self._asr.stream(lambda hypothesis: told(hypothesis.until), language=self._language)
+
+
+class ConfiguredLlm:
+    """Each call has a history of its own, and a question that is new in each turn: so prompts are rendered, and their
+    beginning is in the prefix cache."""
+
+    def __init__(self, name: str, llm: Llm, agent: Agent, calls: int, history_tokens: int) -> None:
+        self.name, self.phrasing = name, PhraseConfig()
+        self._llm, self._beginning = llm, beginning(agent)
+        self._random = random.Random(0)
+        self._said = [self._history(history_tokens) for _ in range(calls)]
+
+    async def reply(self, call: int, *, guess: bool) -> AsyncGenerator[str, None]:
+        """Raises EngineError."""
+        before = self._beginning
+        asked = Message("user", self._random.choice(QUESTIONS))
+        prompt = Prompt(
+            (*before.messages, *self._said[call % len(self._said)], asked), before.tools, agent=before.agent,
+            max_tokens=TRAFFIC.reply_tokens, speculative=guess,
+        )  # fmt: skip
+        async with aclosing(self._llm.generate(prompt)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, str) and delta:
+                    yield delta
+
+    def _history(self, tokens: int) -> tuple[Message, ...]:
+        messages: list[Message] = []
+        while sum(len(message.text.split()) for message in messages) * TOKENS_A_WORD < tokens:
+            messages += [Message("user", self._random.choice(QUESTIONS)), Message("assistant", ANSWER)]
+        return tuple(messages)
+
+
+class ConfiguredTts:
+    def __init__(self, name: str, tts: Tts, agent: Agent) -> None:
+        self.name = name
+        self._tts, self._agent = tts, agent
+
+    async def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
+        """Raises EngineError."""
+        voice = self._tts.voice_for(self._agent.voice, self._agent.language)
+        async with aclosing(self._tts.speak(text, voice=voice, first=first)) as pieces:
+            async for _ in pieces:
+                yield

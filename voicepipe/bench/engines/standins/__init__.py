@@ -1,1 +1,0 @@
-"""Engines of true shape in torch alone, for what is not installed. torch is imported in this package only."""

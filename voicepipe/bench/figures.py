@@ -1,0 +1,142 @@
+"""What a measurement found: samples -> percentiles, and as JSON. Times are milliseconds. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from voicepipe.prediction import latency_ms
+
+ASR_BEHIND = "ASR, words behind the sound"
+ASR_FINAL = "ASR, final"
+LLM_FIRST = "LLM, first token"
+LLM_PHRASE = "LLM, first phrase"
+LLM_PIECE = "LLM, a token"
+TTS_FIRST = "TTS, first sound"
+TTS_LATER = "TTS, later phrase"
+COMPUTE = "turn compute"
+LATENCY = "turn latency"
+CLOCK = "media clock late"
+STAGES = (ASR_BEHIND, ASR_FINAL, LLM_FIRST, LLM_PHRASE, LLM_PIECE, TTS_FIRST, TTS_LATER)
+TURN = (COMPUTE, LATENCY)
+"""Where the engines run together: from the caller's last sound to the first phrase's, and what that means for a caller:
+`latency`."""
+NAMES = (*STAGES, *TURN, CLOCK)
+
+
+def percentile(times: Sequence[float], share: float) -> float:
+    """The smallest time that at least `share` of `times` do not exceed; nan of none."""
+    return sorted(times)[max(0, math.ceil(share * len(times)) - 1)] if times else math.nan
+
+
+@dataclass
+class Samples:
+    """Of one run."""
+
+    times: dict[str, list[float]] = field(default_factory=dict)
+    turns: int = 0
+    unanswered: int = 0
+    """Turns whose first sound was not there when the run ended."""
+
+    def note(self, name: str, seconds: float) -> None:
+        """Something took so long."""
+        self.times.setdefault(name, []).append(1000 * seconds)
+
+    def turn(self, compute_s: float) -> None:
+        """A turn was answered after so much compute."""
+        self.note(COMPUTE, compute_s)
+        self.times.setdefault(LATENCY, []).append(latency_ms(1000 * compute_s))
+
+    def figure(self, name: str) -> "Figure | None":
+        """None: not measured."""
+        times = self.times.get(name)
+        if not times:
+            return None
+        p50, p95, p99 = (percentile(times, share) for share in (0.5, 0.95, 0.99))
+        return Figure(p50, p95, p99, max(times), len(times))
+
+
+def merged(rounds: Sequence[Samples]) -> Samples:
+    """Of several runs."""
+    whole = Samples(turns=sum(each.turns for each in rounds), unanswered=sum(each.unanswered for each in rounds))
+    for each in rounds:
+        for name, times in each.times.items():
+            whole.times.setdefault(name, []).extend(times)
+    return whole
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Milliseconds."""
+
+    p50: float
+    p95: float
+    p99: float
+    most: float
+    count: int
+
+
+@dataclass(frozen=True)
+class FiguresResult:
+    """Of one number of calls, with or without idle gaps."""
+
+    calls: int
+    gaps: bool
+    rounds: Sequence[Samples]
+    """The engines together."""
+    alone: Samples = field(default_factory=Samples)
+    """Each stage by itself under the same load: the samples of three runs."""
+    mhz: tuple[int, int] | None = None
+    """The GPU's clock meanwhile, least and most; None: it was not told."""
+
+    @property
+    def together(self) -> Samples:
+        return merged(self.rounds)
+
+    def spread(self, name: str) -> tuple[float, float] | None:
+        """Least and most p95 of the rounds."""
+        found = [figure.p95 for each in self.rounds if (figure := each.figure(name))]
+        return (min(found), max(found)) if found else None
+
+    def in_time(self, budget_ms: float) -> bool | None:
+        """95 of 100 turns were answered within the budget; one that was not answered at all is none of these. None: no
+        turn ended."""
+        together = self.together
+        latencies = [*together.times.get(LATENCY, []), *[math.inf] * together.unanswered]
+        return percentile(latencies, 0.95) <= budget_ms if latencies else None
+
+    def json(self) -> dict[str, Any]:
+        """Figures only."""
+        together = self.together
+        return {
+            "calls": self.calls,
+            "idle_gaps": self.gaps,
+            "rounds": len(self.rounds),
+            "together": _figures(together),
+            "p95_ms_of_rounds": {name: spread for name in NAMES if (spread := self.spread(name))},
+            "alone": _figures(self.alone),
+            "turns": together.turns,
+            "unanswered": together.unanswered,
+            "gpu_mhz": self.mhz,
+        }
+
+
+def calls_in_time(results: Sequence[FiguresResult], budget_ms: float) -> int:
+    """The largest number of calls, of those tried, up to which all were answered in time; 0: not even the fewest."""
+    most = 0
+    for calls in sorted({result.calls for result in results}):
+        if not all(result.in_time(budget_ms) for result in results if result.calls == calls):
+            break
+        most = calls
+    return most
+
+
+def _figures(samples: Samples) -> dict[str, dict[str, float]]:
+    return {
+        name: {
+            "p50_ms": round(figure.p50, 2), "p95_ms": round(figure.p95, 2), "p99_ms": round(figure.p99, 2),
+            "max_ms": round(figure.most, 2), "count": figure.count,
+        }
+        for name in NAMES
+        if (figure := samples.figure(name))
+    }  # fmt: skip

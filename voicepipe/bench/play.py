@@ -1,0 +1,293 @@
+"""Calls at a time, played to the engines in real time, on rtp's own media clock as in a PoP."""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from voicepipe.bench import figures
+from voicepipe.bench.figures import Samples
+from voicepipe.bench.load import CallTurn, turns
+from voicepipe.bench.stages import AsrStage, HeardUtterance, LlmStage, TtsStage
+from voicepipe.engines.fair import owned_by
+from voicepipe.errors import EngineBusy
+from voicepipe.rtp.clock import PERIOD_S, MediaClock
+from voicepipe.turn.phrases import Phraser
+
+IDLE_S = 0.05
+"""Without idle gaps: when nobody speaks and nothing is being done, the next turn comes after this time."""
+POLL_S = 0.05
+GRACE_S = 3.0
+"""After a run, for turns that have begun."""
+SAMPLES_A_MS = 16
+BLOCK = round(1000 * PERIOD_S) * SAMPLES_A_MS
+
+
+@dataclass(frozen=True)
+class PlayedEngines:
+    """Those that take part."""
+
+    asr: AsrStage | None = None
+    llm: LlmStage | None = None
+    tts: TtsStage | None = None
+
+    @property
+    def together(self) -> bool:
+        return bool(self.asr and self.llm and self.tts)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedLoad:
+    calls: int
+    seconds: float
+    seed: int
+    gaps: bool
+    """As in calls; else time in which nobody speaks and no engine works is cut to IDLE_S. Time in which one works never
+    is."""
+    sound: Any
+    """What callers say, again and again: int16 at 16 kHz."""
+
+
+async def play(engines: PlayedEngines, load: PlayedLoad) -> Samples:
+    """What so many calls see. Raises what an engine raises."""
+    player, clock, began = _Player(engines), MediaClock(), time.monotonic()
+    lines = [_Line(player, clock, number, load, began) for number in range(load.calls)]
+    removes = [clock.add(line.tick) for line in lines]
+    ticking = asyncio.create_task(clock.run())
+    try:
+        while time.monotonic() - began < load.seconds and not player.failed:
+            await asyncio.sleep(POLL_S)
+            if not load.gaps:
+                _cut(lines, player)
+        for line in lines:
+            line.over = True
+        return await player.end(min(GRACE_S, load.seconds))
+    finally:
+        for remove in removes:
+            remove()
+        ticking.cancel()
+        for line in lines:
+            line.hang_up()
+
+
+def _cut(lines: "Sequence[_Line]", player: "_Player") -> None:
+    """The next turn comes soon, where nothing is going on."""
+    if player.idle and not any(line.speaks for line in lines):
+        idle_s = min(line.wait_s for line in lines)
+        for line in lines:
+            line.skip(max(0.0, idle_s - IDLE_S))
+
+
+class _Line:
+    """One call: the caller's sound comes by its ticks."""
+
+    def __init__(self, player: "_Player", clock: MediaClock, call: int, load: PlayedLoad, began: float) -> None:
+        self.over = False
+        self._clock = clock
+        self._player, self._call, self._sound = player, call, load.sound
+        self._turns, self._began = turns(call, load.seed), began
+        self._turn: CallTurn = next(self._turns)
+        self._heard: HeardUtterance | None = None
+        self._speaks = False
+        self._spoken = self._guess = 0
+        """Samples, of the turn that is being spoken; 0: there is no guess."""
+
+    @property
+    def speaks(self) -> bool:
+        return self._speaks
+
+    @property
+    def wait_s(self) -> float:
+        """Until the caller speaks."""
+        return self._began + self._turn.at - time.monotonic()
+
+    def skip(self, seconds: float) -> None:
+        self._began -= seconds
+
+    def hang_up(self) -> None:
+        if self._heard:
+            self._heard.cancel()
+
+    def tick(self, now: float) -> None:
+        """Of the media clock, which goes on whatever is raised here."""
+        if self.over:
+            return
+        try:
+            self._tick(now)
+        except Exception as error:
+            self.over, self._player.failed = True, error
+
+    def _tick(self, now: float) -> None:
+        due = now - self._clock.late_s
+        self._player.ticked(self._clock.late_s)
+        if not self._speaks:
+            if now < self._began + self._turn.at:
+                return
+            self._speaks, self._spoken = True, 0
+            self._guess = round(1000 * (self._turn.guess_s or 0.0)) * SAMPLES_A_MS
+            self._heard = self._player.listen(self._call, self)
+        if self._heard:
+            self._heard.feed(self._block())
+        before, self._spoken = self._spoken, self._spoken + BLOCK
+        if self._spoken >= 1000 * SAMPLES_A_MS * self._turn.spoken_s:
+            heard, self._heard, self._speaks = self._heard, None, False
+            self._turn = next(self._turns)
+            self._player.turn(self._call, heard, due)
+        elif before < self._guess <= self._spoken:
+            self._player.guess(self._call, self._heard, due)
+
+    def told(self, covered: int) -> None:
+        """Partial words cover so many samples."""
+        if self._heard:
+            self._player.partial(max(0, self._spoken - covered))
+
+    def _block(self) -> Any:
+        at = self._spoken % max(1, len(self._sound) - BLOCK)
+        return self._sound[at : at + BLOCK]
+
+
+class _Player:
+    """Turns that are under way."""
+
+    def __init__(self, engines: PlayedEngines) -> None:
+        self.failed: BaseException | None = None
+        self._samples = Samples()
+        self._asr, self._llm, self._tts = engines.asr, engines.llm, engines.tts
+        self._together = engines.together
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def idle(self) -> bool:
+        return not self._tasks
+
+    def listen(self, call: int, line: _Line) -> HeardUtterance | None:
+        with owned_by(str(call)):
+            return self._asr.listen(call, line.told) if self._asr else None
+
+    def ticked(self, late_s: float) -> None:
+        self._samples.note(figures.CLOCK, late_s)
+
+    def partial(self, behind: int) -> None:
+        self._samples.note(figures.ASR_BEHIND, behind / SAMPLES_A_MS / 1000)
+
+    def guess(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+        """The caller goes on: what is prepared up to the first phrase is thrown away."""
+        self._start(call, self._guess(call, heard, ended))
+
+    def turn(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+        """The caller's last sound was due at the monotonic second `ended`."""
+        self._samples.turns += 1
+        self._samples.unanswered += bool(self._llm or self._tts)
+        self._start(call, self._turn(call, heard, ended))
+
+    async def end(self, grace_s: float) -> Samples:
+        """Wait a while for what has begun. Raises what an engine has raised."""
+        until = time.monotonic() + grace_s
+        while self._tasks and not self.failed and time.monotonic() < until:
+            await asyncio.wait(self._tasks, timeout=until - time.monotonic(), return_when=asyncio.FIRST_COMPLETED)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.failed:
+            raise self.failed
+        return self._samples
+
+    def _start(self, call: int, work: Coroutine[None, None, None]) -> None:
+        with owned_by(str(call)):
+            task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error and not isinstance(error, EngineBusy):  # that is a turn without an answer, as in a call
+            self.failed = error
+
+    async def _final(self, heard: HeardUtterance | None, ended: float) -> None:
+        if heard:
+            await heard.settle()
+            self._samples.note(figures.ASR_FINAL, time.monotonic() - ended)
+
+    async def _guess(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+        await self._final(heard, ended)
+        text = PHRASES_ALONE[0]
+        if self._llm:
+            text = ""
+            phraser = Phraser(self._llm.phrasing)
+            async with aclosing(self._llm.reply(call, guess=True)) as reply:
+                async for delta in reply:
+                    if text := "".join([*phraser.push(delta)][:1]):
+                        break
+            text = text or "".join(phraser.flush())
+        if self._tts and text.strip():
+            async with aclosing(self._tts.speak(call, text, first=True)) as sound:
+                async for _ in sound:
+                    pass
+
+    async def _turn(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+        try:
+            await self._final(heard, ended)
+        finally:
+            if heard:
+                heard.cancel()
+        if self._llm:
+            await self._reply(self._llm, call, ended)
+        elif self._tts:
+            for number, text in enumerate(PHRASES_ALONE):
+                await self._speak(self._tts, call, text, number == 0, ended)
+
+    async def _reply(self, llm: LlmStage, call: int, ended: float) -> None:
+        asked = time.monotonic()
+        first, pieces, spoken = asked, 0, 0
+        phraser = Phraser(llm.phrasing)
+
+        def whole(phrase: str) -> None:
+            nonlocal spoken
+            if not phrase.strip():
+                return
+            if not spoken:
+                self._samples.note(figures.LLM_PHRASE, time.monotonic() - asked)
+            if self._tts:
+                self._start(call, self._speak(self._tts, call, phrase, not spoken, ended))
+            elif not spoken:
+                self._samples.unanswered -= 1
+            spoken += 1
+
+        async with aclosing(llm.reply(call, guess=False)) as reply:
+            async for delta in reply:
+                if not pieces:
+                    first = time.monotonic()
+                    self._samples.note(figures.LLM_FIRST, first - asked)
+                pieces += 1
+                for phrase in phraser.push(delta):
+                    whole(phrase)
+        last = time.monotonic()
+        for phrase in phraser.flush():
+            whole(phrase)
+        if pieces > 1:
+            self._samples.note(figures.LLM_PIECE, (last - first) / (pieces - 1))
+
+    async def _speak(self, tts: TtsStage, call: int, text: str, first: bool, ended: float) -> None:
+        asked, heard = time.monotonic(), False
+        async with aclosing(tts.speak(call, text, first=first)) as sound:
+            async for _ in sound:
+                if first and not heard:
+                    heard = True
+                    self._first(asked, ended)
+        if not first:
+            self._samples.note(figures.TTS_LATER, time.monotonic() - asked)
+
+    def _first(self, asked: float, ended: float) -> None:
+        """A reply's first sound is there."""
+        now = time.monotonic()
+        self._samples.note(figures.TTS_FIRST, now - asked)
+        self._samples.unanswered -= 1
+        if self._together:
+            self._samples.turn(now - ended)
+
+
+PHRASES_ALONE = ("We are open from noon.", "Would you like to book a table for tonight, or for another day this week?")
+"""Spoken where the voice is measured by itself: a first phrase and a later one."""
