@@ -214,8 +214,7 @@ async def _first(tts: HibariTts, text: str) -> None:
 async def test_a_model_that_fails_and_fails_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tts = HibariTts()
     await tts.start()
-    core = tts._life.core
-    assert core.model
+    core = tts.core
 
     def fail(*given: object) -> None:
         raise RuntimeError("out of memory")
@@ -237,8 +236,7 @@ async def test_a_voice_that_hangs_is_down_and_comes_back(monkeypatch: pytest.Mon
     free = threading.Event()
     tts = HibariTts()
     await tts.start()
-    core = tts._life.core
-    assert core.model
+    core = tts.core
     monkeypatch.setattr(core.model, "_vocoder", lambda *asked: free.wait())
     monkeypatch.setattr(hibari, "STALL_S", 0.05)
     hangs = asyncio.create_task(whole(tts, "Hello."))
@@ -247,7 +245,7 @@ async def test_a_voice_that_hangs_is_down_and_comes_back(monkeypatch: pytest.Mon
     with pytest.raises(EngineDead):
         await hangs
     await until(lambda: tts.alive)
-    assert (await whole(tts, "Hello.")).pcm.size and tts._life.core is not core
+    assert (await whole(tts, "Hello.")).pcm.size and tts.core is not core
     free.set()
     await tts.close()
 

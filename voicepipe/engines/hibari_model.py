@@ -19,6 +19,7 @@ import onnxruntime
 import regex
 
 from voicepipe.engines.base import Speech
+from voicepipe.engines.failures import HELLO
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.shaping import shape
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
@@ -39,6 +40,8 @@ LINKS = str.maketrans("[]", "  ")
 _SMALL_DIGIT = regex.compile(r"\p{No}")
 _LONG_NUMBER = re.compile(r"[0-9]{16,}")
 """Its tables end at 36 digits, and nobody follows a number of 16."""
+WARMING = (HELLO, "A table for two, on Friday at seven.", "Zorgle.")
+"""Short, long, and what no lexicon has."""
 OTHER = "this hibari is built in another way: install hibari-tts as constraints.txt has it"
 
 
@@ -64,6 +67,11 @@ class HibariModel:
         except Exception as error:  # protobuf's, json's, onnxruntime's: whatever a broken file is to them
             raise EngineMissing(f"hibari cannot be loaded ({error!r}): reinstall hibari-tts") from None
         self._normalize, self._vocoder = normalize, dsp.synth
+
+    def warm(self) -> None:
+        """Speak a little. Raises EngineError."""
+        for text in WARMING:
+            self.speak(text, 1.0)
 
     def unload(self) -> None:
         """Give its memory back, at once: errors of phrases may hold the model for long. It speaks no more."""

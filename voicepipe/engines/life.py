@@ -46,10 +46,11 @@ C = TypeVar("C", bound=Core)
 
 
 class Life(Generic[C]):
-    """`load` makes one core, ready for calls, or raises; TimeoutError: a call into the library does not come back.
+    """What adapters have of it: `base.Engine`, `base.Mortal` and `base.Restarts`.
 
-    `name` is what the log calls the engine; `hint`, what it says of starts that fail and fail. `start_s`: see START_S;
-    None: `load` has a limit of its own, and ends what it began.
+    `load` makes one core, ready for calls, or raises; TimeoutError: a call into the library does not come back. `name`
+    is what the log calls the engine; `hint`, what it says of starts that fail and fail. `start_s`: see START_S; None:
+    `load` has a limit of its own, and ends what it began.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Life(Generic[C]):
         self._name = name
         self._hint = hint
         self._start_s = start_s
-        self._load = load
+        self._make = load
         self._core: C | None = None
         self._watching: asyncio.Task[None] | None = None
         self._clearing: asyncio.Task[None] | None = None
@@ -86,7 +87,7 @@ class Life(Generic[C]):
         """Raises EngineError; a first start that fails is not tried again."""
         if self._watching is None:
             try:
-                self._core = await self._load()
+                self._core = await self._make()
             except TimeoutError as error:
                 raise EngineError(str(error)) from None
             self._watching = asyncio.create_task(self._watch(self._core), name=f"life of the {self._name}")
@@ -148,7 +149,7 @@ class Life(Generic[C]):
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             try:
                 async with asyncio.timeout(self._start_s):
-                    return await self._load(), pause_s
+                    return await self._make(), pause_s
             except TimeoutError as error:
                 log.error("%s", str(error) or f"the {self._name} was not ready within {self._start_s:g} s")
                 if self._leave_behind():

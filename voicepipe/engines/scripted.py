@@ -134,18 +134,12 @@ def paced(text: str, word_ms: float = WORD_MS) -> Timeline:
 # --- language and speech -----------------------------------------------------------------------------------------
 
 
-class ScriptedTurnModel:
+class ScriptedTurnModel(_Lifeless):
     """Says the same of every utterance, `after_ms`; below 0 it fails."""
 
     def __init__(self, probability: float, after_ms: float = 0.0) -> None:
         self._probability = probability
         self._after_ms = after_ms
-
-    async def start(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
 
     def stream(self) -> "ScriptedTurnModel":
         return self

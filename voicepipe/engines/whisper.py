@@ -8,6 +8,7 @@ the pass has mostly half of its time behind it. Where there is no gap, it is rea
 import asyncio
 import time
 from bisect import bisect_right
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.fair import owner
 from voicepipe.engines.life import IN_PROCESS, Life
-from voicepipe.engines.threaded_recogniser import ThreadedRecogniser
+from voicepipe.engines.threaded import ThreadedRecogniser, loaded
 from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading, passes_at_a_time
 from voicepipe.engines.whisper_schedule import Passes, Purpose
 from voicepipe.engines.whisper_sound import WhisperSound
@@ -44,32 +45,20 @@ class WhisperRecogniser(ThreadedRecogniser):
         super().__init__(worker, self.passes, model)
 
 
-class WhisperAsr:
-    """Implements `base.Asr` and `base.Mortal`: a model that fails and fails is loaded again.
+class WhisperAsr(Life[WhisperRecogniser]):
+    """Implements `base.Asr`. A model that fails and fails is loaded again.
 
     `config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model
     knows it.
     """
 
     def __init__(self, config: WhisperConfig) -> None:
+        super().__init__("recogniser", self._load, IN_PROCESS)
         self._config = config
-        self._life: Life[WhisperRecogniser] = Life("recogniser", self._load, IN_PROCESS)
         self._passes: Passes | None = None
 
-    @property
-    def alive(self) -> bool:
-        return self._life.alive
-
-    @property
-    def restarts(self) -> int:
-        return self._life.restarts
-
-    async def start(self) -> None:
-        """Load the model and run every kind of pass once. Raises EngineMissing, EngineError."""
-        await self._life.start()
-
     async def close(self) -> None:
-        await self._life.close()
+        await super().close()
         self._passes = None
 
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "WhisperStream":
@@ -81,15 +70,10 @@ class WhisperAsr:
         return WhisperStream(self._passes, on_partial, spoken, every, wants_digits(asked))
 
     async def _load(self) -> WhisperRecogniser:
+        """With every kind of pass run once. Raises EngineMissing, EngineError."""
         # It gets no more passes than it has threads: who waits for one is told (`Passes`).
         worker = Worker("whisper", passes_at_a_time(self._config), told=False)
-        try:
-            # On the worker's thread: CTranslate2's own are as nice as the one that makes them.
-            model = await worker.submit(LoadedWhisper, self._config)
-            await worker.submit(model.warm)
-        except BaseException:
-            worker.close()
-            raise
+        model = await loaded(worker, partial(LoadedWhisper, self._config))
         recogniser = WhisperRecogniser(worker, model, self._config.stall_s)
         self._passes = recogniser.passes
         return recogniser

@@ -13,40 +13,25 @@ from voicepipe.errors import EngineError
 RATE = 24_000
 
 
-class NeuTts:
-    """Voices are those of `[neutts.voices]`. Implements `base.Tts` and `base.Mortal`."""
+class NeuTts(Life[NeuttsVoice]):
+    """Voices are those of `[neutts.voices]`. Implements `base.Tts`."""
 
     rate = RATE
 
     def __init__(self, config: NeuttsConfig) -> None:
-        self._life: Life[NeuttsVoice] = Life(
-            "speech synthesis", partial(load, config, _ready), IN_PROCESS, start_s=None
-        )
+        super().__init__("speech synthesis", partial(load, config, _ready), IN_PROCESS, start_s=None)
         self._default = config.voice
         self._languages: Mapping[str, str] = {}
-
-    @property
-    def alive(self) -> bool:
-        return self._life.alive
-
-    @property
-    def restarts(self) -> int:
-        return self._life.restarts
-
-    @property
-    def core(self) -> NeuttsVoice:
-        """What runs now. Raises EngineDead."""
-        return self._life.core
 
     async def start(self) -> None:
         """Load both models, read the recordings and speak a little. Raises EngineMissing: vLLM, a model or a recording
         is not there; EngineError."""
-        await self._life.start()
+        await super().start()
         self.rate, self._languages = self.core.rate, self.core.languages
 
     async def close(self) -> None:
         """End the process and forget the codec; phrases that are being made are dropped."""
-        await self._life.close()
+        await super().close()
         self._languages = {}
 
     def voices(self) -> Mapping[str, str]:

@@ -23,34 +23,15 @@ KINDS = (
 """Every kind of request: the first one of its kind compiles for seconds."""
 
 
-class VllmLlm:
-    """Implements `base.Llm`, `base.Mortal` and `base.Reader`."""
+class VllmLlm(Life[VllmCore]):
+    """Implements `base.Llm` and `base.Reader`."""
 
     def __init__(self, config: VllmConfig, *, reads: bool = False) -> None:
         """`reads`: `ends` will be asked, and is warmed up as well."""
+        super().__init__("language model", partial(load, config, self._ready), start_s=None)
         self._reads = reads
-        self._life: Life[VllmCore] = Life("language model", partial(load, config, self._ready), start_s=None)
         self._beginnings: dict[str, Prompt] = {}
         """By agent: what its prompts begin with."""
-
-    @property
-    def alive(self) -> bool:
-        return self._life.alive
-
-    @property
-    def restarts(self) -> int:
-        return self._life.restarts
-
-    @property
-    def core(self) -> VllmCore:
-        """What runs now. Raises EngineDead."""
-        return self._life.core
-
-    async def start(self) -> None:
-        await self._life.start()
-
-    async def close(self) -> None:
-        await self._life.close()
 
     async def warm(self, prompt: Prompt) -> None:
         if prompt.agent is not None:
