@@ -1,7 +1,9 @@
-"""What a command measured, kept as JSON beside how it was measured: tables of figures are made from such files."""
+"""What was measured: percentiles, and what a command found as JSON beside how it was measured, from which tables of
+figures are made."""
 
 import dataclasses
 import json
+import math
 import os
 import platform
 import shlex
@@ -39,6 +41,15 @@ class Measured:
     version: str
     commit: str
     """With "-dirty" behind it where files had changed since; empty outside a checkout."""
+
+
+def percentile(values: Sequence[float], percent: float) -> float | None:
+    """By linear interpolation between the two nearest of `values`; None without any."""
+    if not values:
+        return None
+    ascending, place = sorted(values), (len(values) - 1) * percent / 100
+    below, above = ascending[math.floor(place)], ascending[math.ceil(place)]
+    return below if below == above else below + (above - below) * (place % 1)  # The same may be infinite.
 
 
 def keep(path: Path | None, figures: object) -> None:
