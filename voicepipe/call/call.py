@@ -55,10 +55,7 @@ class Call:
         self.voice_for = partial(engines.tts.voice_for, language=settings.agent.language)
         """As `base.Tts`, to this call's caller."""
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
-        studio = Studio(
-            call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit,
-            lambda: us.owed.tool_over(),
-        )  # fmt: skip
+        studio = Studio(call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit, us)
         self.ids, self._errands = studio.ids, studio.errands
         self.turns = turns = Turns(studio, config, settings, self.jobs, us)
         self.hearing, self.speaking, self.owed, self.quiet = turns.hearing, turns.speaking, turns.owed, turns.quiet
@@ -115,6 +112,10 @@ class Call:
             self.transfer.by_model(farewell)
         else:
             self.jobs.spawn(when_heard(self.hearing, self.speaking, self.owed, self.conversation, self.hang_up))
+
+    def tool_over(self) -> None:
+        """As `ErrandEvents.tool_over`."""
+        self.owed.tool_over()
 
     async def hang_up(self, reason: str, detail: str = "") -> None:
         """End the call from our side; both as `CallEnded` tells them."""

@@ -111,16 +111,18 @@ class Errand:
             self.waiting -= 1
 
 
-def _nobody() -> None:
-    """Who is told while nobody listens."""
+class ErrandEvents(Protocol):
+    """Who is told of errands."""
+
+    def tool_over(self) -> None:
+        """One is over, and the conversation has its result."""
 
 
 class Errands:
     """One call's. They outlive it: `leave` when it has ended."""
 
-    def __init__(self, history: History, ids: Ids, begin: BeginTool, on_over: Callable[[], None] = _nobody) -> None:
-        """`on_over` is called when an errand is over and the conversation has its result."""
-        self._on_over = on_over
+    def __init__(self, history: History, ids: Ids, begin: BeginTool, told: ErrandEvents | None = None) -> None:
+        self._told = told
         self._history = history
         self._ids = ids
         self._begin = begin
@@ -200,7 +202,7 @@ class Errands:
         """The call has ended; what runs is finished all the same."""
         if self._left:
             return
-        self._left, self._on_over = True, _nobody
+        self._left, self._told = True, None
         for errand in self._errands:
             if errand.due and not errand.item and errand.output is not None:
                 log.warning(
@@ -303,7 +305,8 @@ class Errands:
             log.warning(
                 "a tool of a call that has ended is over: %s: %r", errand.tool.name, logged(str(errand.output))[:200]
             )
-        self._on_over()
+        if self._told:
+            self._told.tool_over()
 
     def _record(self, errand: Errand, item: Item, result: str) -> None:
         """The result stands behind its call. Where the conversation has gone on without it both stand at its end, where

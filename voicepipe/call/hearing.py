@@ -58,7 +58,7 @@ class Hearing:
         self._engines = engines = studio.engines
         ask, reference = partial(engines.windows.ask, engines.vad.stream()), studio.playout.reference
         self.sound = LineSound()
-        self._ear = Ear(ask, config.vad, reference, self._heard)
+        self._ear = Ear(ask, config.vad, reference, self)
         self._waits = Waits(engines.patience, config.ladder, studio.clock)
         self._committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
@@ -94,7 +94,8 @@ class Hearing:
         self.gaps.over()
         self._ear.hear(block)
 
-    def _heard(self, block: Block, fact: Fact | Exception | None) -> None:
+    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
+        """As `EarEvents`: the turn machine gets the fact, and the recogniser the sound."""
         if self._jobs.over:
             return
         if isinstance(fact, Exception):
