@@ -139,11 +139,6 @@ class Worker:
         """`submit`. What is `urgent` goes before what is not and does not run yet; one that runs for longer than
         `within_s` hangs."""
         job = Job(fn, urgent, within_s)
-        self.add(job)
-        return asyncio.wrap_future(job.done)
-
-    def add(self, job: Job) -> None:
-        """`submit`, for a job that is made already."""
         with self._more:
             if self._closed:
                 raise self._over()
@@ -161,6 +156,7 @@ class Worker:
             self._more.notify()
         known = weakref.ref(job)  # The future would keep the job, which keeps the future, until the next collection.
         job.done.add_done_callback(lambda done: self._drop(known()) if done.cancelled() else None)
+        return asyncio.wrap_future(job.done)
 
     def overdue(self) -> bool:
         """A job that runs is not coming back. Whoever asks this asks it again and again (`lived.py`)."""

@@ -21,13 +21,15 @@ class Outbox:
         if self.closed:
             return
         self._bytes += len(message)
-        if self._bytes > self._limit:
-            on_full = self._on_full
-            self._messages.clear()
-            self.close()
-            return on_full() if on_full else None
-        self._messages.append(message)
-        self._changed.set()
+        if self._bytes <= self._limit:
+            self._messages.append(message)
+            self._changed.set()
+            return
+        on_full = self._on_full
+        self._messages.clear()
+        self.close()
+        if on_full:
+            on_full()
 
     def close(self) -> None:
         """No more messages; those queued are still delivered."""
