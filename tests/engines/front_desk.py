@@ -11,14 +11,25 @@ from msgspec.structs import replace
 from voicepipe import tools_demo
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.config.agent_store import load_agent
-from voicepipe.engines.base import Message, Prompt, ToolCall
+from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue
-from voicepipe.engines.frontdesk.frontdesk_llm import reply
+from voicepipe.engines.frontdesk.frontdesk_llm import work
 
 FILE = Path(__file__).parents[2] / "configs" / "agents" / "front-desk.toml"
 FRONT_DESK = load_agent(FILE)
 TODAY = datetime(2026, 11, 25, 11)
 """A Wednesday, before lunch."""
+
+
+def reply(dialogue: FrontdeskDialogue, prompt: Prompt) -> list[Delta]:
+    """The whole reply to a prompt, without a pause."""
+    steps = work(dialogue, prompt)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            deltas: list[Delta] = done.value
+            return deltas
 
 
 def _at_once(agent: Agent) -> Agent:
