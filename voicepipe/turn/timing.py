@@ -77,6 +77,13 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     """Times that it stopped for such a sound, and went on."""
 
 
+AS_RECORDED = (
+    "turn_id", "confident", "speculation", "discarded", "ladder", "refused", "broken", "tool", "unpaced", "by_request",
+    "reopened", "continues", "tokens", "phrase_tokens", "ducked", "held",
+)  # fmt: skip
+"""What a summary has as the record has it."""
+
+
 @dataclass(slots=True)
 class TurnRecord:
     """All that is known of one turn. Stamps are monotonic seconds; the first of a kind stands, unless replaced."""
@@ -160,24 +167,9 @@ class TurnRecord:
         offsets = {f"at_{hop}": self.between("voice_ended", hop) for hop in self.stamps if hop != "voice_ended"}
         return TurnSummary(
             **{name: round(ms, 1) for name, ms in {**stages, **offsets}.items() if ms is not None},
-            turn_id=self.turn_id,
-            confident=self.confident,
+            **{name: getattr(self, name) for name in AS_RECORDED},
             endpoint_reason=self.endpoint,
-            speculation=self.speculation,
-            discarded=self.discarded,
-            ladder=self.ladder,
-            refused=self.refused,
-            broken=self.broken,
-            tool=self.tool,
-            unpaced=self.unpaced,
-            by_request=self.by_request,
-            reopened=self.reopened,
-            continues=self.continues,
             discarded_ms=round(self.discarded_ms, 1) if self.discarded else None,
-            tokens=self.tokens,
-            phrase_tokens=self.phrase_tokens,
             sound_ms=round(self.sound_ms, 1) or None,
             voicing_ms=round(self.voicing_ms, 1) or None,
-            ducked=self.ducked,
-            held=self.held,
         )
