@@ -10,8 +10,7 @@ from tests.scenario import Recording, Says, Scenario, ScenarioLine, Transfers, p
 from tests.scripted_opinions import ScriptedReader
 from voicepipe.agent import Tool
 from voicepipe.call.control import Control
-from voicepipe.call.reading import Reads
-from voicepipe.call.utterance import Utterance
+from voicepipe.call.utterance import Reads, Utterance
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.scripted import ScriptedLlm

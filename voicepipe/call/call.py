@@ -12,10 +12,9 @@ from functools import partial
 
 from voicepipe.agent import CallSettings
 from voicepipe.call.errands import BeginTool
-from voicepipe.call.hang_up import when_heard
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.playout import Playout
-from voicepipe.call.rehearsal import Rehearsal
+from voicepipe.call.rehearsed import Rehearsal
 from voicepipe.call.reply import Reply
 from voicepipe.call.speech import Speaker
 from voicepipe.call.studio import Studio
@@ -29,6 +28,9 @@ from voicepipe.shown import shown
 from voicepipe.turn.events import CallEnded, CallEvent
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.transfer import TRANSFER_TOOL
+
+LOOK_S = 0.1
+"""While a tool runs, or the caller speaks, between two looks whether the call may be ended."""
 
 
 class Call:
@@ -111,7 +113,18 @@ class Call:
         if farewell.name == TRANSFER_TOOL:
             self.transfer.by_model(farewell)
         else:
-            self.jobs.spawn(when_heard(self.hearing, self.speaking, self.owed, self.conversation, self.hang_up))
+            self.jobs.spawn(self._hang_up_when_heard())
+
+    async def _hang_up_when_heard(self) -> None:
+        """The reply in which the model asked for that has been heard to its end. The call ends, unless the caller has
+        something more to say."""
+        last = self.conversation.last()
+        # A voice over the last words becomes a turn, which is answered, or it was nothing. What comes of a tool that
+        # runs is told.
+        while self.hearing.utterance or self.owed.works:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_S)
+        if not (self.speaking.reply or self.owed.waiting) and self.conversation.last() is last:
+            await self.hang_up("agent")
 
     def tool_over(self) -> None:
         """As `ErrandEvents.tool_over`."""

@@ -1,5 +1,6 @@
 """The caller's sound of one call: blocks in, facts for the turn machine out, and sound for the recogniser."""
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
@@ -14,6 +15,8 @@ from voicepipe.turn.facts import Fact, MaybeVoice, NoSound, NoVoice, Silence, Vo
 from voicepipe.turn.hum import Burst
 from voicepipe.turn.vad import WINDOW, Beginning, VadConfig, VoiceTracker
 
+GAP_S = 1.0
+"""A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
 REMEMBER = 2 * RATE // BLOCK
 """Blocks that are kept: 2 s, for the sound before a voice was noticed."""
 ECHO, ECHO_STILL = 0.4, 0.2
@@ -220,3 +223,25 @@ class Ear:
             return None
         near = np.concatenate([block.pcm for block in list(self._blocks)[-ECHO_WINDOW // BLOCK :]])
         return likeness(near, far)
+
+
+class Gaps:
+    """In one call's sound. `told` gets what it means that none comes."""
+
+    def __init__(self, ear: Ear, told: Callable[[Fact], None], clock: Callable[[], float]) -> None:
+        self._ear = ear
+        self._told = told
+        self._clock = clock
+        self._last_at = clock()
+
+    def over(self) -> None:
+        """Sound came."""
+        self._last_at = self._clock()
+
+    async def mind(self) -> None:
+        """Runs until cancelled."""
+        while True:
+            await asyncio.sleep(GAP_S / 4)
+            gap = self._clock() - self._last_at
+            if gap >= GAP_S and (fact := self._ear.nothing(gap * 1000)):
+                self._told(fact)

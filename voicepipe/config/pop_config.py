@@ -21,13 +21,23 @@ from voicepipe.config.engine_config import (
 )
 from voicepipe.config.fleet_config import BusConfig, FleetConfig
 from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
-from voicepipe.config.records_config import RecordsConfig
+from voicepipe.config.redaction_config import RedactionConfig
 from voicepipe.config.traces_config import TracesConfig
 from voicepipe.config.webrtc_config import WebRtcConfig
 from voicepipe.ranges import Label, Ms, Name, Port, Price, Section, Variable, check_host
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.known import TurnConfig
 from voicepipe.turn.vad import VadConfig
+
+
+class RecordsConfig(RedactionConfig, frozen=True):
+    folder: str = ""
+    """Where a PoP keeps its records, in a file of its own (POP.db); it is made if it is not there. Empty: none are
+    kept."""
+    keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 30
+    """Then a record is deleted."""
+    lines: str = ""
+    """A file to which each record is appended as a line of JSON when its call ends; "-": standard output."""
 
 
 class PopConfig(Section, frozen=True):

@@ -1,6 +1,7 @@
 """What the directory of a model says of it, before anything is loaded. Imports no library of the model."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ LOOKAHEADS = (13, 6, 1, 0)
 FRONT_END = {"n_fft": FFT, "hop_length": HOP, "win_length": WINDOW, "preemphasis": PRE_EMPHASIS}
 WIDE = {"float32": 4, "bfloat16": 2, "float16": 2}
 """Bytes of a number."""
+TAG = re.compile(r"\s*<[a-z]{2,3}-[A-Z]{2}>")
+"""The language that the model heard, as it writes it behind a sentence."""
+AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +89,35 @@ def _json(file: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return said if isinstance(said, dict) else {}
+
+
+class Texts:
+    """Raises EngineError: tokenizer.json cannot be read."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        from tokenizers import Tokenizer
+
+        try:
+            self._tokenizer: Any = Tokenizer.from_file(str(checkpoint.directory / "tokenizer.json"))
+        except Exception as error:  # tokenizers raises nothing narrower
+            raise EngineError(f"{checkpoint.directory / 'tokenizer.json'} cannot be read: {error}") from None
+        prompts = _prompts(checkpoint) if checkpoint.many_languages else {}
+        self._prompts = {name.lower(): number for name, number in prompts.items()}
+
+    def text(self, tokens: list[int]) -> str:
+        written: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
+        return TAG.sub("", written).strip()
+
+    def prompt(self, language: str | None) -> int:
+        """The model's number of a language (BCP 47); None, or one that it does not know: it finds out by itself."""
+        named, wanted = self._prompts, (language or AUTO).lower()
+        return named.get(wanted, named.get(wanted.split("-")[0], named.get(AUTO, 0)))
+
+
+def _prompts(checkpoint: Checkpoint) -> dict[str, int]:
+    """By the model's files, or else by transformers."""
+    if said := checkpoint.prepared.get("prompt_dictionary"):
+        return dict(said)
+    from transformers.models.nemotron3_5_asr.processing_nemotron3_5_asr import DEFAULT_PROMPT_DICTIONARY
+
+    return dict(DEFAULT_PROMPT_DICTIONARY)
