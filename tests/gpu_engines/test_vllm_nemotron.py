@@ -25,9 +25,10 @@ from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines import life
 from voicepipe.engines.base import Asr, Hypothesis
 from voicepipe.engines.fair import owned_by
-from voicepipe.engines.nemotron import NemotronAsr, front_end
+from voicepipe.engines.nemotron import front_end
 from voicepipe.engines.nemotron.chunks import Chunks
 from voicepipe.engines.nemotron.model import LoadedNemotron
+from voicepipe.engines.nemotron.nemotron import NemotronAsr
 from voicepipe.engines.nemotron.rows import Row
 from voicepipe.engines.nemotron.stream import NemotronStream
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing

@@ -205,9 +205,7 @@ class Errands:
         self._left, self._told = True, None
         for errand in self._errands:
             if errand.due and not errand.item and errand.output is not None:
-                log.warning(
-                    "no reply has read what came of a tool: %s: %r", errand.tool.name, logged(errand.output)[:200]
-                )
+                _warn("no reply has read what came of a tool", errand)
 
     def _try(self, tool: Tool, wish: Wish) -> "asyncio.Task[str]":
         """An earlier try that is not over is waited for, and not begun again."""
@@ -260,9 +258,7 @@ class Errands:
         self._take(known, later.result())
         self._tell(known)
         if not known.item and not self._left:
-            log.warning(
-                "a tool is over that no reply waits for: %s: %r", known.tool.name, logged(str(known.output))[:200]
-            )
+            _warn("a tool is over that no reply waits for", known)
 
     def _take(self, errand: Errand, outcome: Callable[[], str]) -> None:
         """Put down what came of it."""
@@ -302,9 +298,7 @@ class Errands:
     def _tell(self, errand: Errand) -> None:
         self._forget()
         if self._left:
-            log.warning(
-                "a tool of a call that has ended is over: %s: %r", errand.tool.name, logged(str(errand.output))[:200]
-            )
+            _warn("a tool of a call that has ended is over", errand)
         if self._told:
             self._told.tool_over()
 
@@ -353,6 +347,10 @@ def called(ids: Ids, call: ToolCall) -> Item:
         ids.new("item"), "function_call", "assistant",
         call_id=call.call_id, name=call.name, arguments=call.arguments,
     )  # fmt: skip
+
+
+def _warn(what: str, errand: Errand) -> None:
+    log.warning("%s: %s: %r", what, errand.tool.name, logged(str(errand.output))[:200])
 
 
 def _text(tool: Tool, call: ToolCall) -> str:

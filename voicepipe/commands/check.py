@@ -16,7 +16,7 @@ from voicepipe.config.slots import with_slots
 from voicepipe.directory_server.run import check as check_directory
 from voicepipe.engines import hub, local_servers, needed_models, packages
 from voicepipe.engines.auto import lacking
-from voicepipe.engines.frontdesk import FrontdeskLlm
+from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.nemotron import checkpoint
 from voicepipe.errors import ConfigError, EngineError
 from voicepipe.ingress.local import unreached

@@ -12,7 +12,7 @@ from voicepipe.agent import Agent
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import local_servers
 from voicepipe.engines.base import Answering, Delta, Llm, Prompt
-from voicepipe.engines.frontdesk import FrontdeskLlm
+from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.local_servers import LocalServer
 from voicepipe.engines.openai import OpenAiLlm
 from voicepipe.errors import EngineError

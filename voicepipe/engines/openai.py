@@ -133,7 +133,7 @@ class OpenAiLlm:
             await self._read(prompt)
 
     async def _read(self, prompt: Prompt) -> None:
-        async with aclosing(self._deltas(prompt)) as deltas:
+        async with aclosing(self.generate(prompt)) as deltas:
             async for _ in deltas:
                 pass
 
@@ -145,11 +145,6 @@ class OpenAiLlm:
         `timeout_ms`), EngineDead (it is not there, or broke off), EngineError. Not once the server has said that the
         reply is complete.
         """
-        async with aclosing(self._deltas(prompt)) as deltas:
-            async for delta in deltas:
-                yield delta
-
-    async def _deltas(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         reply = StreamedReply(self._config.max_tokens, self._habits, [tool.name for tool in prompt.tools])
         begun = False
         async with aclosing(self._events(prompt)) as events:
