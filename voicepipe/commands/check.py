@@ -125,7 +125,7 @@ def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator
     except EngineError:  # `_warn` tells it.
         return
     if tts == "auto":
-        from voicepipe.engines.hibari_model import VOICE
+        from voicepipe.engines.hibari import VOICE
 
         voices = {*voices, VOICE}
     yield from (f'{said} That is for engines.tts = "{tts}".' for agent in agents if (said := no_voice(agent, voices)))
