@@ -15,7 +15,7 @@ from voicepipe.config.agent_store import open_agents
 from voicepipe.config.engine_config import RecordedVoice
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
-from voicepipe.config.traces_config import TracesConfig
+from voicepipe.config.pop_config import TracesConfig
 from voicepipe.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent

@@ -19,7 +19,7 @@ from voicepipe.agent import CallSettings
 from voicepipe.call.first_words import get_to_know
 from voicepipe.config import Config, LadderConfig
 from voicepipe.config.agent_store import AgentStore
-from voicepipe.config.slots import with_slots
+from voicepipe.config.pop_config import with_slots
 from voicepipe.engines.base import Engines, Prompt
 from voicepipe.engines.scripted import ScriptedVad
 from voicepipe.pop import Pop

@@ -21,7 +21,7 @@ from voicepipe.call_api import Refusal
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.engine_config import DelaysConfig
-from voicepipe.config.slots import with_slots
+from voicepipe.config.pop_config import with_slots
 from voicepipe.engines.base import Delta, Engines
 from voicepipe.engines.delayed import delayed
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad

@@ -11,7 +11,7 @@ from pathlib import Path
 from voicepipe import descriptors, memory
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
-from voicepipe.config.slots import with_slots
+from voicepipe.config.pop_config import with_slots
 from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
 from voicepipe.editions.pop_editions import PopEditions, begun, shelf_of

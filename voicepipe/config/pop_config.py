@@ -2,8 +2,10 @@
 
 import ipaddress
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from voicepipe.agent import Hooks
 from voicepipe.config.engine_config import (
@@ -22,12 +24,59 @@ from voicepipe.config.engine_config import (
 from voicepipe.config.fleet_config import BusConfig, FleetConfig
 from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.config.redaction_config import RedactionConfig
-from voicepipe.config.traces_config import TracesConfig
-from voicepipe.config.webrtc_config import WebRtcConfig
-from voicepipe.ranges import Label, Ms, Name, Port, Price, Section, Variable, check_host
+from voicepipe.environment import cores
+from voicepipe.ranges import (
+    Label,
+    Ms,
+    Name,
+    Port,
+    Price,
+    Section,
+    Variable,
+    Wait,
+    check_host,
+    check_hosts,
+    check_ports,
+)
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.known import TurnConfig
 from voicepipe.turn.vad import VadConfig
+
+TRACES_PATH = "/v1/traces"
+"""OTLP's, below a collector's address."""
+ONE_PROCESS = 60
+"""Calls that one process was measured to hold, where it only moves sound."""
+HEARD_BY_A_CORE = 2
+"""Calls that a core can hear by Whisper tiny.en, and answer. With a larger model it can hear fewer."""
+
+
+class WebRtcConfig(Section, frozen=True):
+    addresses: tuple[str, ...] = ()
+    """Of this machine, on which media are received (UDP); empty: those that `http.host` stands for."""
+    public_address: str = ""
+    """What a 1:1 NAT shows for them to callers; empty: there is no such NAT."""
+    first_port: Port = 0
+    last_port: Port = 0
+    """UDP ports for media, one a call and address; 0: any."""
+    connect_ms: Wait = 15_000
+    """A caller whose connection is not there by then is given up."""
+    turn_urls: tuple[str, ...] = ()
+    """Of a coturn that shares a secret with us (`use-auth-secret`), for callers behind firewalls."""
+    turn_secret_env: Variable = ""
+    """The environment variable that holds the secret."""
+    turn_ttl_s: Annotated[int, Meta(ge=60, le=86_400)] = 3600
+    """So long a caller may use what we give them."""
+
+    def __post_init__(self) -> None:
+        if bool(self.turn_urls) != bool(self.turn_secret_env):
+            raise ValueError("turn_urls and turn_secret_env go together; give both for TURN, or none")
+        for url in self.turn_urls:
+            if not url.startswith(("turn:", "turns:", "stun:")):
+                raise ValueError(f"turn_urls: {url!r} is none; give one such as turn:turn.example.com:3478")
+        for address in self.addresses:
+            check_hosts(addresses=address)
+        check_hosts(public_address=self.public_address)
+        check_ports(self.first_port, self.last_port)
 
 
 class RecordsConfig(RedactionConfig, frozen=True):
@@ -40,6 +89,26 @@ class RecordsConfig(RedactionConfig, frozen=True):
     """A file to which each record is appended as a line of JSON when its call ends; "-": standard output."""
 
 
+class TracesConfig(Section, frozen=True):
+    endpoint: str = ""
+    """Base address of a collector that takes OTLP over HTTP, as "http://127.0.0.1:4318". Empty: there are no traces."""
+    sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    """Share of the calls that are traced. A call that belongs to a trace already (traceparent) is traced if that is."""
+    headers_env: Variable = ""
+    """Names the environment variable with headers for the collector, written as for OTEL_EXPORTER_OTLP_HEADERS."""
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.endpoint)
+        if self.endpoint and not (parts.scheme in ("http", "https") and parts.hostname):
+            raise ValueError(f"endpoint: {self.endpoint!r} is none; give one such as http://127.0.0.1:4318")
+        if parts.path.rstrip("/").endswith(TRACES_PATH) or parts.query:
+            raise ValueError(
+                f"endpoint: {self.endpoint!r} is not the base address; leave out what follows it: {TRACES_PATH}"
+            )
+        if self.headers_env and not self.endpoint:
+            raise ValueError("headers_env: there is no endpoint that would get them; give one, or leave this out")
+
+
 class PopConfig(Section, frozen=True):
     id: Name = "local"
     region: Name = "local"
@@ -47,7 +116,7 @@ class PopConfig(Section, frozen=True):
     """Of what runs here, for operators and for directories that give a version only a share of the calls. Empty:
     voicepipe's own."""
     slots: Annotated[int, Meta(ge=0)] = 0
-    """Calls at a time; one more is refused with 503. 0: as many as this machine can hear (`slots.with_slots`)."""
+    """Calls at a time; one more is refused with 503. 0: as many as this machine can hear (`with_slots`)."""
     budget_ms: Annotated[int, Meta(ge=160, le=600_000)] = 300
     """A call is refused, too, if with one more the slowest turns would be answered later (`admission.py`)."""
     loop_lag_ms: Annotated[int, Meta(ge=1, le=60_000)] = 20
@@ -191,3 +260,14 @@ class Config(Manifest, frozen=True):
     def is_shared(self) -> bool:
         """Whether tenants share the PoP: its own, or those of a directory whose tokens it takes."""
         return len(self.tenants) > 1 or bool(self.fleet.keys)
+
+
+def with_slots(config: Config) -> Config:
+    """`config` with a number in `pop.slots`, where that is 0 (D30)."""
+    if config.pop.slots:
+        return config
+    whisper = config.whisper
+    hears_here = config.engines.asr == "whisper" and not whisper.device.startswith("cuda")
+    hearing = min(whisper.threads or cores(), cores())
+    slots = HEARD_BY_A_CORE * hearing if hears_here else ONE_PROCESS
+    return replace(config, pop=replace(config.pop, slots=slots))
