@@ -1,6 +1,5 @@
 """What the directory of a model says of it, before anything is loaded. Imports no library of the model."""
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +57,7 @@ class Checkpoint:
 def read(config: NemotronConfig) -> Checkpoint:
     """Raises EngineMissing, EngineError: the model is not here, is another, or was not trained for `chunk_ms`."""
     directory = hub.local(config.model)
-    described = _json(directory / "config.json")
+    described = hub.json_object(directory / "config.json")
     kind = described.get("model_type", "")
     if kind not in KINDS:
         raise EngineMissing(
@@ -69,8 +68,8 @@ def read(config: NemotronConfig) -> Checkpoint:
         raise EngineMissing(f"{directory} has no tokenizer.json, in which the model's words are.")
     if not any(directory.glob("*.safetensors")):
         raise EngineMissing(f"{directory} has no *.safetensors, in which the model's weights are.")
-    prepared = _json(directory / "processor_config.json")
-    front_end = prepared.get("feature_extractor") or _json(directory / "preprocessor_config.json")
+    prepared = hub.json_object(directory / "processor_config.json")
+    front_end = prepared.get("feature_extractor") or hub.json_object(directory / "preprocessor_config.json")
     if other := sorted(key for key, own in FRONT_END.items() if front_end.get(key, own) != own):
         raise EngineError(f"{directory} wants another front end than Nemotron's: its {', '.join(other)} differ.")
     if described.get("encoder_config", {}).get("subsampling_factor", FACTOR) != FACTOR:
@@ -80,15 +79,6 @@ def read(config: NemotronConfig) -> Checkpoint:
         known = ", ".join(str(FACTOR * 10 * (ahead + 1)) for ahead in sorted(lookaheads))
         raise EngineError(f"nemotron.chunk_ms = {config.chunk_ms}: {config.model} was trained for {known}.")
     return Checkpoint(directory, described, prepared)
-
-
-def _json(file: Path) -> dict[str, Any]:
-    """Empty if it is not there, or is no such file."""
-    try:
-        said = json.loads(file.read_text())
-    except (OSError, ValueError):
-        return {}
-    return said if isinstance(said, dict) else {}
 
 
 class Texts:
