@@ -232,8 +232,8 @@ async def test_settling_does_not_change_what_is_heard_later(asr: NemotronAsr) ->
 
 
 def steps(asr: NemotronAsr) -> Any:
-    assert asr._recogniser
-    return asr._recogniser.steps
+    assert asr.last
+    return asr.last.steps
 
 
 async def cancelled_settle(stream: NemotronStream) -> None:
@@ -337,7 +337,7 @@ async def test_three_failures_and_a_trial_have_the_model_loaded_again(
     speaker = asr.stream(ignore)
     speaker.feed(noise(0.5))
     await speaker.settle()
-    model: Any = asr._recogniser and asr._recogniser.model
+    model: Any = asr.core.model
     monkeypatch.setattr(model, "hear", fail)
     await three_fail()
     await until(lambda: not steps(asr).failures._failures.suspect)
@@ -356,7 +356,7 @@ async def test_three_failures_and_a_trial_have_the_model_loaded_again(
 
 
 async def test_what_was_heard_in_part_is_not_told_as_a_whole(asr: NemotronAsr, monkeypatch: pytest.MonkeyPatch) -> None:
-    model: Any = asr._recogniser and asr._recogniser.model
+    model: Any = asr.core.model
     hear = model.hear
     stream = asr.stream(ignore)
     monkeypatch.setattr(model, "hear", lambda rows: (_ for _ in ()).throw(RuntimeError("once")))

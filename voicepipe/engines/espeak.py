@@ -93,6 +93,8 @@ class _Library:
         self._callback = _Callback(self._collect)  # kept: ctypes does not own it
         self._lib.espeak_SetSynthCallback(self._callback)
         self.voices = identifiers(self._lib)
+        self.languages = {tag: tag for tag in sorted(self.voices)}
+        """Voices are named by the language that they speak."""
         self._settings: tuple[str, int] = ("", 0)
 
     def _collect(self, wav: "ctypes._Pointer[ctypes.c_short]", count: int, events: "ctypes._Pointer[_Event]") -> int:
@@ -216,40 +218,32 @@ class EspeakTts(Life[_Instance]):
         super().__init__("speech synthesis", _load, IN_PROCESS)
         self._default = voice
         self._words_per_minute = words_per_minute
-        self._voices: Mapping[str, str] = {}
 
     async def start(self) -> None:
         """Load the library and the default voice (about 10 ms). Raises EngineMissing or EngineError."""
-        if not self._voices:
-            await super().start()
-            library = self.core.model
-            if not self._identifier(library, self._default):
-                close = difflib.get_close_matches(self._default, library.voices, 3) or ["en-us"]
-                raise EngineError(
-                    f"espeak.voice is {self._default!r}, and espeak-ng has none of that name: "
-                    f"choose another, such as {', '.join(close)}."
-                )
-            self.rate, self._voices = library.rate, {tag: tag for tag in sorted(library.voices)}
-
-    async def close(self) -> None:
-        """Forget the library."""
-        self._voices = {}
-        await super().close()
+        await super().start()
+        library = self.core.model
+        if not self._identifier(library, self._default):
+            close = difflib.get_close_matches(self._default, library.voices, 3) or ["en-us"]
+            raise EngineError(
+                f"espeak.voice is {self._default!r}, and espeak-ng has none of that name: "
+                f"choose another, such as {', '.join(close)}."
+            )
+        self.rate = library.rate
 
     def voices(self) -> Mapping[str, str]:
-        """Voices are named by the language that they speak. Empty before `start`."""
-        return self._voices
+        return self.last.model.languages if self.last else {}
 
     def voice_for(self, asked: str, language: str = "") -> str:
         """The default voice speaks also other countries' forms of its language."""
-        tag, _, _ = asked.partition("+")
-        if tag.lower() in self._voices:
+        (tag, _, _), voices = asked.partition("+"), self.voices()
+        if tag.lower() in voices:
             return asked
         spoken, general = language.lower(), language.lower().partition("-")[0]
         if general in ("", self._default.lower().partition("-")[0]):
             return self._default
         tags = (spoken, general, f"{general}-{general}", OTHERWISE.get(general, ""))
-        return next((tag for tag in tags if tag in self._voices), self._default)
+        return next((tag for tag in tags if tag in voices), self._default)
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
@@ -258,8 +252,6 @@ class EspeakTts(Life[_Instance]):
 
         Raises EngineError before `start`, EngineDead while it is loaded again.
         """
-        if not self._voices:
-            raise EngineError("EspeakTts has not been started")
         core, library = self.core, self.core.model
         name = self._identifier(library, voice) or self._identifier(library, self._default)
         rate = round(self._words_per_minute * min(2.0, max(0.5, speed)))

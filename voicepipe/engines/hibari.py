@@ -62,20 +62,9 @@ class HibariTts(Life[ThreadedVoice["HibariModel"]]):
 
     def __init__(self) -> None:
         super().__init__("speech synthesis", _load, IN_PROCESS)
-        self._voices: Mapping[str, str] = {}
-
-    async def start(self) -> None:
-        """Load the model and speak a little. Raises EngineMissing: the package is not there; EngineError."""
-        await super().start()
-        self._voices = {VOICE: LANGUAGE}
-
-    async def close(self) -> None:
-        """Forget the model; phrases that wait are dropped."""
-        await super().close()
-        self._voices = {}
 
     def voices(self) -> Mapping[str, str]:
-        return self._voices
+        return {VOICE: LANGUAGE} if self.last else {}
 
     def voice_for(self, asked: str, language: str = "") -> str:
         return VOICE
@@ -83,9 +72,7 @@ class HibariTts(Life[ThreadedVoice["HibariModel"]]):
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
-        """Speech for `text`, one piece for each 300 letters; `speed` 0.5..2. Raises EngineError before `start`."""
-        if not self._voices:
-            raise EngineError("HibariTts has not been started")
+        """Speech for `text`, one piece for each 300 letters; `speed` 0.5..2. Raises EngineError, EngineDead."""
         core = self.core
         for piece in pieces(text):
             speak = partial(core.model.speak, piece, min(2.0, max(0.5, speed)))
@@ -95,6 +82,7 @@ class HibariTts(Life[ThreadedVoice["HibariModel"]]):
 
 
 async def _load() -> ThreadedVoice["HibariModel"]:
+    """Raises EngineMissing: the package is not there; EngineError."""
     worker = Worker("hibari", WORKERS)
     model = await loaded(worker, HibariModel)
     return ThreadedVoice("hibari", worker, model, partial(model.speak, HELLO, 1.0), STALL_S)

@@ -63,25 +63,17 @@ class KokoroTts(Life[ThreadedVoice["_KokoroModel"]]):
     def __init__(self, config: KokoroConfig) -> None:
         self._config = config
         super().__init__("speech synthesis", self._load, IN_PROCESS)
-        self._languages: Mapping[str, str] = {}
-
-    async def close(self) -> None:
-        """Forget the model; phrases that wait are dropped."""
-        await super().close()
-        self._languages = {}
 
     def voices(self) -> Mapping[str, str]:
-        return self._languages
+        return self.last.model.languages if self.last else {}
 
     def voice_for(self, asked: str, language: str = "") -> str:
-        return asked if asked in self._languages else self._config.voice
+        return asked if asked in self.voices() else self._config.voice
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
-        """Speech for `text`, one piece for each 300 letters; `speed` 0.5..2. Raises EngineError before `start`."""
-        if not self._languages:
-            raise EngineError("KokoroTts has not been started")
+        """Speech for `text`, one piece for each 300 letters; `speed` 0.5..2. Raises EngineError, EngineDead."""
         core = self.core
         for piece in pieces(text):
             speak = partial(core.model.speak, piece, voice, min(2.0, max(0.5, speed)))
@@ -94,7 +86,6 @@ class KokoroTts(Life[ThreadedVoice["_KokoroModel"]]):
         """Raises EngineMissing: the package or a file is not there; EngineError."""
         worker = Worker("kokoro", self._config.workers)
         model = await loaded(worker, partial(_KokoroModel, self._config))
-        self._languages = model.languages
         return ThreadedVoice("kokoro", worker, model, partial(model.speak, HELLO, "", 1.0), self._config.stall_s)
 
 

@@ -66,6 +66,8 @@ class Life(Generic[C]):
         self._start_s = start_s
         self._make = load
         self._core: C | None = None
+        self.last: C | None = None
+        """What lives, or lived until it broke; None before `start` and after `close`."""
         self._watching: asyncio.Task[None] | None = None
         self._clearing: asyncio.Task[None] | None = None
         self._left_behind = 0
@@ -79,6 +81,8 @@ class Life(Generic[C]):
     @property
     def core(self) -> C:
         """What lives now. Raises EngineDead."""
+        if self.last is None:
+            raise EngineDead(f"The {self._name} has not been started.")
         if self._core is None or self._core.errored:
             raise EngineDead(f"The {self._name} does not work at present: see the log.")
         return self._core
@@ -87,7 +91,7 @@ class Life(Generic[C]):
         """Raises EngineError; a first start that fails is not tried again."""
         if self._watching is None:
             try:
-                self._core = await self._make()
+                self._core = self.last = await self._make()
             except TimeoutError as error:
                 raise EngineError(str(error)) from None
             self._watching = asyncio.create_task(self._watch(self._core), name=f"life of the {self._name}")
@@ -102,6 +106,7 @@ class Life(Generic[C]):
             await self._clear(core)
         elif self._clearing is not None:
             await asyncio.wait({self._clearing}, timeout=CLEAR_S)
+        self.last = None
 
     async def _watch(self, core: C) -> None:
         pause_s, clock = FIRST_PAUSE_S, asyncio.get_running_loop().time
@@ -120,7 +125,7 @@ class Life(Generic[C]):
             if (again := await self._again(pause_s)) is None:
                 return
             core, pause_s = again
-            self._core = core
+            self._core = self.last = core
             self.restarts += 1
             log.warning("the %s is back", self._name)
 

@@ -55,28 +55,21 @@ class WhisperAsr(Life[WhisperRecogniser]):
     def __init__(self, config: WhisperConfig) -> None:
         super().__init__("recogniser", self._load, IN_PROCESS)
         self._config = config
-        self._passes: Passes | None = None
-
-    async def close(self) -> None:
-        await super().close()
-        self._passes = None
 
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "WhisperStream":
         """While the model is loaded again, calls that go on have streams that hear nothing and say why."""
-        if self._passes is None:
+        if self.last is None:
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
         spoken = None if self._config.detect_language else language
-        return WhisperStream(self._passes, on_partial, spoken, every, wants_digits(asked))
+        return WhisperStream(self.last.passes, on_partial, spoken, every, wants_digits(asked))
 
     async def _load(self) -> WhisperRecogniser:
         """With every kind of pass run once. Raises EngineMissing, EngineError."""
         # It gets no more passes than it has threads: who waits for one is told (`Passes`).
         worker = Worker("whisper", passes_at_a_time(self._config), told=False)
         model = await loaded(worker, partial(LoadedWhisper, self._config))
-        recogniser = WhisperRecogniser(worker, model, self._config.stall_s)
-        self._passes = recogniser.passes
-        return recogniser
+        return WhisperRecogniser(worker, model, self._config.stall_s)
 
 
 class WhisperStream:

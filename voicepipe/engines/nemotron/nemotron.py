@@ -39,30 +39,24 @@ class NemotronAsr(Life[NemotronRecogniser]):
     def __init__(self, config: NemotronConfig) -> None:
         super().__init__("recogniser", self._load, IN_PROCESS)
         self._config = config
-        self._recogniser: NemotronRecogniser | None = None
 
     @property
     def lent(self) -> int:
-        return self._recogniser.steps.slots.lent if self._recogniser else 0
-
-    async def close(self) -> None:
-        await super().close()
-        self._recogniser = None
+        return self.last.steps.slots.lent if self.last else 0
 
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> NemotronStream:
         """While the model is loaded again, calls that go on have streams that hear nothing and say why."""
-        if self._recogniser is None:
+        if self.last is None:
             raise EngineError("NemotronAsr was not started.")
-        model, texts = self._recogniser.model, self._recogniser.model.texts
+        model, texts = self.last.model, self.last.model.texts
         prompt = texts.prompt(None if self._config.detect_language else language)
-        return NemotronStream(self._recogniser.steps, on_partial, texts.text, Chunks(model.frames), prompt)
+        return NemotronStream(self.last.steps, on_partial, texts.text, Chunks(model.frames), prompt)
 
     async def _load(self) -> NemotronRecogniser:
         """With every kind of step run once. Raises EngineMissing, EngineError."""
         worker = Worker("nemotron", told=False)  # It runs one step at a time: who waits for one is told (`Steps`).
         model = await loaded(worker, partial(_loaded, self._config))
-        self._recogniser = NemotronRecogniser(worker, model, self._config)
-        return self._recogniser
+        return NemotronRecogniser(worker, model, self._config)
 
 
 def _loaded(config: NemotronConfig) -> "LoadedNemotron":
