@@ -24,6 +24,7 @@ from voicepipe.engines.child_main import MAGIC, SIZES, frame
 from voicepipe.engines.failures import Failures
 from voicepipe.engines.lived import LOOK_S, Lived
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
+from voicepipe.tasks import ended
 
 log = logging.getLogger(__name__)
 
@@ -117,9 +118,7 @@ class EngineChild:
     async def close(self) -> None:
         """Kill the process; what was asked fails. Safe to call twice."""
         life, self._life = self._life, None
-        if life:
-            life.cancel()
-            await asyncio.wait([life])
+        await ended(life)
 
     def send(self, request: ChildRequest) -> None:
         """Ask; it must be free."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, Protocol, TypeVar
 
 from voicepipe.errors import EngineDead, EngineError
+from voicepipe.tasks import ended
 
 log = logging.getLogger(__name__)
 WATCH_S = 0.1
@@ -98,9 +99,7 @@ class Life(Generic[C]):
 
     async def close(self) -> None:
         watching, self._watching = self._watching, None
-        if watching is not None:
-            watching.cancel()
-            await asyncio.wait({watching})
+        await ended(watching)
         core, self._core = self._core, None
         if core is not None:
             await self._clear(core)

@@ -22,6 +22,7 @@ from voicepipe.engines.owing import Owing
 from voicepipe.engines.spoken import Habits
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.supervised import supervised
+from voicepipe.tasks import ended
 from voicepipe.web_answer import AT_A_TIME, PLAIN, coding, pieces, whole
 
 log = logging.getLogger(__name__)
@@ -94,9 +95,7 @@ class OpenAiLlm:
 
     async def close(self) -> None:
         watching, self._watching = self._watching, None
-        if watching:
-            watching.cancel()
-            await asyncio.wait({watching})
+        await ended(watching)
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
