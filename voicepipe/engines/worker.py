@@ -122,11 +122,10 @@ class Worker:
 
     def figures(self) -> QueueFigures | None:
         """As `queues.Queue`."""
-        waits = self._waits
-        return None if self._closed else QueueFigures(
-            name=self.name, waiting=len(self._queue), running=len(self._running), limit=self._limit,
-            begun=waits.begun, waited_s=waits.waited_s, refused=waits.refused,
-        )  # fmt: skip
+        if self._closed:
+            return None
+        waiting, running = len(self._queue), len(self._running)
+        return self._waits.figures(self.name, waiting=waiting, running=running, limit=self._limit)
 
     def submit(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
         """Run `fn` on a thread; to be called on the event loop. Cancelling the future drops the job, or its result.
