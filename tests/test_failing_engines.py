@@ -183,7 +183,7 @@ async def test_a_model_that_never_reads_an_agent_does_not_keep_later_edits_out(
 
     monkeypatch.setattr(asyncio, "to_thread", reread)
     monkeypatch.setattr(site.pop.engines.llm, "warm", never)
-    rereading = asyncio.ensure_future(site.pop.reread_agents())
+    rereading = asyncio.ensure_future(site.pop.prepared.reread())
     await asyncio.sleep(5)
     assert not edits and warmed == ["front-desk"] * 2
     await asyncio.sleep(600)

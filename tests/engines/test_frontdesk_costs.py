@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.engines.front_desk import FRONT_DESK as AGENT
+from tests.engines.front_desk import at_once
 from tests.stopwatch import watched
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.config import LimitsConfig
@@ -20,7 +21,6 @@ from voicepipe.engines.frontdesk import guess
 from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.frontdesk.results import readable
 from voicepipe.engines.frontdesk.sound import alike
-from voicepipe.engines.frontdesk.steps import at_once
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,7 @@
 """Where a turn's milliseconds went: one stamp a hop, and what is derived from them. No clock inside."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -165,8 +165,9 @@ class TurnRecord:
             "playout": self.between("commit", "audible"),
         }
         offsets = {f"at_{hop}": self.between("voice_ended", hop) for hop in self.stamps if hop != "voice_ended"}
+        known: dict[str, Any] = {name: round(ms, 1) for name, ms in {**stages, **offsets}.items() if ms is not None}
         return TurnSummary(
-            **{name: round(ms, 1) for name, ms in {**stages, **offsets}.items() if ms is not None},
+            **known,
             **{name: getattr(self, name) for name in AS_RECORDED},
             endpoint_reason=self.endpoint,
             discarded_ms=round(self.discarded_ms, 1) if self.discarded else None,
