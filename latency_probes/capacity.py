@@ -24,12 +24,12 @@ from latency_probes.health import figures, latencies
 from latency_probes.run import processor_seconds
 from latency_probes.sip import dialled
 from latency_probes.sound import bed, mixed
-from latency_probes.stats import percentile
 from latency_probes.timeline import BLOCK, WIRE_RATE
 from latency_probes.webrtc import place
 from voicepipe.audio import Pcm, g711, opus
 from voicepipe.audio.resample import Resampler
 from voicepipe.errors import ProbeError
+from voicepipe.figures import percentile
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.packet import is_rtcp
 

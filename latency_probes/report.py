@@ -12,8 +12,9 @@ from latency_probes.guests import Visit
 from latency_probes.plan import SETS
 from latency_probes.records import OverResult, TurnResult
 from latency_probes.run import Run
-from latency_probes.stats import percentile, upper_bound
+from latency_probes.stats import upper_bound
 from latency_probes.transcripts import words
+from voicepipe.figures import percentile
 
 CUT_IN_LIMIT = 0.02
 """Most cut-ins at pauses inside a phrase."""

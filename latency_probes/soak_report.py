@@ -4,7 +4,8 @@ from rich.console import Console
 from rich.table import Table
 
 from latency_probes.soak import Soaked, counted
-from latency_probes.stats import Interval, growth, mean, percentile
+from latency_probes.stats import Interval, growth, mean
+from voicepipe.figures import percentile
 
 MEMORY = {
     "rss_kb": "memory, MB",

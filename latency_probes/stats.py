@@ -8,11 +8,6 @@ from statistics import NormalDist
 import numpy as np
 
 
-def percentile(values: Sequence[float], percent: float) -> float | None:
-    """Percentile by linear interpolation; None without values."""
-    return float(np.percentile(values, percent)) if values else None
-
-
 def mean(values: Sequence[float]) -> float | None:
     """None without values."""
     return sum(values) / len(values) if values else None

@@ -69,8 +69,7 @@ async def place(
     """Ask for a call and connect. `url`: of the server, or where it takes offers. Raises ProbeError."""
     url = url if urlsplit(url).path.endswith(CALLS) else f"{origin(url)}{CALLS}"
     transport = Transport(UdpNetwork((await asyncio.to_thread(local_address, url),)), controlling=True)
-    if on_media:
-        transport.on_media = on_media
+    transport.on_media = on_media
     channel = transport.open_channel(CHANNEL)
     if on_message:
         channel.on("message", on_message)

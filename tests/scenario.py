@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from tests.scripted_opinions import ScriptedReader, ScriptedTurnModel
 from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad, Tool, ToolSpec
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
 from voicepipe.call.call import Call
@@ -22,9 +23,7 @@ from voicepipe.engines.scripted import (
     ScriptedAsr,
     ScriptedAsrStream,
     ScriptedLlm,
-    ScriptedReader,
     ScriptedTts,
-    ScriptedTurnModel,
     ScriptedVad,
 )
 from voicepipe.errors import CallError, TransferFailed

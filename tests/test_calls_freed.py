@@ -13,7 +13,7 @@ from voicepipe.call.control import Control
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.config.agent_store import AgentStore
-from voicepipe.config.slots import with_slots
+from voicepipe.config.pop_config import with_slots
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.hosted import HostedCall

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from tests.scenario import Recording, Says, Scenario, ScenarioLine, Transfers, play
+from tests.scripted_opinions import ScriptedReader
 from voicepipe.agent import Tool
 from voicepipe.call.control import Control
-from voicepipe.call.reading import Reads
-from voicepipe.call.utterance import Utterance
+from voicepipe.call.utterance import Reads, Utterance
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.engines.base import Delta, Prompt
-from voicepipe.engines.scripted import ScriptedLlm, ScriptedReader
+from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.errors import ItemExists, ItemUnknown
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyItemAdded, SpeechStarted

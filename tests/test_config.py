@@ -15,7 +15,7 @@ from voicepipe.config.agent_store import open_agents
 from voicepipe.config.engine_config import RecordedVoice
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
-from voicepipe.config.traces_config import TracesConfig
+from voicepipe.config.pop_config import TracesConfig
 from voicepipe.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -219,7 +219,6 @@ def test_the_language_model_is_asked_for_ends_only_where_it_can_tell(write: Any)
         ("[turn]\nduck_db = 3", "turn.duck_db: cannot be 3; allowed: a number, at least -96, at most 0"),
         ("[vad]\nstart_probability = 1", "vad.start_probability: cannot be 1; allowed: a number, above 0, below 1"),
         ("[engines]\nasr = 'siri'", 'engines.asr: cannot be "siri"; allowed: "nemotron", "scripted", "whisper"'),
-        ("[sphinx]\ndecoders = 4", "sphinx: there is no such key any more; take the table out: pocketsphinx is gone"),
         ("[pop]\nid = 'A b'", 'pop.id: cannot be "A b"; allowed: lower-case letters, digits, - and _'),
         ("[http]\norigins = ['a', 2]", "http.origins[1]: cannot be 2; allowed: text"),
         ("[http]\ncert = 'a'", "http: cert and key go together"),

@@ -28,10 +28,10 @@ class Listener:
     """An ear, and what it told last."""
 
     def __init__(self, reference: Callable[[], Pcm | None]) -> None:
-        self.ear = Ear(loud_is_voice, VadConfig(), reference, self._heard)
+        self.ear = Ear(loud_is_voice, VadConfig(), reference, self)
         self._fact: Fact | None = None
 
-    def _heard(self, block: Block, fact: Fact | Exception | None) -> None:
+    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
         assert not isinstance(fact, Exception)
         self._fact = fact
 

@@ -19,7 +19,7 @@ from voicepipe.agent import CallSettings
 from voicepipe.call.first_words import get_to_know
 from voicepipe.config import Config, LadderConfig
 from voicepipe.config.agent_store import AgentStore
-from voicepipe.config.slots import with_slots
+from voicepipe.config.pop_config import with_slots
 from voicepipe.engines.base import Engines, Prompt
 from voicepipe.engines.scripted import ScriptedVad
 from voicepipe.pop import Pop
@@ -183,7 +183,7 @@ async def test_a_model_that_never_reads_an_agent_does_not_keep_later_edits_out(
 
     monkeypatch.setattr(asyncio, "to_thread", reread)
     monkeypatch.setattr(site.pop.engines.llm, "warm", never)
-    rereading = asyncio.ensure_future(site.pop.reread_agents())
+    rereading = asyncio.ensure_future(site.pop.prepared.reread())
     await asyncio.sleep(5)
     assert not edits and warmed == ["front-desk"] * 2
     await asyncio.sleep(600)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.scenario import Delays, Says, Scenario, play
-from voicepipe.engines.scripted import ScriptedTurnModel
+from tests.scripted_opinions import ScriptedTurnModel
 
 pytestmark = pytest.mark.virtual_time
 

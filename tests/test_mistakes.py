@@ -232,13 +232,6 @@ AGENTS = [
 MACHINES = [
     in_config("a voice that no engine has", '[espeak]\nvoice = "en-uss"\n',
               "espeak.voice is 'en-uss', and espeak-ng has none of that name: choose another, such as en-us", status=0),
-    in_config("a key of an earlier version", "[endpoint]\nunsure_ms = 800\n",
-              "endpoint.unsure_ms: there is no such key any more; a turn waits by degrees; take it out"),
-    in_config("waits of an earlier version", "[endpoint]\ntelephone_longest_ms = 800\n",
-              "endpoint.telephone_longest_ms: there is no such key any more; take it out: "
-              "longest_ms is for every line"),
-    in_agent("an agent of an earlier version", f'vocabulary = ["lobster"]\n{AGENT}',
-             "vocabulary: there is no such key any more; take it out"),
     in_config("times that contradict each other", "[endpoint]\nsure_ms = 1400\n",
               "endpoint.sure_ms: cannot be 1400, more than endpoint.longest_ms, which is 1350"),
     in_config("a key that is not set", TENANT.format("a", "VOICEPIPE_TEST_UNSET"),

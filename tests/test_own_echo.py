@@ -7,7 +7,7 @@ from tests.engines.contract import whole
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.call.ear import Ear
-from voicepipe.call.playout import Playout
+from voicepipe.call.playout import NOBODY, Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.silero import SileroVad
@@ -45,29 +45,33 @@ class Phone:
     async def hang_up(self) -> None: ...
 
 
+class Facts(list[Fact]):
+    """What an ear tells."""
+
+    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
+        assert not isinstance(fact, Exception)
+        if fact:
+            self.append(fact)
+
+
 async def facts(delay_ms: int, voice: Pcm | None = None) -> list[Fact]:
     """What the ear tells while REPLY is played, in a room with its echo; `voice` speaks from 1.5 s on."""
     tts, vad, phone = EspeakTts(), SileroVad(), Phone()
     await tts.start()
     await vad.start()
     playout = Playout(phone, lambda: phone.now, -15.0)  # type: ignore[arg-type]
-    stream, told = vad.stream(), list[Fact]()
+    stream, told = vad.stream(), Facts()
 
     def ask(window: Pcm, answered: Told) -> None:
         answered(vad.probabilities([(stream, window)])[0])
 
-    def heard(block: Block, fact: Fact | Exception | None) -> None:
-        assert not isinstance(fact, Exception)
-        if fact:
-            told.append(fact)
-
-    ear = Ear(ask, VadConfig(), playout.reference, heard)
+    ear = Ear(ask, VadConfig(), playout.reference, told)
     spoken = Resampler(tts.rate, RATE)((await whole(tts, REPLY)).pcm)
     noise = np.random.default_rng(delay_ms).normal(0, 12, phone.air.size)
     for n in range(5 * RATE // BLOCK):
         phone.now = n * BLOCK / RATE
         if n == 50:
-            playout.begin(lambda phrase, start: None, lambda: None)
+            playout.begin(NOBODY)
             await playout.put(Phrase("", spoken))
         playout._pump()
         late = n * BLOCK - delay_ms * RATE // 1000

@@ -66,7 +66,7 @@ class Stage:
         self.line = RecordingLine(lead_ms)
         self.playout = Playout(self.line, asyncio.get_running_loop().time, -15.0)  # type: ignore[arg-type]
         self.began: list[tuple[str, int]] = []
-        self.audible: list[float] = []
+        self.audible_at: list[float] = []
 
     async def __aenter__(self) -> "Stage":
         self.task = asyncio.create_task(self.playout.run())
@@ -74,10 +74,13 @@ class Stage:
         return self
 
     def begin(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.place = self.playout.begin(
-            lambda phrase, start: self.began.append((phrase.text, start)), lambda: self.audible.append(loop.time())
-        )
+        self.place = self.playout.begin(self)
+
+    def speaks(self, phrase: Phrase, start: int) -> None:
+        self.began.append((phrase.text, start))
+
+    def audible(self) -> None:
+        self.audible_at.append(asyncio.get_running_loop().time())
 
     async def __aexit__(self, *_: object) -> None:
         self.task.cancel()
@@ -93,7 +96,7 @@ async def test_packets_leave_at_real_time_without_drift() -> None:
         assert times == pytest.approx([n * 0.02 for n in range(41)], abs=1e-6)
         assert all(pcm.size == PACKET for _, pcm in stage.line.sent)
         assert stage.began == [("a", 0), ("b", 4000)]
-        assert stage.audible == [start]
+        assert stage.audible_at == [start]
 
 
 async def test_a_lead_is_sent_at_once() -> None:
@@ -133,7 +136,7 @@ async def test_audible_is_the_first_sound_not_the_first_packet() -> None:
         await stage.playout.put(Phrase("a", np.zeros(3 * PACKET, np.int16)))
         await stage.playout.put(phrase("b", 100))
         await stage.playout.drained()
-        assert stage.audible == [pytest.approx(start + 0.06)]
+        assert stage.audible_at == [pytest.approx(start + 0.06)]
 
 
 async def test_hold_stops_and_resume_goes_on_at_the_same_sample() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import voicepipe.ingress.http  # slow to import, and the tests guard the event loop
 import voicepipe.pop
+import voicepipe.prepared_agents
 from tests.ports import free_port
 from tests.scenario import ScenarioLine, load
 from voicepipe.agent import CallSettings
@@ -20,7 +21,7 @@ from voicepipe.call_api import Refusal
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.engine_config import DelaysConfig
-from voicepipe.config.slots import with_slots
+from voicepipe.config.pop_config import with_slots
 from voicepipe.engines.base import Delta, Engines
 from voicepipe.engines.delayed import delayed
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
@@ -299,7 +300,7 @@ async def test_a_background_job_that_fails_does_not_end_the_pop(
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(AgentStore, "refresh", refresh)
-    monkeypatch.setattr(voicepipe.pop, "AGENTS_EVERY_S", 0.01)
+    monkeypatch.setattr(voicepipe.prepared_agents, "EVERY_S", 0.01)
     async with running(msgspec.convert(tables, Config)) as pop:
         await failed.wait()
         with pop.admit(pop.tenant(None), pop.agent(None)):

@@ -18,11 +18,9 @@ class FakeQueue:
         queues.show(self)
 
     def figures(self) -> QueueFigures | None:
-        waits = self.waits
-        return None if self.closed else QueueFigures(
-            name=self.name, waiting=self.waiting, running=1, limit=self.limit, begun=waits.begun,
-            waited_s=waits.waited_s, refused=waits.refused,
-        )  # fmt: skip
+        if self.closed:
+            return None
+        return self.waits.figures(self.name, waiting=self.waiting, running=1, limit=self.limit)
 
 
 def told(*names: str) -> list[QueueFigures]:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from voicepipe.config import Config, slots
+from voicepipe.config import Config, pop_config
 
 
 @pytest.mark.parametrize(
@@ -11,13 +11,13 @@ from voicepipe.config import Config, slots
     [
         ({}, 6),
         ({"whisper": {"threads": 1}}, 2),
-        ({"whisper": {"device": "cuda:1"}}, slots.ONE_PROCESS),
-        ({"engines": {"asr": "scripted"}}, slots.ONE_PROCESS),
+        ({"whisper": {"device": "cuda:1"}}, pop_config.ONE_PROCESS),
+        ({"engines": {"asr": "scripted"}}, pop_config.ONE_PROCESS),
         ({"pop": {"slots": 7}}, 7),
     ],
 )
 def test_slots_are_what_the_machine_can_hear(
     tables: dict[str, object], expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slots, "cores", lambda: 3)
-    assert slots.with_slots(msgspec.convert(tables, Config)).pop.slots == expected
+    monkeypatch.setattr(pop_config, "cores", lambda: 3)
+    assert pop_config.with_slots(msgspec.convert(tables, Config)).pop.slots == expected

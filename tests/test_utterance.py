@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from voicepipe.audio import RATE, Pcm
-from voicepipe.call.reading import Reads
-from voicepipe.call.utterance import LONGEST, Utterance, Waits
+from voicepipe.call.utterance import LONGEST, Reads, Utterance, Waits
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Hypothesis
 from voicepipe.errors import EngineStalled

@@ -37,7 +37,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._jumps.now += seconds
 
     def run_forever(self) -> None:
-        with mock.patch.object(Worker, "add", _at_once):
+        with mock.patch.object(Worker, "ask", _at_once):
             super().run_forever()
 
     def run_in_executor(
@@ -47,12 +47,16 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         raise RuntimeError(f"virtual time has no threads, but {func} was to run in one")
 
 
-def _at_once(worker: Worker, job: Job) -> None:
+def _at_once(
+    worker: Worker, fn: Callable[[], T], *, urgent: bool = False, within_s: float | None = None
+) -> "asyncio.Future[T]":
     """The clock would jump on while a thread works: by how much, the machine would decide. No job ever waits, so none
     is too many, and none is urgent."""
     if worker._closed:
         raise worker._over()
+    job = Job(fn, urgent, within_s)
     job.run(lambda: 0.0)
+    return asyncio.wrap_future(job.done)
 
 
 class _JumpingSelector(selectors.BaseSelector):

@@ -1,8 +1,9 @@
-"""What a command measured: printed, and kept as JSON beside how it was measured. Pages' tables are made of such
-files."""
+"""What was measured: percentiles, tables for a terminal, and what a command found as JSON beside how it was measured,
+from which tables of figures are made."""
 
 import dataclasses
 import json
+import math
 import os
 import platform
 import shlex
@@ -55,6 +56,15 @@ class Measured:
 def for_tables() -> Console:
     """Standard output, as wide as the terminal."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDEST)
+
+
+def percentile(values: Sequence[float], percent: float) -> float | None:
+    """By linear interpolation between the two nearest of `values`; None without any."""
+    if not values:
+        return None
+    ascending, place = sorted(values), (len(values) - 1) * percent / 100
+    below, above = ascending[math.floor(place)], ascending[math.ceil(place)]
+    return below if below == above else below + (above - below) * (place % 1)  # The same may be infinite.
 
 
 def keep(path: Path | None, figures: object) -> None:

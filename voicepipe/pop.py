@@ -1,4 +1,4 @@
-"""ONE PoP: whom it admits, what answers them, how it drains. `running.py` has its life."""
+"""ONE PoP: whom it admits, how it is, how it drains. `running.py` has its life."""
 
 import asyncio
 import logging
@@ -20,11 +20,11 @@ from voicepipe.call.first_words import get_to_know
 from voicepipe.call.rehearsed import Rehearsed
 from voicepipe.call_api import CallControl, Observer, Refusal, Seat, Tenant
 from voicepipe.config import Config
-from voicepipe.config.agent_store import AgentStore, hooks_of, no_voice
+from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys, operator_keys
 from voicepipe.directory.report import Condition, EditionState
-from voicepipe.engines.base import Answering, Choosy, Engines, Lends
-from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, PopLate, TenantFull
+from voicepipe.engines.base import Engines, Lends
+from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
 from voicepipe.health import Health, Status
 from voicepipe.ingress.local import phone_kinds, sip_contact, unreached
 from voicepipe.line import Line
@@ -41,15 +41,12 @@ from voicepipe.observe.process import Watch
 from voicepipe.observe.recent import Recent
 from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.places import place_of
-from voicepipe.records import signing
+from voicepipe.prepared_agents import PreparedAgents
 from voicepipe.records.metrics import of_records
 from voicepipe.records.records import Records
-from voicepipe.tasks import TaskGroup
 from voicepipe.tenants import Tenants, is_key, may_scrape
 from voicepipe.tools import ToolRunner
-from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.events import CallEvent, ReplyDone
-from voicepipe.turn.prompt import Message, Prompt
 
 log = logging.getLogger(__name__)
 SOON_S = 1
@@ -58,16 +55,7 @@ FEWEST_LATE = 8
 """Calls. With fewer something else makes the event loop late, and to refuse a caller would not help the others."""
 LOADS_S = 5.0
 """Once a call has lasted so long, what it costs the event loop is seen."""
-AGENTS_EVERY_S = 1.0
-WARM_S = 120.0
-"""An edited agent's prompt is read ahead within this, or not: its calls come behind others'."""
-
-
-def beginning(agent: Agent) -> Prompt:
-    """What every prompt of the agent begins with."""
-    system = (Message("system", agent.instructions),) if agent.instructions else ()
-    tools = (*(tool.spec for tool in agent.tools), *((END_CALL_TOOL,) if agent.end_call else ()))
-    return Prompt(system, tools, agent=agent)
+LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +132,7 @@ class Pop:
         self.engines = replace(engines, made_ahead=self.rehearsed)
         self.rehearsed.learn(agents)
         self._agents = agents
+        self.prepared = PreparedAgents(agents, engines, self.rehearsed, config.engines.llm, records=records is not None)
         self._tenants = Tenants(keys(config), "PoP")
         self._operator_keys = operator_keys(config)
         self._calls: dict[str, int] = {}
@@ -179,12 +168,7 @@ class Pop:
         return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
 
     def lacks(self, agent: Agent) -> str:
-        return self.answering(agent).lacks
-
-    def answering(self, agent: Agent) -> Answering:
-        """Who answers this agent's callers."""
-        llm = self.engines.llm
-        return llm.answering(agent) if isinstance(llm, Choosy) else Answering(self.config.engines.llm)
+        return self.prepared.answering(agent).lacks
 
     def voices(self) -> Mapping[str, str]:
         return self.engines.tts.voices()
@@ -372,55 +356,19 @@ class Pop:
         """Wait until an operator orders this PoP to drain and to end."""
         await (self.tokens.dismissed if self.tokens else asyncio.Event()).wait()
 
+    async def watch_engines(self) -> None:
+        """So that it is known since when one is down."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self._look()
+
     async def time_recogniser(self) -> None:
         """Once. A scripted one would take it for its first caller."""
         if self.config.engines.asr != "scripted":
             await get_to_know(self.engines, lambda: self.calls > 0)
 
-    async def reread_agents(self) -> None:
-        """Take over edited agent files; live calls keep the agent that they began with."""
-        async with TaskGroup() as tasks:
-            warming: asyncio.Task[None] | None = None
-            while True:
-                await asyncio.sleep(AGENTS_EVERY_S)
-                self._look()
-                if await asyncio.to_thread(self._agents.refresh):
-                    self.rehearsed.learn(self._agents)
-                    if warming:
-                        warming.cancel()
-                    # Beside the rereading: a busy model takes minutes for many agents, and the next edit may mend one.
-                    warming = tasks.create_task(self._warm(*self._agents))
-
     def tell_what_is_lacking(self) -> None:
-        """Log it: to agents a language model, a voice; to telephones an address."""
+        """Log it: to telephones an address; to agents a language model, a voice."""
         if said := unreached(self.config):
             log.warning("%s", said)
-        self.tell_what_agents_lack()
-
-    def tell_what_agents_lack(self) -> None:
-        """Log it: a language model, a voice."""
-        voices = self.voices()
-        for agent in self._agents:
-            for lacks in filter(None, (self.lacks(agent), no_voice(agent, voices), self._lacks_hook(agent))):
-                log.warning("%s", lacks)
-
-    def _lacks_hook(self, agent: Agent) -> str:
-        """What keeps the receiver that the agent names from being told of its calls."""
-        if agent.hooks.after_call and not self.records:
-            return f"Agent {agent.name} names a hooks.after_call, and nothing is sent: set records.folder."
-        lacks = signing.lacks(agent.hooks)
-        return f"Agent {agent.name}: {lacks}." if lacks else ""
-
-    async def _warm(self, *agents: Agent) -> None:
-        for agent in agents:
-            await self._warm_one(agent)
-        self.tell_what_agents_lack()
-
-    async def _warm_one(self, agent: Agent) -> None:
-        try:
-            async with asyncio.timeout(WARM_S):
-                await self.engines.llm.warm(beginning(agent))
-        except TimeoutError:
-            log.error("agent %s is not warmed up: its prompt was not read within %g s", agent.name, WARM_S)
-        except EngineError as error:
-            log.error("agent %s is not warmed up: %s", agent.name, error)
+        self.prepared.tell_what_is_lacking()

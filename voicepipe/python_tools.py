@@ -92,11 +92,8 @@ class PythonTools:
 
     def figures(self) -> QueueFigures:
         """As `queues.Queue`, of functions that need a thread."""
-        waits, waiting = self._waits, sum(share.waiting for share in self._shares.values())
-        return QueueFigures(
-            name="tool-threads", waiting=waiting, running=self._of_tenants.busy, begun=waits.begun,
-            waited_s=waits.waited_s, refused=waits.refused,
-        )  # fmt: skip
+        waiting = sum(share.waiting for share in self._shares.values())
+        return self._waits.figures("tool-threads", waiting=waiting, running=self._of_tenants.busy)
 
     async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str) -> str:
         """What the function returns, as the model reads it. Takes at most `tool.timeout_ms`. Raises ToolError."""

@@ -45,6 +45,15 @@ class Waits:
         self.begun += 1
         self.waited_s += waited_s
 
+    def figures(
+        self, name: str, *, waiting: int, running: int, limit: int | None = None, wasted: int = 0
+    ) -> QueueFigures:
+        """With what the queue says of now."""
+        return QueueFigures(
+            name=name, waiting=waiting, running=running, limit=limit, begun=self.begun, waited_s=self.waited_s,
+            refused=self.refused, wasted=wasted,
+        )  # fmt: skip
+
 
 _queues: "weakref.WeakSet[Queue]" = weakref.WeakSet()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from voicepipe import descriptors, memory
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
-from voicepipe.config.slots import with_slots
+from voicepipe.config.pop_config import with_slots
 from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
 from voicepipe.editions.pop_editions import PopEditions, begun, shelf_of
@@ -19,7 +19,8 @@ from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
 from voicepipe.membership import Membership
 from voicepipe.observe.traces import traced
-from voicepipe.pop import Pop, beginning
+from voicepipe.pop import Pop
+from voicepipe.prepared_agents import beginning
 from voicepipe.records.records import kept
 from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.supervised import supervised
@@ -69,7 +70,8 @@ async def member(
             beside = (
                 supervised("measuring the process", pop.watch.run),
                 supervised("giving back memory", memory.trimmed),
-                supervised("rereading agents", pop.reread_agents),
+                supervised("watching the engines", pop.watch_engines),
+                supervised("rereading agents", pop.prepared.reread),
                 supervised("rehearsing", pop.rehearsed.run),
                 supervised("timing the recogniser", pop.time_recogniser),
             )

@@ -1,4 +1,4 @@
-"""Groups of tasks that leave nothing behind."""
+"""Tasks, and groups of them, that leave nothing behind."""
 
 import asyncio
 from collections.abc import Coroutine, Generator
@@ -18,6 +18,13 @@ def forget_how_it_was_cancelled(task: "asyncio.Task[Any]") -> None:
     if task.cancelled():
         with suppress(asyncio.CancelledError):
             task.exception()
+
+
+async def ended(task: "asyncio.Task[Any] | None") -> None:
+    """Cancel it, if there is one, and wait until it is over."""
+    if task:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 class TaskGroup(asyncio.TaskGroup):

@@ -63,10 +63,7 @@ class ToolRunner:
 
     def figures(self) -> QueueFigures:
         """As `queues.Queue`. None waits: it begins, or is refused."""
-        return QueueFigures(
-            name="tools", waiting=0, running=self._running.busy, limit=MOST, begun=self._waits.begun, waited_s=0.0,
-            refused=self._waits.refused,
-        )  # fmt: skip
+        return self._waits.figures("tools", waiting=0, running=self._running.busy, limit=MOST)
 
     async def __aenter__(self) -> Self:
         self._client = await asyncio.to_thread(self._connect)

@@ -23,7 +23,7 @@ from av import AudioFrame
 
 from voicepipe.audio import Block, Pcm
 from voicepipe.audio.resample import Resampler
-from voicepipe.call.playout import Playout
+from voicepipe.call.playout import NOBODY, Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.ingress.rtp_line import RtpLine
@@ -106,7 +106,7 @@ class Ours(Far):
         self.heard += 1
 
     async def _speak(self, playout: Playout) -> None:
-        playout.begin(lambda phrase, at: None, lambda: None)
+        playout.begin(NOBODY)
         while True:
             await playout.put(Phrase("", self._speech))
 

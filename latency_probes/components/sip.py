@@ -22,7 +22,7 @@ from latency_probes.components import children
 from voicepipe.commands import runtime
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
-from voicepipe.figures import for_tables, keep
+from voicepipe.figures import for_tables, keep, percentile
 
 CONFIG = """
 [pop]
@@ -66,11 +66,6 @@ class SipResult:
     """Of the PoP, for each call; None where the system does not tell."""
     lag_p99_ms: float
 
-    def percentile(self, share: float) -> float:
-        """Of `answer_ms`, in ms; nan where no call was answered."""
-        times = self.answer_ms
-        return times[min(len(times) - 1, int(share * len(times)))] if times else float("nan")
-
 
 class _Pop(NamedTuple):
     """The child."""
@@ -94,7 +89,8 @@ async def run(json_file: Path | None) -> int:
             result = await measured(load)
         failed += result.failed
         results.append({"load": load._asdict(), "result": result})
-        times = [f"{result.percentile(share):.0f}" for share in (0.5, 0.95, 0.99)]
+        found = [percentile(result.answer_ms, percent) for percent in (50, 95, 99)]
+        times = ["-" if ms is None else f"{ms:.0f}" for ms in found]
         cpu = "-" if result.cpu_ms is None else f"{result.cpu_ms:.1f}"
         what = f"{load.calls}, {load.rate}/s, {load.length_s:g} s each"
         table.add_row(what, str(result.failed), *times, cpu, f"{result.lag_p99_ms:.1f}")

@@ -19,7 +19,7 @@ from rich.progress import track
 from rich.table import Table
 
 from latency_probes.clips import HESITATION, HUMAN
-from latency_probes.stats import percentile, upper_bound
+from latency_probes.stats import upper_bound
 from tests.endpointing import recordings
 from tests.endpointing.heard import Heard, Listener, by_telephone
 from tests.endpointing.judged import (
@@ -37,7 +37,7 @@ from voicepipe import config as configs
 from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.engines.base import Engines
-from voicepipe.figures import keep
+from voicepipe.figures import keep, percentile
 from voicepipe.running import engines_for
 from voicepipe.turn.endpoint import EndpointConfig, Endpointer
 

@@ -80,10 +80,10 @@ class Listener:
         def ask(window: Pcm, told: Told) -> None:
             told(engines.vad.probabilities([(stream, window)])[0])
 
-        self._ear = Ear(ask, VadConfig(), lambda: None, self._told)
+        self._ear = Ear(ask, VadConfig(), lambda: None, self)
         self._tasks: set[asyncio.Future[None]] = set()
 
-    def _told(self, block: Block, fact: Fact | Exception | None) -> None:
+    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
         if isinstance(fact, Exception):
             raise fact
         if fact:

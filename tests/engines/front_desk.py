@@ -3,7 +3,7 @@
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
@@ -11,14 +11,31 @@ from msgspec.structs import replace
 from voicepipe import tools_demo
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.config.agent_store import load_agent
-from voicepipe.engines.base import Message, Prompt, ToolCall
+from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue
-from voicepipe.engines.frontdesk.frontdesk_llm import reply
+from voicepipe.engines.frontdesk.frontdesk_llm import work
+from voicepipe.engines.frontdesk.steps import Steps
 
+T = TypeVar("T")
 FILE = Path(__file__).parents[2] / "configs" / "agents" / "front-desk.toml"
 FRONT_DESK = load_agent(FILE)
 TODAY = datetime(2026, 11, 25, 11)
 """A Wednesday, before lunch."""
+
+
+def at_once(work: Steps[T]) -> T:
+    """What `work` comes to, without a pause."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+
+def reply(dialogue: FrontdeskDialogue, prompt: Prompt) -> list[Delta]:
+    """The whole reply to a prompt."""
+    return at_once(work(dialogue, prompt))
 
 
 def _at_once(agent: Agent) -> Agent:

@@ -114,9 +114,9 @@ async def test_a_wrong_voice_of_espeak_is_refused() -> None:
 
 
 async def test_it_is_down_while_one_of_both_is(tts: AutoTts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(tts._hibari._life.core), "errored", True)
+    monkeypatch.setattr(type(tts._hibari.core), "errored", True)
     assert not tts.alive
     monkeypatch.undo()
     assert tts.alive
-    monkeypatch.setattr(type(tts._espeak._life.core), "errored", True)
+    monkeypatch.setattr(type(tts._espeak.core), "errored", True)
     assert not tts.alive

@@ -75,7 +75,7 @@ async def test_an_engine_that_fails_goes_on(pool: ChildPool) -> None:
 
 
 async def test_a_library_that_exits_has_failed() -> None:
-    pool = ChildPool(program(parallel=2))
+    pool = ChildPool(program())
     await pool.start()
     for _ in range(2):
         with pytest.raises(EngineError, match="coqui failed: SystemExit: give up"):
@@ -101,16 +101,16 @@ async def test_what_is_first_overtakes_what_waits(pool: ChildPool, tmp_path: Pat
     assert done == ["running", "first", "later", "later still"]
 
 
-async def test_several_processes_and_several_requests_of_one_at_a_time(tmp_path: Path) -> None:
-    for pool in (ChildPool(program(), 2), ChildPool(program(parallel=2))):
-        await pool.start()
-        free = tmp_path / str(id(pool))
-        waiting = asyncio.create_task(asked(pool, "wait", until=str(free)))
-        await asyncio.sleep(0)
-        assert await asked(pool, "count", to=2), "while another is being answered"
-        await asyncio.to_thread(free.touch)
-        assert len(await waiting) == 2
-        await pool.close()
+async def test_several_processes_answer_at_a_time(tmp_path: Path) -> None:
+    pool = ChildPool(program(), 2)
+    await pool.start()
+    free = tmp_path / "free"
+    waiting = asyncio.create_task(asked(pool, "wait", until=str(free)))
+    await asyncio.sleep(0)
+    assert await asked(pool, "count", to=2), "while another is being answered"
+    await asyncio.to_thread(free.touch)
+    assert len(await waiting) == 2
+    await pool.close()
 
 
 async def test_too_many_requests_are_refused_at_once(pool: ChildPool, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ async def test_what_is_given_up_between_failures_does_not_hide_them(pool: ChildP
                 await anext(parts)
         await parts.aclose()
         free.touch()
-        await until(lambda: not pool._children[0]._open)
+        await until(lambda: not pool._children[0].busy)
         free.unlink()
     await until(lambda: pool.alive and pool._children[0].pid != before)
 
@@ -321,7 +321,7 @@ async def test_it_ends_when_its_parent_dies_in_the_middle_of_a_frame() -> None:
         *(sys.executable, "-Iu", child_main.__file__, HALF), stdin=PIPE, stdout=PIPE, start_new_session=True
     )
     assert process.stdin and process.stdout
-    process.stdin.write(child_main.frame({"settings": {}, "parallel": 1}))
+    process.stdin.write(child_main.frame({"settings": {}}))
     await process.stdout.readuntil(b"ready")
     process.stdin.write(child_main.frame({"id": 1, "ask": {"do": "count", "to": 1}})[:-5])
     process.stdin.close()

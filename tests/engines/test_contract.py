@@ -13,7 +13,7 @@ from voicepipe.config.engine_config import DelaysConfig, WhisperConfig
 from voicepipe.engines.base import Asr, Delta, Engines, Llm, Message, Prompt, ToolCall, Tts, Vad
 from voicepipe.engines.delayed import DelayedAsr, DelayedLlm, DelayedTts, delayed
 from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.frontdesk import FrontdeskLlm
+from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.hibari import HibariTts
 from voicepipe.engines.scripted import (
     ScriptedAsr,

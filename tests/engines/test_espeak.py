@@ -157,7 +157,7 @@ async def test_a_voice_that_hangs_is_down_and_comes_back_with_another_copy(monke
     free = threading.Event()
     tts = EspeakTts()
     await tts.start()
-    library = tts._life.core.library
+    library = tts.core.model
     monkeypatch.setattr(library, "synthesize", lambda *asked: free.wait() and library)
     monkeypatch.setattr(espeak, "STALL_S", 0.05)
     hangs = asyncio.create_task(anext(tts.speak("Hello.")))
@@ -166,7 +166,7 @@ async def test_a_voice_that_hangs_is_down_and_comes_back_with_another_copy(monke
     with pytest.raises(EngineDead):
         await hangs
     await until(lambda: tts.alive)
-    assert (await anext(tts.speak("Hello."))).pcm.size and tts._life.core.library is not library
+    assert (await anext(tts.speak("Hello."))).pcm.size and tts.core.model is not library
     free.set()
     await tts.close()
 
@@ -180,7 +180,7 @@ async def test_a_voice_that_fails_in_a_way_nobody_expected_ends_a_phrase_and_is_
     def breaks(*asked: object) -> None:
         raise RuntimeError("nobody expected this")
 
-    monkeypatch.setattr(tts._life.core.library, "synthesize", breaks)
+    monkeypatch.setattr(tts.core.model, "synthesize", breaks)
     for _ in range(FAILURES):
         with pytest.raises(EngineError, match="nobody expected"):
             await anext(tts.speak("Hello."))
@@ -194,19 +194,19 @@ async def test_a_text_that_cannot_be_spoken_is_not_the_voice_s_end(monkeypatch: 
     """A client's text comes as often as it likes."""
     tts = EspeakTts()
     await tts.start()
-    core = tts._life.core
-    speaks = core.library.synthesize
+    core = tts.core
+    speaks = core.model.synthesize
 
     def fails(text: str, voice: str, words_per_minute: int) -> object:
         if "unsayable" in text:
             raise RuntimeError("nobody expected this")
         return speaks(text, voice, words_per_minute)
 
-    monkeypatch.setattr(core.library, "synthesize", fails)
+    monkeypatch.setattr(core.model, "synthesize", fails)
     for _ in range(3 * FAILURES):
         with pytest.raises(EngineError, match="nobody expected"):
             await anext(tts.speak("unsayable"))
-    assert tts.alive and (await anext(tts.speak("Hello."))).pcm.size and tts._life.core is core
+    assert tts.alive and (await anext(tts.speak("Hello."))).pcm.size and tts.core is core
     await tts.close()
 
 

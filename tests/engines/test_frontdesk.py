@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engines.contract import texts
-from tests.engines.front_desk import AT_ONCE, Caller, a_wednesday  # noqa: F401
+from tests.engines.front_desk import AT_ONCE, Caller, a_wednesday, reply  # noqa: F401
 from voicepipe.agent import Agent, Intent, Origin, ToolSpec
 from voicepipe.engines.base import Answering, Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk import FrontdeskLlm, steps
+from voicepipe.engines.frontdesk import steps
 from voicepipe.engines.frontdesk.frontdesk_dialogue import ACCEPT, MARGIN, FrontdeskDialogue, FrontdeskState
-from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL, reply
+from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL, FrontdeskLlm
 from voicepipe.engines.frontdesk.matcher import Match
 from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.keypad import Keypad

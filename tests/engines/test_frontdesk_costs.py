@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from tests.engines.front_desk import FRONT_DESK as AGENT
+from tests.engines.front_desk import at_once
 from tests.stopwatch import watched
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.config import LimitsConfig
 from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk import FrontdeskLlm, guess
+from voicepipe.engines.frontdesk import guess
+from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.frontdesk.results import readable
 from voicepipe.engines.frontdesk.sound import alike
-from voicepipe.engines.frontdesk.steps import at_once
 
 pytestmark = pytest.mark.slow
 

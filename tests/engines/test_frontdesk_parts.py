@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engines.contract import texts, the_call
-from tests.engines.front_desk import FILE
+from tests.engines.front_desk import FILE, at_once, reply
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk import FrontdeskLlm, guess, slots
+from voicepipe.engines.frontdesk import guess, slots
 from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue, fill
-from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL, reply
+from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL, FrontdeskLlm
 from voicepipe.engines.frontdesk.results import readable
 from voicepipe.engines.frontdesk.sound import alike, distance, words
-from voicepipe.engines.frontdesk.steps import at_once
 
 # --- a client's own tools ----------------------------------------------------------------------------------------
 

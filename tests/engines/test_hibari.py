@@ -14,11 +14,10 @@ from tests.engines.contract import TtsContract, whole
 from tests.waiting import until
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
-from voicepipe.engines import hibari, hibari_model
+from voicepipe.engines import hibari
 from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import FAILURES
-from voicepipe.engines.hibari import HibariTts
-from voicepipe.engines.hibari_model import LENGTHS, HibariModel, timed
+from voicepipe.engines.hibari import LENGTHS, HibariModel, HibariTts, timed
 from voicepipe.engines.loader import choose
 from voicepipe.engines.shaping import audible, pieces
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
@@ -77,7 +76,7 @@ def test_words_end_at_the_pauses_that_are_heard(model: HibariModel) -> None:
         ends = [word.end for word in speech.words]
         assert [word.text for word in speech.words] == f"{first} {second}".split() and ends == sorted(ends)
         goes_on = ends[len(first.split()) - 1]
-        tenth = hibari_model.RATE // 10
+        tenth = hibari.RATE // 10
         before, behind = speech.pcm[goes_on - tenth : goes_on], speech.pcm[goes_on : goes_on + 2 * tenth]
         assert np.abs(before).mean() < np.abs(behind).mean() / 3, "silence, then sound"
 
@@ -115,7 +114,7 @@ def test_text_is_only_text(model: HibariModel, text: str) -> None:
     said = [model.speak(piece, 1.0) for piece in pieces(text)]
     assert any(speech.pcm.size for speech in said)
     for speech in said:
-        assert speech.pcm.size < 60 * hibari_model.RATE
+        assert speech.pcm.size < 60 * hibari.RATE
         assert all(0 <= word.end <= speech.pcm.size for word in speech.words)
 
 
@@ -175,7 +174,7 @@ def test_a_model_that_is_built_in_another_way_is_refused(tmp_path: Path) -> None
 
 
 async def test_a_broken_file_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hibari_model, "timed", lambda path: b"no model")
+    monkeypatch.setattr(hibari, "timed", lambda path: b"no model")
     with pytest.raises(EngineMissing, match="reinstall hibari-tts"):
         await HibariTts().start()
 
@@ -214,8 +213,7 @@ async def _first(tts: HibariTts, text: str) -> None:
 async def test_a_model_that_fails_and_fails_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tts = HibariTts()
     await tts.start()
-    core = tts._life.core
-    assert core.model
+    core = tts.core
 
     def fail(*given: object) -> None:
         raise RuntimeError("out of memory")
@@ -237,8 +235,7 @@ async def test_a_voice_that_hangs_is_down_and_comes_back(monkeypatch: pytest.Mon
     free = threading.Event()
     tts = HibariTts()
     await tts.start()
-    core = tts._life.core
-    assert core.model
+    core = tts.core
     monkeypatch.setattr(core.model, "_vocoder", lambda *asked: free.wait())
     monkeypatch.setattr(hibari, "STALL_S", 0.05)
     hangs = asyncio.create_task(whole(tts, "Hello."))
@@ -247,7 +244,7 @@ async def test_a_voice_that_hangs_is_down_and_comes_back(monkeypatch: pytest.Mon
     with pytest.raises(EngineDead):
         await hangs
     await until(lambda: tts.alive)
-    assert (await whole(tts, "Hello.")).pcm.size and tts._life.core is not core
+    assert (await whole(tts, "Hello.")).pcm.size and tts.core is not core
     free.set()
     await tts.close()
 

@@ -5,9 +5,8 @@ import unicodedata
 
 import pytest
 
-from voicepipe.engines.known_characters import in_known_characters
 from voicepipe.engines.phonemes import Phonemizer
-from voicepipe.engines.shaping import pause_after, pieces
+from voicepipe.engines.shaping import in_known_characters, pause_after, pieces
 
 
 @pytest.mark.parametrize(

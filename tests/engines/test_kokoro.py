@@ -213,7 +213,7 @@ async def test_a_model_that_fails_and_fails_is_loaded_again(
         raise RuntimeError("CUDA failure 700: an illegal memory access was encountered")
 
     voices = tts.voices()
-    monkeypatch.setattr(tts._life.core._model._kokoro, "create_timed", fail)  # type: ignore[union-attr]
+    monkeypatch.setattr(tts.core.model._kokoro, "create_timed", fail)
     for _ in range(FAILURES):
         assert tts.alive and isinstance(tts, Mortal)
         with pytest.raises(EngineError, match="illegal memory access"):
@@ -232,9 +232,8 @@ async def test_who_waits_when_a_model_is_given_up_is_told(
 ) -> None:
     engine = KokoroTts(msgspec.structs.replace(config, workers=1))
     await engine.start()
-    free, voice = threading.Event(), engine._life.core
-    model = voice._model
-    assert model
+    free, voice = threading.Event(), engine.core
+    model = voice.model
     monkeypatch.setattr(model._kokoro, "create_timed", lambda *given, **options: free.wait(5) and 1 / 0)
     phrases = [asyncio.create_task(collected(engine.speak(text))) for text in ("running", "waiting", "waiting, too")]
     await asyncio.sleep(0.05)

@@ -61,7 +61,7 @@ async def test_it_is_alive_from_start_to_close() -> None:
     await life.close()
     await life.close()
     assert not life.alive and core.closed == 1
-    with pytest.raises(EngineDead, match="does not work at present"):
+    with pytest.raises(EngineDead, match="has not been started"):
         _ = life.core
 
 

@@ -8,7 +8,7 @@ import pytest
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.engines import loader
-from voicepipe.engines.neutts import NeuTts
+from voicepipe.engines.neutts.neutts_tts import NeuTts
 from voicepipe.engines.scripted import ScriptedTts
 from voicepipe.errors import EngineError
 

@@ -16,9 +16,9 @@ from voicepipe.agent import Agent
 from voicepipe.commands import check
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.nemotron import checkpoint, front_end
+from voicepipe.engines.nemotron.checkpoint import Texts
 from voicepipe.engines.nemotron.chunks import BEHIND, FACTOR, LEAD, Chunks, frames_of
 from voicepipe.engines.nemotron.slots import Slots
-from voicepipe.engines.nemotron.texts import Texts
 from voicepipe.errors import EngineError, EngineMissing
 
 # --- the front end ------------------------------------------------------------------------------------------------

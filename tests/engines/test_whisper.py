@@ -81,8 +81,7 @@ async def test_words_come_as_partials_and_settle(asr: WhisperAsr) -> None:
 
 async def test_calls_are_read_together_as_on_a_gpu(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
-    passes = asr._passes
-    assert passes
+    passes = asr.core.passes
     read = passes._read
     monkeypatch.setattr(passes, "_schedule", Schedule(batch=8))
     monkeypatch.setattr(passes, "_read", lambda given: batches.append(len(given)) or read(given))  # type: ignore[func-returns-value]
@@ -95,8 +94,7 @@ async def test_calls_are_read_together_as_on_a_gpu(asr: WhisperAsr, monkeypatch:
 
 
 async def test_silence_does_not_reach_the_model(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:
-    passes = asr._passes
-    assert passes
+    passes = asr.core.passes
     monkeypatch.setattr(passes, "_read", lambda given: pytest.fail("it was read"))
     crack = np.concatenate([np.zeros(RATE, np.int16), tone(0.05), np.zeros(RATE, np.int16)])
     for sound in (np.zeros(3 * RATE, np.int16), np.random.default_rng(0).normal(0, 30, RATE).astype(np.int16), crack):
@@ -109,8 +107,7 @@ async def test_silence_after_settling_is_not_read(asr: WhisperAsr, monkeypatch: 
     stream = asr.stream(ignore)
     stream.feed(tone(1.0))
     assert (await stream.settle()).text == SAYS
-    passes = asr._passes
-    assert passes
+    passes = asr.core.passes
     monkeypatch.setattr(passes, "_read", lambda given: pytest.fail("it was read"))
     stream.feed(np.random.default_rng(0).normal(0, 30, RATE).astype(np.int16))
     finished = await stream.finish()
@@ -119,7 +116,7 @@ async def test_silence_after_settling_is_not_read(asr: WhisperAsr, monkeypatch: 
 
 async def test_a_settle_that_is_cancelled_is_not_read(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:
     """The voice came back before its turn came."""
-    monkeypatch.setattr(asr._passes, "_schedule", Schedule(batch=1))
+    monkeypatch.setattr(asr.core.passes, "_schedule", Schedule(batch=1))
     busy, stream = asr.stream(ignore), asr.stream(ignore)
     for each in (busy, stream):
         each.feed(tone(0.4))
@@ -127,7 +124,7 @@ async def test_a_settle_that_is_cancelled_is_not_read(asr: WhisperAsr, monkeypat
     await asyncio.sleep(0)
     second.cancel()
     await asyncio.wait([first, second])
-    assert asr._passes and not asr._passes._schedule.next()
+    assert not asr.core.passes._schedule.next()
     assert stream._sound.read == 0
     assert (await stream.finish()).text == SAYS
 
@@ -188,13 +185,13 @@ async def test_a_model_that_fails_and_fails_is_loaded_again(
         stream.feed(tone(0.4))
         return (await stream.finish()).text
 
-    broken = asr._passes
+    broken = asr.core.passes
     monkeypatch.setattr(broken, "_read", fail)
     for _ in range(3):
         assert asr.alive and isinstance(asr, Mortal)
         with pytest.raises(EngineError, match="illegal memory access"):
             await heard()
-    await until(lambda: broken and broken._closed)
+    await until(lambda: broken._closed)
     with pytest.raises(EngineDead):
         await heard()
     await until(lambda: asr.alive)

@@ -235,14 +235,12 @@ def test_a_healthy_job_is_not_overdue_for_waiting() -> None:
     assert not job.overdue(100.9) and job.overdue(101.1)
 
 
-def test_a_process_that_was_stopped_does_not_wake_up_to_jobs_that_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_that_was_stopped_does_not_wake_up_to_jobs_that_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped_s, real = 0.0, time.monotonic
     monkeypatch.setattr(time, "monotonic", lambda: real() + stopped_s)
     worker, free = Worker("stopped", 1), threading.Event()
-    job = Job(lambda: free.wait(60), within_s=10.0)
-    worker.add(job)
-    while job.due == math.inf:
-        time.sleep(0.01)
+    asked = worker.ask(lambda: free.wait(60), within_s=10.0)
+    await until(lambda: any(job.due < math.inf for job in worker._running))
     assert not worker.overdue()
     stopped_s = 15.0
     assert not worker.overdue(), "it had no time to end"
@@ -251,6 +249,7 @@ def test_a_process_that_was_stopped_does_not_wake_up_to_jobs_that_hang(monkeypat
         worker.overdue()
     assert worker.overdue(), "whoever looks again and again finds it"
     free.set()
+    assert await asked
     worker.close()
 
 

@@ -19,7 +19,7 @@ from tests.waiting import until
 from voicepipe.agent import Agent
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.vllm import VllmLlm
+from voicepipe.engines.vllm.vllm_llm import VllmLlm
 from voicepipe.errors import EngineDead, EngineError
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]

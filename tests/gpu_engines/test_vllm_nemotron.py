@@ -24,9 +24,10 @@ from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines import life
 from voicepipe.engines.base import Asr, Hypothesis
 from voicepipe.engines.fair import owned_by
-from voicepipe.engines.nemotron import NemotronAsr, front_end
+from voicepipe.engines.nemotron import front_end
 from voicepipe.engines.nemotron.chunks import Chunks
 from voicepipe.engines.nemotron.model import LoadedNemotron
+from voicepipe.engines.nemotron.nemotron import NemotronAsr
 from voicepipe.engines.nemotron.rows import Row
 from voicepipe.engines.nemotron.stream import NemotronStream
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing
@@ -230,8 +231,8 @@ async def test_settling_does_not_change_what_is_heard_later(asr: NemotronAsr) ->
 
 
 def steps(asr: NemotronAsr) -> Any:
-    assert asr._recogniser
-    return asr._recogniser.steps
+    assert asr.last
+    return asr.last.steps
 
 
 async def cancelled_settle(stream: NemotronStream) -> None:
@@ -335,7 +336,7 @@ async def test_three_failures_and_a_trial_have_the_model_loaded_again(
     speaker = asr.stream(ignore)
     speaker.feed(noise(0.5))
     await speaker.settle()
-    model: Any = asr._recogniser and asr._recogniser.model
+    model: Any = asr.core.model
     monkeypatch.setattr(model, "hear", fail)
     await three_fail()
     await until(lambda: not steps(asr).failures._failures.suspect)
@@ -354,7 +355,7 @@ async def test_three_failures_and_a_trial_have_the_model_loaded_again(
 
 
 async def test_what_was_heard_in_part_is_not_told_as_a_whole(asr: NemotronAsr, monkeypatch: pytest.MonkeyPatch) -> None:
-    model: Any = asr._recogniser and asr._recogniser.model
+    model: Any = asr.core.model
     hear = model.hear
     stream = asr.stream(ignore)
     monkeypatch.setattr(model, "hear", lambda rows: (_ for _ in ()).throw(RuntimeError("once")))

@@ -42,6 +42,8 @@ def test_a_batch_is_read_as_its_utterances_are_alone(folder: Path) -> None:
     model.warm()
     assert model.batch == 4
     passages = [Passage(tone(seconds), timed=seconds > 2) for seconds in (0.3, 1.0, 2.5, 14.0)]
-    together = [reading.words for reading in model.read(passages)]
-    assert together == [model.read([passage])[0].words for passage in passages]
-    assert "".join(word.text for word in together[0]) == " What are your opening hours?"
+    together = model.read(passages)
+    assert [reading.words for reading in together] == [model.read([passage])[0].words for passage in passages]
+    assert "".join(word.text for word in together[0].words) == " What are your opening hours?"
+    full_stops = [reading.full_stop for reading in together]
+    assert full_stops == pytest.approx([1.0] * len(passages), abs=1e-3), "the mark that it writes ends a sentence"

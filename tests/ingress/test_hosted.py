@@ -58,7 +58,7 @@ def hosted() -> tuple[HostedCall, Session]:
 def happen(call: HostedCall, happens: Happens) -> None:
     for one in happens:
         if isinstance(one, float):
-            call.line.on_audio(b"", one)
+            call._on_audio(b"", one)
         else:
             call._on_event(one)
 
@@ -97,7 +97,7 @@ async def test_what_was_sent_of_an_item_is_known_to_who_joins_later() -> None:
     call, _ = hosted()
     happen(call, spoken(1))
     assert call.sent_ms("item_1") == 60 and not call.sent_ms("call_1")
-    call.line.on_audio(b"", 20)
+    call._on_audio(b"", 20)
     assert call.sent_ms("item_1") == 60, "it belongs to no item"
     happen(call, (ItemDeleted("item_1"),))
     assert not call.sent_ms("item_1")

@@ -29,10 +29,16 @@ class Stage:
         self.line = RtpLine(PCMU, 0, self.wire, self.clock)
         self.playout = Playout(self.line, self.clock, -15.0)
         self.began: list[tuple[str, int]] = []
-        self.audible: list[float] = []
-        self.place = self.playout.begin(
-            lambda phrase, start: self.began.append((phrase.text, start)), lambda: self.audible.append(self.clock.now)
-        )
+        self.audible_at: list[float] = []
+        self.place = self.playout.begin(self)
+
+    # As PlayedReply.
+
+    def speaks(self, phrase: Phrase, start: int) -> None:
+        self.began.append((phrase.text, start))
+
+    def audible(self) -> None:
+        self.audible_at.append(self.clock.now)
 
     async def ticks(self, packets: int) -> None:
         for _ in range(packets):
@@ -84,7 +90,7 @@ async def test_a_reply_that_is_held_in_the_middle_is_heard_whole() -> None:
         call.hold(False)
         await call.ticks(40)
         assert call.said == g711.encode("pcmu", np.concatenate([first, second]))
-        assert call.began == [("a", 0), ("b", first.size)] and len(call.audible) == 1
+        assert call.began == [("a", 0), ("b", first.size)] and len(call.audible_at) == 1
         assert call.playout.heard(call.place) == call.playout.position == first.size + second.size
         assert call.playout.reference() is not None
         stamps = [when for when, packet in call.wire.rtp[sent:] if packet.payload in call.said]
@@ -100,7 +106,7 @@ async def test_a_reply_that_begins_on_hold_is_heard_afterwards() -> None:
         call.hold(False)
         await call.ticks(20)
         assert call.said == g711.encode("pcmu", speech(200, 3))
-        assert not call.audible, "how long its caller was away is no latency"
+        assert not call.audible_at, "how long its caller was away is no latency"
 
 
 async def test_a_reply_that_is_cut_on_hold_was_heard_up_to_there() -> None:

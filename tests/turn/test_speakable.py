@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.stopwatch import spent
-from voicepipe.turn.speakable import heard, pieces, speakable
+from voicepipe.turn.speakable import pieces, speakable
 
 TRICKY = (
     "$18.50 7:30 pm 24:59 0:00 2026-05-14 31/12/2025 May 32 1st 00 +44 20 7946 **b** _i_ `c` [a](b) | --- # - 😀 e.g. "
@@ -27,18 +27,6 @@ def test_nothing_is_said_that_cannot_be(text: str) -> None:
     assert said == " ".join(said.split())
     assert not any(sign in said for sign in "\0\x01`😀")
     assert not any(sign in "0123456789" for sign in said)
-
-
-@given(MIXED, st.integers(0, 60))
-def test_what_was_heard_is_a_beginning(text: str, words: int) -> None:
-    assert text.startswith(heard(pieces(text), words))
-
-
-def test_heard_counts_spoken_words() -> None:
-    parts = pieces("It costs $18.50 today.")
-    assert heard(parts, 4) == "It costs "
-    assert heard(parts, 5) == "It costs $18.50 "
-    assert heard(parts, 6) == "It costs $18.50 today."
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from voicepipe.config.agent_store import open_agents
 from voicepipe.engines.base import Asr, AsrStream, Choosy, Engines, Llm, Message, Prompt, Tts
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.loader import loaded
-from voicepipe.pop import beginning
+from voicepipe.prepared_agents import beginning
 from voicepipe.turn.phrases import PhraseConfig
 
 SAYS = "What are your opening hours, and do you have a table for two tonight?"

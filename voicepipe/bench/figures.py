@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from voicepipe.figures import percentile
 from voicepipe.prediction import latency_ms
 
 ASR_BEHIND = "ASR, words behind the sound"
@@ -22,11 +23,6 @@ TURN = (COMPUTE, LATENCY)
 """Where the engines run together: from the caller's last sound to the first phrase's, and what that means for a caller:
 `latency`."""
 NAMES = (*STAGES, *TURN, CLOCK)
-
-
-def percentile(times: Sequence[float], share: float) -> float:
-    """The smallest time that at least `share` of `times` do not exceed; nan of none."""
-    return sorted(times)[max(0, math.ceil(share * len(times)) - 1)] if times else math.nan
 
 
 @dataclass
@@ -52,7 +48,7 @@ class Samples:
         times = self.times.get(name)
         if not times:
             return None
-        p50, p95, p99 = (percentile(times, share) for share in (0.5, 0.95, 0.99))
+        p50, p95, p99 = (percentile(times, percent) or 0.0 for percent in (50, 95, 99))
         return Figure(p50, p95, p99, max(times), len(times))
 
 
@@ -103,7 +99,8 @@ class FiguresResult:
         turn ended."""
         together = self.together
         latencies = [*together.times.get(LATENCY, []), *[math.inf] * together.unanswered]
-        return percentile(latencies, 0.95) <= budget_ms if latencies else None
+        p95 = percentile(latencies, 95)
+        return None if p95 is None else p95 <= budget_ms
 
     def json(self) -> dict[str, Any]:
         """Figures only."""

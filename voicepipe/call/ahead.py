@@ -10,7 +10,7 @@ from typing import Self
 
 from voicepipe.engines.base import Aside, Delta
 from voicepipe.metered import charged
-from voicepipe.tasks import forget_how_it_was_cancelled
+from voicepipe.tasks import ended, forget_how_it_was_cancelled
 
 
 class Ahead:
@@ -36,9 +36,7 @@ class Ahead:
 
     async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         reading, self._reading = self._reading, None
-        if reading:
-            reading.cancel()
-            await asyncio.wait({reading})
+        await ended(reading)
 
     def __aiter__(self) -> Self:
         return self

@@ -1,7 +1,9 @@
 """The caller's sound of one call: blocks in, facts for the turn machine out, and sound for the recogniser."""
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from voicepipe.turn.facts import Fact, MaybeVoice, NoSound, NoVoice, Silence, Vo
 from voicepipe.turn.hum import Burst
 from voicepipe.turn.vad import WINDOW, Beginning, VadConfig, VoiceTracker
 
+GAP_S = 1.0
+"""A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
 REMEMBER = 2 * RATE // BLOCK
 """Blocks that are kept: 2 s, for the sound before a voice was noticed."""
 ECHO, ECHO_STILL = 0.4, 0.2
@@ -26,17 +30,30 @@ LOOK = RATE * 60 // 1000
 """Samples: so often a burst is compared again."""
 
 
+class EarEvents(Protocol):
+    """Who is told of the caller's sound."""
+
+    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
+        """A block was heard: what it tells about the caller's voice, or why it cannot be heard."""
+
+
+class _CallOver:
+    """Null object of `EarEvents`."""
+
+    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
+        """Nobody is told."""
+
+
 class Ear:
     """`ask` has the detector look at a window (int16[512]) and tells its answer, as `Windows.ask` of one stream;
-    `reference` returns what the caller has heard from us in the last second (16 kHz), None if that was before; `told`
-    gets each block once it was heard, and what it tells about the caller's voice, or why it cannot be heard."""
+    `reference` returns what the caller has heard from us in the last second (16 kHz), None if that was before."""
 
     def __init__(
         self,
         ask: Callable[[Pcm, Told], None],
         config: VadConfig,
         reference: Callable[[], Pcm | None],
-        told: Callable[[Block, Fact | Exception | None], None],
+        told: EarEvents,
     ) -> None:
         self._ask = ask
         self._told = told
@@ -80,7 +97,7 @@ class Ear:
         return self._tracker.voice.last
 
     def hear(self, block: Block) -> None:
-        """`told` follows, at the latest when the detector has answered."""
+        """It is told that it was heard, at the latest when the detector has answered."""
         self._coming.append(block)
         if len(self._coming) == 1:
             self._next()
@@ -95,7 +112,7 @@ class Ear:
 
     def _answered(self, answer: float | Exception) -> None:
         if isinstance(answer, Exception):
-            self._told(self._coming.popleft(), answer)
+            self._told.heard(self._coming.popleft(), answer)
         else:
             self._tell([answer])
         self._next()
@@ -105,12 +122,12 @@ class Ear:
         try:
             fact = self._fact(block, probabilities)
         except Exception as error:
-            return self._told(block, error)
-        self._told(block, fact)
+            return self._told.heard(block, error)
+        self._told.heard(block, fact)
 
     def let_go(self) -> None:
         """The call is over: who was told knows us."""
-        self._told = _nobody
+        self._told = _CallOver()
 
     def _fact(self, block: Block, probabilities: list[float]) -> Fact | None:
         """What this block tells about the caller's voice. `probabilities`: of the windows that it completed."""
@@ -208,5 +225,23 @@ class Ear:
         return likeness(near, far)
 
 
-def _nobody(block: Block, fact: Fact | Exception | None) -> None:
-    """Who is told once the call is over."""
+class Gaps:
+    """In one call's sound. `told` gets what it means that none comes."""
+
+    def __init__(self, ear: Ear, told: Callable[[Fact], None], clock: Callable[[], float]) -> None:
+        self._ear = ear
+        self._told = told
+        self._clock = clock
+        self._last_at = clock()
+
+    def over(self) -> None:
+        """Sound came."""
+        self._last_at = self._clock()
+
+    async def mind(self) -> None:
+        """Runs until cancelled."""
+        while True:
+            await asyncio.sleep(GAP_S / 4)
+            gap = self._clock() - self._last_at
+            if gap >= GAP_S and (fact := self._ear.nothing(gap * 1000)):
+                self._told(fact)

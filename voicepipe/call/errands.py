@@ -111,16 +111,18 @@ class Errand:
             self.waiting -= 1
 
 
-def _nobody() -> None:
-    """Who is told while nobody listens."""
+class ErrandEvents(Protocol):
+    """Who is told of errands."""
+
+    def tool_over(self) -> None:
+        """One is over, and the conversation has its result."""
 
 
 class Errands:
     """One call's. They outlive it: `leave` when it has ended."""
 
-    def __init__(self, history: History, ids: Ids, begin: BeginTool, on_over: Callable[[], None] = _nobody) -> None:
-        """`on_over` is called when an errand is over and the conversation has its result."""
-        self._on_over = on_over
+    def __init__(self, history: History, ids: Ids, begin: BeginTool, told: ErrandEvents | None = None) -> None:
+        self._told = told
         self._history = history
         self._ids = ids
         self._begin = begin
@@ -200,12 +202,10 @@ class Errands:
         """The call has ended; what runs is finished all the same."""
         if self._left:
             return
-        self._left, self._on_over = True, _nobody
+        self._left, self._told = True, None
         for errand in self._errands:
             if errand.due and not errand.item and errand.output is not None:
-                log.warning(
-                    "no reply has read what came of a tool: %s: %r", errand.tool.name, logged(errand.output)[:200]
-                )
+                _warn("no reply has read what came of a tool", errand)
 
     def _try(self, tool: Tool, wish: Wish) -> "asyncio.Task[str]":
         """An earlier try that is not over is waited for, and not begun again."""
@@ -258,9 +258,7 @@ class Errands:
         self._take(known, later.result())
         self._tell(known)
         if not known.item and not self._left:
-            log.warning(
-                "a tool is over that no reply waits for: %s: %r", known.tool.name, logged(str(known.output))[:200]
-            )
+            _warn("a tool is over that no reply waits for", known)
 
     def _take(self, errand: Errand, outcome: Callable[[], str]) -> None:
         """Put down what came of it."""
@@ -300,10 +298,9 @@ class Errands:
     def _tell(self, errand: Errand) -> None:
         self._forget()
         if self._left:
-            log.warning(
-                "a tool of a call that has ended is over: %s: %r", errand.tool.name, logged(str(errand.output))[:200]
-            )
-        self._on_over()
+            _warn("a tool of a call that has ended is over", errand)
+        if self._told:
+            self._told.tool_over()
 
     def _record(self, errand: Errand, item: Item, result: str) -> None:
         """The result stands behind its call. Where the conversation has gone on without it both stand at its end, where
@@ -350,6 +347,10 @@ def called(ids: Ids, call: ToolCall) -> Item:
         ids.new("item"), "function_call", "assistant",
         call_id=call.call_id, name=call.name, arguments=call.arguments,
     )  # fmt: skip
+
+
+def _warn(what: str, errand: Errand) -> None:
+    log.warning("%s: %s: %r", what, errand.tool.name, logged(str(errand.output))[:200])
 
 
 def _text(tool: Tool, call: ToolCall) -> str:

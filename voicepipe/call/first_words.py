@@ -15,7 +15,7 @@ from voicepipe.audio import BLOCK, RATE, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.call.utterance import Waits
 from voicepipe.config import LadderConfig
-from voicepipe.engines.base import Asr, Engines, Hypothesis, Tts
+from voicepipe.engines.base import Asr, Engines, Tts
 from voicepipe.errors import EngineError
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ async def _spoken(tts: Tts) -> Pcm:
 
 async def _hear(asr: Asr, sound: Pcm, waits: Waits, is_called: Callable[[], bool]) -> None:
     """At the pace of a caller: what is decoded while they speak is not waited for."""
-    stream = asr.stream(_ignore)
+    stream = asr.stream(lambda partial: None)  # Nobody prepares a reply to one.
     try:
         for at in range(0, sound.size, BLOCK):
             if is_called():
@@ -53,7 +53,3 @@ async def _hear(asr: Asr, sound: Pcm, waits: Waits, is_called: Callable[[], bool
         await waits.for_words(stream.settle(), 0.0)
     finally:
         stream.cancel()
-
-
-def _ignore(partial: Hypothesis) -> None:
-    """Nobody prepares a reply to this."""

@@ -14,11 +14,9 @@ from typing import Protocol
 
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, Block, samples_to_ms
-from voicepipe.call.ear import Ear
-from voicepipe.call.gaps import Gaps
+from voicepipe.call.ear import Ear, Gaps
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.studio import Studio
-from voicepipe.call.turn_reader import turn_ends
 from voicepipe.call.utterance import Utterance, Waits
 from voicepipe.config import Config
 from voicepipe.engines.base import AsrStream, Hypothesis
@@ -58,7 +56,7 @@ class Hearing:
         self._engines = engines = studio.engines
         ask, reference = partial(engines.windows.ask, engines.vad.stream()), studio.playout.reference
         self.sound = LineSound()
-        self._ear = Ear(ask, config.vad, reference, self._heard)
+        self._ear = Ear(ask, config.vad, reference, self)
         self._waits = Waits(engines.patience, config.ladder, studio.clock)
         self._committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
@@ -94,7 +92,8 @@ class Hearing:
         self.gaps.over()
         self._ear.hear(block)
 
-    def _heard(self, block: Block, fact: Fact | Exception | None) -> None:
+    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
+        """As `EarEvents`: the turn machine gets the fact, and the recogniser the sound."""
         if self._jobs.over:
             return
         if isinstance(fact, Exception):
@@ -267,3 +266,17 @@ class Hearing:
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         interrupts = self._settings.agent.is_interrupted(utterance.text)
         self._turns.feed(Words(utterance.words, verdict.required_ms, interrupts, failed))
+
+
+async def turn_ends(studio: Studio, settings: CallSettings, words: str) -> float | None:
+    """Probability that it ends after `words`, which are not part of the conversation yet. None: the model is not asked,
+    since it has no say or there is none to ask, or it failed."""
+    reader = studio.engines.reader
+    if not reader or not words or not isinstance(settings.turn_detection, SemanticVad):
+        return None
+    try:
+        return await reader.ends(studio.order(settings, words).prompt)
+    except EngineError as error:
+        # Its words alone: its traceback would keep the call where a log keeps records.
+        log.error("the language model does not tell where turns end: %s", str(error))
+        return None

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
@@ -18,6 +19,30 @@ QUEUE_MS = 2000
 SLIP_S = 0.06
 """A packet that leaves up to so late keeps its place in time, and the next ones theirs: timers are always a little
 late, and each packet 1 ms later than the one before would be speech that is 5 % too slow for its listener."""
+
+
+class PlayedReply(Protocol):
+    """Who is told of a reply while it is played."""
+
+    def speaks(self, phrase: Phrase, start: int) -> None:
+        """A phrase begins to be sent, at this sample of the reply."""
+
+    def audible(self) -> None:
+        """The first sound of the answer goes out, which no stand-in is. Not told of a reply that had to wait for a
+        line that did not listen."""
+
+
+class _Nobody:
+    """Null object of `PlayedReply`."""
+
+    def speaks(self, phrase: Phrase, start: int) -> None:
+        """Nobody is told."""
+
+    def audible(self) -> None:
+        """Nobody is told."""
+
+
+NOBODY: PlayedReply = _Nobody()
 
 
 class Playout:
@@ -42,18 +67,17 @@ class Playout:
         self._own_sound = OwnSound(line.out_rate, line.lead_ms)
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
-        self._on_phrase: Callable[[Phrase, int], None] = _nobody
-        self._on_audible: Callable[[], None] | None = None
+        self._reply = NOBODY
+        self._timed = False
+        """The first sound of the answer is still to be told."""
         self._answering = False
         """What is being sent belongs to the answer."""
 
-    def begin(self, on_phrase: Callable[[Phrase, int], None], on_audible: Callable[[], None]) -> int:
-        """A new reply. `on_phrase` gets a phrase and its first sample's place in the reply before that sample is sent;
-        `on_audible` is called at the first sound of the answer, which no stand-in is, unless that had to wait for a
-        line that did not listen. Returns the reply's place on the line, which `heard` takes."""
+    def begin(self, reply: PlayedReply) -> int:
+        """A new reply. Returns its place on the line, which `heard` takes."""
         self._clear()
         self._sent = 0
-        self._on_phrase, self._on_audible = on_phrase, on_audible
+        self._reply, self._timed = reply, True
         self._answering = False
         return self._line_sent
 
@@ -102,7 +126,7 @@ class Playout:
         try:
             await self.line.pace(self._pump, self._wake)
         finally:
-            self._on_phrase, self._on_audible = _nobody, None  # The last reply knows us, too.
+            self._reply = NOBODY  # The last one knows us, too.
 
     def duck(self) -> None:
         self._level.duck()
@@ -147,7 +171,7 @@ class Playout:
         """Send what is due. Returns seconds until more is, None if nothing waits to be sent."""
         lead = self.line.lead_ms / 1000
         if self._queue and not self.line.listens:
-            self._on_audible = None  # A reply that waits for its caller is not timed.
+            self._timed = False
             return None
         while self._waits() and not self._level.held:
             if self._going_on and self._queued < self.packet:
@@ -176,7 +200,7 @@ class Playout:
             phrase = self._queue[0]
             if self._offset == 0:
                 self._answering = not phrase.stand_in
-                self._on_phrase(phrase, self._sent + self.packet - wanted)
+                self._reply.speaks(phrase, self._sent + self.packet - wanted)
             part = phrase.pcm[self._offset : self._offset + wanted]
             parts.append(part)
             wanted -= part.size
@@ -193,13 +217,9 @@ class Playout:
     def _send(self, pcm: Pcm) -> None:
         pcm = self._level.apply(pcm)
         self.line.send(pcm)
-        if self._on_audible and self._answering and dbfs(pcm) > AUDIBLE_DBFS:
-            report, self._on_audible = self._on_audible, None
-            report()
+        if self._timed and self._answering and dbfs(pcm) > AUDIBLE_DBFS:
+            self._timed = False
+            self._reply.audible()
         self._own_sound.plays(self._play_end, pcm)
         self._sent += pcm.size
         self._line_sent += pcm.size
-
-
-def _nobody(phrase: Phrase, start: int) -> None:
-    """Who is told of phrases while there is no reply."""

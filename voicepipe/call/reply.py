@@ -12,6 +12,7 @@ from voicepipe.audio import samples_to_ms
 from voicepipe.call.draft import Draft
 from voicepipe.call.errands import Errand
 from voicepipe.call.said import Said
+from voicepipe.call.speech import Phrase
 from voicepipe.call.studio import Order, Studio
 from voicepipe.call.voicing import Voicing
 from voicepipe.call.writer import Writer
@@ -95,7 +96,7 @@ class Reply:
 
     async def _play(self) -> None:
         if self._draft.spoken:
-            self._place = self._playout.begin(self.said.speaks, self._audible)
+            self._place = self._playout.begin(self)
         while (piece := await self._draft.pieces.get()) is not None:
             self._draft.ladder.begun = True
             if isinstance(piece, ToolCall):
@@ -110,7 +111,12 @@ class Reply:
                 self.said.writes(piece)
         await self._close_message()
 
-    def _audible(self) -> None:
+    def speaks(self, phrase: Phrase, start: int) -> None:
+        """As `PlayedReply`."""
+        self.said.speaks(phrase, start)
+
+    def audible(self) -> None:
+        """As `PlayedReply`."""
         self._draft.stamp("audible")
 
     async def _close_message(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from voicepipe import call_ids
 from voicepipe.agent import CallSettings, Origin
-from voicepipe.call.errands import BeginTool, Errands, called
+from voicepipe.call.errands import BeginTool, ErrandEvents, Errands, called
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Speaker
 from voicepipe.config import LadderConfig
@@ -33,7 +33,8 @@ class Studio:
     ladder: LadderConfig
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
-    on_tool_over: Callable[[], None]
+    told: ErrandEvents
+    """The call."""
     ids: Ids = field(init=False)
     history: History = field(init=False)
     errands: Errands = field(init=False)
@@ -41,7 +42,7 @@ class Studio:
     def __post_init__(self) -> None:
         self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
-        self.errands = Errands(self.history, self.ids, self.begin_tool, self.on_tool_over)
+        self.errands = Errands(self.history, self.ids, self.begin_tool, self.told)
 
     def transfers(self, settings: CallSettings) -> bool:
         """The model is offered our tool for that: the line can, the agent knows where to, and neither the client nor

@@ -8,11 +8,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.owed import Owed
 from voicepipe.call.speaking import Speaking
+from voicepipe.call.turns import Parting
 from voicepipe.errors import TransferFailed
 from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.turn.prompt import ToolCall
@@ -23,16 +23,10 @@ WHAT = "transfer"
 """What the call waits for."""
 
 
-class HangsUp(Protocol):
-    """The call."""
-
-    async def hang_up(self, reason: str, detail: str = "") -> None: ...
-
-
 class Transfer:
     """One call's."""
 
-    def __init__(self, call_id: str, line: Line, speaking: Speaking, owed: Owed, jobs: Jobs, call: HangsUp) -> None:
+    def __init__(self, call_id: str, line: Line, speaking: Speaking, owed: Owed, jobs: Jobs, call: Parting) -> None:
         self._call_id = call_id
         self._line = line
         self._speaking, self._owed = speaking, owed

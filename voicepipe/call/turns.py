@@ -28,12 +28,13 @@ from voicepipe.turn.prompt import ToolCall
 
 
 class Parting(Protocol):
-    """The call, which ends as the model asked, or because nobody speaks."""
+    """The call, which ends as the model or a program asked, or because nobody speaks."""
 
     def takes_leave(self, farewell: ToolCall) -> None:
         """As `ReplyEvents.takes_leave`."""
 
-    async def hang_up(self, reason: str) -> None: ...
+    async def hang_up(self, reason: str, detail: str = "") -> None:
+        """End it; both as `CallEnded` tells them."""
 
 
 class Turns:

@@ -3,13 +3,12 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.call.jobs import Spawn
-from voicepipe.call.reading import Reading, Reads, opinion
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
 from voicepipe.errors import EngineDead, EngineError, EngineStalled
@@ -38,6 +37,45 @@ OPINION_S = 0.03
 """So much longer than for the words models of turns are waited for. What they say later counts when it comes."""
 Listen = Callable[[], AsrStream]
 """A new stream of the recogniser's."""
+Reads = Callable[[str], Coroutine[Any, Any, float | None]]
+"""Probability that the caller's turn ends after these words, if anybody can tell."""
+
+
+async def opinion(asked: Awaitable[float | None]) -> float | None:
+    """What somebody says beside the recogniser. The call can do without it: whatever fails, there is none."""
+    try:
+        return await asked
+    except Exception as error:  # Its words alone: its traceback would keep the call where a log keeps records.
+        log.error("nobody tells whether the turn is over: %s", str(error))
+        return None
+
+
+class Reading:
+    """Asks whether the turn ends after the words so far; the answer about other words counts for nothing."""
+
+    def __init__(self, reads: Reads, spawn: Spawn) -> None:
+        self._reads = reads
+        self._spawn = spawn
+        self._words = ""
+        self._task: asyncio.Future[float | None] | None = None
+        self._over = False
+
+    def about(self, words: str) -> None:
+        """Ask about these, and no longer about those before."""
+        if not self._over:
+            if self._task:
+                self._task.cancel()
+            self._words, self._task = as_said(words), self._spawn(opinion(self._reads(words)))
+
+    def of(self, words: str) -> "asyncio.Future[float | None] | None":
+        """The answer about these, if that was asked; nothing is asked from here on."""
+        self._over = True
+        return self._task if as_said(words) == self._words else None
+
+    def cancel(self) -> None:
+        self._over = True
+        if self._task:
+            self._task.cancel()
 
 
 class Waits:

@@ -12,11 +12,11 @@ from voicepipe.config.agent_store import Intents, load_agent, no_voice, open_age
 from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.config.phone_config import takes_phones
-from voicepipe.config.slots import with_slots
+from voicepipe.config.pop_config import with_slots
 from voicepipe.directory_server.run import check as check_directory
 from voicepipe.engines import hub, local_servers, needed_models, packages
 from voicepipe.engines.auto import lacking
-from voicepipe.engines.frontdesk import FrontdeskLlm
+from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.nemotron import checkpoint
 from voicepipe.errors import ConfigError, EngineError
 from voicepipe.ingress.local import unreached
@@ -125,7 +125,7 @@ def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator
     except EngineError:  # `_warn` tells it.
         return
     if tts == "auto":
-        from voicepipe.engines.hibari_model import VOICE
+        from voicepipe.engines.hibari import VOICE
 
         voices = {*voices, VOICE}
     yield from (f'{said} That is for engines.tts = "{tts}".' for agent in agents if (said := no_voice(agent, voices)))

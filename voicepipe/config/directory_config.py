@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from voicepipe.config import HttpConfig, KeyOwner, check_routes, check_tenants, locate, place_made, toml_file
+from voicepipe.config import HttpConfig, KeyOwner, locate, place_made, toml_file
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import (
@@ -17,6 +17,7 @@ from voicepipe.config.phone_config import (
     TwilioAccount,
     takes_phones,
 )
+from voicepipe.config.together import check_routes, check_tenants
 from voicepipe.errors import ConfigError
 from voicepipe.places import check_place
 from voicepipe.ranges import Label, Name, Section

@@ -208,7 +208,7 @@ class NeuttsConfig(Section, frozen=True):
     model: str = "neuphonic/neutts-air"
     """A directory, or a model's name on the hub."""
     codec: str = "neuphonic/neucodec"
-    """Likewise."""
+    """A directory, or its name on the hub."""
     voice: str = ""
     """Of `voices`; empty: the first."""
     device: Device = "auto"

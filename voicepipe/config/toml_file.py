@@ -265,23 +265,7 @@ def _kind(shape: type[Any]) -> inspect.Type:
     return inspect.type_info(shape)
 
 
-GONE = {
-    "endpoint.unsure_ms": "a turn waits by degrees; take it out (to interrupt less, raise cut_in_ms or hesitation_ms)",
-    "endpoint.unfinished_ms": "longest_ms has taken its place",
-    "endpoint.sure_probability": "a turn waits by degrees; take it out",
-    "endpoint.unfinished_probability": "a turn waits by degrees; take it out",
-    "endpoint.telephone_longest_ms": "take it out: longest_ms is for every line",
-    "endpoint.telephone_cut_in_ms": "take it out: cut_in_ms is for every line",
-    "fleet.price": "pop.price_per_hour has taken its place",
-    "sphinx": "take the table out: pocketsphinx is gone, and Whisper hears unless engines.asr names another",
-    "vocabulary": "take it out: no recogniser can be prepared for words any more",
-}
-"""Keys that there were, and what to do about them."""
-
-
 def _unknown(name: str, place: Place, kind: inspect.Type, root: inspect.Type) -> str:
-    if advice := GONE.get(dotted((*place, name))):
-        return f"{dotted((*place, name))}: there is no such key any more; {advice}"
     known = [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}? " if close else ""

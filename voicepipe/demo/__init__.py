@@ -61,7 +61,7 @@ async def run(
         url = runtime.url(config.http)
         console.print(f"ready in {time.monotonic() - began:.1f} s at [bold]{url}[/]")
         for agent in pop.agents():
-            who = pop.answering(agent)
+            who = pop.prepared.answering(agent)
             if not who.lacks and (pop.config.engines.llm == "openai" or not agent.intents):
                 console.print(f"Agent {agent.name} is answered by {who.by}")
         if once or not own_agent:

@@ -42,7 +42,7 @@ class PhonePlacing:
         return await self._directory.place(wanted, grant)
 
     def _owner(self, route: DirectoryRoute) -> DirectoryTenant | None:
-        """Never a guess among several: `config.check_routes`."""
+        """Never a guess among several: `together.check_routes`."""
         if not self._rules.config.tenants:
             return None
         [name] = [route.tenant] if route.tenant else {tenant.name for tenant in self._rules.config.tenants}

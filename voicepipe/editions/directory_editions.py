@@ -20,7 +20,7 @@ from voicepipe.config.credentials import keys_of, operator_keys_of
 from voicepipe.config.directory_config import DirectoryConfig, check_owners
 from voicepipe.config.file_kind import RULES
 from voicepipe.directory import subjects
-from voicepipe.directory.bus import Bus, BusMessage
+from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.directory import Directory
 from voicepipe.editions import messages
 from voicepipe.editions.edition import AGENTS, NONE, Edition, Head, laid_out, packed, unpacked
@@ -186,10 +186,8 @@ class DirectoryEditions:
                     messages.DIRECTORIES_SAY, messages.POPS_WANT, messages.POPS_SAY)  # fmt: skip
         async with self._bus.listen(*patterns) as heard:
             async for message in heard:
-                try:
+                with reading(message):
                     await self._hear(message)
-                except (msgspec.DecodeError, RecursionError, ValueError) as error:
-                    logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
     async def _hear(self, message: BusMessage) -> None:
         match message.subject:

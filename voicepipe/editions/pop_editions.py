@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from voicepipe.config import Config, check_together, credentials, fleet_rules
 from voicepipe.config.agent_store import AgentStore, open_agents, read_agent
 from voicepipe.config.file_kind import RULES
-from voicepipe.directory.bus import Bus, BusMessage
+from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.report import EditionState
 from voicepipe.editions import messages
 from voicepipe.editions.edition import AGENTS, NONE, Edition, Head, laid_out, told_by_path, unpacked
@@ -142,10 +142,8 @@ class PopEditions:
         hearing = self._bus.listen(messages.HEADS, messages.EDITIONS, messages.PROPOSALS)
         async with hearing as heard:
             async for message in heard:
-                try:
+                with reading(message):
                     await self._hear(message)
-                except (msgspec.DecodeError, RecursionError, ValueError) as error:
-                    logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
     async def _hear(self, message: BusMessage) -> None:
         if message.subject == messages.HEADS:

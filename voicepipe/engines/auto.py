@@ -12,11 +12,12 @@ from voicepipe.agent import Agent
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import local_servers
 from voicepipe.engines.base import Answering, Delta, Llm, Prompt
-from voicepipe.engines.frontdesk import FrontdeskLlm
+from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.local_servers import LocalServer
 from voicepipe.engines.openai import OpenAiLlm
 from voicepipe.errors import EngineError
 from voicepipe.supervised import supervised
+from voicepipe.tasks import ended
 
 log = logging.getLogger(__name__)
 LOOK_S = 3.0
@@ -60,9 +61,7 @@ class AutoLlm:
 
     async def close(self) -> None:
         watching, self._watching = self._watching, None
-        if watching:
-            watching.cancel()
-            await asyncio.wait({watching})
+        await ended(watching)
         await self._dismiss()
         await self._embedded.close()
 

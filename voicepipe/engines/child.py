@@ -24,6 +24,7 @@ from voicepipe.engines.child_main import MAGIC, SIZES, frame
 from voicepipe.engines.failures import Failures
 from voicepipe.engines.lived import LOOK_S, Lived
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
+from voicepipe.tasks import ended
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +46,6 @@ class Program:
     """The file with the engine's half: `load`, as child_main.py says."""
     settings: Mapping[str, Any]
     """For `load`; they travel as JSON."""
-    parallel: int = 1
-    """Requests that one process works on at a time."""
     start_timeout_s: float = 120
     stall_s: float = 30
     """A process that is asked and sends nothing for so long hangs, and is killed."""
@@ -72,7 +71,7 @@ class ChildRequest:
 
 
 class EngineChild:
-    """One process at a time. `changed` is called when it can take more requests, and when it no longer can."""
+    """One process at a time; it works on one request. `changed` is called when it can take one, and no longer can."""
 
     def __init__(self, program: Program, changed: Callable[[], None]) -> None:
         self.about: dict[str, Any] = {}
@@ -90,7 +89,8 @@ class EngineChild:
         self._lived = Lived()
         self._due = 0.0
         """Second of that clock by which something more comes, or it hangs."""
-        self._open: dict[int, ChildRequest] = {}
+        self._request: ChildRequest | None = None
+        """What it works on."""
         self._numbers = count(1)
         self._said: deque[str] = deque(maxlen=LAST_LINES)
         self._answered = False
@@ -100,14 +100,14 @@ class EngineChild:
         self._life: asyncio.Task[None] | None = None
 
     @property
-    def busy(self) -> int:
-        """Requests that it works on."""
-        return len(self._open)
+    def busy(self) -> bool:
+        """It works on a request."""
+        return self._request is not None
 
     @property
     def free(self) -> bool:
         """It can be sent a request."""
-        return self.alive and self.busy < self._program.parallel
+        return self.alive and not self.busy
 
     async def start(self) -> None:
         """Returns when the engine is loaded. Raises EngineMissing or EngineError: it could not be."""
@@ -118,21 +118,18 @@ class EngineChild:
     async def close(self) -> None:
         """Kill the process; what was asked fails. Safe to call twice."""
         life, self._life = self._life, None
-        if life:
-            life.cancel()
-            await asyncio.wait([life])
+        await ended(life)
 
     def send(self, request: ChildRequest) -> None:
         """Ask; it must be free."""
         request.child, request.number = self, next(self._numbers)
-        self._open[request.number] = request
-        if len(self._open) == 1:
-            self._expect()
+        self._request = request
+        self._expect()
         self._write({"id": request.number, "ask": request.head}, request.data)
 
     def cancel(self, request: ChildRequest) -> None:
         """Nobody waits for it any more. The process is free again once it has noticed."""
-        if request.number in self._open:
+        if request is self._request:
             request.given_up = True
             self._write({"cancel": request.number})
 
@@ -216,7 +213,7 @@ class EngineChild:
     async def _load(self, process: Process) -> None:
         """Until the engine is ready. Raises EngineMissing, EngineError, _Over."""
         program = self._program
-        self._write({"settings": dict(program.settings), "parallel": program.parallel})
+        self._write({"settings": dict(program.settings)})
         try:
             async with asyncio.timeout(program.start_timeout_s):
                 head, _ = await _read(process, MAGIC)
@@ -241,7 +238,7 @@ class EngineChild:
         try:
             while not reading.done():
                 await asyncio.wait({reading}, timeout=LOOK_S / 2)
-                if self._open and not reading.done() and self._lived() > self._due:
+                if self.busy and not reading.done() and self._lived() > self._due:
                     raise _Over(f"sent nothing for {self._program.stall_s:g} s while it was asked")
             frame_read = reading.result()
             self._answered = True
@@ -250,17 +247,17 @@ class EngineChild:
             reading.cancel()
 
     def _expect(self) -> None:
-        """Something is due from now on, if anything was asked."""
+        """Something is due from now on, if it works on a request."""
         self._due = self._lived() + self._program.stall_s
 
     def _take(self, head: dict[str, Any], data: bytes) -> None:
-        request = self._open.get(head.get("id", 0))
-        if request is None:
+        request = self._request
+        if request is None or head.get("id") != request.number:
             raise _Over("sent what is no answer")
         if "part" in head:
             request.parts.put_nowait((head["part"], data))
             return
-        del self._open[request.number]
+        self._request = None
         failed = bool(head["end"])
         request.parts.put_nowait(EngineError(f"{self._program.name} failed: {head['end']}") if failed else None)
         self._judge(request, failed=failed)
@@ -284,9 +281,9 @@ class EngineChild:
     def _fail(self, why: str) -> None:
         """Whoever waits for an answer gets none."""
         self.alive, self.why = False, why
-        for request in self._open.values():
-            request.parts.put_nowait(EngineDead(why))
-        self._open.clear()
+        if self._request:
+            self._request.parts.put_nowait(EngineDead(why))
+            self._request = None
         self._changed()
 
     def _write(self, head: dict[str, Any], data: bytes = b"") -> None:

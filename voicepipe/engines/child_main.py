@@ -10,8 +10,9 @@ data)` yields the parts of one answer, each a dict and bytes. Between two parts 
 generator is closed.
 
 A frame, either way: the sizes of head and data as two little-endian uint32, the head as JSON, the data. Parent: first
-{settings, parallel}, then {id, ask} with data, {cancel: id}. Child: after MAGIC {ready: about}, {missing: why} or
-{failed: why}; then for each request {id, part} with data and at last {id, end: ""}, or why it failed in `end`.
+{settings}, then {id, ask} with data, the next one after the end of that, and {cancel: id}. Child: after MAGIC
+{ready: about}, {missing: why} or {failed: why}; then for each request {id, part} with data and at last {id, end: ""},
+or why it failed in `end`.
 """
 
 import importlib.util
@@ -54,9 +55,8 @@ class ChildServer:
     def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
         self._requests = requests
         self._answers = answers
-        self._writing = threading.Lock()
         self._waiting: queue.SimpleQueue[ServedRequest] = queue.SimpleQueue()
-        self._open: dict[int, ServedRequest] = {}
+        self._latest: ServedRequest | None = None
 
     def run(self, engine: str) -> None:
         """Load the engine, then answer until the parent is gone. Returns if it cannot be loaded."""
@@ -73,8 +73,6 @@ class ChildServer:
             self._write({"failed": told(error)})
             return
         self._write({"ready": about})
-        for _ in range(settings["parallel"] - 1):
-            threading.Thread(target=self._work, args=(answer,), daemon=True).start()
         self._work(answer)
 
     def _work(self, answer: Answer) -> NoReturn:
@@ -84,10 +82,9 @@ class ChildServer:
             try:
                 if not request.cancelled:
                     self._answer(answer, request)
-            except BaseException as error:  # a library's SystemExit would end this thread alone, without an answer
+            except BaseException as error:  # a library's SystemExit would end this without an answer
                 traceback.print_exc()
                 problem = told(error)
-            del self._open[request.number]
             self._write({"id": request.number, "end": problem})
 
     def _answer(self, answer: Answer, request: ServedRequest) -> None:
@@ -101,12 +98,11 @@ class ChildServer:
             while True:
                 head, data = self._read()
                 if "cancel" in head:
-                    request = self._open.get(head["cancel"])
-                    if request:
-                        request.cancelled = True
+                    if self._latest and self._latest.number == head["cancel"]:
+                        self._latest.cancelled = True
                 else:
-                    request = self._open[head["id"]] = ServedRequest(head["id"], head["ask"], data)
-                    self._waiting.put(request)
+                    self._latest = ServedRequest(head["id"], head["ask"], data)
+                    self._waiting.put(self._latest)
         finally:  # also when a frame breaks off, since the parent died in its middle
             leave()
 
@@ -118,12 +114,11 @@ class ChildServer:
         return json.loads(text), data
 
     def _write(self, head: Head, data: bytes = b"") -> None:
-        with self._writing:
-            try:
-                self._answers.write(frame(head, data))
-                self._answers.flush()
-            except OSError:
-                leave()
+        try:
+            self._answers.write(frame(head, data))
+            self._answers.flush()
+        except OSError:
+            leave()
 
 
 def leave() -> NoReturn:

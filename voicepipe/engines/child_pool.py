@@ -26,11 +26,8 @@ class ChildPool:
 
     def figures(self) -> QueueFigures:
         """As `queues.Queue`."""
-        waits = self._waits
-        return QueueFigures(
-            name=self._name, waiting=len(self._waiting), running=sum(child.busy for child in self._children),
-            limit=self._limit, begun=waits.begun, waited_s=waits.waited_s, refused=waits.refused,
-        )  # fmt: skip
+        running = sum(child.busy for child in self._children)
+        return self._waits.figures(self._name, waiting=len(self._waiting), running=running, limit=self._limit)
 
     @property
     def alive(self) -> bool:

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from typing import Generic, TypeVar
 
 from voicepipe.audio import Pcm
 from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.engines.base import (
     Asr,
     Delta,
+    Engine,
     Engines,
     Hypothesis,
     Llm,
@@ -20,6 +22,8 @@ from voicepipe.engines.base import (
     Tts,
 )
 from voicepipe.engines.scripted import pause
+
+E = TypeVar("E", bound=Engine)
 
 
 class DelayedAsrStream:
@@ -60,41 +64,39 @@ class DelayedAsrStream:
             self._on_partial(partial)
 
 
-class _Around:
+class _Around(Generic[E]):
     """Life and death of the engine inside."""
 
-    def __init__(self, inner: Asr | Llm | Tts) -> None:
-        self._engine = inner
+    def __init__(self, inner: E) -> None:
+        self._inner = inner
 
     async def start(self) -> None:
-        await self._engine.start()
+        await self._inner.start()
 
     async def close(self) -> None:
-        await self._engine.close()
+        await self._inner.close()
 
     @property
     def alive(self) -> bool:
-        return self._engine.alive if isinstance(self._engine, Mortal) else True
+        return self._inner.alive if isinstance(self._inner, Mortal) else True
 
     @property
     def restarts(self) -> int:
-        return self._engine.restarts if isinstance(self._engine, Restarts) else 0
+        return self._inner.restarts if isinstance(self._inner, Restarts) else 0
 
 
-class DelayedAsr(_Around):
+class DelayedAsr(_Around[Asr]):
     def __init__(self, inner: Asr, asr_ms: float) -> None:
         super().__init__(inner)
-        self._inner = inner
         self._asr_ms = asr_ms
 
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> DelayedAsrStream:
         return DelayedAsrStream(self._inner, self._asr_ms, on_partial, language, asked)
 
 
-class DelayedLlm(_Around):
+class DelayedLlm(_Around[Llm]):
     def __init__(self, inner: Llm, first_token_ms: float, token_ms: float) -> None:
         super().__init__(inner)
-        self._inner = inner
         self._first_token_ms = first_token_ms
         self._token_ms = token_ms
 
@@ -110,10 +112,9 @@ class DelayedLlm(_Around):
         await self._inner.warm(prompt)
 
 
-class DelayedTts(_Around):
+class DelayedTts(_Around[Tts]):
     def __init__(self, inner: Tts, tts_ms: float) -> None:
         super().__init__(inner)
-        self._inner = inner
         self._tts_ms = tts_ms
 
     @property

@@ -21,9 +21,9 @@ from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.shaping import pieces, shape
-from voicepipe.engines.threaded_voice import ThreadedVoice
+from voicepipe.engines.threaded import ThreadedVoice, loaded
 from voicepipe.engines.worker import Worker
-from voicepipe.errors import EngineDead, EngineError, EngineMissing
+from voicepipe.errors import EngineError, EngineMissing
 
 # speak_lib.h
 _SYNCHRONOUS = 2
@@ -69,7 +69,6 @@ OTHERWISE = {"en": "en-us", "no": "nb", "nn": "nb", "zh": "cmn"}
 """Languages that espeak-ng calls by a narrower name."""
 STALL_S = 10.0
 """A piece of up to 300 letters takes some 20 ms; one that takes so long hangs."""
-ENDED = "espeak-ng hangs or failed and is being loaded again: see the log."
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
 
@@ -94,6 +93,8 @@ class _Library:
         self._callback = _Callback(self._collect)  # kept: ctypes does not own it
         self._lib.espeak_SetSynthCallback(self._callback)
         self.voices = identifiers(self._lib)
+        self.languages = {tag: tag for tag in sorted(self.voices)}
+        """Voices are named by the language that they speak."""
         self._settings: tuple[str, int] = ("", 0)
 
     def _collect(self, wav: "ctypes._Pointer[ctypes.c_short]", count: int, events: "ctypes._Pointer[_Event]") -> int:
@@ -107,6 +108,17 @@ class _Library:
                 self._take.starts.append((event.text_position - 1, event.sample))
             index += 1
         return 0
+
+    def speak(self, text: str, voice: str, words_per_minute: int) -> Speech:
+        pcm, starts = self.synthesize(text, voice, words_per_minute)
+        return shape(pcm, starts, text, self.rate)
+
+    def warm(self) -> None:
+        """Say a word."""
+        self.speak(HELLO, DEFAULT, 165)
+
+    def unload(self) -> None:
+        """A library stays."""
 
     def synthesize(self, text: str, voice: str, words_per_minute: int) -> tuple[Pcm, list[tuple[int, int]]]:
         """Raw speech and the (character, sample) starts of its words."""
@@ -165,22 +177,14 @@ def _copied(path: str) -> ctypes.CDLL:
         return ctypes.CDLL(shutil.copy(path, folder))
 
 
-class _Instance(ThreadedVoice):
-    """espeak-ng in this process, and the one thread that owns it. Implements `life.Core`."""
-
-    def __init__(self, worker: Worker, library: _Library) -> None:
-        super().__init__("espeak-ng", worker, partial(_speech, library, HELLO, DEFAULT, 165), STALL_S)
-        self.library = library
-
-    async def speak(self, text: str, voice: str, words_per_minute: int, first: bool) -> Speech:
-        speak = partial(_speech, self.library, text, voice, words_per_minute)
-        return await self.ask(speak, first=first, within_s=STALL_S)
+class _Instance(ThreadedVoice[_Library]):
+    """espeak-ng in this process, and the one thread that owns it."""
 
     async def close(self) -> None:
         """It stays loaded unless it is broken: the process can have only one, and another engine may use it."""
         global _instance
         if self.errored:
-            self.worker.close(EngineDead(ENDED))
+            await super().close()
             _instance = None if _instance is self else _instance
 
 
@@ -197,69 +201,49 @@ async def _load() -> _Instance:
         copy, _loaded = _loaded > 0, _loaded + 1
         try:
             async with asyncio.timeout(STALL_S):
-                instance = _Instance(worker, await worker.submit(_Library, copy=copy))
-                await instance.speak(HELLO, DEFAULT, 165, True)
-        except BaseException as error:
-            worker.close()
-            if isinstance(error, TimeoutError):
-                raise TimeoutError(f"espeak-ng did not say a word within {STALL_S:g} s.") from None
-            raise
-        _instance = instance
+                library = await loaded(worker, partial(_Library, copy=copy))
+        except TimeoutError:
+            raise TimeoutError(f"espeak-ng did not say a word within {STALL_S:g} s.") from None
+        _instance = _Instance("espeak-ng", worker, library, library.warm, STALL_S)
     return _instance
 
 
-class EspeakTts:
-    """espeak-ng. Voices are language tags with an optional variant: "en-us", "en-gb-x-rp+Annie". Implements `base.Tts`
-    and `base.Mortal`."""
+class EspeakTts(Life[_Instance]):
+    """espeak-ng. Voices are language tags with an optional variant: "en-us", "en-gb-x-rp+Annie". Implements
+    `base.Tts`."""
 
     rate = 22050
 
     def __init__(self, voice: str = "en-us", words_per_minute: int = 165) -> None:
+        super().__init__("speech synthesis", _load, IN_PROCESS)
         self._default = voice
         self._words_per_minute = words_per_minute
-        self._life: Life[_Instance] = Life("speech synthesis", _load, IN_PROCESS)
-        self._voices: Mapping[str, str] = {}
-
-    @property
-    def alive(self) -> bool:
-        return self._life.alive
-
-    @property
-    def restarts(self) -> int:
-        return self._life.restarts
 
     async def start(self) -> None:
         """Load the library and the default voice (about 10 ms). Raises EngineMissing or EngineError."""
-        if not self._voices:
-            await self._life.start()
-            library = self._life.core.library
-            if not self._identifier(library, self._default):
-                close = difflib.get_close_matches(self._default, library.voices, 3) or ["en-us"]
-                raise EngineError(
-                    f"espeak.voice is {self._default!r}, and espeak-ng has none of that name: "
-                    f"choose another, such as {', '.join(close)}."
-                )
-            self.rate, self._voices = library.rate, {tag: tag for tag in sorted(library.voices)}
-
-    async def close(self) -> None:
-        """Forget the library."""
-        self._voices = {}
-        await self._life.close()
+        await super().start()
+        library = self.core.model
+        if not self._identifier(library, self._default):
+            close = difflib.get_close_matches(self._default, library.voices, 3) or ["en-us"]
+            raise EngineError(
+                f"espeak.voice is {self._default!r}, and espeak-ng has none of that name: "
+                f"choose another, such as {', '.join(close)}."
+            )
+        self.rate = library.rate
 
     def voices(self) -> Mapping[str, str]:
-        """Voices are named by the language that they speak. Empty before `start`."""
-        return self._voices
+        return self.last.model.languages if self.last else {}
 
     def voice_for(self, asked: str, language: str = "") -> str:
         """The default voice speaks also other countries' forms of its language."""
-        tag, _, _ = asked.partition("+")
-        if tag.lower() in self._voices:
+        (tag, _, _), voices = asked.partition("+"), self.voices()
+        if tag.lower() in voices:
             return asked
         spoken, general = language.lower(), language.lower().partition("-")[0]
         if general in ("", self._default.lower().partition("-")[0]):
             return self._default
         tags = (spoken, general, f"{general}-{general}", OTHERWISE.get(general, ""))
-        return next((tag for tag in tags if tag in self._voices), self._default)
+        return next((tag for tag in tags if tag in voices), self._default)
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
@@ -268,14 +252,12 @@ class EspeakTts:
 
         Raises EngineError before `start`, EngineDead while it is loaded again.
         """
-        if not self._voices:
-            raise EngineError("EspeakTts has not been started")
-        instance = self._life.core
-        library = instance.library
+        core, library = self.core, self.core.model
         name = self._identifier(library, voice) or self._identifier(library, self._default)
         rate = round(self._words_per_minute * min(2.0, max(0.5, speed)))
         for piece in pieces(text):
-            speech = await instance.speak(piece, name, min(450, max(80, rate)), first)
+            speak = partial(library.speak, piece, name, min(450, max(80, rate)))
+            speech = await core.ask(speak, first=first, within_s=STALL_S)
             if speech.pcm.size:
                 yield speech
 
@@ -285,8 +267,3 @@ class EspeakTts:
         tag, plus, variant = voice.partition("+")
         known = library.voices.get(tag.lower(), "")
         return f"{known}+{variant}" if known and plus and variant.isalnum() else known
-
-
-def _speech(library: _Library, text: str, voice: str, words_per_minute: int) -> Speech:
-    pcm, starts = library.synthesize(text, voice, words_per_minute)
-    return shape(pcm, starts, text, library.rate)

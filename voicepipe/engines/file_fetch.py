@@ -3,13 +3,12 @@
 httpx reads HTTPS_PROXY itself. A broken connection, or a run that was ended, goes on where it broke.
 """
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 
-from voicepipe.engines.hub_fetch import RESERVE_BYTES, Unreachable
+from voicepipe.engines.hub_fetch import Unreachable, check_room
 from voicepipe.errors import EngineMissing
 
 Told = Callable[[int, int], None]
@@ -57,20 +56,11 @@ def _rest(url: str, part: Path, told: Told) -> None:
         here = here if answer.status_code == httpx.codes.PARTIAL_CONTENT else 0
         rest = int(answer.headers.get("Content-Length", 0))
         part.parent.mkdir(parents=True, exist_ok=True)
-        _check_space(part.parent, rest)
+        check_room(part.parent, "the file needs", rest, "make room")
         with part.open("ab" if here else "wb") as file:
             for data in answer.iter_bytes():
                 file.write(data)
                 told(here + answer.num_bytes_downloaded, here + rest if rest else 0)
-
-
-def _check_space(folder: Path, size: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if size + RESERVE_BYTES > free:
-        raise EngineMissing(
-            f"the file needs {size / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f} left, of which 1 is to stay free; "
-            "make room"
-        )
 
 
 def _size(file: Path) -> int:

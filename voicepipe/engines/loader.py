@@ -134,7 +134,7 @@ def _asr(config: Config) -> Asr:
 
             return WhisperAsr(config.whisper)
         case "nemotron":
-            from voicepipe.engines.nemotron import NemotronAsr
+            from voicepipe.engines.nemotron.nemotron import NemotronAsr
 
             return NemotronAsr(config.nemotron)
 
@@ -146,7 +146,7 @@ def _llm(config: Config) -> Llm:
 
             return ScriptedLlm()
         case "vllm":
-            from voicepipe.engines.vllm import VllmLlm
+            from voicepipe.engines.vllm.vllm_llm import VllmLlm
 
             return VllmLlm(config.vllm, reads=config.endpoint.ask_llm)
         case "openai":
@@ -158,7 +158,7 @@ def _llm(config: Config) -> Llm:
 
             return AutoLlm(config.openai, openai_key(config))
         case "frontdesk":
-            from voicepipe.engines.frontdesk import FrontdeskLlm
+            from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
 
             return FrontdeskLlm()
 
@@ -174,7 +174,7 @@ def _tts(config: Config) -> Tts:
 
             return KokoroTts(config.kokoro)
         case "neutts":
-            from voicepipe.engines.neutts import NeuTts
+            from voicepipe.engines.neutts.neutts_tts import NeuTts
 
             return NeuTts(config.neutts)
         case "coqui":

@@ -1,9 +1,7 @@
 """What the chosen engines take of a GPU, by the sizes of their models' files. Reads the disk; loads nothing."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from voicepipe.config import Config
 from voicepipe.config.engine_config import NemotronConfig, VllmConfig
@@ -77,7 +75,7 @@ def _share(vllm: VllmConfig) -> float:
 def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
     vllm = config.vllm
     directory = hub.local(vllm.model, vllm.revision)
-    described = _config_json(directory)
+    described = hub.json_object(directory / "config.json")
     parts = vllm.tensor_parallel_size * int(vllm.args.get("pipeline_parallel_size", 1))
     weights = _weights(directory)
     draft = sum(_weights(model.local()) for model in needed_models.vllm(vllm) if model.key == needed_models.DRAFT)
@@ -112,14 +110,6 @@ def _weights(directory: Path) -> int:
         if size := sum(map(_size, named or [f for f in files if not f.name.startswith("consolidated")] or files)):
             return size
     return 0
-
-
-def _config_json(directory: Path) -> dict[str, Any]:
-    try:
-        described = json.loads((directory / "config.json").read_text())
-    except (OSError, ValueError):
-        return {}
-    return described if isinstance(described, dict) else {}
 
 
 def _size(file: Path) -> int:

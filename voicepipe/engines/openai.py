@@ -22,6 +22,7 @@ from voicepipe.engines.owing import Owing
 from voicepipe.engines.spoken import Habits
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.supervised import supervised
+from voicepipe.tasks import ended
 from voicepipe.web_answer import AT_A_TIME, PLAIN, coding, pieces, whole
 
 log = logging.getLogger(__name__)
@@ -94,9 +95,7 @@ class OpenAiLlm:
 
     async def close(self) -> None:
         watching, self._watching = self._watching, None
-        if watching:
-            watching.cancel()
-            await asyncio.wait({watching})
+        await ended(watching)
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
@@ -133,7 +132,7 @@ class OpenAiLlm:
             await self._read(prompt)
 
     async def _read(self, prompt: Prompt) -> None:
-        async with aclosing(self._deltas(prompt)) as deltas:
+        async with aclosing(self.generate(prompt)) as deltas:
             async for _ in deltas:
                 pass
 
@@ -145,11 +144,6 @@ class OpenAiLlm:
         `timeout_ms`), EngineDead (it is not there, or broke off), EngineError. Not once the server has said that the
         reply is complete.
         """
-        async with aclosing(self._deltas(prompt)) as deltas:
-            async for delta in deltas:
-                yield delta
-
-    async def _deltas(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         reply = StreamedReply(self._config.max_tokens, self._habits, [tool.name for tool in prompt.tools])
         begun = False
         async with aclosing(self._events(prompt)) as events:

@@ -6,7 +6,6 @@ passed over. It is no failure unless it may have been words.
 """
 
 import json
-import logging
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from voicepipe.engines.spoken import Habits, SpokenFilter
 from voicepipe.errors import EngineError
 from voicepipe.foreign_json import decode
 
-log = logging.getLogger(__name__)
 LONGEST_ANSWER = 1 << 16
 """Bytes of a refusal that are read."""
 LONGEST_TEXT = 1 << 18

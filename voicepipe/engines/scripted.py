@@ -20,7 +20,7 @@ from voicepipe.engines.base import (
     ToolCall,
     Word,
 )
-from voicepipe.errors import EngineBusy, EngineError
+from voicepipe.errors import EngineBusy
 
 Timeline = Sequence[tuple[int, str]]
 """(sample of the stream from which the word is known, word), in order."""
@@ -132,44 +132,6 @@ def paced(text: str, word_ms: float = WORD_MS) -> Timeline:
 
 
 # --- language and speech -----------------------------------------------------------------------------------------
-
-
-class ScriptedTurnModel:
-    """Says the same of every utterance, `after_ms`; below 0 it fails."""
-
-    def __init__(self, probability: float, after_ms: float = 0.0) -> None:
-        self._probability = probability
-        self._after_ms = after_ms
-
-    async def start(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
-
-    def stream(self) -> "ScriptedTurnModel":
-        return self
-
-    def feed(self, pcm: Pcm) -> None:
-        pass
-
-    async def complete(self) -> float:
-        await asyncio.sleep(self._after_ms / 1000)
-        if self._probability < 0:
-            raise EngineError("the scripted turn model fails")
-        return self._probability
-
-
-class ScriptedReader:
-    """Says the same of every turn; below 0 it fails."""
-
-    def __init__(self, probability: float) -> None:
-        self._probability = probability
-
-    async def ends(self, prompt: Prompt) -> float:
-        if self._probability < 0:
-            raise EngineError("the scripted reader fails")
-        return self._probability
 
 
 class ScriptedLlm(_Lifeless):

@@ -11,7 +11,6 @@ import regex
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.base import Speech, Word
-from voicepipe.engines.known_characters import in_known_characters
 from voicepipe.punctuation import latin
 from voicepipe.words import WRITTEN, cut_before
 
@@ -40,6 +39,12 @@ PAUSE_MS = {".": 220, "!": 220, "?": 220, ":": 160, ";": 160, ",": 110}
 """Silence after a phrase that ends in this sign, or in one of another script that asks for the same."""
 
 PAUSE_DEFAULT_MS = 60
+_INVISIBLE = regex.compile(r"(?V1)[\p{Cf}--[\u200C\u200D]]+")
+_CONTROL = regex.compile(r"(?V1)[\p{C}--\p{Cf}]")
+_DIGIT = regex.compile(r"(?V1)[\p{Nd}--[0-9]]")
+SEPARATORS = {"．": ".", "，": ",", "：": ":", "٫": ".", "٬": ","}
+_SEPARATOR = regex.compile(rf"(?<=[0-9])[{''.join(SEPARATORS)}](?=[0-9])")
+_APOSTROPHE = regex.compile(r"(?<=[\p{L}\p{M}])[ʼ＇](?=\p{L})")
 _CLOSING = regex.compile(r"[\s\p{Pe}\p{Pf}\"']+$")
 
 
@@ -55,6 +60,23 @@ def pieces(text: str, most: int = MAX_LETTERS) -> list[str]:
         result.append(clean[:cut].strip())
         clean = clean[cut:].strip()
     return [piece for piece in [*result, clean] if any(c.isalnum() for c in piece)]
+
+
+def in_known_characters(text: str) -> str:
+    """`text` with single spaces, and:
+
+    - Letters composed (Unicode's NFC): espeak-ng reads no bare accents, and the parts of a Korean syllable one by one.
+    - Digits of other scripts, and what parts them, as ASCII's: espeak-ng reads these in every language, and "２５" or
+      "٢٥" in few.
+    - The apostrophe that is a letter (U+02BC) as an apostrophe: espeak-ng reads its name.
+    - Nothing that is invisible but the joiners. Controls are spaces: espeak-ng obeys Ctrl-A as a command.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
+        text = _DIGIT.sub(lambda found: str(unicodedata.decimal(found[0], found[0])), text)
+        text = _SEPARATOR.sub(lambda found: SEPARATORS[found[0]], text)
+        text = _APOSTROPHE.sub("'", text)
+    return " ".join(_CONTROL.sub(" ", text).split())
 
 
 _SENTENCE = regex.compile(r"(?V1)[.!?]\s|[\p{Sentence_Terminal}--[.!?]][\p{Pe}\p{Pf}]*+")

@@ -17,7 +17,7 @@ from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.fair import owner
 from voicepipe.engines.life import IN_PROCESS, Life
-from voicepipe.engines.threaded_recogniser import ThreadedRecogniser
+from voicepipe.engines.threaded import ThreadedRecogniser, loaded
 from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading, passes_at_a_time
 from voicepipe.engines.whisper_schedule import Passes, Purpose
 from voicepipe.engines.whisper_sound import WhisperSound
@@ -46,55 +46,31 @@ class WhisperRecogniser(ThreadedRecogniser):
         super().__init__(worker, self.passes, model)
 
 
-class WhisperAsr:
-    """Implements `base.Asr` and `base.Mortal`: a model that fails and fails is loaded again.
+class WhisperAsr(Life[WhisperRecogniser]):
+    """Implements `base.Asr`. A model that fails and fails is loaded again.
 
     `config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model
     knows it.
     """
 
     def __init__(self, config: WhisperConfig) -> None:
+        super().__init__("recogniser", self._load, IN_PROCESS)
         self._config = config
-        self._life: Life[WhisperRecogniser] = Life("recogniser", self._load, IN_PROCESS)
-        self._passes: Passes | None = None
-
-    @property
-    def alive(self) -> bool:
-        return self._life.alive
-
-    @property
-    def restarts(self) -> int:
-        return self._life.restarts
-
-    async def start(self) -> None:
-        """Load the model and run every kind of pass once. Raises EngineMissing, EngineError."""
-        await self._life.start()
-
-    async def close(self) -> None:
-        await self._life.close()
-        self._passes = None
 
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "WhisperStream":
         """While the model is loaded again, calls that go on have streams that hear nothing and say why."""
-        if self._passes is None:
+        if self.last is None:
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
         spoken = None if self._config.detect_language else language
-        return WhisperStream(self._passes, on_partial, spoken, every, wants_digits(asked))
+        return WhisperStream(self.last.passes, on_partial, spoken, every, wants_digits(asked))
 
     async def _load(self) -> WhisperRecogniser:
+        """With every kind of pass run once. Raises EngineMissing, EngineError."""
         # It gets no more passes than it has threads: who waits for one is told (`Passes`).
         worker = Worker("whisper", passes_at_a_time(self._config), told=False)
-        try:
-            # On the worker's thread: CTranslate2's own are as nice as the one that makes them.
-            model = await worker.submit(LoadedWhisper, self._config)
-            await worker.submit(model.warm)
-        except BaseException:
-            worker.close()
-            raise
-        recogniser = WhisperRecogniser(worker, model, self._config.stall_s)
-        self._passes = recogniser.passes
-        return recogniser
+        model = await loaded(worker, partial(LoadedWhisper, self._config))
+        return WhisperRecogniser(worker, model, self._config.stall_s)
 
 
 class WhisperStream:

@@ -150,11 +150,10 @@ class Passes:
 
     def figures(self) -> QueueFigures | None:
         """As `queues.Queue`, of passes at gaps and for words. Wasted is one whose words were not the last ones."""
-        waits = self._waits
-        return None if self._closed else QueueFigures(
-            name="whisper", waiting=len(self._since), running=sum(map(len, self._running)), begun=waits.begun,
-            waited_s=waits.waited_s, wasted=self._wasted,
-        )  # fmt: skip
+        if self._closed:
+            return None
+        running = sum(map(len, self._running))
+        return self._waits.figures("whisper", waiting=len(self._since), running=running, wasted=self._wasted)
 
     def ask(self, who: Asking, purpose: Purpose = Purpose.PARTIAL) -> None:
         """`who` wants to be read; told by its methods, on the event loop."""

@@ -122,11 +122,10 @@ class Worker:
 
     def figures(self) -> QueueFigures | None:
         """As `queues.Queue`."""
-        waits = self._waits
-        return None if self._closed else QueueFigures(
-            name=self.name, waiting=len(self._queue), running=len(self._running), limit=self._limit,
-            begun=waits.begun, waited_s=waits.waited_s, refused=waits.refused,
-        )  # fmt: skip
+        if self._closed:
+            return None
+        waiting, running = len(self._queue), len(self._running)
+        return self._waits.figures(self.name, waiting=waiting, running=running, limit=self._limit)
 
     def submit(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
         """Run `fn` on a thread; to be called on the event loop. Cancelling the future drops the job, or its result.
@@ -139,11 +138,6 @@ class Worker:
         """`submit`. What is `urgent` goes before what is not and does not run yet; one that runs for longer than
         `within_s` hangs."""
         job = Job(fn, urgent, within_s)
-        self.add(job)
-        return asyncio.wrap_future(job.done)
-
-    def add(self, job: Job) -> None:
-        """`submit`, for a job that is made already."""
         with self._more:
             if self._closed:
                 raise self._over()
@@ -161,6 +155,7 @@ class Worker:
             self._more.notify()
         known = weakref.ref(job)  # The future would keep the job, which keeps the future, until the next collection.
         job.done.add_done_callback(lambda done: self._drop(known()) if done.cancelled() else None)
+        return asyncio.wrap_future(job.done)
 
     def overdue(self) -> bool:
         """A job that runs is not coming back. Whoever asks this asks it again and again (`lived.py`)."""

@@ -1,6 +1,15 @@
-"""How much of what was sent the caller has heard, where the far end does not tell: it plays at once, a little late."""
+"""What a line has sent: who is told of it, and how much of it the caller has heard where the far end does not tell: it
+plays at once, a little late."""
 
 from collections.abc import Callable
+from typing import Protocol
+
+
+class OnAudio(Protocol):
+    """Who follows what a line sends."""
+
+    def __call__(self, data: bytes, ms: float, /) -> None:
+        """As encoded (empty where that is nobody's business), and its milliseconds."""
 
 
 class FarEnd:

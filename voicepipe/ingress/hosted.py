@@ -6,7 +6,7 @@ It knows no client's convention. A phone call has only this until a program join
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from voicepipe.agent import CallSettings, Origin
@@ -15,6 +15,7 @@ from voicepipe.call_api import CallControl, Seat
 from voicepipe.caller_number import last_three
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import KeysFailed, TransferFailed
+from voicepipe.ingress.far_end import OnAudio
 from voicepipe.ingress.scope import LINGER
 from voicepipe.line import Line
 from voicepipe.turn.events import (
@@ -41,8 +42,8 @@ class HostedLine(Line, Protocol):
     sound_comes: str
     """How the caller's sound reaches us, told to a program that sends some: "... on the audio track of this call"."""
 
-    on_audio: Callable[[bytes, float], None]
-    """Called with what is sent, as encoded (empty where that is nobody's business), and its milliseconds."""
+    on_audio: OnAudio | None
+    """Is told what is sent."""
 
     def send_keys(self, digits: str) -> None:
         """Press keys ("0" to "9", "*", "#", "A" to "D") towards the far end, one after another. Returns at once.
@@ -62,7 +63,7 @@ class Listener(Protocol):
         """Something happened, in order."""
 
     def on_audio(self, data: bytes, ms: float) -> None:
-        """As `HostedLine.on_audio`."""
+        """As `OnAudio`."""
 
     def on_over(self) -> None:
         """Nothing follows: `HostedCall.reason` says why."""
@@ -222,7 +223,7 @@ class HostedCall:
                 logger.exception("%s: who listens to it cannot be told that it is over", self.id)
         self.control.close()
         del self.control  # It knows this call: in a circle, all would stay until the collector's next full round.
-        self.line.on_audio = _unheard
+        self.line.on_audio = None
 
 
 class _Underway:
@@ -259,7 +260,3 @@ def _parties(origin: Origin) -> str:
     """Both as the network said them, but the caller's number only by its end: `%r` keeps what a stranger writes on its
     line of the log."""
     return f" from {last_three(origin.caller)!r} to {origin.called!r}" if origin.caller or origin.called else ""
-
-
-def _unheard(data: bytes, ms: float) -> None:
-    """What is still sent once the call is over."""

@@ -10,7 +10,7 @@ class Outbox:
 
     def __init__(self, limit: int, on_full: Callable[[], None]) -> None:
         self._limit = limit
-        self._on_full = on_full
+        self._on_full: Callable[[], None] | None = on_full
         self._messages: deque[bytes] = deque()
         self._bytes = 0
         self._changed = asyncio.Event()
@@ -21,18 +21,20 @@ class Outbox:
         if self.closed:
             return
         self._bytes += len(message)
-        if self._bytes > self._limit:
-            on_full = self._on_full
-            self._messages.clear()
-            self.close()
-            return on_full()
-        self._messages.append(message)
-        self._changed.set()
+        if self._bytes <= self._limit:
+            self._messages.append(message)
+            self._changed.set()
+            return
+        on_full = self._on_full
+        self._messages.clear()
+        self.close()
+        if on_full:
+            on_full()
 
     def close(self) -> None:
         """No more messages; those queued are still delivered."""
         self.closed = True
-        self._on_full = _nothing  # It knows the client, which knows us.
+        self._on_full = None  # It knows the client, which knows us.
         self._changed.set()
 
     async def get(self) -> bytes | None:
@@ -45,7 +47,3 @@ class Outbox:
         message = self._messages.popleft()
         self._bytes -= len(message)
         return message
-
-
-def _nothing() -> None:
-    """What becomes of a client that is gone."""

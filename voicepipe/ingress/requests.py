@@ -69,8 +69,4 @@ class Rein:
 
     def drop(self) -> None:
         """The connection has gone, and must not be kept by its last answer until the collector comes."""
-        self.pause_reading = self.resume_reading = self.close = _nothing
-
-
-def _nothing() -> None:
-    """What is left to decide."""
+        self.pause_reading = self.resume_reading = self.close = lambda: None

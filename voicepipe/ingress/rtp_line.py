@@ -8,7 +8,7 @@ from voicepipe.audio import RATE, Block, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.blocks import Cutter
-from voicepipe.ingress.far_end import FarEnd
+from voicepipe.ingress.far_end import FarEnd, OnAudio
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
 from voicepipe.line_quality import Network
 from voicepipe.networks import is_of
@@ -44,17 +44,17 @@ class RtpLine:
         network: str = "",
     ) -> None:
         """`network`: from which the caller comes, as their token says."""
-        self.on_audio: Callable[[bytes, float], None] = _unheard
+        self.on_audio: OnAudio | None = None
         self.out_rate = codec.out_rate
         self._clock = clock
-        self.on_key: Callable[[str], None] = _unpressed
-        self.media = RtpSession(codec, payload_type, wire, None, clock, on_key=lambda key: self.on_key(key))
+        self.on_key: Callable[[str], None] | None = None
+        self.media = RtpSession(codec, payload_type, wire, None, clock, on_key=self._pressed)
         self._convert = Resampler(self.out_rate, self.out_rate)
         self._pump: Pump | None = None
         self._paced: asyncio.Future[None] | None = None
         """Lasts as long as the call is paced."""
         self._cutter = Cutter()
-        self._hear: Hear = _unheard_block
+        self._hear: Hear | None = None
         self._listening: asyncio.Future[None] | None = None
         """Lasts as long as the caller is listened to."""
         self._ended = False
@@ -67,10 +67,15 @@ class RtpLine:
         self._cutter.narrow = self.media.heard_codec.out_rate < RATE
         self._give(self._cutter.cut(pcm, arrived, filled=filled))
 
+    def _pressed(self, key: str) -> None:
+        if self.on_key:
+            self.on_key(key)
+
     def _give(self, blocks: list[Block]) -> None:
         try:
             for block in blocks:
-                self._hear(block)
+                if self._hear:
+                    self._hear(block)
         except Exception as error:  # The call's, not the socket's.
             self._stop_listening(error)
 
@@ -102,7 +107,7 @@ class RtpLine:
             await self._listening
         finally:
             self._stop_listening()
-            self._hear = _unheard_block
+            self._hear = None
 
     def tick(self, now: float) -> None:
         """Every 20 ms, by the clock of all calls: speech that is due, or else silence."""
@@ -124,7 +129,8 @@ class RtpLine:
     def send(self, pcm: Pcm) -> None:
         self.media.send(self._convert(pcm))
         self._far.send(pcm.size)
-        self.on_audio(b"", samples_to_ms(pcm.size, self.out_rate))
+        if self.on_audio:
+            self.on_audio(b"", samples_to_ms(pcm.size, self.out_rate))
 
     def clear(self) -> int:
         """Packets that are out cannot be called back."""
@@ -169,7 +175,7 @@ class RtpLine:
         """The call is over. Who listened knows this line: in a circle, all of the call would stay until the collector's
         next full round. Safe to call twice."""
         self.media.close()
-        self.on_key = _unpressed
+        self.on_key = None
         self.source = str
 
     async def flush(self) -> None:
@@ -180,15 +186,3 @@ class RtpLine:
             await asyncio.sleep(PACKET_S)
         self._give(self._cutter.rest(self._clock()))
         await asyncio.sleep(0)  # The detector answers later in the turn in which it was asked.
-
-
-def _unheard(data: bytes, ms: float) -> None:
-    """Where what is sent is told before a call is there."""
-
-
-def _unheard_block(block: Block) -> None:
-    """Where sound goes while no call listens."""
-
-
-def _unpressed(key: str) -> None:
-    """Where keys go before a call is there."""

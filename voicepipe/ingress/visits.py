@@ -67,7 +67,7 @@ class VisitState(Enum):
 
 
 class Visit:
-    """One connection. `drop` ends it at once, and may be called again."""
+    """One connection. `drop` ends it at once; None: it is closed."""
 
     def __init__(self, visits: "Visits", source: str, counted: str, drop: Callable[[], None]) -> None:
         self.source = source
@@ -75,7 +75,7 @@ class Visit:
         """As what `source` counts: see above."""
         self.client = counted
         """Likewise, whose request it carries; behind a proxy these differ."""
-        self.drop = drop
+        self.drop: Callable[[], None] | None = drop
         self.state = VisitState.STRANGER
         self.tenant = ""
         """Whose REQUEST it is."""
@@ -158,7 +158,7 @@ class Visits:
     def gone(self, visit: Visit) -> None:
         """It is closed, whoever did it."""
         self._becomes(visit, VisitState.OVER)
-        visit.drop = _nothing
+        visit.drop = None
 
     # What visits tell of themselves.
 
@@ -223,7 +223,8 @@ class Visits:
         visit = next(iter(self._strangers[counted]))
         drop = visit.drop
         self.gone(visit)
-        drop()
+        if drop:
+            drop()
 
 
 @lru_cache(SOURCES)
@@ -233,7 +234,3 @@ def network(address: str) -> str:
     if ip.version == 4:
         return address
     return str(ip.ipv4_mapped or ipaddress.IPv6Address(int(ip) >> 64 << 64))
-
-
-def _nothing() -> None:
-    """What dropping does to a connection that is closed."""

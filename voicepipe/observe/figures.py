@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from voicepipe.figures import percentile
 from voicepipe.observe.turns import Listed, ListedTurn, Stages
 
 BUCKETS = 30
@@ -52,9 +53,9 @@ def figures(turns: Sequence[ListedTurn]) -> Figures:
         turns=len(turns),
         timed=len(latencies),
         by_request=len([turn for turn in turns if turn.by_request and turn.latency_ms is not None]),
-        p50=percentile(latencies, 50),
-        p95=percentile(latencies, 95),
-        p99=percentile(latencies, 99),
+        p50=percentile_ms(latencies, 50),
+        p95=percentile_ms(latencies, 95),
+        p99=percentile_ms(latencies, 99),
         late=sum([turn.late for turn in turns]),
         missed=sum([turn.missed for turn in turns]),
         cut_ins=sum([turn.cut_in for turn in turns]),
@@ -93,17 +94,13 @@ def axis(now: float, minutes: int) -> tuple[float, float]:
 def medians(turns: Sequence[Stages]) -> Stages:
     """Of each stage on its own, over the turns in which it happened."""
     columns = zip(*map(msgspec.structs.astuple, turns), strict=True) if turns else ()
-    return Stages(*(percentile(sorted([ms for ms in column if ms is not None]), 50) for column in columns))
+    return Stages(*(percentile_ms([ms for ms in column if ms is not None], 50) for column in columns))
 
 
-def percentile(ascending: Sequence[float], percent: float) -> float | None:
-    """By linear interpolation between the two nearest values; None without values."""
-    if not ascending:
-        return None
-    place = (len(ascending) - 1) * percent / 100
-    below = math.floor(place)
-    above = min(below + 1, len(ascending) - 1)
-    return round(ascending[below] + (ascending[above] - ascending[below]) * (place - below), 1)
+def percentile_ms(times: Sequence[float], percent: float) -> float | None:
+    """To 0.1 ms; None without times."""
+    found = percentile(times, percent)
+    return None if found is None else round(found, 1)
 
 
 def share(count: int, total: int) -> float | None:

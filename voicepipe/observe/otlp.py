@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 
 from voicepipe.config import Config
 from voicepipe.config.credentials import trace_headers
-from voicepipe.config.traces_config import PATH
+from voicepipe.config.pop_config import TRACES_PATH
 
 WAITING = 2048
 """Spans at a time that are not sent yet: what 60 calls say in half a minute."""
@@ -108,7 +108,7 @@ def _seldom() -> Iterator[None]:
 @asynccontextmanager
 async def sending(config: Config) -> AsyncIterator[Sender]:
     """To the configured collector, until the context ends. Raises ConfigError: its headers are missing."""
-    address, headers = config.traces.endpoint.rstrip("/") + PATH, trace_headers(config)
+    address, headers = config.traces.endpoint.rstrip("/") + TRACES_PATH, trace_headers(config)
     with _seldom():
         sender = Sender(
             OTLPSpanExporter(address, headers=headers, timeout=SEND_S, compression=Compression.NoCompression)

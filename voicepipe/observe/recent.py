@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from voicepipe.directory.report import RecentTurns
-from voicepipe.observe.figures import percentile
+from voicepipe.observe.figures import percentile_ms
 from voicepipe.observe.following import CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
 
@@ -79,8 +79,8 @@ class Recent(CallFollower):
             turns=sum(step.turns for step in steps),
             timed=len(latencies),
             judged=sum(step.judged for step in steps),
-            p50_ms=percentile(latencies, 50),
-            p95_ms=percentile(latencies, 95),
+            p50_ms=percentile_ms(latencies, 50),
+            p95_ms=percentile_ms(latencies, 95),
             late=sum(step.late for step in steps),
             cut_ins=sum(step.cut_ins for step in steps),
             missed=sum(step.missed for step in steps),

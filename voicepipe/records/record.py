@@ -6,7 +6,7 @@ import msgspec
 
 from voicepipe.call_api import ListedCall
 from voicepipe.line_quality import Network
-from voicepipe.observe.figures import percentile
+from voicepipe.observe.figures import percentile_ms
 from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.sizing.price import call_cost
@@ -84,8 +84,8 @@ def summary(call: CallFacts, host: Host, said: Sequence[FullTurn] = (), end: Cal
         late=sum(turn.late for turn in turns),
         missed=sum(turn.missed for turn in turns),
         cut_ins=sum(turn.cut_in for turn in turns),
-        p50_ms=percentile(latencies, 50),
-        p95_ms=percentile(latencies, 95),
+        p50_ms=percentile_ms(latencies, 50),
+        p95_ms=percentile_ms(latencies, 95),
         input_tokens=sum(full.input_tokens for full in said),
         output_tokens=sum(full.output_tokens for full in said),
         cost=host.cost(end.at - call.since) if end else None,

@@ -57,9 +57,7 @@ class Writer:
 
     def figures(self) -> QueueFigures | None:
         """As `queues.Queue.figures`."""
-        return QueueFigures(name="records", waiting=self._jobs.qsize(), running=self._in_hand, limit=MOST,
-                            begun=self._waits.begun, waited_s=self._waits.waited_s,
-                            refused=self._waits.refused)  # fmt: skip
+        return self._waits.figures("records", waiting=self._jobs.qsize(), running=self._in_hand, limit=MOST)
 
     @property
     def waiting(self) -> int:

@@ -24,7 +24,7 @@ import math
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -37,6 +37,7 @@ from aioice.stun import Message, TransactionError
 from voicepipe.bucket import Allowance, Bucket, Rate
 from voicepipe.errors import NoPort
 from voicepipe.rtp.ports import candidates, taken
+from voicepipe.rtp.rtp_sender import MediaSink
 
 Address = tuple[str, int]
 """IPv4 address and port."""
@@ -183,11 +184,11 @@ class _Protocol(StunProtocol):
 
 
 class IceConnection(Connection):
-    """aioice's ICE agent. `on_srtp` gets SRTP and SRTCP, and the monotonic second at which they came."""
+    """aioice's ICE agent. `on_srtp` gets SRTP and SRTCP."""
 
-    def __init__(self, network: UdpNetwork, on_srtp: Callable[[bytes, float], None]) -> None:
+    def __init__(self, network: UdpNetwork, on_srtp: MediaSink) -> None:
         super().__init__(ice_controlling=False)
-        self.on_srtp = on_srtp
+        self.on_srtp: MediaSink | None = on_srtp
         self.refused = 0
         """Datagrams that no honest peer sends, or sends so many of."""
         self.media_refused = self.data_refused = 0
@@ -213,7 +214,8 @@ class IceConnection(Connection):
         now = time.monotonic()
         known = source in self.known
         if (self._media if known else self._strange_media).admits(now):
-            self.on_srtp(data, now)
+            if self.on_srtp:
+                self.on_srtp(data, now)
         else:
             self.refused += 1
             self.media_refused += known

@@ -26,6 +26,13 @@ class PacketWire(Protocol):
     def send_rtcp(self, packet: bytes) -> None: ...
 
 
+class MediaSink(Protocol):
+    """Where packets come to."""
+
+    def __call__(self, data: bytes, arrived: float, /) -> None:
+        """RTP or RTCP, and the monotonic second at which it came."""
+
+
 class RtpSender:
     """`send` and `tick` are to be called every 20 ms."""
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -51,9 +52,16 @@ def cname(ssrc: int) -> str:
     return f"{ssrc:08x}"
 
 
+class SoundSink(Protocol):
+    """Where a caller's sound comes to."""
+
+    def __call__(self, pcm: Pcm, arrived: float, filled: bool, /) -> None:
+        """What follows: int16[n] at 16 kHz; `arrived`: when the packet came that completed it; `filled`: it was made
+        up."""
+
+
 class RtpSession:
-    """`on_sound(pcm, arrived, filled)` gets the caller's sound in order: int16[n] at 16 kHz, `arrived` when the packet
-    came that completed it, `filled` if it was made up. It can be set later: without it the sound waits, 10 s at most.
+    """`on_sound` gets the caller's sound in order. It can be set later: without it the sound waits, 10 s at most.
     `on_key` gets the keys they press, if `keys` says how they are sent. `send` and `tick` are to be called every
     20 ms.
 
@@ -65,7 +73,7 @@ class RtpSession:
         codec: Codec,
         payload_type: int,
         wire: PacketWire,
-        on_sound: Callable[[Pcm, float, bool], None] | None,
+        on_sound: SoundSink | None,
         clock: Callable[[], float] = time.monotonic,
         *,
         keys: KeyFormat | None = None,
@@ -78,7 +86,7 @@ class RtpSession:
         self._formats: dict[int, Format] = {**NOISE, **_spoken(codec, payload_type, keys)}
         """What the peer may send, by payload type."""
         self._wire = wire
-        self.on_sound, self._on_key = on_sound, on_key or _unpressed
+        self.on_sound, self._on_key = on_sound, on_key
         self._clock = clock
         self._out = RtpSender(codec, payload_type, keys, wire, clock)
         self.ssrc = self._out.ssrc
@@ -130,7 +138,7 @@ class RtpSession:
             self.hasty += 1
             return
         self._heard_at = arrived
-        if form is Beside.KEYS and (key := self._keys.heard(packet)):
+        if form is Beside.KEYS and (key := self._keys.heard(packet)) and self._on_key:
             self._on_key(key)
         if self._deaf:
             return
@@ -252,7 +260,7 @@ class RtpSession:
     def close(self) -> None:
         """Tell the peer that nothing follows. What it still sends is not heard."""
         self._report(goodbye=True)
-        self.on_sound, self._on_key = None, _unpressed  # Who listened knows us.
+        self.on_sound = self._on_key = None  # Who listened knows us.
 
     def _report(self, *, goodbye: bool) -> None:
         now, out = self._clock(), self._out
@@ -280,7 +288,3 @@ class RtpSession:
 def _spoken(codec: Codec, payload_type: int, keys: KeyFormat | None) -> Formats:
     """What we send, which a peer mostly sends by the same payload types."""
     return {payload_type: codec, **({keys.payload_type: Beside.KEYS} if keys else {})}
-
-
-def _unpressed(key: str) -> None:
-    """Keys that nobody has asked for."""

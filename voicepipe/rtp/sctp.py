@@ -74,7 +74,7 @@ class Sctp(RTCSctpTransport):
 
     def __init__(self, transport: RTCDtlsTransport, message_bytes: int) -> None:
         super().__init__(transport)
-        self.on_overlong: Callable[[], None] = _ignored
+        self.on_overlong: Callable[[], None] | None = None
         """A message is longer than that. Nothing of what the peer sends is read any more."""
         self.message_bytes = min(message_bytes, LONGEST_MESSAGE)
         self.refused = 0
@@ -168,7 +168,8 @@ class Sctp(RTCSctpTransport):
     def _end_overlong(self) -> None:
         if not self._is_deaf:
             self._is_deaf = True
-            self.on_overlong()
+            if self.on_overlong:
+                self.on_overlong()
 
     def _has_room(self) -> bool:
         if self._room > 0 and self._fragments < MOST_WAITING:
@@ -239,7 +240,3 @@ class Sctp(RTCSctpTransport):
 
 def _size(chunks: Iterable[DataChunk]) -> int:
     return sum(len(chunk.user_data) for chunk in chunks)
-
-
-def _ignored() -> None:
-    """Who is told what nobody has asked for."""

@@ -30,6 +30,7 @@ from aiortc.rtcsctptransport import RTCSctpCapabilities
 
 from voicepipe.rtp.ice import IceConnection, UdpNetwork
 from voicepipe.rtp.packet import is_rtcp
+from voicepipe.rtp.rtp_sender import MediaSink
 from voicepipe.rtp.sctp import LONGEST_MESSAGE, Sctp
 
 __all__ = ["Drops", "Remote", "Transport", "UdpNetwork", "certificate"]
@@ -79,9 +80,9 @@ class Transport:
     taken from the peer, at most `LONGEST_MESSAGE`."""
 
     def __init__(self, network: UdpNetwork, *, controlling: bool, message_bytes: int = LONGEST_MESSAGE) -> None:
-        self.on_media: Callable[[bytes, float], None] = _ignored
-        """Gets RTP and RTCP, decrypted, and the monotonic second at which it came."""
-        self.on_channel: Callable[[RTCDataChannel], None] = _ignored
+        self.on_media: MediaSink | None = None
+        """Gets what comes, decrypted."""
+        self.on_channel: Callable[[RTCDataChannel], None] | None = None
         """Gets data channels that the peer opens."""
         self._unsigned = 0
         """Datagrams that were no SRTP of this call's."""
@@ -92,7 +93,7 @@ class Transport:
         self._ice_transport = RTCIceTransport(gatherer)
         self._dtls = RTCDtlsTransport(self._ice_transport, [certificate()])
         self.sctp = Sctp(self._dtls, message_bytes)
-        self.sctp.on("datachannel", lambda channel: self.on_channel(channel))
+        self.sctp.on("datachannel", self._opened)
         self._gone = asyncio.Event()
         self._dtls.on("statechange", self._changed)
         self._up = False
@@ -186,10 +187,13 @@ class Transport:
             self._ice.drop()
             self._gone.set()
             # Who listened knows us: in a circle, all of it would stay until the collector's next full round.
-            self.on_media = self.on_channel = _ignored
-            self.sctp.on_overlong = self._ice.on_srtp = _ignored
+            self.on_media = self.on_channel = self.sctp.on_overlong = self._ice.on_srtp = None
             for emitter in (self.sctp, self._dtls):  # aiortc does so itself only where a connection came about
                 emitter.remove_all_listeners()
+
+    def _opened(self, channel: RTCDataChannel) -> None:
+        if self.on_channel:
+            self.on_channel(channel)
 
     def _changed(self) -> None:
         if self._dtls.state in ("closed", "failed"):
@@ -205,8 +209,5 @@ class Transport:
         except (pylibsrtp.Error, ValueError):
             self._unsigned += 1
             return
-        self.on_media(media, arrived)
-
-
-def _ignored(*_: object) -> None:
-    """Who gets what nobody has asked for."""
+        if self.on_media:
+            self.on_media(media, arrived)

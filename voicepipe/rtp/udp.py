@@ -18,6 +18,7 @@ from voicepipe.errors import NoPort
 from voicepipe.rtp.latch import Address, Latch
 from voicepipe.rtp.packet import HEADER, is_rtcp
 from voicepipe.rtp.ports import candidates, taken
+from voicepipe.rtp.rtp_sender import MediaSink
 from voicepipe.rtp.sdes import Srtp
 from voicepipe.rtp.sip_sdp import SipDescription
 
@@ -40,8 +41,8 @@ class UdpMedia:
 
     def __init__(self, address: str, ports: tuple[int, int] = (0, 0)) -> None:
         """`address`: of this machine; `ports`: first and last, (0, 0): any."""
-        self.on_media: Callable[[bytes, float], None] = _ignored
-        """Gets RTP and RTCP, decrypted, and the monotonic second at which it came."""
+        self.on_media: MediaSink | None = None
+        """Gets what comes, decrypted."""
         self.invalid = 0
         """Datagrams that were not the peer's."""
         self.refused: Address | None = None
@@ -110,7 +111,7 @@ class UdpMedia:
         for one in self._sockets:
             one.close()
         self._sockets = ()
-        self.on_media = _ignored
+        self.on_media = None
 
     def _send(self, which: int, data: bytes, target: Address) -> None:
         if self._sockets and target[0] != _NOWHERE:
@@ -129,7 +130,8 @@ class UdpMedia:
         seq, ssrc = _SEQ_SSRC.unpack_from(media)
         if not latch.takes(source, ssrc, seq):
             return self._refuse(source)
-        self.on_media(media, arrived)
+        if self.on_media:
+            self.on_media(media, arrived)
 
     def _rtcp(self, data: bytes, source: Address, arrived: float) -> None:
         latch = self._latch
@@ -145,7 +147,8 @@ class UdpMedia:
             int.from_bytes(media[4:8]) == latch.ssrc
         ):  # Who knows the stream's is its sender, whatever a NAT makes of it.
             self._rtcp_to = source
-        self.on_media(media, arrived)
+        if self.on_media:
+            self.on_media(media, arrived)
 
     def _refuse(self, source: Address) -> None:
         self.invalid += 1
@@ -225,7 +228,3 @@ def _bound(address: str, port: int) -> socket.socket:
         sock.close()
         raise
     return sock
-
-
-def _ignored(data: bytes, arrived: float) -> None:
-    """Who gets what nobody has asked for."""

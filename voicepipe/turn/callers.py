@@ -6,6 +6,8 @@ import random
 import re
 from importlib import resources
 
+from voicepipe.turn.english import MONTHS, ORDINALS, UNITS, WEEKDAYS
+
 SENTENCES = 6000
 """Drawn from the grammar. With 2,000 or 20,000 ends of sentences are told as well."""
 FILLED = 0.04
@@ -50,31 +52,18 @@ def _rules(grammar: str) -> dict[str, tuple[list[str], list[int]]]:
 @functools.cache
 def ordinary() -> tuple[str, ...]:
     """What everybody says on the phone: times, dates, phone numbers, yes and no."""
-    hours = "one two three four five six seven eight nine ten eleven twelve".split()
-    days = "monday tuesday wednesday thursday friday saturday sunday".split()
-    months = "january february march april may june july august september october november december".split()
-    ordinals = (
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth thirtieth"
-    ).split()
-    digits = ["zero", "oh", *hours[:9]]
+    hours = UNITS[1:13]
+    digits = ["zero", "oh", *UNITS[1:10]]
     said = [
         "yes", "no", "yes please", "no thanks", "no thank you", "hello", "hi", "good morning", "good evening", "okay",
         "thank you very much", "goodbye", "thanks goodbye", "that's right", "that's all", "um", "uh", "well",
     ]  # fmt: skip
     for hour in hours:
-        said += [
-            f"at {hour}",
-            f"for {hour}",
-            f"{hour} people",
-            f"{hour} o'clock",
-            f"{hour} thirty",
-            f"half past {hour}",
-        ]
-        said += [f"{hour} fifteen", f"{hour} p m"]
-    for day in days:
+        said += [f"at {hour}", f"for {hour}", f"{hour} people", f"{hour} o'clock", f"{hour} thirty"]
+        said += [f"half past {hour}", f"{hour} fifteen", f"{hour} p m"]
+    for day in WEEKDAYS:
         said += [f"on {day}", day, f"next {day}", f"{day} evening"]
-    for month, ordinal in itertools.product(months, ordinals):
+    for month, ordinal in itertools.product(MONTHS, ORDINALS):
         said += [f"the {ordinal} of {month}", f"{month} {ordinal}"]
     # Every digit after every other, in numbers of the usual length.
     for first, step in itertools.product(range(len(digits)), range(len(digits))):

@@ -75,20 +75,6 @@ def _spaced(said: list[_Said]) -> str:
     return " ".join(text.split())
 
 
-def heard(parts: Iterable[Piece], words: int) -> str:
-    """The written text of which `words` spoken words have been heard; a piece counts once all of it was.
-
-    For histories that keep what the caller heard, where "$18.50" is one written word and three spoken ones.
-    """
-    text = ""
-    for piece in parts:
-        words -= len(piece.spoken.split())
-        if words < 0:
-            break
-        text += piece.written
-    return text
-
-
 def _spoken(forms: Forms, text: str, at: int) -> tuple[int, _Said]:
     """The end of the form at `at` and what is said for it; else of one plain run of letters, or of one sign."""
     if found := forms.find(text, at):

@@ -1,7 +1,7 @@
 """Where a turn's milliseconds went: one stamp a hop, and what is derived from them. No clock inside."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -75,6 +75,13 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     """Times that the reply became quieter for a sound that did not interrupt it."""
     held: int = 0
     """Times that it stopped for such a sound, and went on."""
+
+
+AS_RECORDED = (
+    "turn_id", "confident", "speculation", "discarded", "ladder", "refused", "broken", "tool", "unpaced", "by_request",
+    "reopened", "continues", "tokens", "phrase_tokens", "ducked", "held",
+)  # fmt: skip
+"""What a summary has as the record has it."""
 
 
 @dataclass(slots=True)
@@ -158,26 +165,12 @@ class TurnRecord:
             "playout": self.between("commit", "audible"),
         }
         offsets = {f"at_{hop}": self.between("voice_ended", hop) for hop in self.stamps if hop != "voice_ended"}
+        known: dict[str, Any] = {name: round(ms, 1) for name, ms in {**stages, **offsets}.items() if ms is not None}
         return TurnSummary(
-            **{name: round(ms, 1) for name, ms in {**stages, **offsets}.items() if ms is not None},
-            turn_id=self.turn_id,
-            confident=self.confident,
+            **known,
+            **{name: getattr(self, name) for name in AS_RECORDED},
             endpoint_reason=self.endpoint,
-            speculation=self.speculation,
-            discarded=self.discarded,
-            ladder=self.ladder,
-            refused=self.refused,
-            broken=self.broken,
-            tool=self.tool,
-            unpaced=self.unpaced,
-            by_request=self.by_request,
-            reopened=self.reopened,
-            continues=self.continues,
             discarded_ms=round(self.discarded_ms, 1) if self.discarded else None,
-            tokens=self.tokens,
-            phrase_tokens=self.phrase_tokens,
             sound_ms=round(self.sound_ms, 1) or None,
             voicing_ms=round(self.voicing_ms, 1) or None,
-            ducked=self.ducked,
-            held=self.held,
         )

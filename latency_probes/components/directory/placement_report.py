@@ -8,8 +8,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from latency_probes.components.directory.resolve import percentile
 from voicepipe.directory.router import FARTHEST_MS, FILLING, PLAYOUT_MS
+from voicepipe.figures import percentile
 
 WITHIN_MS, AIM_WITHIN = 10.0, 0.95
 AIM_ERROR_MS = 30.0
@@ -144,7 +144,7 @@ def show(calls: Sequence[PlacementCall], bus: str, console: Console) -> bool:
 
 def worst_ms(turns: Sequence[PlacementTurn], name: str, missing: int) -> float:
     """p90 of the absolute error, `missing` turns among them."""
-    return percentile([*sorted(map(abs, errors(turns)[name])), *[float("inf")] * missing], 90)
+    return percentile([*map(abs, errors(turns)[name]), *[float("inf")] * missing], 90) or 0.0
 
 
 def _cities(calls: Sequence[PlacementCall], bus: str) -> Table:
@@ -174,7 +174,7 @@ def _errors(turns: Sequence[PlacementTurn]) -> Table:
     for column in ("p10", "p50", "p90", "p90 of the absolute error", "turns"):
         table.add_column(column, justify="right")
     for name, values in errors(turns).items():
-        absolute = percentile(sorted(map(abs, values)), 90)
-        table.add_row(name, *(f"{percentile(values, percent):+.0f}" for percent in (10, 50, 90)), f"{absolute:.0f}",
-                      str(len(values)))  # fmt: skip
+        absolute = percentile([abs(value) for value in values], 90) or 0.0
+        found = (f"{percentile(values, percent) or 0.0:+.0f}" for percent in (10, 50, 90))
+        table.add_row(name, *found, f"{absolute:.0f}", str(len(values)))
     return table

@@ -20,12 +20,11 @@ from latency_probes.components import children
 from latency_probes.components.directory import fleet
 from latency_probes.components.directory.load import Answers, RequestLoad, processor_s
 from voicepipe.errors import ConfigError
-from voicepipe.figures import for_tables, keep
+from voicepipe.figures import for_tables, keep, percentile
 
 POPS = 50
 CONNECTIONS = 16
 AIM_P99_MS, AIM_MB = 10.0, 200.0
-PERCENT = (50, 95, 99)
 CAPTION = """answer: ms from when a request is due to the last byte of its answer; nothing is subtracted
 lost: no answer, another than 200, or fewer than three tokens; percentiles count these as answers that never come
 late: ms by which the generator sent requests after they were due (p99)
@@ -97,24 +96,20 @@ async def _loaded(load: RequestLoad) -> Answers:
     return msgspec.json.decode(said, type=Answers)
 
 
-def percentile(ordered: list[float], percent: float) -> float:
-    """Of values in order of size; nan without any."""
-    return ordered[min(len(ordered) - 1, int(percent / 100 * len(ordered)))] if ordered else float("nan")
-
-
 def show(found: Resolved, console: Console) -> bool:
     """Print the table; whether the aims are held."""
     answers = found.answers
     lost = answers.asked - len(answers.times)
     times = [*answers.times, *[float("inf")] * lost]
+    p50, p95, p99, most = (percentile(times, percent) or 0.0 for percent in (50, 95, 99, 100))
     table = Table(title=f"where to call: {answers.asked} requests, {found.rate} a second, {POPS} PoPs, {found.bus}",
                   caption=CAPTION, caption_justify="left")  # fmt: skip
     for column in ("answer p50", "p95", "p99", "max", "lost", "late", "directory", "waited", "MB", "generator", "PoPs"):
         table.add_column(column, justify="right", no_wrap=True)
     shares = ["-" if share is None else f"{share:.0%}" for share in (found.directory_share, found.waited_share)]
     memory = "-" if found.directory_mb is None else f"{found.directory_mb:.0f}"
-    table.add_row(*(f"{percentile(times, percent):.1f}" for percent in (*PERCENT, 100)), str(lost),
-                  f"{percentile(answers.late, 99):.1f}", *shares, memory, f"{answers.cpu_share:.0%}",
+    table.add_row(*(f"{ms:.1f}" for ms in (p50, p95, p99, most)), str(lost),
+                  f"{percentile(answers.late, 99) or 0.0:.1f}", *shares, memory, f"{answers.cpu_share:.0%}",
                   f"{found.pops_share:.0%}")  # fmt: skip
     console.print(table)
     for status, count in answers.statuses.items():
@@ -122,7 +117,7 @@ def show(found: Resolved, console: Console) -> bool:
     if answers.short:
         console.print(f"{answers.short} answers had fewer than three tokens")
     missed = []
-    if (p99 := percentile(times, 99)) > AIM_P99_MS:
+    if p99 > AIM_P99_MS:
         missed.append(f"p99 {p99:.1f} ms, at most {AIM_P99_MS:.0f}")
     if found.directory_mb and found.directory_mb > AIM_MB:
         missed.append(f"{found.directory_mb:.0f} MB, at most {AIM_MB:.0f}")

@@ -16,11 +16,10 @@ from rich.table import Table
 
 from latency_probes.components.directory import calls, fleet
 from latency_probes.components.directory.calls import GREETS, LISTENS
-from latency_probes.components.directory.resolve import percentile
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.via import Via
 from voicepipe.errors import ProbeError
-from voicepipe.figures import for_tables, keep
+from voicepipe.figures import for_tables, keep, percentile
 
 STRAIGHT, ASKED, RELAYED = "straight to the PoP", "asked, then straight", "relayed by the directory"
 AIM_SETUP_MS, AIM_GAP_MS = 15.0, 2.0
@@ -98,8 +97,8 @@ def _gap_ms(gap: float | None, cut_in: bool) -> float:
 
 def more(taken: Mapping[str, Taken], way: str, figure: str, percent: float) -> float:
     """Milliseconds by which this percentile of `figure` ("setups", "gaps") is over that of straight calls."""
-    than, those = (sorted(getattr(taken[name], figure)) for name in (STRAIGHT, way))
-    return percentile(those, percent) - percentile(than, percent)
+    than, those = (percentile(getattr(taken[name], figure), percent) or 0.0 for name in (STRAIGHT, way))
+    return those - than
 
 
 def show(taken: Mapping[str, Taken], bus: str, console: Console) -> bool:
@@ -112,8 +111,8 @@ def show(taken: Mapping[str, Taken], bus: str, console: Console) -> bool:
         table.add_column(column, justify="right")
     for way, its in taken.items():
         figures: list[str] = []
-        for name, values in (("setups", sorted(its.setups)), ("gaps", sorted(its.gaps))):
-            figures += [f"{percentile(values, percent):.1f}" if values else "" for percent in (50, 95)]
+        for name, values in (("setups", its.setups), ("gaps", its.gaps)):
+            figures += ["" if (ms := percentile(values, percent)) is None else f"{ms:.1f}" for percent in (50, 95)]
             figures += [f"{more(taken, way, name, percent):+.1f}" if values and way != STRAIGHT else ""
                         for percent in (50, 95)]  # fmt: skip
         table.add_row(way, *figures)

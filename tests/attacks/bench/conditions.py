@@ -15,10 +15,10 @@ from latency_probes import clips
 from latency_probes.plan import CallPlan, Plan, Turn
 from latency_probes.records import TurnResult
 from latency_probes.run import Runner
-from latency_probes.stats import percentile
 from tests.attacks.bench.attacker import Order, Said, attacked
 from tests.attacks.bench.pop import BenchPop, Held, bench_pop
 from voicepipe.errors import ProbeError
+from voicepipe.figures import percentile
 
 AT_A_TIME = 8
 TURNS_A_CALL = 8

@@ -13,7 +13,7 @@ import pytest
 from tests.waiting import until
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.vllm.core import CONFIRMED, VllmCore, _arguments
+from voicepipe.engines.vllm.vllm_llm import CONFIRMED, VllmCore, _arguments
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused
 
 PROMPT = Prompt((Message("user", "Hello."),))

@@ -11,7 +11,7 @@ from tests.fuzz.target import Target
 from voicepipe.config import data_directory
 from voicepipe.config.agent_store import load_agent
 from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue
-from voicepipe.engines.frontdesk.frontdesk_llm import reply
+from voicepipe.engines.frontdesk.frontdesk_llm import work
 from voicepipe.turn.prompt import Prompt
 
 SAYINGS = (
@@ -47,7 +47,7 @@ def answer(data: bytes) -> None:
         prompt = msgspec.json.decode(data, type=Prompt)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
-    reply(_dialogue(), prompt)
+    list(work(_dialogue(), prompt))
 
 
 def _prompt(sayings: list[str], tools: list[dict[str, Any]], choice: str = "auto") -> bytes:

@@ -12,7 +12,7 @@ from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import calling, opened, phone, sip
 from tests.waiting import until
 from voicepipe.audio import Pcm, g711
-from voicepipe.call.playout import Playout
+from voicepipe.call.playout import NOBODY, Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.config.phone_config import SipTrunk
 from voicepipe.line import Line
@@ -24,7 +24,7 @@ async def speaking(line: Line, pcm: Pcm) -> AsyncIterator[Playout]:
     """A reply of `pcm` on the line, by playout as in real calls."""
     playout = Playout(line, time.monotonic, -15.0)
     task = asyncio.create_task(playout.run())
-    playout.begin(lambda phrase, start: None, lambda: None)
+    playout.begin(NOBODY)
     await playout.put(Phrase("", pcm))
     try:
         yield playout

@@ -17,7 +17,7 @@ from tests.ingress.webrtc.peer import Peer, dialled, post, web
 from tests.waiting import until
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, LimitsConfig, PopConfig, TenantConfig
-from voicepipe.config.webrtc_config import WebRtcConfig
+from voicepipe.config.pop_config import WebRtcConfig
 from voicepipe.errors import PopFull
 from voicepipe.ingress import http, server
 

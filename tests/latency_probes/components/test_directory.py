@@ -24,7 +24,7 @@ from latency_probes.components.directory.placement_report import (
     show,
     worst_ms,
 )
-from latency_probes.components.directory.resolve import Resolved, percentile
+from latency_probes.components.directory.resolve import Resolved
 from latency_probes.components.directory.setup import ASKED, RELAYED, STRAIGHT, Taken, more
 from voicepipe.places import distance_km
 
@@ -79,8 +79,7 @@ async def test_every_request_is_counted_by_what_became_of_it() -> None:
     assert seen.connections > 1, "the one that was hung up on is replaced"
 
 
-def test_percentiles_and_the_table_of_answers() -> None:
-    assert [percentile([1.0, 2.0, 3.0, 4.0], percent) for percent in (0, 50, 99, 100)] == [1, 3, 4, 4]
+def test_the_table_of_answers() -> None:
     answers = Answers(1000, [1.0] * 900 + [50.0] * 95, [0.1] * 1000, {429: 3}, 1, 1, 16, 0.05)
     assert not resolve.show(Resolved(200, answers, "NATS", 0.3, None, 250.0, 0.05), console := printed())
     for part in ("1.0", "50.0", "30%", "3 answers had status 429", "p99 50.0 ms, at most 10", "250 MB, at most 200"):
@@ -185,9 +184,9 @@ def test_ways_are_compared_with_the_straight_one() -> None:
         ASKED: Taken([15.0, 40.0], []),
         RELAYED: Taken([20.0, 30.0], [143.0]),
     }
-    assert more(taken, ASKED, "setups", 95) == 20
+    assert more(taken, ASKED, "setups", 95) == 19.25
     setup.show(taken, "NATS", console := printed())
-    for part in ("asked, then straight: set-up p95 +20.0 ms", "median heard gap +3.0 ms", "+3.0"):
+    for part in ("asked, then straight: set-up p95 +19.2 ms", "median heard gap +3.0 ms", "+3.0"):
         assert part in text(console)
 
 

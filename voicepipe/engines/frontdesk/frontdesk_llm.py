@@ -19,7 +19,7 @@ from voicepipe.engines.frontdesk.frontdesk_dialogue import (
     FrontdeskState,
     fill,
 )
-from voicepipe.engines.frontdesk.steps import Steps, at_once, unhurried
+from voicepipe.engines.frontdesk.steps import Steps, unhurried
 from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.keypad import as_digits
 from voicepipe.turn.origin import without_origin
@@ -100,11 +100,6 @@ class FrontdeskLlm:
                 self._dialogues.pop(next(iter(self._dialogues)))
             self._dialogues[id(agent)] = known
         return known
-
-
-def reply(dialogue: FrontdeskDialogue, prompt: Prompt) -> list[Delta]:
-    """The whole reply to a prompt, at once."""
-    return at_once(work(dialogue, prompt))
 
 
 def work(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:

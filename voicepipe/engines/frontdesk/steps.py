@@ -14,16 +14,6 @@ BREATH_S = 0.002
 """After so long the others get their turn. Most replies take less."""
 
 
-def at_once(work: Steps[T]) -> T:
-    """What `work` comes to, without a pause."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-
-
 async def unhurried(work: Steps[T]) -> T:
     """What `work` comes to, with pauses for the others."""
     began = perf_counter()

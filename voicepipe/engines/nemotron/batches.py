@@ -5,7 +5,9 @@ Rows that fill a batch up begin with nothing and keep nothing. Encoder and the f
 recording; where a row says more than those rounds hold, further ones follow until all rows are done.
 """
 
+import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,10 +18,12 @@ from voicepipe.audio import Pcm
 from voicepipe.engines.nemotron import front_end, greedy
 from voicepipe.engines.nemotron.chunks import FACTOR
 from voicepipe.engines.nemotron.encoding import Encoder
-from voicepipe.engines.nemotron.recorded import Lane
 from voicepipe.engines.nemotron.rows import Heard
 from voicepipe.engines.nemotron.states import States, Visit
 
+log = logging.getLogger(__name__)
+WARM_UPS = 3
+"""Runs before a recording: libraries choose their kernels and take their workspaces."""
 FIRST_MORE, MORE = 2, 4
 """Rounds of the search beside one a frame: in the first recording, and in each further one. Quick speech has two
 tokens in 160 ms. On a CPU, where nothing is recorded, there are no more than needed."""
@@ -125,3 +129,45 @@ class Batches:
 def _rows(part: Tensor, size: int) -> Tensor:
     """Of a batch: the dimension before the last of states, else the only one."""
     return part[..., :size, :] if part.dim() > 1 else part[:size]
+
+
+class Lane:
+    """Where one thread's work goes on a GPU, before that of others in this process; nothing on a CPU."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.cuda = device.type == "cuda"
+        self._stream = torch.cuda.Stream(device, priority=-1) if self.cuda else None
+        self._pool = torch.cuda.graph_pool_handle() if self.cuda else None
+
+    def follow(self) -> None:
+        """What was begun outside so far is done before what the lane begins."""
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+
+    def entered(self) -> AbstractContextManager[object]:
+        """What this thread begins goes to this lane."""
+        return torch.cuda.stream(self._stream) if self._stream else nullcontext()
+
+    def recorded(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+        """`work`, which takes and leaves its tensors where they are. What it returns stands until the lane's next work
+        begins. On a CPU, and where CUDA cannot record it, it is `work` itself."""
+        if self._stream is None:
+            return work
+        with self.entered():
+            for _ in range(WARM_UPS):
+                work()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
+                output = work()
+        except RuntimeError as error:
+            log.warning("the recogniser runs kernel by kernel, which is slow: CUDA cannot record a step: %s", error)
+            torch.cuda.set_stream(torch.cuda.default_stream(self._stream.device))  # it is still in the recording's
+            return work
+
+        def replay() -> Tensor:
+            graph.replay()
+            return output
+
+        return replay

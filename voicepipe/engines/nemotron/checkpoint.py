@@ -1,6 +1,6 @@
 """What the directory of a model says of it, before anything is loaded. Imports no library of the model."""
 
-import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,9 @@ LOOKAHEADS = (13, 6, 1, 0)
 FRONT_END = {"n_fft": FFT, "hop_length": HOP, "win_length": WINDOW, "preemphasis": PRE_EMPHASIS}
 WIDE = {"float32": 4, "bfloat16": 2, "float16": 2}
 """Bytes of a number."""
+TAG = re.compile(r"\s*<[a-z]{2,3}-[A-Z]{2}>")
+"""The language that the model heard, as it writes it behind a sentence."""
+AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Checkpoint:
 def read(config: NemotronConfig) -> Checkpoint:
     """Raises EngineMissing, EngineError: the model is not here, is another, or was not trained for `chunk_ms`."""
     directory = hub.local(config.model)
-    described = _json(directory / "config.json")
+    described = hub.json_object(directory / "config.json")
     kind = described.get("model_type", "")
     if kind not in KINDS:
         raise EngineMissing(
@@ -65,8 +68,8 @@ def read(config: NemotronConfig) -> Checkpoint:
         raise EngineMissing(f"{directory} has no tokenizer.json, in which the model's words are.")
     if not any(directory.glob("*.safetensors")):
         raise EngineMissing(f"{directory} has no *.safetensors, in which the model's weights are.")
-    prepared = _json(directory / "processor_config.json")
-    front_end = prepared.get("feature_extractor") or _json(directory / "preprocessor_config.json")
+    prepared = hub.json_object(directory / "processor_config.json")
+    front_end = prepared.get("feature_extractor") or hub.json_object(directory / "preprocessor_config.json")
     if other := sorted(key for key, own in FRONT_END.items() if front_end.get(key, own) != own):
         raise EngineError(f"{directory} wants another front end than Nemotron's: its {', '.join(other)} differ.")
     if described.get("encoder_config", {}).get("subsampling_factor", FACTOR) != FACTOR:
@@ -78,10 +81,33 @@ def read(config: NemotronConfig) -> Checkpoint:
     return Checkpoint(directory, described, prepared)
 
 
-def _json(file: Path) -> dict[str, Any]:
-    """Empty if it is not there, or is no such file."""
-    try:
-        said = json.loads(file.read_text())
-    except (OSError, ValueError):
-        return {}
-    return said if isinstance(said, dict) else {}
+class Texts:
+    """Raises EngineError: tokenizer.json cannot be read."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        from tokenizers import Tokenizer
+
+        try:
+            self._tokenizer: Any = Tokenizer.from_file(str(checkpoint.directory / "tokenizer.json"))
+        except Exception as error:  # tokenizers raises nothing narrower
+            raise EngineError(f"{checkpoint.directory / 'tokenizer.json'} cannot be read: {error}") from None
+        prompts = _prompts(checkpoint) if checkpoint.many_languages else {}
+        self._prompts = {name.lower(): number for name, number in prompts.items()}
+
+    def text(self, tokens: list[int]) -> str:
+        written: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
+        return TAG.sub("", written).strip()
+
+    def prompt(self, language: str | None) -> int:
+        """The model's number of a language (BCP 47); None, or one that it does not know: it finds out by itself."""
+        named, wanted = self._prompts, (language or AUTO).lower()
+        return named.get(wanted, named.get(wanted.split("-")[0], named.get(AUTO, 0)))
+
+
+def _prompts(checkpoint: Checkpoint) -> dict[str, int]:
+    """By the model's files, or else by transformers."""
+    if said := checkpoint.prepared.get("prompt_dictionary"):
+        return dict(said)
+    from transformers.models.nemotron3_5_asr.processing_nemotron3_5_asr import DEFAULT_PROMPT_DICTIONARY
+
+    return dict(DEFAULT_PROMPT_DICTIONARY)

@@ -14,12 +14,11 @@ import torch
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.nemotron import checkpoint, front_end
 from voicepipe.engines.nemotron.batches import Batches, Part
-from voicepipe.engines.nemotron.checkpoint import Checkpoint
+from voicepipe.engines.nemotron.checkpoint import Checkpoint, Texts
 from voicepipe.engines.nemotron.chunks import FACTOR, frames_of
 from voicepipe.engines.nemotron.encoding import Encoder
 from voicepipe.engines.nemotron.rows import Heard, Row
 from voicepipe.engines.nemotron.states import States
-from voicepipe.engines.nemotron.texts import Texts
 from voicepipe.errors import EngineError, EngineMissing
 
 MOST = 64

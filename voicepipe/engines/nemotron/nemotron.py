@@ -6,6 +6,7 @@ and then the call goes on with the memory that has no silence in it.
 """
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from voicepipe.config.engine_config import NemotronConfig
@@ -14,7 +15,7 @@ from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.nemotron.chunks import Chunks
 from voicepipe.engines.nemotron.steps import Steps
 from voicepipe.engines.nemotron.stream import NemotronStream
-from voicepipe.engines.threaded_recogniser import ThreadedRecogniser
+from voicepipe.engines.threaded import ThreadedRecogniser, loaded
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineError, EngineMissing
 
@@ -32,54 +33,30 @@ class NemotronRecogniser(ThreadedRecogniser):
         super().__init__(worker, self.steps, model)
 
 
-class NemotronAsr:
-    """Implements `base.Asr`, `base.Mortal`, `base.Restarts` and `base.Lends`: a model that fails and fails is loaded
-    again."""
+class NemotronAsr(Life[NemotronRecogniser]):
+    """Implements `base.Asr` and `base.Lends`. A model that fails and fails is loaded again."""
 
     def __init__(self, config: NemotronConfig) -> None:
+        super().__init__("recogniser", self._load, IN_PROCESS)
         self._config = config
-        self._life: Life[NemotronRecogniser] = Life("recogniser", self._load, IN_PROCESS)
-        self._recogniser: NemotronRecogniser | None = None
-
-    @property
-    def alive(self) -> bool:
-        return self._life.alive
-
-    @property
-    def restarts(self) -> int:
-        return self._life.restarts
 
     @property
     def lent(self) -> int:
-        return self._recogniser.steps.slots.lent if self._recogniser else 0
-
-    async def start(self) -> None:
-        """Load the model and run every kind of step once. Raises EngineMissing, EngineError."""
-        await self._life.start()
-
-    async def close(self) -> None:
-        await self._life.close()
-        self._recogniser = None
+        return self.last.steps.slots.lent if self.last else 0
 
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> NemotronStream:
         """While the model is loaded again, calls that go on have streams that hear nothing and say why."""
-        if self._recogniser is None:
+        if self.last is None:
             raise EngineError("NemotronAsr was not started.")
-        model, texts = self._recogniser.model, self._recogniser.model.texts
+        model, texts = self.last.model, self.last.model.texts
         prompt = texts.prompt(None if self._config.detect_language else language)
-        return NemotronStream(self._recogniser.steps, on_partial, texts.text, Chunks(model.frames), prompt)
+        return NemotronStream(self.last.steps, on_partial, texts.text, Chunks(model.frames), prompt)
 
     async def _load(self) -> NemotronRecogniser:
+        """With every kind of step run once. Raises EngineMissing, EngineError."""
         worker = Worker("nemotron", told=False)  # It runs one step at a time: who waits for one is told (`Steps`).
-        try:
-            # On the worker's thread: torch's own are as nice as the one that makes them.
-            model = await worker.submit(_loaded, self._config)
-            await worker.submit(model.warm)
-        except BaseException:
-            worker.close()
-            raise
-        self._recogniser = NemotronRecogniser(worker, model, self._config)
-        return self._recogniser
+        model = await loaded(worker, partial(_loaded, self._config))
+        return NemotronRecogniser(worker, model, self._config)
 
 
 def _loaded(config: NemotronConfig) -> "LoadedNemotron":

@@ -128,11 +128,9 @@ class Steps:
 
     def figures(self) -> QueueFigures | None:
         """As `queues.Queue`, of utterances whose words somebody waits for."""
-        waits = self.waits
-        return None if self._closed else QueueFigures(
-            name="nemotron", waiting=len(self._since), running=len(self._running), begun=waits.begun,
-            waited_s=waits.waited_s, refused=waits.refused,
-        )  # fmt: skip
+        if self._closed:
+            return None
+        return self.waits.figures("nemotron", waiting=len(self._since), running=len(self._running))
 
     def enter(self, who: Asking) -> None:
         """`who` wants a slot."""

@@ -8,60 +8,36 @@ from voicepipe.config.engine_config import NeuttsConfig
 from voicepipe.engines.base import Speech
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.neutts.voice import WARMING, NeuttsVoice, load
-from voicepipe.errors import EngineError
 
 RATE = 24_000
 
 
-class NeuTts:
-    """Voices are those of `[neutts.voices]`. Implements `base.Tts` and `base.Mortal`."""
+class NeuTts(Life[NeuttsVoice]):
+    """Voices are those of `[neutts.voices]`. Implements `base.Tts`."""
 
     rate = RATE
 
     def __init__(self, config: NeuttsConfig) -> None:
-        self._life: Life[NeuttsVoice] = Life(
-            "speech synthesis", partial(load, config, _ready), IN_PROCESS, start_s=None
-        )
+        super().__init__("speech synthesis", partial(load, config, _ready), IN_PROCESS, start_s=None)
         self._default = config.voice
-        self._languages: Mapping[str, str] = {}
-
-    @property
-    def alive(self) -> bool:
-        return self._life.alive
-
-    @property
-    def restarts(self) -> int:
-        return self._life.restarts
-
-    @property
-    def core(self) -> NeuttsVoice:
-        """What runs now. Raises EngineDead."""
-        return self._life.core
 
     async def start(self) -> None:
         """Load both models, read the recordings and speak a little. Raises EngineMissing: vLLM, a model or a recording
         is not there; EngineError."""
-        await self._life.start()
-        self.rate, self._languages = self.core.rate, self.core.languages
-
-    async def close(self) -> None:
-        """End the process and forget the codec; phrases that are being made are dropped."""
-        await self._life.close()
-        self._languages = {}
+        await super().start()
+        self.rate = self.core.rate
 
     def voices(self) -> Mapping[str, str]:
-        return self._languages
+        return self.last.languages if self.last else {}
 
     def voice_for(self, asked: str, language: str = "") -> str:
-        return asked if asked in self._languages else self._default or next(iter(self._languages), "")
+        return asked if asked in self.voices() else self._default or next(iter(self.voices()), "")
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
-        """Speech for `text`, as it is made: 0.16 s at first, then more at a time; `speed` 0.5..2. Raises EngineError
-        before `start`, EngineDead while it is loaded again."""
-        if not self._languages:
-            raise EngineError("NeuTts has not been started")
+        """Speech for `text`, as it is made: 0.16 s at first, then more at a time; `speed` 0.5..2. Raises EngineError,
+        EngineDead while it is loaded again."""
         async with aclosing(self.core.speak(text, voice, min(2.0, max(0.5, speed)), first=first)) as said:
             async for speech in said:
                 yield speech

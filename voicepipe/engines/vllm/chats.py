@@ -19,7 +19,6 @@ from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines import chat
 from voicepipe.engines.base import Prompt
 from voicepipe.engines.spoken import Habits
-from voicepipe.engines.vllm.context import shorter
 from voicepipe.engines.vllm.reading import Output, ReplyReading
 from voicepipe.errors import EngineError, RequestRefused
 
@@ -75,7 +74,7 @@ class Chats:
         limit = self._model.max_model_len
         reply = min(prompt.max_tokens or self._config.max_tokens, limit // 2)
         whole = chat.messages(prompt)
-        for messages in shorter(whole):
+        for messages in chat.shorter(whole):
             request = self._request(prompt, messages, reply)
             inputs = await self._rendered(request)
             if inputs is not None and len(inputs["prompt_token_ids"]) + reply <= limit:
@@ -92,7 +91,7 @@ class Chats:
         """A prompt that is too long loses its oldest turns. Raises RequestRefused: nothing is left. Raises
         EngineError: the template has no mark for the end of a turn."""
         bare = {"add_generation_prompt": False}
-        for messages in shorter(chat.messages(prompt)):
+        for messages in chat.shorter(chat.messages(prompt)):
             within = await self._rendered(self._request(prompt, messages, 1, **bare, continue_final_message=True))
             after = await self._rendered(self._request(prompt, messages, 1, **bare))
             if within is not None and after is not None:

@@ -10,7 +10,7 @@ from voicepipe.audio import RATE, Pcm, g711, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
-from voicepipe.ingress.far_end import FarEnd
+from voicepipe.ingress.far_end import FarEnd, OnAudio
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
 from voicepipe.ingress.scope import Peer, tcp_network
@@ -93,7 +93,7 @@ class WebSocketLine:
         network: str = "",
     ) -> None:
         """`peer`: the caller's connection; `network`: from which they come, as their token says."""
-        self.on_audio: Callable[[bytes, float], None] = _unheard
+        self.on_audio: OnAudio | None = None
         self.input = AudioIn(input, clock)
         self.out_rate = format_rate(output)
         self._output = output
@@ -126,7 +126,9 @@ class WebSocketLine:
 
     def send(self, pcm: Pcm) -> None:
         self._far.send(pcm.size)
-        self.on_audio(self._encode(self._convert(pcm)), samples_to_ms(pcm.size, self.out_rate))
+        encoded = self._encode(self._convert(pcm))
+        if self.on_audio:
+            self.on_audio(encoded, samples_to_ms(pcm.size, self.out_rate))
 
     def clear(self) -> int:
         """Clients flush their playback themselves on `speech_started`; what they had not played was never heard."""
@@ -166,7 +168,3 @@ class WebSocketLine:
         if isinstance(self._output, PcmFormat):
             return pcm.astype("<i2", copy=False).tobytes()
         return g711.encode(_law(self._output), pcm)
-
-
-def _unheard(data: bytes, ms: float) -> None:
-    """Where sound goes before a call is there."""

@@ -9,6 +9,7 @@ from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed
 from voicepipe.ingress.blocks import BlockQueue
+from voicepipe.ingress.far_end import OnAudio
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.scope import Peer, tcp_network
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
@@ -101,7 +102,7 @@ class StreamLine:
         network: str = "",
     ) -> None:
         """`sounds`: the caller's, and ours; `peer`: the provider's connection; `network`: as `Grant.network`."""
-        self.on_audio: Callable[[bytes, float], None] = _unheard
+        self.on_audio: OnAudio | None = None
         self.transferring = False
         """Somebody is being asked to take the call, or has taken it."""
         self.kind: str = dialect.kind
@@ -140,7 +141,8 @@ class StreamLine:
         self._say(self._dialect.media(self._stream_id, self._out.encode(pcm)))
         if mark:
             self._say(self._dialect.mark(self._stream_id, mark))
-        self.on_audio(b"", samples_to_ms(pcm.size, self.out_rate))
+        if self.on_audio:
+            self.on_audio(b"", samples_to_ms(pcm.size, self.out_rate))
 
     def clear(self) -> int:
         """The provider throws away what it has not played."""
@@ -189,7 +191,3 @@ class StreamLine:
     async def flush(self) -> None:
         """As `BlockQueue.flush`."""
         await self._queue.flush()
-
-
-def _unheard(data: bytes, ms: float) -> None:
-    """Where what is sent is told before a call is there."""

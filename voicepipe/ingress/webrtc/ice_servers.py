@@ -8,7 +8,7 @@ import hashlib
 import hmac
 from typing import Any
 
-from voicepipe.config.webrtc_config import WebRtcConfig
+from voicepipe.config.pop_config import WebRtcConfig
 
 
 def ice_servers(webrtc: WebRtcConfig, secret: str, now: float) -> list[dict[str, Any]]:

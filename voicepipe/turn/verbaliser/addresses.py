@@ -26,7 +26,6 @@ PATH = rf"(?:[/?#](?:(?![<>\"])[{IN_LINK}])*(?![.,;:!?)\]*<>\"])[{IN_LINK}]|/(?!
 """Behind a host. What ends a sentence or closes a bracket is not of it."""
 OCTET = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"
 _HOST = rf"{OCTET}(?:[.]{OCTET}){{3}}"
-SIGNS = re.compile(r"[0-9]+|[^\W\d]+|.")
 
 
 def spelled(text: str) -> str:

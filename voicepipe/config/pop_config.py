@@ -1,0 +1,273 @@
+"""Tables of a PoP's configuration, and the whole of them."""
+
+import ipaddress
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from voicepipe.agent import Hooks
+from voicepipe.config.engine_config import (
+    CoquiConfig,
+    DelaysConfig,
+    EnginesConfig,
+    EspeakConfig,
+    KokoroConfig,
+    NemotronConfig,
+    NeuttsConfig,
+    OpenAiConfig,
+    ScriptedConfig,
+    VllmConfig,
+    WhisperConfig,
+)
+from voicepipe.config.fleet_config import BusConfig, FleetConfig
+from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
+from voicepipe.config.redaction_config import RedactionConfig
+from voicepipe.environment import cores
+from voicepipe.ranges import (
+    Label,
+    Ms,
+    Name,
+    Port,
+    Price,
+    Section,
+    Variable,
+    Wait,
+    check_host,
+    check_hosts,
+    check_ports,
+)
+from voicepipe.turn.endpoint import EndpointConfig
+from voicepipe.turn.known import TurnConfig
+from voicepipe.turn.vad import VadConfig
+
+TRACES_PATH = "/v1/traces"
+"""OTLP's, below a collector's address."""
+ONE_PROCESS = 60
+"""Calls that one process was measured to hold, where it only moves sound."""
+HEARD_BY_A_CORE = 2
+"""Calls that a core can hear by Whisper tiny.en, and answer. With a larger model it can hear fewer."""
+
+
+class WebRtcConfig(Section, frozen=True):
+    addresses: tuple[str, ...] = ()
+    """Of this machine, on which media are received (UDP); empty: those that `http.host` stands for."""
+    public_address: str = ""
+    """What a 1:1 NAT shows for them to callers; empty: there is no such NAT."""
+    first_port: Port = 0
+    last_port: Port = 0
+    """UDP ports for media, one a call and address; 0: any."""
+    connect_ms: Wait = 15_000
+    """A caller whose connection is not there by then is given up."""
+    turn_urls: tuple[str, ...] = ()
+    """Of a coturn that shares a secret with us (`use-auth-secret`), for callers behind firewalls."""
+    turn_secret_env: Variable = ""
+    """The environment variable that holds the secret."""
+    turn_ttl_s: Annotated[int, Meta(ge=60, le=86_400)] = 3600
+    """So long a caller may use what we give them."""
+
+    def __post_init__(self) -> None:
+        if bool(self.turn_urls) != bool(self.turn_secret_env):
+            raise ValueError("turn_urls and turn_secret_env go together; give both for TURN, or none")
+        for url in self.turn_urls:
+            if not url.startswith(("turn:", "turns:", "stun:")):
+                raise ValueError(f"turn_urls: {url!r} is none; give one such as turn:turn.example.com:3478")
+        for address in self.addresses:
+            check_hosts(addresses=address)
+        check_hosts(public_address=self.public_address)
+        check_ports(self.first_port, self.last_port)
+
+
+class RecordsConfig(RedactionConfig, frozen=True):
+    folder: str = ""
+    """Where a PoP keeps its records, in a file of its own (POP.db); it is made if it is not there. Empty: none are
+    kept."""
+    keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 30
+    """Then a record is deleted."""
+    lines: str = ""
+    """A file to which each record is appended as a line of JSON when its call ends; "-": standard output."""
+
+
+class TracesConfig(Section, frozen=True):
+    endpoint: str = ""
+    """Base address of a collector that takes OTLP over HTTP, as "http://127.0.0.1:4318". Empty: there are no traces."""
+    sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    """Share of the calls that are traced. A call that belongs to a trace already (traceparent) is traced if that is."""
+    headers_env: Variable = ""
+    """Names the environment variable with headers for the collector, written as for OTEL_EXPORTER_OTLP_HEADERS."""
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.endpoint)
+        if self.endpoint and not (parts.scheme in ("http", "https") and parts.hostname):
+            raise ValueError(f"endpoint: {self.endpoint!r} is none; give one such as http://127.0.0.1:4318")
+        if parts.path.rstrip("/").endswith(TRACES_PATH) or parts.query:
+            raise ValueError(
+                f"endpoint: {self.endpoint!r} is not the base address; leave out what follows it: {TRACES_PATH}"
+            )
+        if self.headers_env and not self.endpoint:
+            raise ValueError("headers_env: there is no endpoint that would get them; give one, or leave this out")
+
+
+class PopConfig(Section, frozen=True):
+    id: Name = "local"
+    region: Name = "local"
+    version: Label = ""
+    """Of what runs here, for operators and for directories that give a version only a share of the calls. Empty:
+    voicepipe's own."""
+    slots: Annotated[int, Meta(ge=0)] = 0
+    """Calls at a time; one more is refused with 503. 0: as many as this machine can hear (`with_slots`)."""
+    budget_ms: Annotated[int, Meta(ge=160, le=600_000)] = 300
+    """A call is refused, too, if with one more the slowest turns would be answered later (`admission.py`)."""
+    loop_lag_ms: Annotated[int, Meta(ge=1, le=60_000)] = 20
+    """And while the event loop is so much later than what is due (p99 of the last 5 s): all calls wait for it."""
+    agents: str = "agents"
+    """Directory of agent files, relative to the file that names it."""
+    default_agent: str = "front-desk"
+    drain_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 3_660_000
+    """How long live calls may go on once the PoP takes no new ones: it is being stopped, or drained. The default is a
+    minute more than the longest call (`limits.call_ms`), so that a rolling upgrade cuts none."""
+    price_per_hour: Price = 0.0
+    """Of the host, in the operator's currency, the same for all PoPs of a fleet; of its part where several PoPs share a
+    host. Calls cost by it (`sizing/price.py`); it changes no choice. 0: nobody knows."""
+
+
+class HttpConfig(Section, frozen=True):
+    host: str = "127.0.0.1"
+    port: Port = 8080
+    cert: str = ""
+    key: str = ""
+    origins: tuple[str, ...] = ()
+    """Browser origins that may call from other sites (CORS); "*" for all."""
+    operator_key_env: Variable = ""
+    """Names the environment variable with the key to the dashboard of all tenants; they see their own with theirs."""
+    metrics_key_env: Variable = ""
+    """Names the environment variable with the key to /metrics. Without it a server that has no tenants shows them to
+    programs of its own machine, and one that has some to the operator alone."""
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    """IP addresses of proxies: their `X-Forwarded-For` is believed, and requests count by it and not by them."""
+
+    def __post_init__(self) -> None:
+        check_host("host", self.host)
+        if bool(self.cert) != bool(self.key):
+            raise ValueError("cert and key go together; give both for TLS, or none")
+        for address in self.proxies:
+            try:
+                ipaddress.ip_address(address)
+            except ValueError:
+                raise ValueError(f"proxies: {address!r} is no IP address; give one such as 192.0.2.7") from None
+
+
+class LimitsConfig(Section, frozen=True):
+    message_bytes: Annotated[int, Meta(ge=1024)] = 16 * 1024 * 1024
+    """One WebSocket message. The Realtime convention allows 15 MiB of base64 in one append. On a data channel, which
+    takes no sound, at most 256 KiB of it."""
+    call_ms: Annotated[int, Meta(ge=1000)] = 3_600_000
+    idle_ms: Annotated[int, Meta(ge=1000)] = 300_000
+    """Without any message from the client."""
+    event_bytes: Annotated[int, Meta(ge=1024)] = 512 * 1024
+    """One message that is no appended audio; the body of `client_secrets`, and the session in a call's form."""
+    session_bytes: Annotated[int, Meta(ge=1024)] = 128 * 1024
+    """The instructions and tools of a session, or of one response."""
+    item_bytes: Annotated[int, Meta(ge=1024)] = 64 * 1024
+    """One entry of a conversation."""
+    conversation_bytes: Annotated[int, Meta(ge=1024)] = 1024 * 1024
+    """All of them that the client sees."""
+    items: Annotated[int, Meta(ge=1)] = 2000
+    client_percent: Annotated[int, Meta(ge=2, le=100)] = 10
+    """Of the event loop's time that the messages of a call's clients may take for long; what comes faster is carried
+    out later. A key's HTTP requests (`client_secrets`, calls) have a share of their own; above it they get 429."""
+    unread_bytes: Annotated[int, Meta(ge=65_536)] = 8 * 1024 * 1024
+    """Sent and not taken by the client; a client that reads so slowly is hung up."""
+
+
+class KeyOwner(Section, frozen=True):
+    """Whose key opens a server. Keys are read from the environment variable `key_env`, never from the file."""
+
+    name: str
+    key_env: Annotated[Variable, Meta(min_length=1)]
+    agents: tuple[str, ...] = ()
+    """Empty: all."""
+    slots: Annotated[int, Meta(ge=1)] | None = None
+    """Its calls at a time, within the PoP's; none: as many as the PoP has."""
+
+
+class TenantConfig(KeyOwner, frozen=True):
+    """A PoP's."""
+
+    hooks: Hooks = Hooks()
+    """Who is told of its calls, where their agent names nobody."""
+
+
+class LadderConfig(Section, frozen=True):
+    """Counted from commit; waiting for the caller never triggers it. 0 turns a rung off."""
+
+    words_ms: Ms = 1400
+    """Not counted from commit but from when the caller has fallen silent: a recogniser that has not told the words by
+    then, and by four times what it mostly takes, hangs; never later than `fallback_ms`. The caller is asked again."""
+    first_phrase: Literal["clause", "short"] = "clause"
+    """No rung. "short": the first phrase of each reply is cut after 2 to 5 words, whether there is time or not. For a
+    voice that makes a phrase as a whole, as Kokoro does: a short one sounds sooner. The price: a sentence's melody
+    breaks more often."""
+    short_phrase_ms: Ms = 80
+    """The first phrase is cut like that if it is late. Nothing is left to do where `first_phrase` is "short"."""
+    acknowledge_ms: Ms = 700
+    fallback_ms: Ms = 5000
+    stall_ms: Ms = 5000
+    """Not counted from commit but from the last piece of an answer that has begun: the model or the voice stalled."""
+
+
+class Manifest(Section, frozen=True):
+    """One file of pops/: what makes this PoP different from the others that run the same configuration."""
+
+    pop: PopConfig = PopConfig()
+    http: HttpConfig = HttpConfig()
+    webrtc: WebRtcConfig = WebRtcConfig()
+    sip: SipConfig = SipConfig()
+    telephony: TelephonyConfig = TelephonyConfig()
+    twilio: TwilioConfig = TwilioConfig()
+    telnyx: TelnyxConfig = TelnyxConfig()
+    fleet: FleetConfig = FleetConfig()
+    bus: BusConfig = BusConfig()
+    records: RecordsConfig = RecordsConfig()
+    traces: TracesConfig = TracesConfig()
+    tenants: tuple[TenantConfig, ...] = ()
+    routes: tuple[RouteConfig, ...] = ()
+    ladder: LadderConfig = LadderConfig()
+    """Hosts differ in how long their engines take."""
+
+
+class Config(Manifest, frozen=True):
+    """A whole configuration: what a manifest may have as well, and what PoPs share."""
+
+    limits: LimitsConfig = LimitsConfig()
+    vad: VadConfig = VadConfig()
+    endpoint: EndpointConfig = EndpointConfig()
+    turn: TurnConfig = TurnConfig()
+    engines: EnginesConfig = EnginesConfig()
+    whisper: WhisperConfig = WhisperConfig()
+    nemotron: NemotronConfig = NemotronConfig()
+    vllm: VllmConfig = VllmConfig()
+    openai: OpenAiConfig = OpenAiConfig()
+    espeak: EspeakConfig = EspeakConfig()
+    kokoro: KokoroConfig = KokoroConfig()
+    neutts: NeuttsConfig = NeuttsConfig()
+    coqui: CoquiConfig = CoquiConfig()
+    scripted: ScriptedConfig = ScriptedConfig()
+    delays: DelaysConfig = DelaysConfig()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether tenants share the PoP: its own, or those of a directory whose tokens it takes."""
+        return len(self.tenants) > 1 or bool(self.fleet.keys)
+
+
+def with_slots(config: Config) -> Config:
+    """`config` with a number in `pop.slots`, where that is 0 (D30)."""
+    if config.pop.slots:
+        return config
+    whisper = config.whisper
+    hears_here = config.engines.asr == "whisper" and not whisper.device.startswith("cuda")
+    hearing = min(whisper.threads or cores(), cores())
+    slots = HEARD_BY_A_CORE * hearing if hears_here else ONE_PROCESS
+    return replace(config, pop=replace(config.pop, slots=slots))

@@ -1,0 +1,86 @@
+"""Tables of a configuration that are right alone, and what is wrong with them together."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from voicepipe.config.phone_config import KnownTrunk, RouteConfig, takes_phones
+from voicepipe.config.pop_config import Config, KeyOwner
+from voicepipe.errors import ConfigError
+
+RISING = (
+    *(("endpoint", (least, "longest_ms")) for least in ("sure_ms", "answer_ms", "yes_ms")),
+    ("vad", ("stop_probability", "start_probability")),
+    ("vad", ("telephone_stop_probability", "start_probability")),
+    ("turn", ("guess_ms", "prepare_ms")),
+    ("turn", ("pause_ms", "cut_ms")),
+    ("ladder", ("acknowledge_ms", "fallback_ms")),
+)
+"""Keys of a table of which none may be more than the next one. A rung of the ladder that is 0 is turned off."""
+
+
+def check_together(config: Config) -> None:
+    """Raises ConfigError: tables that are right alone do not go together."""
+    for table, keys in RISING:
+        its = getattr(config, table)
+        for less, more in pairwise(keys):
+            low, high = getattr(its, less), getattr(its, more)
+            if low > high and not (table == "ladder" and high == 0):
+                raise ConfigError(f"{table}.{less}: cannot be {low}, more than {table}.{more}, which is {high}")
+    check_tenants(config.tenants)
+    _check_records(config)
+    if config.telnyx.public_key and not config.telephony.public_url:
+        raise ConfigError(
+            "telephony.public_url: Telnyx is told where to stream calls to; say how it reaches this server"
+        )
+    if config.endpoint.ask_llm and config.engines.llm != "vllm":
+        raise ConfigError(f"endpoint.ask_llm: {config.engines.llm} cannot tell; set engines.llm to vllm")
+    if config.bus.servers and not (config.fleet.keys and config.fleet.url):
+        raise ConfigError(
+            "fleet: directories will hear of this PoP by [bus]; say how callers reach it (url) and whose "
+            "tokens it takes (keys)"
+        )
+    if config.fleet.sip and not config.sip.port:
+        raise ConfigError(
+            "fleet.sip: telephones reach nothing there while sip.port = 0; set that, to 5060 for instance"
+        )
+    phones = takes_phones(config.sip, config.twilio, config.telnyx)
+    check_routes(config.routes, config.tenants, config.sip.trunks, phones)
+
+
+def check_tenants(tenants: Iterable[KeyOwner]) -> None:
+    """Raises ConfigError: nobody could tell two of them apart. The same tenant may have several keys."""
+    owners: dict[str, str] = {}
+    for index, tenant in enumerate(tenants):
+        if tenant.key_env in owners:
+            raise ConfigError(f"tenants[{index}].key_env: {tenant.key_env} is the key of {owners[tenant.key_env]} "
+                              "already; name another variable")  # fmt: skip
+        owners[tenant.key_env] = tenant.name
+
+
+def check_routes(
+    routes: Sequence[RouteConfig], tenants: Sequence[KeyOwner], trunks: Sequence[KnownTrunk], phones: bool
+) -> None:
+    """`phones`: phone calls come in. Raises ConfigError: a route names what there is not, or nobody says whose calls
+    are meant."""
+    names, known = [tenant.name for tenant in tenants], [trunk.name for trunk in trunks]
+    if len(names) > 1 and not routes and phones:
+        raise ConfigError(f"routes: say whose phone calls are in [[routes]]; tenants: {', '.join(names)}")
+    for index, route in enumerate(routes):
+        if route.trunk and route.trunk not in known:
+            allowed = ", ".join(known) or "none, since no [[sip.trunks]] are configured"
+            raise ConfigError(f"routes[{index}].trunk: there is no trunk {route.trunk}; allowed: {allowed}")
+        if route.tenant and route.tenant not in names:
+            allowed = ", ".join(names) or "none, since no [[tenants]] are configured"
+            raise ConfigError(f"routes[{index}].tenant: there is no tenant {route.tenant}; allowed: {allowed}")
+        if not route.tenant and len(names) > 1:
+            raise ConfigError(f"routes[{index}].tenant: say whose calls these are; allowed: {', '.join(names)}")
+
+
+def _check_records(config: Config) -> None:
+    """Raises ConfigError: something is to be done with records, and none are kept."""
+    if config.records.folder:
+        return
+    wanted = ["records.lines"] if config.records.lines else []
+    wanted += [f"tenants[{index}].hooks" for index, tenant in enumerate(config.tenants) if tenant.hooks.after_call]
+    for key in wanted:
+        raise ConfigError(f"{key}: needs records of calls; say where they are kept (records.folder)")
