@@ -12,10 +12,9 @@ from functools import partial
 
 from voicepipe.agent import CallSettings
 from voicepipe.call.errands import BeginTool
-from voicepipe.call.hang_up import when_heard
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.playout import Playout
-from voicepipe.call.rehearsal import Rehearsal
+from voicepipe.call.rehearsed import Rehearsal
 from voicepipe.call.reply import Reply
 from voicepipe.call.speech import Speaker
 from voicepipe.call.studio import Studio
@@ -29,6 +28,9 @@ from voicepipe.shown import shown
 from voicepipe.turn.events import CallEnded, CallEvent
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.transfer import TRANSFER_TOOL
+
+LOOK_S = 0.1
+"""Between looks at whether the caller has something more to say, before the model hangs up."""
 
 
 class Call:
@@ -62,7 +64,7 @@ class Call:
         self.ids, self._errands = studio.ids, studio.errands
         self.turns = turns = Turns(studio, config, settings, self.jobs, us)
         self.hearing, self.speaking, self.owed, self.quiet = turns.hearing, turns.speaking, turns.owed, turns.quiet
-        self.conversation, self.changes = turns.conversation, turns.changes
+        self.conversation = turns.conversation
         self.transfer = Transfer(call_id, line, self.speaking, self.owed, self.jobs, us)
         self._rehearsal = Rehearsal(speaker, self.jobs)
         self.greeting: Reply | None = None
@@ -114,7 +116,16 @@ class Call:
         if farewell.name == TRANSFER_TOOL:
             self.transfer.by_model(farewell)
         else:
-            self.jobs.spawn(when_heard(self.hearing, self.speaking, self.owed, self.conversation, self.hang_up))
+            self.jobs.spawn(self._hang_up_when_heard())
+
+    async def _hang_up_when_heard(self) -> None:
+        """The reply in which the model asked for it has been heard to its end. A voice over the last words becomes a
+        turn, which is answered, or it was nothing; what comes of a tool that runs is told."""
+        last = self.conversation.last()
+        while self.hearing.utterance or self.owed.works:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_S)
+        if not (self.speaking.reply or self.owed.waiting) and self.conversation.last() is last:
+            await self.hang_up("agent")
 
     async def hang_up(self, reason: str, detail: str = "") -> None:
         """End the call from our side; both as `CallEnded` tells them."""

@@ -1,5 +1,6 @@
 """The caller's sound of one call: blocks in, facts for the turn machine out, and sound for the recogniser."""
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 
@@ -24,6 +25,8 @@ DOUBT = RATE * 250 // 1000
 """Samples: what is no voice by then is a car, or a fan."""
 LOOK = RATE * 60 // 1000
 """Samples: so often a burst is compared again."""
+GAP_S = 1.0
+"""A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
 
 
 class Ear:
@@ -210,3 +213,26 @@ class Ear:
 
 def _nobody(block: Block, fact: Fact | Exception | None) -> None:
     """Who is told once the call is over."""
+
+
+class Gaps:
+    """Silence is counted in the caller's sound, and a client that stops sending (a button let go, a muted microphone)
+    sends none either. `told` gets what it means that none comes."""
+
+    def __init__(self, ear: Ear, told: Callable[[Fact], None], clock: Callable[[], float]) -> None:
+        self._ear = ear
+        self._told = told
+        self._clock = clock
+        self._last_at = clock()
+
+    def over(self) -> None:
+        """Sound came."""
+        self._last_at = self._clock()
+
+    async def mind(self) -> None:
+        """Runs until cancelled."""
+        while True:
+            await asyncio.sleep(GAP_S / 4)
+            gap = self._clock() - self._last_at
+            if gap >= GAP_S and (fact := self._ear.nothing(gap * 1000)):
+                self._told(fact)

@@ -14,11 +14,10 @@ from typing import Protocol
 
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, Block, samples_to_ms
-from voicepipe.call.ear import Ear
-from voicepipe.call.gaps import Gaps
+from voicepipe.call.ear import Ear, Gaps
 from voicepipe.call.jobs import Jobs
+from voicepipe.call.reading import turn_ends
 from voicepipe.call.studio import Studio
-from voicepipe.call.turn_reader import turn_ends
 from voicepipe.call.utterance import Utterance, Waits
 from voicepipe.config import Config
 from voicepipe.engines.base import AsrStream, Hypothesis
@@ -27,7 +26,7 @@ from voicepipe.errors import EngineError
 from voicepipe.turn.endpoint import Endpointer, Evidence, FixedSilence
 from voicepipe.turn.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.facts import Fact, Partial, Words
-from voicepipe.turn.line_sound import LineSound
+from voicepipe.turn.no_input import LineSound
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.words import joined, running
 

@@ -12,7 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from voicepipe.agent import Agent
+from voicepipe.agent import Agent, CallSettings
+from voicepipe.call.jobs import Jobs
+from voicepipe.call.speech import Speaker
 from voicepipe.engines.base import Speech, Tts
 from voicepipe.engines.conversion import Conversion
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
@@ -29,6 +31,8 @@ once more of what was converted to other rates."""
 
 Sound = tuple[str, str, float]
 """What decides it: the words as they are spoken, the voice, the speed. The rate is the engine's."""
+STANDS_S = 0.3
+"""As long as a greeting waits for how a client wants its session: first words come later."""
 
 
 class Rehearsed:
@@ -155,3 +159,26 @@ def _others(agent: Agent) -> Iterator[str]:
 
 def _bytes(made: Iterable[Speech]) -> int:
     return sum(speech.pcm.nbytes for speech in made)
+
+
+class Rehearsal:
+    """What one call may have to say at once, made ahead with its own voice."""
+
+    def __init__(self, speaker: Speaker, jobs: Jobs) -> None:
+        self._speaker = speaker
+        self._jobs = jobs
+        self._task: asyncio.Future[None] | None = None
+
+    def begin(self, settings: CallSettings) -> None:
+        """Once these have stood for a moment: what is made for settings that are replaced is made for nothing."""
+        if self._task:
+            self._task.cancel()
+        self._task = self._jobs.spawn(self._make(settings))
+
+    async def _make(self, settings: CallSettings) -> None:
+        await asyncio.sleep(STANDS_S)
+        for text in (f"{settings.agent.acknowledgement} ", settings.agent.fallback):
+            try:
+                await self._speaker.keep(text, voice=settings.voice, speed=settings.speed)
+            except EngineError as error:
+                log.warning("cannot say %r ahead of time: %s", text, str(error))
