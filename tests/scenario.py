@@ -29,8 +29,7 @@ from voicepipe.engines.scripted import (
 )
 from voicepipe.errors import CallError, TransferFailed
 from voicepipe.ingress.pacing import by_timer
-from voicepipe.line import Hear, Pump
-from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.line import HIDDEN, Hear, Network, Pump
 from voicepipe.turn.events import CallEvent, Item
 
 

@@ -47,9 +47,9 @@ from voicepipe.records.records import Records
 from voicepipe.tasks import TaskGroup
 from voicepipe.tenants import Tenants, is_key, may_scrape
 from voicepipe.tools import ToolRunner
-from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.events import CallEvent, ReplyDone
 from voicepipe.turn.prompt import Message, Prompt
+from voicepipe.turn.transfer import END_CALL_TOOL
 
 log = logging.getLogger(__name__)
 SOON_S = 1

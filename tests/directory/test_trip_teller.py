@@ -12,8 +12,7 @@ from voicepipe.directory import trip_teller
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.subjects import RoundTrip
 from voicepipe.directory.trip_teller import EVERY_S, TripTeller
-from voicepipe.line import Line
-from voicepipe.line_quality import Network
+from voicepipe.line import Line, Network
 
 pytestmark = pytest.mark.virtual_time
 HOME = "198.51.100.0/24"

@@ -9,7 +9,7 @@ from tests.scenario import load, play
 from voicepipe.agent import Origin
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
-from voicepipe.line_quality import Network
+from voicepipe.line import Network
 from voicepipe.observe.calls import LiveCall, LiveCalls
 from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn, Turns

@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.line_quality import Network
+from voicepipe.line import Network
 from voicepipe.observe.mos import mos
 
 

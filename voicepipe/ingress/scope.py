@@ -5,7 +5,7 @@ from typing import Protocol
 from starlette.requests import HTTPConnection
 
 from voicepipe.ingress.visits import Visit
-from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.line import HIDDEN, Network
 
 VISIT = "voicepipe.visit"
 """Key of the connection's `Visit` in the scope's state."""

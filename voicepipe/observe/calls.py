@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from voicepipe.agent import Origin
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
-from voicepipe.line import Line
-from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.line import HIDDEN, Line, Network
 from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.kept_words import KeptWords
 from voicepipe.observe.traces import UNTRACED, Traces

@@ -1,6 +1,6 @@
 """How good a caller sounds by what their network does to the sound: MOS by the E-model (ITU-T G.107). Pure."""
 
-from voicepipe.line_quality import Network
+from voicepipe.line import Network
 
 RATING = 93.2
 """Of a call without any loss or delay (G.107, default values)."""

@@ -14,8 +14,7 @@ from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
 from voicepipe.ingress.scope import Peer, tcp_network
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
-from voicepipe.line_quality import Network
+from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Network, Pump
 from voicepipe.networks import is_of
 
 PCM_RATE = 24_000

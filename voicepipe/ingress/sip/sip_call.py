@@ -25,7 +25,7 @@ from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.tasks import TaskGroup
-from voicepipe.turn.targets import sip_uri
+from voicepipe.turn.transfer import sip_uri
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,7 @@ from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.scope import Peer, tcp_network
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
-from voicepipe.line import Hear, Pump
-from voicepipe.line_quality import Network
+from voicepipe.line import Hear, Network, Pump
 from voicepipe.networks import network_of
 
 MARK_MS = 200

@@ -35,7 +35,7 @@ from voicepipe.ingress.telephony.telnyx_boot import Boot
 from voicepipe.ingress.telephony.telnyx_hangups import HangUps
 from voicepipe.ingress.telephony.telnyx_legs import Legs
 from voicepipe.ingress.telephony.telnyx_webhooks import CAUSES, VOICE, Payload, Webhook
-from voicepipe.turn.targets import number
+from voicepipe.turn.transfer import number
 
 logger = logging.getLogger(__name__)
 
