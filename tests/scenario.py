@@ -28,7 +28,7 @@ from voicepipe.engines.scripted import (
     ScriptedVad,
 )
 from voicepipe.errors import CallError, TransferFailed
-from voicepipe.ingress.pacing import by_timer
+from voicepipe.ingress.socket_line import by_timer
 from voicepipe.line import HIDDEN, Hear, Network, Pump
 from voicepipe.turn.events import CallEvent, Item
 

@@ -3,7 +3,7 @@
 import pytest
 
 from voicepipe.line import Network
-from voicepipe.observe.mos import mos
+from voicepipe.observe.metrics import mos
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,9 @@ from voicepipe.directory_server.editions_http import EditionsApi
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.operator import OperatorApi, OperatorDoor
 from voicepipe.directory_server.passing import TIMEOUT, Passing
-from voicepipe.directory_server.phone_placing import PhonePlacing
-from voicepipe.directory_server.placing import CallPlacing, CallRequest, network_of_client
+from voicepipe.directory_server.placing import CallPlacing, CallRequest, PhonePlacing, Rules, network_of_client
 from voicepipe.directory_server.provider_webhooks import ProviderWebhooks
 from voicepipe.directory_server.relay import Relay
-from voicepipe.directory_server.rules import Rules
 from voicepipe.directory_server.secrets import FleetKeys, SecretsApi
 from voicepipe.editions.directory_editions import DirectoryEditions
 from voicepipe.ingress import metrics_http, pages

@@ -25,9 +25,8 @@ from voicepipe.call_api import Tenant
 from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Directory, Pass, WhyBounced
 from voicepipe.directory.report import CALLS
-from voicepipe.directory_server.askable import askable
 from voicepipe.directory_server.operator import OperatorDoor
-from voicepipe.directory_server.placing import CallPlacing, CallRequest, network_of_client
+from voicepipe.directory_server.placing import CallPlacing, CallRequest, askable, network_of_client
 from voicepipe.directory_server.pop_lists import PopList, PopRecords, merged, not_answered, read, says_unknown
 from voicepipe.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.ingress.doors import Doors, UnknownRecord, body

@@ -19,8 +19,8 @@ from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory.shares import Canary
 from voicepipe.directory_server.directory_http import app, reaching_pops
 from voicepipe.directory_server.leaving import Leaving
+from voicepipe.directory_server.placing import Rules
 from voicepipe.directory_server.relay import MESSAGE_BYTES
-from voicepipe.directory_server.rules import Rules
 from voicepipe.directory_server.sip_redirect import redirecting
 from voicepipe.editions.directory_editions import DirectoryEditions, begun, shelf_of
 from voicepipe.errors import ConfigError

@@ -12,11 +12,10 @@ from ipaddress import ip_address
 
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory_server.leaving import Leaving
-from voicepipe.directory_server.phone_placing import PhonePlacing
-from voicepipe.directory_server.rules import Rules
+from voicepipe.directory_server.placing import PhonePlacing, Rules
 from voicepipe.errors import Draining, NoPop, Reason
 from voicepipe.ingress.local import sip_host
-from voicepipe.ingress.sip.contacts import call_of, contact
+from voicepipe.ingress.sip.addresses import call_of, contact
 from voicepipe.ingress.sip.door import SipDoor, check_required, check_scheme, of_no_call, refusal, registered
 from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
 from voicepipe.ingress.sip.stack import IncomingRequest

@@ -39,8 +39,8 @@ from voicepipe.ingress.keys import Caller, ShortLived, caller, offered
 from voicepipe.ingress.mistakes import WireError, wire_error
 from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.scope import VISIT
+from voicepipe.ingress.share import AGAIN_S, Work
 from voicepipe.ingress.visits import Visit
-from voicepipe.ingress.work import AGAIN_S, Work
 from voicepipe.metered import Metered, Payer
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.shown import shown

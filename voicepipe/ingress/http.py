@@ -34,8 +34,7 @@ from voicepipe.ingress.metrics_http import METRICS
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.clients import RealtimeClients
-from voicepipe.ingress.realtime.effective_session import effective_session
-from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.rights import Rights, effective_session
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.voices import with_voice
 from voicepipe.ingress.realtime.websocket import converse, listen_in, opened

@@ -15,8 +15,7 @@ from enum import Enum, auto
 from functools import lru_cache
 
 from voicepipe.bucket import Rate
-from voicepipe.ingress.fairness import FairRate
-from voicepipe.ingress.throttle import SOURCES
+from voicepipe.ingress.throttle import SOURCES, FairRate
 
 EACH = 64
 """Strangers from one address, and requests of one tenant, at a time."""

@@ -10,8 +10,7 @@ from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import PlacedCall, WhyBounced
 from voicepipe.directory.view import SeenPop
 from voicepipe.errors import Reason, WhyNone
-from voicepipe.observe.families import Families
-from voicepipe.observe.scrapes import ReadNow, written
+from voicepipe.observe.families import Families, ReadNow, written
 
 OF_A_POP = ("directory", "pop", "region")
 

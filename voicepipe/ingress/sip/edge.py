@@ -21,8 +21,7 @@ from voicepipe.ingress.doors import Attempt
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import check_sip, sip_host
 from voicepipe.ingress.phone import placed
-from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.contacts import call_of
+from voicepipe.ingress.sip.addresses import Address, call_of
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
 from voicepipe.ingress.sip.door import SipDoor, check_required, check_scheme, of_no_call, refusal, registered
 from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal

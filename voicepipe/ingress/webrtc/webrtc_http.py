@@ -1,9 +1,13 @@
 """Place a WebRTC call over HTTP, and how to reach us from behind a firewall."""
 
+import base64
+import hashlib
+import hmac
 import logging
 import socket
 import time
 from contextlib import ExitStack
+from typing import Any
 
 import ifaddr
 from starlette.requests import Request
@@ -14,6 +18,7 @@ from voicepipe.audio import opus
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config
 from voicepipe.config.credentials import turn_secret
+from voicepipe.config.webrtc_config import WebRtcConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
@@ -22,11 +27,9 @@ from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
-from voicepipe.ingress.realtime.effective_session import effective_session, permitted
-from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.rights import Rights, effective_session, permitted
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.webrtc import offer
-from voicepipe.ingress.webrtc.ice_servers import ice_servers
 from voicepipe.ingress.webrtc.peer import WebRtcCall
 from voicepipe.ingress.webrtc.waiting import Waiting
 from voicepipe.rtp import sdp
@@ -130,3 +133,12 @@ class CallsApi:
         self._doors.caller(request)
         servers = ice_servers(self._pop.config.webrtc, self._turn_secret, time.time())
         return JSONResponse({"ice_servers": servers})
+
+
+def ice_servers(webrtc: WebRtcConfig, secret: str, now: float) -> list[dict[str, Any]]:
+    """As `RTCPeerConnection` takes them; empty where none is configured. `now`: Unix seconds."""
+    if not webrtc.turn_urls:
+        return []
+    username = f"{int(now) + webrtc.turn_ttl_s}:voicepipe"
+    credential = base64.b64encode(hmac.new(secret.encode(), username.encode(), hashlib.sha1).digest()).decode()
+    return [{"urls": list(webrtc.turn_urls), "username": username, "credential": credential}]
