@@ -11,7 +11,7 @@ from voicepipe.call_api import Alternate, Grant
 from voicepipe.config import Config
 from voicepipe.directory import subjects
 from voicepipe.directory.briefings import Briefings
-from voicepipe.directory.bus import Bus, BusMessage
+from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.report import Condition, PopReport, decoded
 from voicepipe.directory.reporter import Reporter, TripTeller
 from voicepipe.directory.router import others
@@ -60,10 +60,8 @@ class Membership:
         mine = subjects.briefing_to(self._pop), subjects.command_to(self._pop)
         async with self._bus.listen(*mine, subjects.REPORTS, subjects.GOODBYES) as messages:
             async for message in messages:
-                try:
+                with reading(message):
                     await self._take(message)
-                except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-                    logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
     def tell(self) -> None:
         """Report now, and not only when the second is over."""

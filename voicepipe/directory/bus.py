@@ -5,9 +5,14 @@ costs a second. `MemoryBus` serves directory and PoPs in one process; `nats_bus.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import NamedTuple, Protocol
+
+import msgspec
+
+logger = logging.getLogger(__name__)
 
 WAITING = 4096
 """Messages that a listener may have waiting; then the oldest goes."""
@@ -19,6 +24,15 @@ class BusMessage(NamedTuple):
     subject: str
     """Who published it is part of it: the bus lets each PoP publish on its own subjects alone."""
     data: bytes
+
+
+@contextmanager
+def reading(message: BusMessage) -> Iterator[None]:
+    """The message is decoded within the context. One that cannot be read is logged and changes nothing."""
+    try:
+        yield
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
 
 class Bus(Protocol):

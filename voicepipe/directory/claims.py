@@ -1,14 +1,11 @@
 """Calls that a directory of the fleet has seen to: what a provider tells twice, or two directories, is done once."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
 
-from voicepipe.directory.bus import Bus
-
-logger = logging.getLogger(__name__)
+from voicepipe.directory.bus import Bus, reading
 
 CLAIMS = "vp.claim"
 """`Claim`, from the directory that has seen to the call."""
@@ -37,10 +34,8 @@ class Claims:
         """Hear of other directories' calls, until cancelled."""
         async with self._bus.listen(CLAIMS) as messages:
             async for message in messages:
-                try:
+                with reading(message):
                     self._remember(msgspec.json.decode(message.data, type=Claim).call)
-                except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-                    logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
     @contextmanager
     def seeing_to(self, call: str) -> Iterator[bool]:

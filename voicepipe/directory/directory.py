@@ -5,7 +5,6 @@ leader. Each keeps a view of its own and tells the others which calls it has sen
 """
 
 import asyncio
-import logging
 import secrets
 import time
 from collections import deque
@@ -19,7 +18,7 @@ import msgspec
 from voicepipe.call_api import Grant
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory import subjects
-from voicepipe.directory.bus import Bus, BusMessage
+from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.claims import Claims
 from voicepipe.directory.nearness import By
 from voicepipe.directory.report import decoded as decoded_report
@@ -31,8 +30,6 @@ from voicepipe.directory.tokens import Signer
 from voicepipe.directory.view import FleetView, SeenPop
 from voicepipe.errors import NoPop, Reason, WhyNone
 from voicepipe.places import Place
-
-logger = logging.getLogger(__name__)
 
 REMEMBERED = 200
 """Calls that were placed here lately."""
@@ -148,7 +145,7 @@ class Directory:
         pop = subjects.pop_of(message.subject)
         if pop is None:
             return
-        try:
+        with reading(message):
             if message.subject == subjects.report_of(pop):
                 self._view.heard(pop, decoded_report(message.data), self._clock())
             elif message.subject == subjects.goodbye_of(pop):
@@ -159,8 +156,6 @@ class Directory:
                     self._round_trips.heard(told.network, pop, told.ms, self._clock(), again=told.again)
             else:
                 self._view.assigned(pop, msgspec.json.decode(message.data, type=Assignment).call, self._clock())
-        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-            logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
     async def place(self, wanted: WantedCall, grant: Grant, session: bytes = b"") -> Placement:
         """Where this call may go. `grant` says what its tokens allow, and from which network the call comes; its id is

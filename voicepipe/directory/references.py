@@ -5,7 +5,6 @@ that was started since asks the others for it.
 """
 
 import asyncio
-import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -15,11 +14,9 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from voicepipe.agent import Part
-from voicepipe.directory.bus import Bus, BusMessage
+from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.tokens import Signer, verified
 from voicepipe.errors import TooManySecrets, Unauthorized
-
-logger = logging.getLogger(__name__)
 
 PREFIX = "ek_"
 SESSION_BYTES = 64 * 1024
@@ -83,10 +80,8 @@ class References:
         """Hear of other directories' keys, until cancelled."""
         async with self._bus.listen(SESSIONS, QUESTIONS) as messages:
             async for message in messages:
-                try:
+                with reading(message):
                     await self._take(message)
-                except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-                    logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
     async def make(
         self, tenant: str, agent: str, session: bytes, locked: tuple[Part, ...], seconds: int

@@ -38,9 +38,8 @@ from voicepipe.foreign_json import decode
 from voicepipe.ingress.keys import Caller, ShortLived, caller, offered
 from voicepipe.ingress.mistakes import WireError, wire_error
 from voicepipe.ingress.refusals import RefusalLog
-from voicepipe.ingress.scope import VISIT
+from voicepipe.ingress.scope import visit_of
 from voicepipe.ingress.share import AGAIN_S, Work
-from voicepipe.ingress.visits import Visit
 from voicepipe.metered import Metered, Payer
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.shown import shown
@@ -264,8 +263,7 @@ class Doors:
         found = caller(self._holders, self._tokens, self._short_lived, offered(connection), spent)
         if found.grant and not found.grant.begins:
             self._use(found.grant)
-        visit: Visit | None = connection.scope.get("state", {}).get(VISIT)
-        if visit:  # None: another server than ours asks, such as a test's.
+        if visit := visit_of(connection):
             visit.known(found.tenant.name)
         return found
 

@@ -52,10 +52,15 @@ def tcp_network(peer: Peer | None) -> Network:
     return Network(rtt_ms=peer.rtt_ms) if peer else HIDDEN
 
 
-def pays(connection: HTTPConnection) -> None:
-    """As `Visit.pays`, of the visit that this belongs to; without one, such as in a test, nothing."""
+def visit_of(connection: HTTPConnection) -> Visit | None:
+    """The visit that this belongs to. None: another server than ours asks, such as a test's."""
     visit: Visit | None = connection.scope.get("state", {}).get(VISIT)
-    if visit:
+    return visit
+
+
+def pays(connection: HTTPConnection) -> None:
+    """As `Visit.pays`, of the visit that this belongs to."""
+    if visit := visit_of(connection):
         visit.pays()
 
 
