@@ -35,10 +35,10 @@ from voicepipe.errors import (
     UnknownCall,
 )
 from voicepipe.foreign_json import decode
-from voicepipe.ingress.keys import Caller, ShortLived, caller, offered
+from voicepipe.ingress.keys import Caller, ShortLived, caller, key_of, offered
 from voicepipe.ingress.mistakes import WireError, wire_error
 from voicepipe.ingress.refusals import RefusalLog
-from voicepipe.ingress.scope import visit_of
+from voicepipe.ingress.scope import pays, visit_of
 from voicepipe.ingress.share import AGAIN_S, Work
 from voicepipe.metered import Metered, Payer
 from voicepipe.rtp.sdp_text import SdpError
@@ -139,6 +139,11 @@ def mistake(error: WireError) -> JSONResponse:
     return JSONResponse(_error_body(error.code, error.message, error.param), 400)
 
 
+def told(answer: Any, status: int = 200) -> Response:
+    """The answer to who has asked for something of the moment, in JSON: no cache keeps it."""
+    return Response(msgspec.json.encode(answer), status, {"Cache-Control": "no-store"}, "application/json")
+
+
 async def _mistaken(request: Request, error: Exception) -> Response:
     assert isinstance(error, WireError)
     return mistake(error)
@@ -177,6 +182,13 @@ def _default_agent(pop: PopApi, tenant: Tenant) -> Agent:
         if agent.name in tenant.agents:
             return agent
     raise UnknownModel(f"None of the agents of the key's owner is here: {', '.join(tenant.agents)}.")
+
+
+def viewer(pop: PopApi, request: Request) -> str | None:
+    """Whose calls its sender may see; None: everyone's. Raises Unauthorized."""
+    found = pop.viewer(key_of(request.headers.get("authorization"), []))
+    pays(request)
+    return found
 
 
 class Attempt:

@@ -22,7 +22,6 @@ from voicepipe import descriptors
 from voicepipe.agent import Agent
 from voicepipe.call_api import DoorKind, PopApi
 from voicepipe.errors import Refused, Unauthorized
-from voicepipe.health import Health
 from voicepipe.ingress import dashboard_http, metrics_http, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS, CallsInProgress
@@ -30,7 +29,7 @@ from voicepipe.ingress.doors import Attempt, Doors, attempt, body, decoded, find
 from voicepipe.ingress.keys import Caller, SecretRequest, Secrets
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
-from voicepipe.ingress.metrics_http import METRICS
+from voicepipe.ingress.metrics_http import HEALTH, METRICS
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.clients import RealtimeClients
@@ -53,8 +52,6 @@ WEB = Path(__file__).parents[1] / "web"
 REALTIME = "/v1/realtime"
 SUBPROTOCOL = "realtime"
 RTT = "/rtt"
-HEALTH = "/healthz", "/readyz"
-"""What a load balancer or Kubernetes asks. With tenants it is for everybody, and so it is at a PoP of a fleet."""
 
 
 class _Named(msgspec.Struct):
@@ -153,22 +150,11 @@ def _door(connection: HTTPConnection) -> DoorKind | None:
     return "webrtc" if scope["path"] == CALLS and scope["method"] == "POST" else None
 
 
-def _told(health: Health, status: int) -> Response:
-    return Response(msgspec.json.encode(health), status, media_type="application/json")
-
-
 def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Providers) -> Starlette:
     """The ASGI application of one PoP."""
     secrets = Secrets()
     doors = Doors(pop, secrets, pop.config.limits.client_percent, pop.tokens)
     realtime = Realtime(pop, doors, calls, secrets)
-
-    async def healthz(request: Request) -> Response:
-        return _told(pop.health(), 200)
-
-    async def readyz(request: Request) -> Response:
-        health = pop.health()
-        return _told(health, 200 if health.status == "ok" else 503)
 
     def turned_away(connection: HTTPConnection, status: int, why: str) -> None:
         doors.tell(connection, status, why)
@@ -183,7 +169,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
         *Lists(pop, doors).routes(),
         *providers.routes(),
         Route(RTT, rtt),
-        *(Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)),
+        *metrics_http.health_routes(pop.health),
         metrics_http.route(pop.may_scrape, pop.metrics.read),
         *dashboard_http.routes(pop, doors, WEB),
         *RecordsHttp(pop, doors).routes(),

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
-from starlette.websockets import WebSocket
 
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError
@@ -68,11 +67,7 @@ class Forwarded:
             return await self._app(scope, receive, send)
         refusals: RefusalLog = scope["state"][REFUSALS]
         refusals.tell(client, "requests from %s, by the proxy %s, are refused: too many", client, visit.source)
-        response = Response(TOLD, 429, {"Retry-After": "2"}, "application/json")
-        if scope["type"] == "websocket":
-            await WebSocket(scope, receive, send).send_denial_response(response)
-        else:
-            await response(scope, receive, send)
+        await Response(TOLD, 429, {"Retry-After": "2"}, "application/json")(scope, receive, send)
 
 
 class Server(uvicorn.Server):
