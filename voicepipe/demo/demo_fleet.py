@@ -25,8 +25,7 @@ from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.demo import ROOM, calling, problem_of, show, spoken
-from voicepipe.demo.cities import CITIES, PopCity, configured
-from voicepipe.demo.hosts import DemoHost
+from voicepipe.demo.hosts import CITIES, DemoHost, PopCity, configured
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import PlacedCall
 from voicepipe.directory.router import Why
