@@ -1,6 +1,6 @@
 """Calls in progress, and the turns that come of what they tell. Pure: times are given by who calls."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 
@@ -187,23 +187,16 @@ class LiveCall:
 
 
 class LiveCalls:
-    """All calls in progress."""
+    """All calls in progress. `make`: one of a tenant's, for an agent."""
 
-    def __init__(
-        self, turns: Turns, budget_ms: float, followers: Sequence[CallFollower] = (),
-        redaction: RedactionConfig = USUAL, traces: Traces = UNTRACED,
-    ) -> None:  # fmt: skip
-        self._redaction = redaction
-        self._traces = traces
-        self._turns = turns
-        self._budget_ms = budget_ms
-        self._followers = followers
+    def __init__(self, make: Callable[[str, str], LiveCall]) -> None:
+        self._make = make
         self._calls: dict[int, LiveCall] = {}
 
     @contextmanager
     def watched(self, tenant: str, agent: str) -> Iterator[LiveCall]:
         """A call that was admitted; it is listed from its answer until this context ends, however it ends."""
-        call = LiveCall(self._turns, self._budget_ms, tenant, agent, self._followers, self._redaction, self._traces)
+        call = self._make(tenant, agent)
         self._calls[id(call)] = call
         try:
             yield call
