@@ -42,6 +42,14 @@ def own_console() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
+def headed(*columns: str) -> Table:
+    """A table without rows. Names of columns of figures begin with ">"."""
+    made = Table(box=None, header_style="dim", pad_edge=False)
+    for name in columns:
+        made.add_column(name.removeprefix(">"), justify="right" if name.startswith(">") else "left")
+    return made
+
+
 def drain(pop: str, directory: str, key_env: str) -> int:
     """Order a PoP to take no new calls and to end with its last one. Raises ConfigError: the directory cannot."""
     asked("POST", directory, f"/v1/pops/{quote(pop, safe='')}/drain", key_env)
@@ -51,12 +59,8 @@ def drain(pop: str, directory: str, key_env: str) -> int:
 
 def table(rows: list[dict[str, Any]], newest: dict[str, Any] | None = None) -> Table:
     """One line for each PoP. `newest`: the edition that the fleet is to have."""
-    made = Table(box=None, header_style="dim", pad_edge=False)
-    for name, justify in (("PoP", "left"), ("region", "left"), ("zone", "left"), ("version", "left"),
-                          ("status", "left"), ("calls", "right"),
-                          ("predicted ms", "right"), ("budget", "right"), ("heard s ago", "right"),
-                          ("edition", "left"), ("model", "left"), ("agents", "left"), ("url", "left")):  # fmt: skip
-        made.add_column(name, justify=justify)  # type: ignore[arg-type]
+    made = headed("PoP", "region", "zone", "version", "status", ">calls", ">predicted ms", ">budget", ">heard s ago",
+                  "edition", "model", "agents", "url")  # fmt: skip
     for pop in rows:
         coming = f" +{pop['coming']}" if pop["coming"] else ""
         colour = {"ok": "green", "late": "yellow", "full": "yellow"}.get(pop["status"], "red")

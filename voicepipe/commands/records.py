@@ -116,11 +116,7 @@ def costs(asked: Asked, *, since: str, until: str, by: str) -> int:
     said = asked.of("/v1/costs", _time_of(since, until) | {"by": by})
     if asked.as_json:
         return _json(said)
-    made = Table(box=None, header_style="dim", pad_edge=False)
-    for name in (by, "PoP", "region"):
-        made.add_column(name)
-    for name in ("calls", "minutes", "cost", "a minute", "1,000 tokens"):
-        made.add_column(name, justify="right")
+    made = fleet.headed(by, "PoP", "region", ">calls", ">minutes", ">cost", ">a minute", ">1,000 tokens")
     for row in said["data"]:
         made.add_row(row["name"], row["pop"], row["region"], str(row["calls"]), f"{row['minutes']:.1f}",
                      *(_money(row[name]) for name in ("cost", "cost_per_minute", "cost_per_1000_tokens")))  # fmt: skip
@@ -166,14 +162,8 @@ def _calls(number: int) -> str:
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    made = Table(box=None, header_style="dim", pad_edge=False)
-    for name in ("began", "lasted"):
-        made.add_column(name)
-    for name in ("caller", "agent", "ended"):
-        made.add_column(name)
-    for name in ("turns", "p95 ms", "late", "missed", "cut in", "cost"):
-        made.add_column(name, justify="right")
-    made.add_column("id")
+    made = fleet.headed("began", "lasted", "caller", "agent", "ended",
+                        ">turns", ">p95 ms", ">late", ">missed", ">cut in", ">cost", "id")  # fmt: skip
     for row in rows:
         made.add_row(
             _time(row["began"]), _lasted(row), escape(_parties(row)), escape(row["agent"]), _ended(row),
