@@ -70,19 +70,9 @@ async def serve(
             editions = DirectoryEditions(bus, directory, own, shelf, its, partial(go_by, rules, directory))
             group.create_task(supervised("telling of editions", editions.run))
             group.create_task(supervised("hearing of editions", editions.listen))
-        application = await asyncio.to_thread(
-            partial(
-                app,
-                rules,
-                directory,
-                references,
-                operator,
-                client,
-                beside,
-                leaving,
-                editions,
-            )
-        )  # it reads pages
+        application = await asyncio.to_thread(  # it reads pages
+            app, rules, directory, references, operator, client, beside, leaving, editions
+        )
         if not own_bus:
             await listened(bus)
             tell_unknown_regions(config, directory)

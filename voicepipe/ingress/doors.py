@@ -35,7 +35,7 @@ from voicepipe.errors import (
     UnknownCall,
 )
 from voicepipe.foreign_json import decode
-from voicepipe.ingress.keys import Caller, ShortLived, caller, key_of, offered
+from voicepipe.ingress.keys import Caller, SecretRequest, ShortLived, caller, key_of, offered
 from voicepipe.ingress.mistakes import WireError, wire_error
 from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.scope import pays, visit_of
@@ -157,6 +157,18 @@ async def _failed(request: Request, error: Exception) -> Response:
 async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     """The ASGI application of all paths of the API that there are not. Raises UnknownPath."""
     raise UnknownPath(f"There is no {scope.get('method', 'WebSocket')} {scope['path'][:200]}: correct the address.")
+
+
+class _Named(msgspec.Struct):
+    """What says which agent is meant; the rest of a session is passed over."""
+
+    model: Any = None
+
+
+def agent_of(asked: SecretRequest) -> str | None:
+    """The name that the session of a key gives. Raises WireError."""
+    model = decoded(asked.session, _Named, "session").model
+    return model if isinstance(model, str) else None
 
 
 def find_agent(pop: PopApi, tenant: Tenant, name: str | None) -> Agent:

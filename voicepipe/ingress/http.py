@@ -7,9 +7,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -25,7 +23,7 @@ from voicepipe.errors import Refused, Unauthorized
 from voicepipe.ingress import dashboard_http, metrics_http, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS, CallsInProgress
-from voicepipe.ingress.doors import Attempt, Doors, attempt, body, decoded, find_agent, mistake, nowhere
+from voicepipe.ingress.doors import Attempt, Doors, agent_of, attempt, body, decoded, find_agent, mistake, nowhere, told
 from voicepipe.ingress.keys import Caller, SecretRequest, Secrets
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
@@ -52,12 +50,6 @@ WEB = Path(__file__).parents[1] / "web"
 REALTIME = "/v1/realtime"
 SUBPROTOCOL = "realtime"
 RTT = "/rtt"
-
-
-class _Named(msgspec.Struct):
-    """What says which agent is meant; the rest of a session is passed over."""
-
-    model: Any = None
 
 
 class Realtime:
@@ -115,16 +107,14 @@ class Realtime:
 
     async def _secret(self, who: Caller, sent: bytes) -> Response:
         asked = decoded(sent or b"{}", SecretRequest)
-        model = decoded(asked.session, _Named, "session").model
-        agent = find_agent(self._pop, who.tenant, model if isinstance(model, str) else None)
+        agent = find_agent(self._pop, who.tenant, agent_of(asked))
         fresh = Caller(who.tenant, agent.name, bytes(asked.session), asked.locked)
         session, _ = effective_session(agent, fresh)
         check_session(session, self._pop.config.limits)
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
         shown = with_voice(session, self._voice_of(session, agent))
-        answer = {"value": made[0], "expires_at": made[1], "session": shown}
-        return Response(msgspec.json.encode(answer), media_type="application/json")
+        return told({"value": made[0], "expires_at": made[1], "session": shown})
 
     def _voice_of(self, session: Session, agent: Agent) -> str:
         """The voice that will speak in a call of this session."""
