@@ -5,7 +5,6 @@ from typing import Protocol
 from starlette.requests import HTTPConnection
 
 from voicepipe.ingress.visits import Visit
-from voicepipe.line import HIDDEN, Network
 
 VISIT = "voicepipe.visit"
 """Key of the connection's `Visit` in the scope's state."""
@@ -45,11 +44,6 @@ def peer_of(connection: HTTPConnection) -> Peer | None:
     """Of a WebSocket. None: another server than ours asks, such as a test's."""
     peer: Peer | None = connection.scope.get("extensions", {}).get(PEER)
     return peer
-
-
-def tcp_network(peer: Peer | None) -> Network:
-    """How the network to a WebSocket's caller fares: TCP sends again what is lost and tells nobody."""
-    return Network(rtt_ms=peer.rtt_ms) if peer else HIDDEN
 
 
 def visit_of(connection: HTTPConnection) -> Visit | None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
-from voicepipe.ingress.scope import Peer, tcp_network
-from voicepipe.line import Hear, Network, Pump
+from voicepipe.ingress.scope import Peer
+from voicepipe.line import HIDDEN, Hear, Network, Pump
 
 
 class SocketLine:
@@ -34,7 +34,8 @@ class SocketLine:
         return self._far.played()
 
     def network(self) -> Network:
-        return tcp_network(self._peer)
+        """TCP sends again what is lost and tells nobody."""
+        return Network(rtt_ms=self._peer.rtt_ms) if self._peer else HIDDEN
 
     async def hang_up(self) -> None:
         """Let the caller hear what is out (`lead_ms` at most), then end the call."""
