@@ -82,7 +82,7 @@ class Control:
         if pending := self._commits.pending:
             self._asked = self._jobs.spawn(self._respond_after(pending, request))
         else:
-            self._respond(order)
+            self._speaking.begin(order)
 
     @property
     def _awaited(self) -> "asyncio.Future[None] | None":
@@ -93,10 +93,7 @@ class Control:
         await asyncio.wait([committing])
         if self._speaking.making:
             self._speaking.stop("client_cancelled")  # It began while the commit was waited for.
-        self._respond(self._order(request))  # Anew: the turn is part of the conversation now.
-
-    def _respond(self, order: Order) -> None:
-        self._speaking.begin(order)
+        self._speaking.begin(self._order(request))  # Anew: the turn is part of the conversation now.
 
     def _order(self, request: ReplyRequest) -> Order:
         changes = {
