@@ -17,5 +17,5 @@ class Alone(calls.LiveCalls):
 
 
 if __name__ == "__main__":
-    dashboard.LiveCalls = Alone  # type: ignore[assignment,attr-defined]
+    dashboard.LiveCalls = Alone  # type: ignore[attr-defined]
     sys.exit(cli.main())
