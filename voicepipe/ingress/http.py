@@ -159,7 +159,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
         *Lists(pop, doors).routes(),
         *providers.routes(),
         Route(RTT, rtt),
-        *metrics_http.health_routes(pop.health),
+        *metrics_http.health_routes(lambda: pop.health()),
         metrics_http.route(pop.may_scrape, pop.metrics.read),
         *dashboard_http.routes(pop, doors, WEB),
         *RecordsHttp(pop, doors).routes(),
