@@ -27,9 +27,8 @@ from voicepipe.engines.scripted import (
     ScriptedVad,
 )
 from voicepipe.errors import CallError, TransferFailed
-from voicepipe.ingress.pacing import by_timer
-from voicepipe.line import Hear, Pump
-from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.ingress.socket_line import by_timer
+from voicepipe.line import HIDDEN, Hear, Network, Pump
 from voicepipe.turn.events import CallEvent, Item
 
 

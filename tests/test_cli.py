@@ -19,7 +19,7 @@ from tests.ports import free_port
 from tests.records.typist import Typist
 from voicepipe import __version__, config
 from voicepipe.commands import cli
-from voicepipe.doctor import observed
+from voicepipe.doctor import of_traces
 from voicepipe.engines import local_servers, packages
 from voicepipe.engines.local_servers import LocalServer
 from voicepipe.observe import traces
@@ -286,16 +286,16 @@ def test_check_and_doctor_say_what_traces_lack(
     file.write_text('[traces]\nendpoint = "http://127.0.0.1:4318"')
     assert traces.problem(config.load(file)) == "" and cli.main(["check", str(file)]) == 0
     assert "OpenTelemetry" not in capsys.readouterr().out
-    [row] = observed.findings(config.load(file))
+    [row] = of_traces(config.load(file))
     assert (row.state, row.detail) == ("ok", "they go to http://127.0.0.1:4318")
     for missing in ("no_such_package", "no_such_package.sdk"):
         monkeypatch.setattr(traces, "NEEDED", (missing,))
         assert cli.main(["check", str(file)]) == 0
         said = "traces: OpenTelemetry is not installed; pip install -e '.[traces]'"
         assert f"{file}: warning: {said}" in capsys.readouterr().out
-    [row] = observed.findings(config.load(file))
+    [row] = of_traces(config.load(file))
     assert row.state == "broken" and row.way_out.startswith("pip install -e '.[traces]'")
-    assert not list(observed.findings(config.Config()))
+    assert not list(of_traces(config.Config()))
 
 
 @pytest.mark.parametrize(

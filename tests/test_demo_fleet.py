@@ -20,9 +20,8 @@ from voicepipe import config as configuration
 from voicepipe.commands.runtime import url
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.engine_config import EnginesConfig
-from voicepipe.demo.cities import CITIES
 from voicepipe.demo.demo_fleet import standing, taken
-from voicepipe.demo.hosts import Cable, DemoHost
+from voicepipe.demo.hosts import CITIES, Cable, DemoHost
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import PlacedCall

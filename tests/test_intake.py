@@ -7,8 +7,7 @@ import pytest
 
 from tests.virtual_time import VirtualTimeLoop
 from voicepipe.audio import BLOCK, Block
-from voicepipe.ingress.blocks import BlockQueue
-from voicepipe.ingress.intake import AHEAD_S, BEHIND_BLOCKS, BEHIND_S, FAST_BLOCK_S, Intake
+from voicepipe.ingress.blocks import AHEAD_S, BEHIND_BLOCKS, BEHIND_S, FAST_BLOCK_S, BlockQueue, Intake
 
 
 def pauses(intake: Intake, heard_s: float, now: float) -> list[float | None]:

@@ -10,7 +10,7 @@ from voicepipe.audio import Pcm, dbfs
 from voicepipe.audio.resample import Resampler
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Phrase
-from voicepipe.ingress.pacing import by_timer
+from voicepipe.ingress.socket_line import by_timer
 from voicepipe.line import Hear, Pump
 
 pytestmark = pytest.mark.virtual_time

@@ -159,19 +159,21 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return any(f" {plain(phrase)} " in f" {plain(said)} " for phrase in self.interrupt)
 
 
-class ServerVad(msgspec.Struct, frozen=True):
-    """Bare silence, as the client asked: `silence_ms` is obeyed and such turns are never counted late."""
+class ServerVad(msgspec.Struct, frozen=True, tag_field="type", tag="server_vad"):
+    """Bare silence, as the client asked: `silence_ms` is obeyed and such turns are never counted late. On the wire, as
+    the Realtime convention has it."""
 
-    threshold: float = 0.5
-    prefix_ms: int = 300
-    silence_ms: int = 500
-    idle_ms: int | None = None
+    threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    prefix_ms: Annotated[int, Meta(ge=0, le=10_000)] = msgspec.field(default=300, name="prefix_padding_ms")
+    silence_ms: Annotated[int, Meta(ge=0, le=60_000)] = msgspec.field(default=500, name="silence_duration_ms")
+    idle_ms: Annotated[int, Meta(ge=0, le=600_000)] | None = msgspec.field(default=None, name="idle_timeout_ms")
     create_response: bool = True
     interrupt_response: bool = True
 
 
-class SemanticVad(msgspec.Struct, frozen=True):
-    """voicepipe's endpointer. `eagerness` scales only the unsure and the unfinished waits."""
+class SemanticVad(msgspec.Struct, frozen=True, tag_field="type", tag="semantic_vad"):
+    """voicepipe's endpointer. `eagerness` scales only the unsure and the unfinished waits. On the wire as that has
+    it."""
 
     eagerness: Literal["low", "medium", "high", "auto"] = "auto"
     create_response: bool = True

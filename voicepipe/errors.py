@@ -32,6 +32,7 @@ VoicepipeError
  |    +-- ReplyActive        a reply is already being made
  |    +-- NoReply            no reply to cancel
  |    +-- TransferFailed     the caller could not be sent to somebody else
+ |    +-- KeysFailed         keys could not be pressed towards the caller
  +-- ToolError              a tool failed: the text is meant for the model
  |    +-- OutcomeUnknown     it was begun, and nobody knows whether it was done
  +-- ProbeError             latency_probes: a call could not be placed or judged

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+import msgspec
+
 from voicepipe.audio import Block, Pcm
-from voicepipe.line_quality import Network
 
 Hear = Callable[[Block], None]
 """Takes 20 ms of the caller's sound."""
@@ -16,6 +17,21 @@ Pump = Callable[[], float | None]
 
 NO_TRANSFER = "this caller cannot be transferred: only phone calls can"
 TAKES_NO_KEYS = "Keys are sent to telephones, and this caller has none."
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True):
+    """How the network to a caller has fared since the call began. None: the line does not know."""
+
+    loss_percent: float | None = None
+    """Of the caller's packets, those that did not come."""
+    jitter_ms: float | None = None
+    """Of their arrival."""
+    rtt_ms: float | None = None
+    """A round trip: by the caller's last report, or as the system has measured it for TCP."""
+
+
+HIDDEN = Network()
+"""By TCP, which sends again what is lost and tells nobody."""
 
 
 class Line(Protocol):

@@ -13,11 +13,10 @@ from voicepipe.directory import subjects
 from voicepipe.directory.briefings import Briefings
 from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.report import Condition, PopReport, decoded
-from voicepipe.directory.reporter import Reporter
+from voicepipe.directory.reporter import Reporter, TripTeller
 from voicepipe.directory.router import others
 from voicepipe.directory.subjects import Briefing, Command
 from voicepipe.directory.tokens import AGAIN, TokenGate, audience
-from voicepipe.directory.trip_teller import TripTeller
 from voicepipe.directory.view import FleetView
 from voicepipe.errors import NotBriefed
 from voicepipe.fleet_keys import key_id, public_key

@@ -12,8 +12,8 @@ from voicepipe.engines.base import Answering, Choosy, Engines
 from voicepipe.errors import EngineError
 from voicepipe.records import signing
 from voicepipe.tasks import TaskGroup
-from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.prompt import Message, Prompt
+from voicepipe.turn.transfer import END_CALL_TOOL
 
 log = logging.getLogger(__name__)
 EVERY_S = 1.0

@@ -18,9 +18,9 @@ import msgspec
 
 from voicepipe import tool_code
 from voicepipe.agent import Tool
+from voicepipe.bucket import Parts
 from voicepipe.engines.fair import Ring
 from voicepipe.errors import ConfigError, OutcomeUnknown, ToolError
-from voicepipe.parts import Parts
 from voicepipe.queues import QueueFigures, Waits, show
 
 T = TypeVar("T")

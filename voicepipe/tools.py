@@ -15,9 +15,9 @@ from typing import Any, Self
 import httpx
 
 from voicepipe.agent import Tool, Webhook
+from voicepipe.bucket import Parts
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import OutcomeUnknown, ToolError
-from voicepipe.parts import Parts
 from voicepipe.python_tools import PythonTools, shorten, too_long
 from voicepipe.queues import QueueFigures, Waits, show
 from voicepipe.tool_arguments import fitting, has_patterns, parse

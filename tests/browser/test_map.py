@@ -20,8 +20,8 @@ from voicepipe import config as configuration
 from voicepipe.commands.runtime import url
 from voicepipe.config import HttpConfig
 from voicepipe.config.engine_config import EnginesConfig
-from voicepipe.demo.cities import CITIES
 from voicepipe.demo.demo_fleet import standing
+from voicepipe.demo.hosts import CITIES
 
 pytestmark = pytest.mark.e2e
 

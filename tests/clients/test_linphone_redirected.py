@@ -15,7 +15,7 @@ from tests.ports import free_port
 from tests.waiting import until
 from voicepipe.config.phone_config import SipUser
 from voicepipe.directory_server.leaving import Leaving
-from voicepipe.directory_server.rules import Rules
+from voicepipe.directory_server.placing import Rules
 from voicepipe.directory_server.sip_redirect import redirecting
 
 pytestmark = [

@@ -22,8 +22,8 @@ from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory.tokens import Signer
 from voicepipe.directory_server.directory_http import app, reaching_pops
+from voicepipe.directory_server.placing import Rules
 from voicepipe.directory_server.relay import MESSAGE_BYTES
-from voicepipe.directory_server.rules import Rules
 from voicepipe.editions.directory_editions import DirectoryEditions
 from voicepipe.fleet_keys import key_id
 from voicepipe.ingress import http as _http  # noqa: F401  # Read here: `member` would read it on the event loop.

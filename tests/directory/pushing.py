@@ -19,7 +19,7 @@ from voicepipe.config import Config, HttpConfig
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
-from voicepipe.directory_server.rules import Rules
+from voicepipe.directory_server.placing import Rules
 from voicepipe.directory_server.run import go_by
 from voicepipe.editions.directory_editions import DirectoryEditions, begun, shelf_of
 from voicepipe.pop import Pop

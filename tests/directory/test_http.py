@@ -21,7 +21,7 @@ from voicepipe.directory.report import RecentTurns, encoded
 from voicepipe.directory.tally import Tally
 from voicepipe.directory.tokens import Signer, TokenGate, audience
 from voicepipe.directory_server.directory_http import app
-from voicepipe.directory_server.rules import Rules
+from voicepipe.directory_server.placing import Rules
 
 KEY = Ed25519PrivateKey.generate()
 ACME = DirectoryTenant(name="acme", key_env="ACME_KEY", agents=("front-desk",), slots=3)

@@ -29,9 +29,9 @@ from voicepipe.directory.report import encoded
 from voicepipe.directory.router import WantedCall
 from voicepipe.directory.subjects import RoundTrip, report_of, round_trip_of
 from voicepipe.directory_server.sip_redirect import network_of_sound
-from voicepipe.ingress.tcp_rtt import tcp_rtt_ms
+from voicepipe.ingress.frames import tcp_rtt_ms
 from voicepipe.places import Place
-from voicepipe.rtp import reports, rtcp
+from voicepipe.rtp import rtcp, rtp_session
 
 HOME = "198.51.100.0/24"
 HERE, NETWORK = "127.0.0.2", "127.0.0.0/24"
@@ -267,7 +267,7 @@ async def test_a_websocket_that_a_directory_relays_has_no_network(public: str, m
 async def test_a_call_by_webrtc_tells_what_rtcp_measures(public: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its offer was passed on by the directory, and its sound goes straight to the PoP."""
     monkeypatch.setattr(aioice.ice, "get_host_addresses", lambda use_ipv4, use_ipv6: [HERE])
-    monkeypatch.setattr(reports, "REPORT_S", 0.3)
+    monkeypatch.setattr(rtp_session, "REPORT_S", 0.3)
     async with one_pop(public) as (directory, _, bus), served(directory, bus) as at, at.client() as client:
         peer = Peer()
         sent = {"Content-Type": "application/sdp", "X-Forwarded-For": HERE}
@@ -300,7 +300,7 @@ class ReportingPhone(Phone):
 
 @pytest.mark.e2e
 async def test_a_call_by_sip_tells_what_rtcp_measures(public: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "REPORT_S", 0.3)
+    monkeypatch.setattr(rtp_session, "REPORT_S", 0.3)
     trunk = {"name": "carrier", "addresses": ["127.0.0.0/8"]}
     async with one_pop(public, sip={"port": free_port(), "trunks": [trunk]}) as (directory, config, _):
         phone = ReportingPhone(("127.0.0.1", config.sip.port), host=HERE)

@@ -5,7 +5,7 @@ import pytest
 from tests.directory.reports import seen
 from voicepipe.directory.router import WantedCall
 from voicepipe.directory.view import SeenPop
-from voicepipe.directory_server.askable import askable
+from voicepipe.directory_server.placing import askable
 from voicepipe.errors import NoPop
 
 

@@ -32,7 +32,7 @@ from voicepipe.config.phone_config import SipUser
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory_server.leaving import Leaving
-from voicepipe.directory_server.rules import Rules
+from voicepipe.directory_server.placing import Rules
 from voicepipe.directory_server.sip_redirect import redirecting
 
 TRUNK = DirectoryTrunk(name="carrier", addresses=("127.0.0.1",), place=FRANKFURT)

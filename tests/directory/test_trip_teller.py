@@ -8,12 +8,11 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from voicepipe.directory import trip_teller
+from voicepipe.directory import reporter
 from voicepipe.directory.bus import MemoryBus
+from voicepipe.directory.reporter import TRIP_EVERY_S, TripTeller
 from voicepipe.directory.subjects import RoundTrip
-from voicepipe.directory.trip_teller import EVERY_S, TripTeller
-from voicepipe.line import Line
-from voicepipe.line_quality import Network
+from voicepipe.line import Line, Network
 
 pytestmark = pytest.mark.virtual_time
 HOME = "198.51.100.0/24"
@@ -60,7 +59,7 @@ async def call(teller: TripTeller, line: FakeLine, seconds: float, name: str = "
 async def test_a_short_call_is_told_of_at_its_end() -> None:
     async with telling() as (teller, told):
         await call(teller, FakeLine(), 4)
-        await asyncio.sleep(2 * EVERY_S)
+        await asyncio.sleep(2 * TRIP_EVERY_S)
     assert told == [(4, RoundTrip(HOME, 20.0))]
 
 
@@ -74,7 +73,7 @@ async def test_the_shortest_of_a_call_is_told() -> None:
     """Full buffers lengthen it for a while. One of 0 says that a clock is wrong."""
     line = FakeLine(300.0)
     async with telling() as (teller, told):
-        for after, ms in ((EVERY_S + 1, 21.0), (3 * EVERY_S, 0.0), (4 * EVERY_S, 250.0)):
+        for after, ms in ((TRIP_EVERY_S + 1, 21.0), (3 * TRIP_EVERY_S, 0.0), (4 * TRIP_EVERY_S, 250.0)):
             asyncio.get_running_loop().call_later(after, setattr, line, "rtt_ms", ms)
         await call(teller, line, 60)
     assert told == [(10, RoundTrip(HOME, 300.0)), (60, RoundTrip(HOME, 21.0, again=True))]
@@ -83,7 +82,7 @@ async def test_the_shortest_of_a_call_is_told() -> None:
 async def test_what_nobody_has_measured_by_then_is_told_later() -> None:
     line = FakeLine(None)
     async with telling() as (teller, told):
-        asyncio.get_running_loop().call_later(EVERY_S + 1, setattr, line, "rtt_ms", 33.33)
+        asyncio.get_running_loop().call_later(TRIP_EVERY_S + 1, setattr, line, "rtt_ms", 33.33)
         await call(teller, line, 60)
         await call(teller, FakeLine(None), 60)
         await call(teller, FakeLine(caller_network=""), 60)
@@ -98,7 +97,7 @@ async def test_calls_are_not_mixed_up_and_one_that_ends_twice_is_told_of_once() 
 
 
 async def test_a_bus_that_takes_nothing_costs_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trip_teller, "WAITING", 2)
+    monkeypatch.setattr(reporter, "WAITING", 2)
     teller = TripTeller(MemoryBus(), "fra")
     for number in range(5):
         await call(teller, FakeLine(), 1, f"rtc_{number}")

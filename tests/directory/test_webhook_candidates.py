@@ -25,7 +25,7 @@ from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory_server.directory_http import app
-from voicepipe.directory_server.rules import Rules
+from voicepipe.directory_server.placing import Rules
 from voicepipe.ingress.telephony.telnyx_api import TelnyxApi
 from voicepipe.places import Place
 

@@ -16,9 +16,9 @@ from voicepipe.engines.frontdesk import steps
 from voicepipe.engines.frontdesk.frontdesk_dialogue import ACCEPT, MARGIN, FrontdeskDialogue, FrontdeskState
 from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL, FrontdeskLlm
 from voicepipe.engines.frontdesk.matcher import Match
-from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.keypad import Keypad
-from voicepipe.turn.origin import with_origin
+from voicepipe.turn.prompt import with_origin
+from voicepipe.turn.transfer import END_CALL_TOOL
 
 AGENT = AT_ONCE
 TRANSFER = ToolSpec("transfer_call", "Puts the caller through.")

@@ -8,10 +8,10 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from voicepipe.agent import CallSettings
 from voicepipe.ingress.hosted import HostedCall
-from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat, Session
+from voicepipe.ingress.sender import Outbox
 from voicepipe.turn.events import (
     CallEvent,
     Item,

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.ingress.fake_pop import FakePop, limited, serving, tone
-from voicepipe.ingress import intake
+from voicepipe.ingress import blocks
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime import client_events
 
@@ -152,7 +152,7 @@ def test_garbage_is_a_wire_error(raw: str | bytes) -> None:
 
 
 async def test_audio_huge_and_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "FAST_BLOCK_S", 0.0)  # Five minutes of sound would take one.
+    monkeypatch.setattr(blocks, "FAST_BLOCK_S", 0.0)  # Five minutes of sound would take one.
     pop = FakePop(limited(message_bytes=32 * 1024 * 1024))
     async with serving(pop) as address, connect(f"ws://{address}/v1/realtime", proxy=None, max_size=None) as socket:
         await socket.send('{"type":"input_audio_buffer.append","audio":""}')

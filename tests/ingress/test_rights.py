@@ -16,7 +16,7 @@ from tests.ingress.fake_pop import FakePop, limited, serving
 from voicepipe.agent import Agent, Part, Tool
 from voicepipe.call_api import Tenant
 from voicepipe.errors import TooManySecrets, Unauthorized
-from voicepipe.ingress import intake, keys, server
+from voicepipe.ingress import blocks, keys, server
 from voicepipe.ingress.keys import Caller, Secrets
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.rights import Rights
@@ -280,7 +280,7 @@ async def test_a_call_by_websocket_is_listed_and_can_be_ended() -> None:
 async def test_a_client_whose_sound_takes_its_time_is_not_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "PING_S", 0.2)
 
-    monkeypatch.setattr(intake, "AHEAD_S", 0.0)
+    monkeypatch.setattr(blocks, "AHEAD_S", 0.0)
     pop = FakePop()
     async with serving(pop) as address:
         # The client is as impatient as we are: its pings have to be answered meanwhile.

@@ -5,7 +5,7 @@ import pytest
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
 from voicepipe.config.phone_config import RouteConfig
-from voicepipe.ingress.routes import find, plain, tenant_of
+from voicepipe.ingress.phone import find, plain, tenant_of
 
 ROUTES = (
     RouteConfig(called="+49 30 123-45", agent="reception"),

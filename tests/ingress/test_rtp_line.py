@@ -12,7 +12,7 @@ from voicepipe.audio import Block, Pcm, g711
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.ingress.rtp_line import RtpLine
-from voicepipe.line_quality import HIDDEN
+from voicepipe.line import HIDDEN
 from voicepipe.rtp.codec import PCMU
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_session import AT_ONCE

@@ -14,10 +14,10 @@ from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving
 from voicepipe.agent import Agent
 from voicepipe.call_api import CallControl, Tenant
 from voicepipe.errors import OverShare
-from voicepipe.ingress import work
+from voicepipe.ingress import share
 from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.work import AGAIN_S, Work
+from voicepipe.ingress.share import AGAIN_S, Work
 
 PERCENT, STEP_S = 10, 0.01
 
@@ -115,8 +115,8 @@ async def dialled(address: str, key: str) -> httpx.Response:
 
 @pytest.mark.parametrize("ask", [secret, placed, dialled])
 async def test_a_key_that_asks_for_too_much_is_told_to_wait(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "ONE_SAVED_MS", 20.0)
-    monkeypatch.setattr(work, "MANY_SAVED_MS", 20.0)
+    monkeypatch.setattr(share, "ONE_SAVED_MS", 20.0)
+    monkeypatch.setattr(share, "MANY_SAVED_MS", 20.0)
     pop = FakePop(limited(client_percent=1), KEYS)
     async with serving(pop) as address:
         made = await secret(address, "sk-acme")
@@ -185,7 +185,7 @@ async def test_a_websocket_s_call_is_made_on_its_key_s_account(monkeypatch: pyte
 
 async def test_a_websocket_that_is_told_to_wait_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is its token used up."""
-    monkeypatch.setattr(work, "MANY_SAVED_MS", 0.0)
+    monkeypatch.setattr(share, "MANY_SAVED_MS", 0.0)
     pop = FakePop(keys=KEYS)
     begun: list[object] = []
     monkeypatch.setattr(pop, "admit", lambda tenant, agent: begun.append(tenant))

@@ -1,5 +1,6 @@
 """Live calls are listed from answer to end, and their events become turns: also of whole conversations."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tests.scenario import load, play
 from voicepipe.agent import Origin
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
-from voicepipe.line_quality import Network
+from voicepipe.line import Network
 from voicepipe.observe.calls import LiveCall, LiveCalls
 from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn, Turns
@@ -79,7 +80,7 @@ def test_a_turn_that_goes_on_with_the_one_before_makes_that_a_cut_in() -> None:
 
 
 def test_live_calls_are_listed_until_their_context_ends() -> None:
-    calls = LiveCalls(Turns(), 300)
+    calls = LiveCalls(partial(LiveCall, Turns(), 300))
     with calls.watched("acme", "front-desk") as call, calls.watched("clinic", "night"):
         assert not calls.rows(), "admitted, not answered"
         call.answered("call_1", LINE, 1000.0, Origin("+4930123456"))
@@ -106,7 +107,7 @@ def test_the_row_of_a_call_says_how_its_network_fares(
 ) -> None:
     line = WebSocketLine(PcmFormat(), PcmFormat())
     monkeypatch.setattr(line, "network", lambda: network)
-    calls = LiveCalls(Turns(), 300)
+    calls = LiveCalls(partial(LiveCall, Turns(), 300))
     with calls.watched("acme", "front-desk") as call:
         call.answered("call_1", line, 1000.0)
         assert [row.network for row in calls.rows()] == [said]

@@ -9,7 +9,7 @@ from voicepipe import queues
 from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.health import Health
-from voicepipe.line_quality import Network
+from voicepipe.line import Network
 from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.turns import AskedTurn, full_turn

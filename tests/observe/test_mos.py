@@ -2,8 +2,8 @@
 
 import pytest
 
-from voicepipe.line_quality import Network
-from voicepipe.observe.mos import mos
+from voicepipe.line import Network
+from voicepipe.observe.metrics import mos
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_they_are_counted_by_tenant_and_time() -> None:
     assert refusals.since(5001.0 + STEP_S, None) == {} == refusals.since(0.0, "nobody")
 
 
-def test_they_are_counted_by_reason_and_door() -> None:
+def test_they_are_counted_by_reason() -> None:
     refusals = Refusals()
     for refusal in (
         full("acme"), Refusal("late", "sip", "acme", "front-desk", 503), Refusal("late", "sip", "acme", "night", 503),
@@ -30,7 +30,6 @@ def test_they_are_counted_by_reason_and_door() -> None:
         refusals.add(refusal, 1000.0)
     assert refusals.since(0.0, None) == {"full": 1, "late": 2, "forbidden": 2}
     assert refusals.since(0.0, "acme") == {"full": 1, "late": 2}, "strangers' are the operator's alone to see"
-    assert refusals.since(0.0, None, "sip") == {"late": 2, "forbidden": 1}
 
 
 def test_strangers_cannot_make_it_grow() -> None:

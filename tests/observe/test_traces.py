@@ -19,7 +19,7 @@ from voicepipe.agent import Origin, TraceContext
 from voicepipe.config import Config
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
-from voicepipe.line_quality import Network
+from voicepipe.line import Network
 from voicepipe.observe import otlp
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.following import CallEnd, CallFacts

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
 from voicepipe.call_api import Deleted, RecordQuery
-from voicepipe.line_quality import Network
+from voicepipe.line import Network
 from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import store

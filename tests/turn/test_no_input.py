@@ -5,8 +5,7 @@ import pytest
 
 from voicepipe.agent import Agent
 from voicepipe.audio import BLOCK, RATE, Pcm
-from voicepipe.turn.line_sound import LineSound
-from voicepipe.turn.no_input import NoInput
+from voicepipe.turn.no_input import LineSound, NoInput
 
 ASK, BYE = "Are you there?", "Goodbye."
 MINUTE_MS = 60_000

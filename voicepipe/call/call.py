@@ -30,7 +30,7 @@ from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.transfer import TRANSFER_TOOL
 
 LOOK_S = 0.1
-"""While a tool runs, or the caller speaks, between two looks whether the call may be ended."""
+"""Between looks at whether the caller has something more to say, before the model hangs up."""
 
 
 class Call:
@@ -61,7 +61,7 @@ class Call:
         self.ids, self._errands = studio.ids, studio.errands
         self.turns = turns = Turns(studio, config, settings, self.jobs, us)
         self.hearing, self.speaking, self.owed, self.quiet = turns.hearing, turns.speaking, turns.owed, turns.quiet
-        self.conversation, self.changes = turns.conversation, turns.changes
+        self.conversation = turns.conversation
         self.transfer = Transfer(call_id, line, self.speaking, self.owed, self.jobs, us)
         self._rehearsal = Rehearsal(speaker, self.jobs)
         self.greeting: Reply | None = None
@@ -116,11 +116,9 @@ class Call:
             self.jobs.spawn(self._hang_up_when_heard())
 
     async def _hang_up_when_heard(self) -> None:
-        """The reply in which the model asked for that has been heard to its end. The call ends, unless the caller has
-        something more to say."""
+        """The reply in which the model asked for that has been heard to its end. A voice over the last words becomes a
+        turn, which is answered, or it was nothing; what comes of a tool that runs is told."""
         last = self.conversation.last()
-        # A voice over the last words becomes a turn, which is answered, or it was nothing. What comes of a tool that
-        # runs is told.
         while self.hearing.utterance or self.owed.works:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S)
         if not (self.speaking.reply or self.owed.waiting) and self.conversation.last() is last:

@@ -9,8 +9,7 @@ import msgspec
 
 from voicepipe.agent import CallSettings
 from voicepipe.call.call import Call
-from voicepipe.call.commits import Commits
-from voicepipe.call.dtmf import Dtmf
+from voicepipe.call.commits import Commits, Dtmf
 from voicepipe.call.studio import Order
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.errors import InputEmpty, NoReply, ReplyActive
@@ -25,7 +24,7 @@ class Control:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._jobs, self._hearing, self._speaking = call.jobs, call.hearing, call.speaking
-        self._conversation, self._changes, self._transfer = call.conversation, call.changes, call.transfer
+        self._conversation, self._turns, self._transfer = call.conversation, call.turns, call.transfer
         self._commits = Commits(call)
         self._dtmf = Dtmf(call, self._commits)
         self._asked: asyncio.Future[None] | None = None
@@ -59,16 +58,16 @@ class Control:
 
     def add_item(self, item: Item, previous_id: str | None) -> None:
         self._conversation.check_theirs(item)
-        self._changes.add(item, previous_id)
+        self._turns.add(item, previous_id)
         self._speaking.discard()
 
     def delete_item(self, item_id: str) -> None:
         self.item(item_id)
-        self._changes.delete(item_id)
+        self._turns.delete(item_id)
         self._speaking.discard()
 
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
-        self._changes.truncate(item_id, audio_end_ms)
+        self._turns.truncate(item_id, audio_end_ms)
 
     def respond(self, request: ReplyRequest) -> None:
         if self._jobs.over:
@@ -83,7 +82,7 @@ class Control:
         if pending := self._commits.pending:
             self._asked = self._jobs.spawn(self._respond_after(pending, request))
         else:
-            self._respond(order)
+            self._speaking.begin(order)
 
     @property
     def _awaited(self) -> "asyncio.Future[None] | None":
@@ -94,10 +93,7 @@ class Control:
         await asyncio.wait([committing])
         if self._speaking.making:
             self._speaking.stop("client_cancelled")  # It began while the commit was waited for.
-        self._respond(self._order(request))  # Anew: the turn is part of the conversation now.
-
-    def _respond(self, order: Order) -> None:
-        self._speaking.begin(order)
+        self._speaking.begin(self._order(request))  # Anew: the turn is part of the conversation now.
 
     def _order(self, request: ReplyRequest) -> Order:
         changes = {

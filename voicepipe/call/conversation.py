@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from voicepipe.audio import ms_to_samples, samples_to_ms
+from voicepipe.call.draft import Telling
 from voicepipe.call.said import Said
 from voicepipe.call.studio import Studio
-from voicepipe.call.telling import Telling
 from voicepipe.call_api import Size
 from voicepipe.errors import ItemMismatch
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated

@@ -226,7 +226,8 @@ class Ear:
 
 
 class Gaps:
-    """In one call's sound. `told` gets what it means that none comes."""
+    """Silence is counted in the caller's sound, and a client that stops sending (a button let go, a muted microphone)
+    sends none either. `told` gets what it means that none comes."""
 
     def __init__(self, ear: Ear, told: Callable[[Fact], None], clock: Callable[[], float]) -> None:
         self._ear = ear

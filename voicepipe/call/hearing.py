@@ -25,7 +25,7 @@ from voicepipe.errors import EngineError
 from voicepipe.turn.endpoint import Endpointer, Evidence, FixedSilence
 from voicepipe.turn.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.facts import Fact, Partial, Words
-from voicepipe.turn.line_sound import LineSound
+from voicepipe.turn.no_input import LineSound
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.words import joined, running
 

@@ -1,17 +1,18 @@
-"""Paces 20 ms packets to a line, and knows up to which sample the caller has heard."""
+"""Paces 20 ms packets to a line, and knows up to which sample the caller has heard, and how loud."""
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from functools import cache
+from typing import Literal, Protocol
 
 import numpy as np
 
-from voicepipe.audio import BLOCK_MS, Pcm, dbfs
-from voicepipe.call.level import Level, Lowered
-from voicepipe.call.own_sound import OwnSound
+from voicepipe.audio import BLOCK_MS, RATE, Pcm, dbfs
+from voicepipe.audio.resample import Stretches
 from voicepipe.call.speech import Phrase
 from voicepipe.line import Line
+from voicepipe.turn.echo import FAR, WINDOW
 
 AUDIBLE_DBFS = -45.0
 QUEUE_MS = 2000
@@ -19,6 +20,96 @@ QUEUE_MS = 2000
 SLIP_S = 0.06
 """A packet that leaves up to so late keeps its place in time, and the next ones theirs: timers are always a little
 late, and each packet 1 ms later than the one before would be speech that is 5 % too slow for its listener."""
+Lowered = Literal["", "ducked", "held"]
+RAMP_MS = 5
+"""From one level to the next: a step would click."""
+ECHO_S = (FAR - WINDOW) / RATE
+"""Network, client's buffer and room together may delay our echo by so much, 0.76 s."""
+
+
+class Level:
+    """How loud our voice is: full, quieter while it is not sure that the caller speaks, or not at all. `duck_db`: what
+    ducking adds to the level, in dB (negative)."""
+
+    def __init__(self, rate: int, duck_db: float) -> None:
+        self.held = False
+        """Nothing is sent."""
+        self._ramp = rate * RAMP_MS // 1000
+        self._duck = 10 ** (duck_db / 20)
+        self._gain = self._target = 1.0
+
+    @property
+    def full(self) -> bool:
+        """What is sent next is at full level, or on its way there."""
+        return self._target == 1.0 and not self.held
+
+    def restore(self) -> None:
+        """Full, at once: nothing sounds that was ducked or held."""
+        self._gain = self._target = 1.0
+        self.held = False
+
+    def duck(self) -> None:
+        self._target = self._duck
+
+    def hold(self) -> None:
+        self.held = True
+
+    def resume(self) -> Lowered:
+        """What it was before."""
+        was: Lowered = "held" if self.held else "" if self.full else "ducked"
+        self._target, self.held = 1.0, False
+        return was
+
+    def apply(self, pcm: Pcm) -> Pcm:
+        """The next packet at this level, or on the way to it: int16[n]."""
+        if self._gain == self._target == 1.0:
+            return pcm
+        gains = np.full(pcm.size, self._target, np.float32)
+        gains[: self._ramp] = np.linspace(self._gain, self._target, self._ramp)
+        self._gain = self._target
+        return (pcm * gains).astype(np.int16)
+
+
+class OwnSound:
+    """What the caller has heard from us lately, by which our own echo is known: packets at `rate` Hz, sent up to
+    `lead_ms` ahead of real time. Times are monotonic seconds."""
+
+    def __init__(self, rate: int, lead_ms: int) -> None:
+        self._rate = rate
+        self._packets: deque[tuple[float, Pcm]] = deque(maxlen=(1000 * FAR // RATE + lead_ms) // BLOCK_MS + 1)
+        self._ends = 0.0
+
+    def plays(self, at: float, pcm: Pcm) -> None:
+        """A client that plays at once all that it gets begins to play this packet then."""
+        self._packets.append((at, pcm))
+        self._ends = at + pcm.size / self._rate
+
+    def cut(self, at: float) -> None:
+        """Nothing is played from then on."""
+        self._ends = min(self._ends, at)
+        while self._packets and self._packets[-1][0] >= at:
+            self._packets.pop()
+
+    def heard(self, now: float) -> Pcm | None:
+        """In the second up to now, silence included: int16[n] at 16 kHz. None when it is too long ago that they heard
+        us."""
+        if now > self._ends + ECHO_S:
+            return None
+        at_16_khz = _at_16_khz(self._rate)
+        heard = at_16_khz.stretch
+        heard[:] = 0
+        for plays, pcm in self._packets:
+            end = heard.size + round((plays - now) * self._rate) + pcm.size
+            start = end - pcm.size
+            if end > 0 and start < heard.size:
+                heard[max(0, start) : end] = pcm[max(0, -start) : heard.size - start]
+        return at_16_khz()
+
+
+@cache
+def _at_16_khz(rate: int) -> Stretches:
+    """For all calls: who fills it converts it in the same breath."""
+    return Stretches(rate, RATE, FAR * rate // RATE)
 
 
 class PlayedReply(Protocol):

@@ -162,7 +162,7 @@ def _bytes(made: Iterable[Speech]) -> int:
 
 
 class Rehearsal:
-    """One call's."""
+    """What one call may have to say at once, made ahead with its own voice."""
 
     def __init__(self, speaker: Speaker, jobs: Jobs) -> None:
         self._speaker = speaker

@@ -12,12 +12,10 @@ from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Speaker
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Engines
-from voicepipe.turn.end_call import END_CALL, END_CALL_TOOL
 from voicepipe.turn.events import CallEvent, Item
 from voicepipe.turn.history import History, Ids
-from voicepipe.turn.origin import with_origin
-from voicepipe.turn.prompt import Prompt, ToolCall
-from voicepipe.turn.transfer import TRANSFER_TOOL, transfer_tool
+from voicepipe.turn.prompt import Prompt, ToolCall, with_origin
+from voicepipe.turn.transfer import END_CALL, END_CALL_TOOL, TRANSFER_TOOL, transfer_tool
 from voicepipe.words import count
 
 

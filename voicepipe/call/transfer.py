@@ -36,7 +36,7 @@ class Transfer:
 
     def by_model(self, asked: ToolCall) -> None:
         """If it fails the model reads why, as the tool's result, and goes on."""
-        failed = partial(self._tell_model, asked)
+        failed = partial(self._owed.failed, asked)
         try:
             self._begin(target(self._speaking.settings.agent, asked.arguments), failed)
         except TransferFailed as error:
@@ -76,9 +76,6 @@ class Transfer:
         except TimeoutError:
             return f"nobody answered within {patience_s:g} s"
         return ""
-
-    def _tell_model(self, asked: ToolCall, why: str) -> None:
-        self._owed.failed(asked, why)
 
     def _tell_caller(self, why: str) -> None:
         if (said := self._speaking.settings.agent.transfer_failed) and not self._speaking.making:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 from voicepipe.agent import CallSettings
-from voicepipe.call.changes import Changes
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.hearing import Hearing
 from voicepipe.call.jobs import Jobs
@@ -46,7 +45,6 @@ class Turns:
         self.conversation = conversation = Conversation(studio)
         self.hearing = Hearing(studio, config, settings, jobs, us)
         self.speaking = Speaking(studio, conversation, settings, jobs, us)
-        self.changes = Changes(conversation, self.speaking)
         self.owed = Owed(studio, conversation, self.hearing, self.speaking, jobs)
         self.quiet = Quiet(self.speaking, self.owed, studio.errands, studio.ladder.fallback_ms)
         self._jobs = jobs
@@ -109,7 +107,7 @@ class Turns:
         """Make the closed utterance the caller's turn in the conversation."""
         self.hearing.announce(utterance)
         self.hearing.announce_end(utterance, utterance.end)
-        self.changes.add(Item(utterance.item_id, text=utterance.text, audio_ms=utterance.audio_ms), spoken=True)
+        self.add(Item(utterance.item_id, text=utterance.text, audio_ms=utterance.audio_ms), spoken=True)
 
     def _answer(self) -> None:
         last = self.hearing.last
@@ -132,6 +130,27 @@ class Turns:
     def _reopen(self) -> None:
         self.hearing.reopen()
         self.speaking.repair()
+
+    # The conversation changes while a reply may be about to read it.
+
+    def add(self, item: Item, after: str | None = None, *, spoken: bool = False) -> None:
+        """Raises ItemExists, ItemUnknown."""
+        self.speaking.freeze_prompt()
+        self.conversation.add(item, after, spoken=spoken)
+
+    def delete(self, item_id: str) -> None:
+        """Raises ItemUnknown."""
+        self.speaking.freeze_prompt()
+        self.conversation.delete(item_id)
+
+    def truncate(self, item_id: str, audio_end_ms: int) -> None:
+        """The client knows exactly how much of an item its caller heard. Raises ItemUnknown, ItemMismatch."""
+        self.conversation.item(item_id)
+        self.speaking.silence_item(item_id)
+        spoken = self.conversation.spoken(item_id, audio_end_ms)
+        self.speaking.freeze_prompt()
+        if self.conversation.truncate(item_id, spoken, audio_end_ms):
+            self.speaking.discard()  # It answers words that nobody has heard.
 
     # Told of replies.
 

@@ -16,11 +16,10 @@ from voicepipe.call.speech import Phrase
 from voicepipe.engines.base import Aside
 from voicepipe.errors import EngineError, EngineStalled, ToolError, VoicepipeError
 from voicepipe.tasks import TaskGroup
-from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
 from voicepipe.turn.phrases import Phraser, ends_sentence
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
-from voicepipe.turn.transfer import TRANSFER_TOOL
+from voicepipe.turn.transfer import END_CALL, TRANSFER_TOOL
 
 TOOL_ROUNDS = 5
 AT_ONCE_MS = 100

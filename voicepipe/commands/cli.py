@@ -1,6 +1,7 @@
 """The command line: argv -> configuration -> run. What a command needs is imported by that command alone."""
 
 import argparse
+import logging
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,11 +12,12 @@ from urllib.parse import urlsplit
 
 from voicepipe import __version__
 from voicepipe.commands import cli_bench, cli_fleet, cli_records
-from voicepipe.commands.log import LOG_LEVELS, log_from
 from voicepipe.errors import ConfigError, EngineMissing, VoicepipeError
 
 if TYPE_CHECKING:
     from voicepipe.config import Config
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -175,6 +177,12 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.set_defaults(run=_plan)
 
 
+def _log_from(level: str) -> None:
+    """Log to standard error, a line with its time for each event of `level` or graver; of libraries, from warnings."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("voicepipe").setLevel(level.upper())
+
+
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65_535:
         raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
@@ -186,7 +194,7 @@ def _demo(args: argparse.Namespace) -> int:
     from voicepipe import config
     from voicepipe.commands import models, runtime
 
-    log_from(args.log)
+    _log_from(args.log)
     agent = _agent_file(args.agent)
     settings = _with_agent(agent, _answered(args, config.load(args.config)))
     if args.pops:
@@ -296,7 +304,7 @@ def _pop(args: argparse.Namespace) -> int:
     from voicepipe.commands import runtime
     from voicepipe.engines import hub
 
-    log_from(args.log)
+    _log_from(args.log)
     settings = config.load(args.config, args.pop)
     try:
         with _about(args.config, args.pop):
@@ -309,7 +317,7 @@ def _directory(args: argparse.Namespace) -> int:
     from voicepipe.commands import runtime
     from voicepipe.config import directory_config
 
-    log_from(args.log)
+    _log_from(args.log)
     settings = directory_config.load(args.config)
     with _about(args.config):
         return runtime.run(runtime.serve_directory(settings, args.host, args.port), service=True)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from voicepipe.commands.fleet import asked, own_console
+from voicepipe.commands.fleet import asked, headed, own_console
 from voicepipe.directory.tally import Tally, added
 from voicepipe.errors import ConfigError
 from voicepipe.observe.versions import (
@@ -51,10 +51,7 @@ def tally_of(name: str, rows: list[Mapping[str, Any]]) -> Tally:
 
 def table(a: str, b: str, comparison: Comparison) -> Table:
     """A line for each figure, of turns of the last hour."""
-    made = Table(box=None, header_style="dim", pad_edge=False)
-    made.add_column("last hour")
-    for name in (a, b, f"{b} has more", f"with {percent(SURE)} between"):
-        made.add_column(name, justify="right")
+    made = headed("last hour", f">{a}", f">{b}", f">{b} has more", f">with {percent(SURE)} between")
     made.add_row("turns", *(f"{turns}" for turns in comparison.turns))
     one, other = comparison.a, comparison.b
     for name, before, after, difference in (

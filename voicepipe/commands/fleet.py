@@ -2,7 +2,7 @@
 `compare.py` has `voicepipe pops --compare`."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -42,6 +42,14 @@ def own_console() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
+def headed(*columns: str) -> Table:
+    """A table without rows. Names of columns of figures begin with ">"."""
+    made = Table(box=None, header_style="dim", pad_edge=False)
+    for name in columns:
+        made.add_column(name.removeprefix(">"), justify="right" if name.startswith(">") else "left")
+    return made
+
+
 def drain(pop: str, directory: str, key_env: str) -> int:
     """Order a PoP to take no new calls and to end with its last one. Raises ConfigError: the directory cannot."""
     asked("POST", directory, f"/v1/pops/{quote(pop, safe='')}/drain", key_env)
@@ -51,12 +59,8 @@ def drain(pop: str, directory: str, key_env: str) -> int:
 
 def table(rows: list[dict[str, Any]], newest: dict[str, Any] | None = None) -> Table:
     """One line for each PoP. `newest`: the edition that the fleet is to have."""
-    made = Table(box=None, header_style="dim", pad_edge=False)
-    for name, justify in (("PoP", "left"), ("region", "left"), ("zone", "left"), ("version", "left"),
-                          ("status", "left"), ("calls", "right"),
-                          ("predicted ms", "right"), ("budget", "right"), ("heard s ago", "right"),
-                          ("edition", "left"), ("model", "left"), ("agents", "left"), ("url", "left")):  # fmt: skip
-        made.add_column(name, justify=justify)  # type: ignore[arg-type]
+    made = headed("PoP", "region", "zone", "version", "status", ">calls", ">predicted ms", ">budget", ">heard s ago",
+                  "edition", "model", "agents", "url")  # fmt: skip
     for pop in rows:
         coming = f" +{pop['coming']}" if pop["coming"] else ""
         colour = {"ok": "green", "late": "yellow", "full": "yellow"}.get(pop["status"], "red")
@@ -92,21 +96,27 @@ def problems(pops: list[dict[str, Any]], newest: dict[str, Any] | None) -> Itera
             yield pop["pop"], pop["edition"]["problem"]
 
 
-def asked(method: str, directory: str, path: str, key_env: str, body: object = None) -> Any:
-    """What a directory answers its operator, as JSON. Raises ConfigError: it is none, or it refuses."""
+def asked(
+    method: str, server: str, path: str, key_env: str, body: object = None, *,
+    within_s: float = TIMEOUT_S, kinds: Sequence[str] = ("directory",), option: str = "--directory",
+) -> Any:  # fmt: skip
+    """What a server of one of these kinds answers, as a JSON object; `option` gives its address. Raises ConfigError: it
+    is none, or it refuses."""
     key = variable(key_env)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        answer = httpx.request(method, f"{directory.rstrip('/')}{path}", headers=headers,
-                               timeout=TIMEOUT_S, json=body)  # fmt: skip
+        answer = httpx.request(method, f"{server.rstrip('/')}{path}", headers=headers, json=body,
+                               timeout=within_s)  # fmt: skip
         said = answer.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise ConfigError(
-            f"{directory} does not answer as a directory does ({error}): is --directory its address?"
+            f"{server} does not answer as a {kinds[0]} does ({error}): is {option} its address?"
         ) from None
-    if answer.status_code == 401:
-        raise ConfigError(f"{directory}: {said['error']['message']} (here: the environment variable {key_env})")
-    if answer.status_code >= 400:
-        message = said["error"]["message"] if "error" in said else "this is no directory: give --directory its address"
-        raise ConfigError(f"{directory}: {message}")
-    return said
+    if answer.status_code < 400 and isinstance(said, dict):
+        return said
+    try:
+        message = str(said["error"]["message"])
+    except (KeyError, TypeError):
+        message = f"this is no {' and no '.join(kinds)}: give {option} its address"
+    where = f" (here: the environment variable {key_env})" if answer.status_code == 401 else ""
+    raise ConfigError(f"{server}: {message}{where}")

@@ -8,9 +8,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from voicepipe.commands.fleet import asked
+from voicepipe.commands.fleet import asked, headed
 from voicepipe.config import fleet_rules
 from voicepipe.config.agent_store import AgentStore, read_agent
 from voicepipe.editions.edition import gathered
@@ -53,9 +52,7 @@ def roll_back(number: int, directory: str, key_env: str) -> int:
 
 def listed(directory: str, key_env: str) -> int:
     """Print the editions that a directory keeps, the newest first."""
-    made = Table(box=None, header_style="dim", pad_edge=False)
-    for name in ("edition", "pushed", "files", "digest"):
-        made.add_column(name)
+    made = headed("edition", "pushed", "files", "digest")
     answer = asked("GET", directory, EDITIONS, key_env)
     for edition in answer["editions"]:
         at = datetime.fromtimestamp(edition["at"]).strftime("%Y-%m-%d %H:%M:%S")

@@ -3,26 +3,24 @@ delete them."""
 
 import math
 import re
-import sys
 import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
-import httpx
 import msgspec
 from rich.console import Console
 from rich.markup import escape as unmarked
 from rich.table import Table
 
-from voicepipe.environment import variable
+from voicepipe.commands import fleet
 from voicepipe.errors import ConfigError
 
 TIMEOUT_S = 60.0
 """Longer than a directory waits for its PoPs."""
 RECORDS = "/v1/records"
-WIDTH = 170
+KINDS = "PoP", "directory"
 LEAST = 1e-9
 """Money; below that it reads 0.00."""
 AGO = re.compile(r"(\d+(?:\.\d+)?)([mhd])")
@@ -38,27 +36,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     def of(self, path: str, parameters: Mapping[str, Any], method: Literal["GET", "DELETE"] = "GET") -> Any:
         """The answer. Raises ConfigError: there is none, or it says what is wrong."""
-        key = variable(self.key_env)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
         sent = {name: value for name, value in parameters.items() if value not in (None, "")}
-        try:
-            address = f"{self.url.rstrip('/')}{path}"
-            answer = httpx.request(method, address, params=sent, headers=headers, timeout=TIMEOUT_S)
-            said = answer.json()
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            raise ConfigError(f"{self.url} does not answer as a PoP does ({error}): is --url its address?") from None
-        if answer.status_code == 401:
-            raise ConfigError(f"{self.url}: {_problem(said)} (here: the environment variable {self.key_env})")
-        if answer.status_code >= 400 or not isinstance(said, dict):
-            raise ConfigError(f"{self.url}: {_problem(said)}")
-        return said
-
-
-def _problem(said: Any) -> str:
-    try:
-        return str(said["error"]["message"])
-    except (KeyError, TypeError):
-        return "this is no PoP and no directory: give --url its address"
+        where = f"{path}?{urlencode(sent)}" if sent else path
+        return fleet.asked(method, self.url, where, self.key_env, within_s=TIMEOUT_S, kinds=KINDS, option="--url")
 
 
 def listed(asked: Asked, *, since: str, until: str, limit: int, agent: str, caller: str, reason: str) -> int:
@@ -67,7 +47,7 @@ def listed(asked: Asked, *, since: str, until: str, limit: int, agent: str, call
     said = asked.of(RECORDS, _time_of(since, until) | query)
     if asked.as_json:
         return _json(said)
-    console = _console()
+    console = fleet.own_console()
     console.print(_table(said["data"]))
     if said["next"]:
         console.print(f"These are the newest {limit}; --limit, --since and --until show others.", style="dim")
@@ -79,7 +59,7 @@ def one(asked: Asked, call_id: str) -> int:
     record = asked.of(_address(call_id), {})
     if asked.as_json:
         return _json(record)
-    console = _console()
+    console = fleet.own_console()
     console.print(f"[bold]{escape(record['id'])}[/]  {_time(record['began'])}, {_lasted(record)}, "
                   f"{escape(_parties(record))}, agent {escape(record['agent'])}, {_ended(record)} "
                   f"{escape(record['transferred_to'])}".rstrip())  # fmt: skip
@@ -109,7 +89,7 @@ def delete(asked: Asked, call_id: str) -> int:
     said = asked.of(_address(call_id), {}, "DELETE")
     if asked.as_json:
         return _json(said)
-    _console().print(f"Deleted: {escape(said['id'])}")
+    fleet.own_console().print(f"Deleted: {escape(said['id'])}")
     return 0
 
 
@@ -119,7 +99,7 @@ def delete_caller(asked: Asked, number: str) -> int:
     left = bool(said["in_progress"] or said.get("not_permitted"))
     if asked.as_json:
         return _json(said, left)
-    console = _console()
+    console = fleet.own_console()
     console.print(f"Deleted: {_calls(said['deleted'])} from {escape(said['caller'])}")
     if not said["deleted"] and not left:
         console.print("Give the whole number: --caller and its last digits show it.",
@@ -136,15 +116,11 @@ def costs(asked: Asked, *, since: str, until: str, by: str) -> int:
     said = asked.of("/v1/costs", _time_of(since, until) | {"by": by})
     if asked.as_json:
         return _json(said)
-    made = Table(box=None, header_style="dim", pad_edge=False)
-    for name in (by, "PoP", "region"):
-        made.add_column(name)
-    for name in ("calls", "minutes", "cost", "a minute", "1,000 tokens"):
-        made.add_column(name, justify="right")
+    made = fleet.headed(by, "PoP", "region", ">calls", ">minutes", ">cost", ">a minute", ">1,000 tokens")
     for row in said["data"]:
         made.add_row(row["name"], row["pop"], row["region"], str(row["calls"]), f"{row['minutes']:.1f}",
                      *(_money(row[name]) for name in ("cost", "cost_per_minute", "cost_per_1000_tokens")))  # fmt: skip
-    console = _console()
+    console = fleet.own_console()
     console.print(made)
     if said.get("host_cost") is not None:
         console.print(f"The host cost {_money(said['host_cost'])} in this time; {_money(said['idle_cost'])} of it was "
@@ -186,14 +162,8 @@ def _calls(number: int) -> str:
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    made = Table(box=None, header_style="dim", pad_edge=False)
-    for name in ("began", "lasted"):
-        made.add_column(name)
-    for name in ("caller", "agent", "ended"):
-        made.add_column(name)
-    for name in ("turns", "p95 ms", "late", "missed", "cut in", "cost"):
-        made.add_column(name, justify="right")
-    made.add_column("id")
+    made = fleet.headed("began", "lasted", "caller", "agent", "ended",
+                        ">turns", ">p95 ms", ">late", ">missed", ">cut in", ">cost", "id")  # fmt: skip
     for row in rows:
         made.add_row(
             _time(row["began"]), _lasted(row), escape(_parties(row)), escape(row["agent"]), _ended(row),
@@ -265,8 +235,3 @@ def _json(said: Any, left: bool = False) -> int:
     """`left`: this is not all, though no PoP is missing."""
     print(msgspec.json.format(msgspec.json.encode(said)).decode())
     return 1 if left or said.get("missing") else 0
-
-
-def _console() -> Console:
-    # A file or a pipe has no width of its own, and 80 columns would break every line in two.
-    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)

@@ -11,9 +11,7 @@ from voicepipe import tool_arguments, tool_code
 from voicepipe.agent import Agent, Intent, Tool, Webhook
 from voicepipe.errors import ConfigError
 from voicepipe.ranges import is_url
-from voicepipe.turn.end_call import END_CALL
-from voicepipe.turn.targets import is_target
-from voicepipe.turn.transfer import TRANSFER_TOOL
+from voicepipe.turn.transfer import END_CALL, TRANSFER_TOOL, is_target
 
 FIRST = "above the file's first [table]"
 """Where the keys stand that are the agent's own."""

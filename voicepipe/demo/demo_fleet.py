@@ -14,6 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from msgspec.structs import replace
 from rich.console import Console
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
 
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.via import Via
@@ -22,14 +25,13 @@ from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.demo import ROOM, calling, problem_of, show, spoken
-from voicepipe.demo.cities import CITIES, PopCity, configured
-from voicepipe.demo.demo_routes import HostsApi
-from voicepipe.demo.hosts import DemoHost
+from voicepipe.demo.hosts import CITIES, DemoHost, PopCity, configured
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import PlacedCall
 from voicepipe.directory.router import Why
 from voicepipe.directory_server.directory_http import DirectoryHealth
 from voicepipe.directory_server.run import serve
+from voicepipe.ingress.doors import UnknownPath
 from voicepipe.running import engines_for
 
 PARIS = (48.9, 2.4)
@@ -134,3 +136,48 @@ def _keys(folder: Path) -> tuple[Path, Path]:
     private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
     return private, public
+
+
+class HostsApi:
+    """What the demo's directory serves besides its own: a page may stop a PoP as if it died, and start it. No keys: the
+    demo's directory answers its own machine alone."""
+
+    def __init__(self, hosts: Sequence[DemoHost]) -> None:
+        self._hosts = {host.city.pop: host for host in hosts}
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/v1/demo", self.list),
+            Route("/v1/demo/pops/{pop}/start", self.start, methods=["POST"]),
+            Route("/v1/demo/pops/{pop}/stop", self.stop, methods=["POST"]),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        """GET: all hosts, also those whose PoP nobody hears of."""
+        rows = [_row(host) for host in self._hosts.values()]
+        return JSONResponse({"pops": rows}, headers={"Cache-Control": "no-store"})
+
+    async def start(self, request: Request) -> Response:
+        """POST: run the PoP again."""
+        host = self._host(request)
+        host.start()
+        return JSONResponse({"pop": host.city.pop, "ordered": "start"}, 202)
+
+    async def stop(self, request: Request) -> Response:
+        """POST: the PoP dies."""
+        host = self._host(request)
+        host.stop()
+        return JSONResponse({"pop": host.city.pop, "ordered": "stop"}, 202)
+
+    def _host(self, request: Request) -> DemoHost:
+        pop = request.path_params["pop"]
+        if pop not in self._hosts:
+            raise UnknownPath(f"The demo has no PoP {pop[:64]!r}; there are: {', '.join(self._hosts)}.")
+        return self._hosts[pop]
+
+
+def _row(host: DemoHost) -> dict[str, object]:
+    latitude, longitude = host.city.place
+    place = {"latitude": latitude, "longitude": longitude}
+    return {"pop": host.city.pop, "city": host.city.name, "region": host.city.region, "place": place,
+            "state": host.state}  # fmt: skip

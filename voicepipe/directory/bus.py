@@ -28,7 +28,7 @@ class BusMessage(NamedTuple):
 
 @contextmanager
 def reading(message: BusMessage) -> Iterator[None]:
-    """A message that cannot be read is logged, and changes nothing more."""
+    """The message is decoded within the context. One that cannot be read is logged and changes nothing."""
     try:
         yield
     except (msgspec.DecodeError, RecursionError, ValueError) as error:

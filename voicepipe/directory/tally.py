@@ -2,6 +2,7 @@
 it. Latencies are counted in buckets, each 5 % wider than the one before."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -63,10 +64,9 @@ def middle_ms(bucket: int) -> float:
 
 def added(tallies: Sequence[Tally]) -> Tally:
     """All of them together."""
-    latencies: dict[int, int] = {}
+    latencies = Counter[int]()
     for tally in tallies:
-        for bucket, turns in tally.latencies.items():
-            latencies[bucket] = latencies.get(bucket, 0) + turns
+        latencies.update(tally.latencies)
     return Tally(
         turns=sum(tally.turns for tally in tallies),
         cut_ins=sum(tally.cut_ins for tally in tallies),

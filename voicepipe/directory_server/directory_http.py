@@ -27,15 +27,13 @@ from voicepipe.directory_server.editions_http import EditionsApi
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.operator import OperatorApi, OperatorDoor
 from voicepipe.directory_server.passing import TIMEOUT, Passing
-from voicepipe.directory_server.phone_placing import PhonePlacing
-from voicepipe.directory_server.placing import CallPlacing, CallRequest, network_of_client
+from voicepipe.directory_server.placing import CallPlacing, CallRequest, PhonePlacing, Rules, network_of_client
 from voicepipe.directory_server.provider_webhooks import ProviderWebhooks
 from voicepipe.directory_server.relay import Relay
-from voicepipe.directory_server.rules import Rules
 from voicepipe.directory_server.secrets import FleetKeys, SecretsApi
 from voicepipe.editions.directory_editions import DirectoryEditions
 from voicepipe.ingress import metrics_http, pages
-from voicepipe.ingress.doors import Doors, body, decoded, nowhere
+from voicepipe.ingress.doors import Doors, body, decoded, nowhere, told
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import LocalOnly
 from voicepipe.ingress.metrics_http import METRICS
@@ -79,8 +77,7 @@ class DirectoryApi:
         return [
             Route("/v1/calls", self.calls, methods=["POST"]),
             Route("/v1/regions", self.regions),
-            Route("/healthz", self.healthz),
-            Route("/readyz", self.readyz),
+            *metrics_http.health_routes(self._health),
         ]
 
     async def calls(self, request: Request) -> Response:
@@ -91,7 +88,7 @@ class DirectoryApi:
 
     async def _placed(self, who: Caller, sent: bytes, network: str) -> Response:
         placement = await self._placing.place(who, decoded(sent or b"{}", CallRequest), network)
-        return JSONResponse(_answer(placement), headers={"Cache-Control": "no-store"})
+        return told(_answer(placement))
 
     async def regions(self, request: Request) -> Response:
         """GET: the PoPs, the nearest to the directory first, and where callers reach them."""
@@ -99,13 +96,6 @@ class DirectoryApi:
         here = self._placing.here
         rows = [_region(seen) for seen in sorted(self._directory.pops(), key=lambda seen: _distance(seen, here))]
         return JSONResponse({"regions": rows}, headers={"Cache-Control": f"max-age={REGIONS_AGE_S}"})
-
-    async def healthz(self, request: Request) -> Response:
-        return _told(self._health(), 200)
-
-    async def readyz(self, request: Request) -> Response:
-        health = self._health()
-        return _told(health, 200 if health.status == "ok" else 503)
 
     def _health(self) -> DirectoryHealth:
         pops = [seen for seen in self._directory.pops() if seen.condition.status in TAKES]
@@ -118,10 +108,6 @@ class DirectoryApi:
 async def _to_map(request: Request) -> Response:
     """Who knows where a PoP's dashboard is finds the fleet's there, too."""
     return RedirectResponse("map")
-
-
-def _told(health: DirectoryHealth, status: int) -> Response:
-    return Response(msgspec.json.encode(health), status, media_type="application/json")
 
 
 def app(

@@ -14,6 +14,7 @@ from voicepipe.directory.tally import Tally
 from voicepipe.directory.view import SeenPop
 from voicepipe.editions.directory_editions import DirectoryEditions
 from voicepipe.errors import Unauthorized
+from voicepipe.ingress.doors import told
 from voicepipe.ingress.keys import offered
 from voicepipe.places import Place
 from voicepipe.tenants import Tenants, is_key
@@ -108,14 +109,13 @@ class OperatorApi:
             "canaries": self._directory.shares.counts(),
             "placed": list(reversed(self._directory.placed)),
         }
-        return Response(msgspec.json.encode(answer), media_type="application/json",
-                        headers={"Cache-Control": "no-store"})  # fmt: skip
+        return told(answer)
 
     async def round_trips(self, request: Request) -> Response:
         """GET: round trips that were learned from calls, those networks first that were heard of last."""
         self._door.check(request)
         rows = [row._asdict() for row in self._directory.learned(MOST_NETWORKS)]
-        return JSONResponse({"round_trips": rows}, headers={"Cache-Control": "no-store"})
+        return told({"round_trips": rows})
 
     async def drain(self, request: Request) -> Response:
         """POST: the PoP takes no new calls, lets live ones end, and ends."""

@@ -21,18 +21,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe import call_ids
-from voicepipe.call_api import Tenant
 from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Directory, Pass, WhyBounced
 from voicepipe.directory.report import CALLS
-from voicepipe.directory_server.askable import askable
 from voicepipe.directory_server.operator import OperatorDoor
-from voicepipe.directory_server.placing import CallPlacing, CallRequest, network_of_client
+from voicepipe.directory_server.placing import CallPlacing, CallRequest, askable, network_of_client
 from voicepipe.directory_server.pop_lists import PopList, PopRecords, merged, not_answered, read, says_unknown
 from voicepipe.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.ingress.doors import Doors, UnknownRecord, body
-from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.records_http import COSTS, OPERATOR, RECORDS, RecordsDeleted, cost_query, deletion, query
+from voicepipe.ingress.keys import Caller, account
+from voicepipe.ingress.records_http import COSTS, RECORDS, RecordsDeleted, cost_query, deletion, query
 from voicepipe.ingress.scope import pays
 from voicepipe.ingress.trace_context import HEADERS
 from voicepipe.ingress.webrtc import offer
@@ -190,7 +188,7 @@ class Passing:
         caller is still there. For the operator nothing is deleted: they are told which PoPs keep any."""
         if (for_operator := self._operators.admits(request)) and self._operators.tenants:
             pays(request)
-            who = Caller(Tenant(OPERATOR))
+            who = account(None)
         else:
             who = self._owner(request)
         number = deletion(request.query_params)

@@ -1,5 +1,7 @@
-"""What a caller asks of a directory, whichever way they come, and where their call may go."""
+"""What a caller asks of a directory, whichever way they come, and where their call may go: by its file, with the
+tenants and routes of the newest edition."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -7,16 +9,21 @@ import msgspec
 from msgspec import Meta
 from starlette.requests import HTTPConnection
 
-from voicepipe.call_api import Grant
+from voicepipe.call_api import NO_TENANT, Grant
+from voicepipe.config.credentials import keys_of
+from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant
+from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.references import References
-from voicepipe.directory.router import CANDIDATES, WantedCall
-from voicepipe.directory_server.rules import Rules
+from voicepipe.directory.router import CANDIDATES, WantedCall, fit
+from voicepipe.directory.view import SeenPop
 from voicepipe.ingress.doors import UnknownModel
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.phone import route_for
 from voicepipe.networks import network_of
 from voicepipe.places import Place, place_of
+from voicepipe.tenants import Tenants
 
 MOST_TOLD = 64
 """PoPs whose round trips a caller may tell, and those that they have tried."""
@@ -43,6 +50,24 @@ class CallRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     place: Place | None = None
     require: Require = Require()
     tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_TOLD)] = ()
+
+
+class Rules:
+    """What one directory goes by. `keys`: of the tenants that `config` names, as `credentials.keys_of` finds them."""
+
+    def __init__(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
+        self.config = config
+        """Its tenants and routes may be others later; all else stays."""
+        self.keys = Tenants(keys, "directory")
+
+    def become(self, config: DirectoryConfig) -> None:
+        """Those of this configuration count from now on. Raises ConfigError: a tenant's key is not in the environment;
+        then nothing has changed."""
+        self.keys.become(keys_of(config.tenants))
+        self.config = config
+
+    def tenant(self, name: str) -> DirectoryTenant | None:
+        return next((tenant for tenant in self.config.tenants if tenant.name == name), None)
 
 
 class CallPlacing:
@@ -111,3 +136,53 @@ def _zone(own: str, required: str) -> str:
         stays = f"This key's calls stay in zone {own!r}, so none can be in zone {required!r}: leave the zone out."
         raise WireError("invalid_value", stays, "require.zone")
     return own or required
+
+
+def askable(pops: Sequence[SeenPop], wanted: WantedCall, about: str = "") -> list[SeenPop]:
+    """Which PoPs may be asked what is not about one call: those that may take such a call, the best first. `about`: an
+    agent; those that have it, if any. One that drains or is silent is asked only where all do. Raises NoPop, which says
+    what none has."""
+    possible = fit(pops, wanted)
+    having = [seen for seen in possible if about in seen.condition.agents] or possible
+    staying = [seen for seen in having if not seen.silent and seen.condition.status != "draining"] or having
+    return sorted(staying, key=lambda seen: (seen.silent, seen.condition.status != "ok", seen.pop))
+
+
+class PhonePlacing:
+    """Where a phone call may go: by the number that was dialled, the routes of one directory and the carrier's
+    place."""
+
+    def __init__(self, rules: Rules, directory: Directory) -> None:
+        self._rules = rules
+        self._here = place_of(rules.config.directory.place)
+        self._directory = directory
+
+    async def place(
+        self, kind: PhoneKind, called: str, gateway: Place | None, *, domain: str = "", trunk: str = "",
+        asked: str = "", network: str, most: int = CANDIDATES,
+    ) -> Placement:  # fmt: skip
+        """`gateway`: where the carrier's is; None: where the directory stands. `asked`: the agent of a route that names
+        none. `network`: as `Grant.network`. Raises NoRoute, NoPop."""
+        routes = self._rules.config.routes
+        route = route_for(routes, DirectoryRoute(), kind=kind, called=called, domain=domain, trunk=trunk)
+        owner = self._owner(route)
+        agent = route.agent or asked
+        agents = (agent,) if agent else owner.agents if owner else ()
+        wanted = WantedCall(
+            kind=kind,
+            place=gateway or self._here,
+            region=route.region,
+            zone=owner.zone if owner else "",
+            agents=agents,
+            most=most,
+        )
+        tenant = owner.name if owner else NO_TENANT
+        grant = Grant(id="", tenant=tenant, kind=kind, agents=agents, network=network)
+        return await self._directory.place(wanted, grant)
+
+    def _owner(self, route: DirectoryRoute) -> DirectoryTenant | None:
+        """Never a guess among several: `together.check_routes`."""
+        if not self._rules.config.tenants:
+            return None
+        [name] = [route.tenant] if route.tenant else {tenant.name for tenant in self._rules.config.tenants}
+        return self._rules.tenant(name)

@@ -21,7 +21,7 @@ from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import Directory
 from voicepipe.directory_server.passing import ALONE_S, Passing
-from voicepipe.directory_server.phone_placing import PhonePlacing
+from voicepipe.directory_server.placing import PhonePlacing
 from voicepipe.errors import NoPop
 from voicepipe.foreign_json import decode
 from voicepipe.ingress.doors import body
@@ -30,9 +30,8 @@ from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.door import WEBHOOK_BYTES
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
+from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, Webhook
 from voicepipe.ingress.telephony.telnyx_boot import pop_of
-from voicepipe.ingress.telephony.telnyx_webhooks import CAUSES, VOICE, Payload, Webhook
 from voicepipe.ingress.telephony.twilio_forms import VOICE as TWILIO_VOICE
 from voicepipe.ingress.telephony.twilio_forms import signed_form
 from voicepipe.places import place_of

@@ -19,8 +19,8 @@ from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory.shares import Canary
 from voicepipe.directory_server.directory_http import app, reaching_pops
 from voicepipe.directory_server.leaving import Leaving
+from voicepipe.directory_server.placing import Rules
 from voicepipe.directory_server.relay import MESSAGE_BYTES
-from voicepipe.directory_server.rules import Rules
 from voicepipe.directory_server.sip_redirect import redirecting
 from voicepipe.editions.directory_editions import DirectoryEditions, begun, shelf_of
 from voicepipe.errors import ConfigError
@@ -70,19 +70,9 @@ async def serve(
             editions = DirectoryEditions(bus, directory, own, shelf, its, partial(go_by, rules, directory))
             group.create_task(supervised("telling of editions", editions.run))
             group.create_task(supervised("hearing of editions", editions.listen))
-        application = await asyncio.to_thread(
-            partial(
-                app,
-                rules,
-                directory,
-                references,
-                operator,
-                client,
-                beside,
-                leaving,
-                editions,
-            )
-        )  # it reads pages
+        application = await asyncio.to_thread(  # it reads pages
+            app, rules, directory, references, operator, client, beside, leaving, editions
+        )
         if not own_bus:
             await listened(bus)
             tell_unknown_regions(config, directory)

@@ -10,17 +10,10 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.directory.references import SESSION_BYTES, References
 from voicepipe.directory_server.passing import Passing
 from voicepipe.errors import Unauthorized
-from voicepipe.ingress.doors import Doors, body, decoded
+from voicepipe.ingress.doors import Doors, agent_of, body, decoded, told
 from voicepipe.ingress.keys import Caller, SecretRequest
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.tenants import Tenants
-
-
-class _NamedAgent(msgspec.Struct):
-    """What says which agent is meant; the rest of a session is passed over."""
-
-    model: Any = None
-
 
 NAMES_AGENT = {"type", "model"}
 """Of a session with no more than these nothing has to be remembered."""
@@ -64,8 +57,7 @@ class SecretsApi:
             too_long = f"The session is over {SESSION_BYTES} bytes, the most that a directory passes on: shorten it."
             raise WireError("invalid_value", too_long, "session")
         says_more = decoded(session, dict[str, msgspec.Raw], "session").keys() - NAMES_AGENT
-        model = decoded(session, _NamedAgent, "session").model
-        answer = await self._passing.to_any(who, request, sent, model if isinstance(model, str) else None)
+        answer = await self._passing.to_any(who, request, sent, agent_of(asked))
         if answer.status_code != 200:
             return answer
         effective = msgspec.json.decode(bytes(answer.body), type=dict[str, Any])["session"]
@@ -76,5 +68,4 @@ class SecretsApi:
             asked.locked,
             asked.expires_after.seconds,
         )
-        made = {"value": value, "expires_at": until, "session": effective}
-        return Response(msgspec.json.encode(made), media_type="application/json")
+        return told({"value": value, "expires_at": until, "session": effective})

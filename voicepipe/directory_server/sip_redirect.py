@@ -12,12 +12,11 @@ from ipaddress import ip_address
 
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory_server.leaving import Leaving
-from voicepipe.directory_server.phone_placing import PhonePlacing
-from voicepipe.directory_server.rules import Rules
+from voicepipe.directory_server.placing import PhonePlacing, Rules
 from voicepipe.errors import Draining, NoPop, Reason
 from voicepipe.ingress.local import sip_host
-from voicepipe.ingress.sip.contacts import call_of, contact
-from voicepipe.ingress.sip.door import SipDoor, check_required, check_scheme, of_no_call, refusal, registered
+from voicepipe.ingress.sip.addresses import call_of, contact
+from voicepipe.ingress.sip.door import SipDoor, of_no_call, refusal
 from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.networks import network_of
@@ -27,9 +26,7 @@ from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
 
-ALLOW = "INVITE, ACK, CANCEL, OPTIONS, REGISTER"
-SUPPORTED = {"timer"}
-"""Extensions that PoPs know, which take the call."""
+CAPABILITIES = (("Allow", "INVITE, ACK, CANCEL, OPTIONS, REGISTER"),)
 
 
 class SipRedirect:
@@ -40,11 +37,10 @@ class SipRedirect:
         self._directory = directory
         self._leaving = leaving
         self._tasks = tasks
-        self._gate = SipGate(sip)
         self._placing = PhonePlacing(rules, directory)
         self._gateways = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
         bind = sip_host(sip, config.http), sip.port
-        self._door = SipDoor(bind, "", self._gate, self._requested, self._turned_away)
+        self._door = SipDoor(bind, "", SipGate(sip), self._requested, self._turned_away)
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -59,29 +55,11 @@ class SipRedirect:
 
     def _requested(self, request: IncomingRequest) -> None:
         try:
-            self._dispatch(request)
+            if request.to_tag:
+                raise of_no_call()
+            self._door.admit(request, CAPABILITIES, self._invite, self._takes_calls)
         except Exception as error:
             self._refuse(request, error)
-
-    def _dispatch(self, request: IncomingRequest) -> None:
-        if request.to_tag:
-            raise of_no_call()
-        who = self._gate.admit(request)
-        check_scheme(request)
-        check_required(request, SUPPORTED)
-        match request.method:
-            case "INVITE":
-                self._tasks.create_task(self._invited(request, who))
-            case "OPTIONS" if not self._takes_calls:
-                request.respond(503, "Service Unavailable")
-            case "OPTIONS":
-                request.respond(200, "OK", (("Allow", ALLOW),))
-            case "REGISTER":
-                request.respond(200, "OK", registered(request))
-            case "BYE" | "INFO" | "UPDATE" | "NOTIFY":
-                raise of_no_call()
-            case method:
-                raise SipRefusal(405, "Method Not Allowed", f"{method} is not known here", (("Allow", ALLOW),))
 
     def _refuse(self, request: IncomingRequest, error: Exception) -> None:
         """Raises `error` if it is none of ours."""
@@ -94,9 +72,11 @@ class SipRedirect:
         if request.method == "INVITE" and not isinstance(told, Challenge) and not isinstance(error, NoPop):
             self._turned_away(told.reason, told.code)
 
-    @property
     def _takes_calls(self) -> bool:
         return self._directory.takes_calls("sip") and not self._leaving.has_begun
+
+    def _invite(self, invite: IncomingRequest, who: Admitted) -> None:
+        self._tasks.create_task(self._invited(invite, who))
 
     async def _invited(self, invite: IncomingRequest, who: Admitted) -> None:
         try:

@@ -1,16 +1,18 @@
 """`voicepipe doctor`: what works on this machine, and what to do about the rest."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 from rich.console import Console
 
 from voicepipe import config
-from voicepipe.doctor import chosen_engines, demo_needs, gpu, node, observed, weights
+from voicepipe.config import Config
+from voicepipe.doctor import chosen_engines, demo_needs, gpu, node, weights
 from voicepipe.doctor.finding import Finding, show
 from voicepipe.errors import ConfigError
+from voicepipe.observe import traces
 
 __all__ = ["Finding", "compare", "run", "to_json"]
 
@@ -25,16 +27,24 @@ def run(config_file: Path | None = None, console: Console | None = None) -> int:
     findings += gpu.findings(settings)
     if settings and config_file:
         findings += chosen_engines.findings(settings, config_file)
-        findings += observed.findings(settings)
+        findings += of_traces(settings)
     broken = show(findings, console)
     well = f"A PoP can run: voicepipe pop --config {config_file}" if config_file else "The demo can run: make demo"
     console.print(f"\nbroken: {', '.join(broken)}" if broken else f"\n{well}")
     return 1 if broken else 0
 
 
+def of_traces(config: Config) -> Iterator[Finding]:
+    """A row for traces, where there are to be some."""
+    if not config.traces.endpoint:
+        return
+    said, _, way_out = traces.problem(config).removeprefix("traces: ").partition("; ")
+    yield Finding("traces", "broken" if said else "ok", said or f"they go to {config.traces.endpoint}", way_out)
+
+
 def to_json(config_file: Path | None = None) -> int:
     """Print what of this machine must be like others that share a model with it."""
-    settings = config.load(config_file) if config_file else config.Config()
+    settings = config.load(config_file) if config_file else Config()
     print(json.dumps(msgspec.to_builtins(node.read(settings)), indent=2))
     return 0
 

@@ -13,7 +13,7 @@ from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Doors, body, decoded
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.mistakes import WireError
-from voicepipe.turn.targets import is_target
+from voicepipe.turn.transfer import is_target
 
 CALLS = "/v1/realtime/calls"
 DIGITS = re.compile(r"[0-9*#A-D]{1,40}")

@@ -9,17 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from voicepipe.call_api import PopApi, Tenant
-from voicepipe.ingress.doors import Doors, UnknownTurn
-from voicepipe.ingress.keys import Caller, key_of
+from voicepipe.call_api import PopApi
+from voicepipe.ingress.doors import Doors, UnknownTurn, told, viewer
+from voicepipe.ingress.keys import account
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.pages import File, page
-from voicepipe.ingress.scope import pays
 
 MINUTES = range(5, 181)
 DEFAULT_MINUTES = "15"
-OPERATOR = "(operator)"
-"""On whose account those ask who may see everything."""
 A_WEEK = {"Cache-Control": "public, max-age=604800"}
 
 Answer = Callable[[Request, str | None], msgspec.Struct]
@@ -53,14 +50,12 @@ def answering(pop: PopApi, doors: Doors, answer: Answer) -> Callable[[Request], 
     """An endpoint for those who may see something, on their key's account: figures are made anew for each request."""
 
     async def endpoint(request: Request) -> Response:
-        viewer = pop.viewer(key_of(request.headers.get("authorization"), []))
-        pays(request)
+        tenant = viewer(pop, request)
 
-        async def made() -> bytes:
-            return msgspec.json.encode(answer(request, viewer))
+        async def made() -> Response:
+            return told(answer(request, tenant))
 
-        body = await doors.carry_out(Caller(Tenant(OPERATOR if viewer is None else viewer)), made())
-        return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
+        return await doors.carry_out(account(tenant), made())
 
     return endpoint
 

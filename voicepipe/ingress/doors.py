@@ -35,12 +35,11 @@ from voicepipe.errors import (
     UnknownCall,
 )
 from voicepipe.foreign_json import decode
-from voicepipe.ingress.keys import Caller, ShortLived, caller, offered
+from voicepipe.ingress.keys import Caller, SecretRequest, ShortLived, caller, key_of, offered
 from voicepipe.ingress.mistakes import WireError, wire_error
 from voicepipe.ingress.refusals import RefusalLog
-from voicepipe.ingress.scope import VISIT
-from voicepipe.ingress.visits import Visit
-from voicepipe.ingress.work import AGAIN_S, Work
+from voicepipe.ingress.scope import pays, visit_of
+from voicepipe.ingress.share import AGAIN_S, Work
 from voicepipe.metered import Metered, Payer
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.shown import shown
@@ -140,6 +139,11 @@ def mistake(error: WireError) -> JSONResponse:
     return JSONResponse(_error_body(error.code, error.message, error.param), 400)
 
 
+def told(answer: Any, status: int = 200) -> Response:
+    """The answer to who has asked for something of the moment, in JSON: no cache keeps it."""
+    return Response(msgspec.json.encode(answer), status, {"Cache-Control": "no-store"}, "application/json")
+
+
 async def _mistaken(request: Request, error: Exception) -> Response:
     assert isinstance(error, WireError)
     return mistake(error)
@@ -153,6 +157,18 @@ async def _failed(request: Request, error: Exception) -> Response:
 async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     """The ASGI application of all paths of the API that there are not. Raises UnknownPath."""
     raise UnknownPath(f"There is no {scope.get('method', 'WebSocket')} {scope['path'][:200]}: correct the address.")
+
+
+class _Named(msgspec.Struct):
+    """What says which agent is meant; the rest of a session is passed over."""
+
+    model: Any = None
+
+
+def agent_of(asked: SecretRequest) -> str | None:
+    """The name that the session of a key gives. Raises WireError."""
+    model = decoded(asked.session, _Named, "session").model
+    return model if isinstance(model, str) else None
 
 
 def find_agent(pop: PopApi, tenant: Tenant, name: str | None) -> Agent:
@@ -178,6 +194,13 @@ def _default_agent(pop: PopApi, tenant: Tenant) -> Agent:
         if agent.name in tenant.agents:
             return agent
     raise UnknownModel(f"None of the agents of the key's owner is here: {', '.join(tenant.agents)}.")
+
+
+def viewer(pop: PopApi, request: Request) -> str | None:
+    """Whose calls its sender may see; None: everyone's. Raises Unauthorized."""
+    found = pop.viewer(key_of(request.headers.get("authorization"), []))
+    pays(request)
+    return found
 
 
 class Attempt:
@@ -264,8 +287,7 @@ class Doors:
         found = caller(self._holders, self._tokens, self._short_lived, offered(connection), spent)
         if found.grant and not found.grant.begins:
             self._use(found.grant)
-        visit: Visit | None = connection.scope.get("state", {}).get(VISIT)
-        if visit:  # None: another server than ours asks, such as a test's.
+        if visit := visit_of(connection):
             visit.known(found.tenant.name)
         return found
 

@@ -32,7 +32,11 @@ class FarEnd:
 
     def played(self) -> int:
         """Of all that was sent: min(sent, time since the first of it was played)."""
-        return min(self.sent, self._base + max(0, int((self._clock() - self._since) * self._rate)))
+        return min(self._most(), self._base + max(0, int((self._clock() - self._since) * self._rate)))
+
+    def _most(self) -> int:
+        """Samples that may have been played by now."""
+        return self.sent
 
     def clear(self) -> int:
         """What was not played yet never will be. Returns those samples: they count neither as sent nor as played."""

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import socket
+import struct
 import time
 from collections import deque
 from typing import Any
@@ -16,7 +18,6 @@ from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
 from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.scope import LINGER, PEER, REFUSALS, VISIT
-from voicepipe.ingress.tcp_rtt import tcp_rtt_ms
 from voicepipe.ingress.visits import Visit
 
 READ_AHEAD, PER_MESSAGE = 1024 * 1024, 1024
@@ -35,6 +36,10 @@ NO_UTF_8 = "a text message is not UTF-8"
 
 log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` tells of them
+_RTT, _LEAST_RTT = 68, 148
+"""Where the kernel's `struct tcp_info` has them (uapi/linux/tcp.h, since 4.6)."""
+_MICROSECONDS = struct.Struct("=I")
+_NEVER = 0xFFFFFFFF
 
 
 class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
@@ -248,3 +253,21 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
 
     def abort(self) -> None:
         self.transport.abort()
+
+
+def tcp_rtt_ms(sock: Any) -> float | None:
+    """The shortest of the last minutes, which no full buffer has lengthened, or else the usual one. None: it is not
+    told, or `sock` is no open TCP socket."""
+    option: int | None = getattr(socket, "TCP_INFO", None)
+    if option is None or sock is None:
+        return None
+    try:
+        info: bytes = sock.getsockopt(socket.IPPROTO_TCP, option, 256)
+    except (OSError, ValueError):  # It is closed, or of another kind.
+        return None
+    for offset in (_LEAST_RTT, _RTT):
+        if len(info) >= offset + _MICROSECONDS.size:
+            (told,) = _MICROSECONDS.unpack_from(info, offset)
+            if told not in (0, _NEVER):
+                return float(told) / 1000
+    return None

@@ -7,9 +7,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -22,20 +20,18 @@ from voicepipe import descriptors
 from voicepipe.agent import Agent
 from voicepipe.call_api import DoorKind, PopApi
 from voicepipe.errors import Refused, Unauthorized
-from voicepipe.health import Health
 from voicepipe.ingress import dashboard_http, metrics_http, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS, CallsInProgress
-from voicepipe.ingress.doors import Attempt, Doors, attempt, body, decoded, find_agent, mistake, nowhere
+from voicepipe.ingress.doors import Attempt, Doors, agent_of, attempt, body, decoded, find_agent, mistake, nowhere, told
 from voicepipe.ingress.keys import Caller, SecretRequest, Secrets
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
-from voicepipe.ingress.metrics_http import METRICS
+from voicepipe.ingress.metrics_http import HEALTH, METRICS
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.clients import RealtimeClients
-from voicepipe.ingress.realtime.effective_session import effective_session
-from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.rights import Rights, effective_session
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.voices import with_voice
 from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
@@ -54,14 +50,6 @@ WEB = Path(__file__).parents[1] / "web"
 REALTIME = "/v1/realtime"
 SUBPROTOCOL = "realtime"
 RTT = "/rtt"
-HEALTH = "/healthz", "/readyz"
-"""What a load balancer or Kubernetes asks. With tenants it is for everybody, and so it is at a PoP of a fleet."""
-
-
-class _Named(msgspec.Struct):
-    """What says which agent is meant; the rest of a session is passed over."""
-
-    model: Any = None
 
 
 class Realtime:
@@ -119,16 +107,14 @@ class Realtime:
 
     async def _secret(self, who: Caller, sent: bytes) -> Response:
         asked = decoded(sent or b"{}", SecretRequest)
-        model = decoded(asked.session, _Named, "session").model
-        agent = find_agent(self._pop, who.tenant, model if isinstance(model, str) else None)
+        agent = find_agent(self._pop, who.tenant, agent_of(asked))
         fresh = Caller(who.tenant, agent.name, bytes(asked.session), asked.locked)
         session, _ = effective_session(agent, fresh)
         check_session(session, self._pop.config.limits)
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
         shown = with_voice(session, self._voice_of(session, agent))
-        answer = {"value": made[0], "expires_at": made[1], "session": shown}
-        return Response(msgspec.json.encode(answer), media_type="application/json")
+        return told({"value": made[0], "expires_at": made[1], "session": shown})
 
     def _voice_of(self, session: Session, agent: Agent) -> str:
         """The voice that will speak in a call of this session."""
@@ -154,22 +140,11 @@ def _door(connection: HTTPConnection) -> DoorKind | None:
     return "webrtc" if scope["path"] == CALLS and scope["method"] == "POST" else None
 
 
-def _told(health: Health, status: int) -> Response:
-    return Response(msgspec.json.encode(health), status, media_type="application/json")
-
-
 def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Providers) -> Starlette:
     """The ASGI application of one PoP."""
     secrets = Secrets()
     doors = Doors(pop, secrets, pop.config.limits.client_percent, pop.tokens)
     realtime = Realtime(pop, doors, calls, secrets)
-
-    async def healthz(request: Request) -> Response:
-        return _told(pop.health(), 200)
-
-    async def readyz(request: Request) -> Response:
-        health = pop.health()
-        return _told(health, 200 if health.status == "ok" else 503)
 
     def turned_away(connection: HTTPConnection, status: int, why: str) -> None:
         doors.tell(connection, status, why)
@@ -184,7 +159,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
         *Lists(pop, doors).routes(),
         *providers.routes(),
         Route(RTT, rtt),
-        *(Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)),
+        *metrics_http.health_routes(lambda: pop.health()),
         metrics_http.route(pop.may_scrape, pop.metrics.read),
         *dashboard_http.routes(pop, doors, WEB),
         *RecordsHttp(pop, doors).routes(),

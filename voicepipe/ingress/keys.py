@@ -19,6 +19,8 @@ KEPT, KEPT_BYTES = 10_000, 16 * 1024 * 1024
 KEY_BYTES = 256
 """What a key takes beside its session."""
 
+OPERATOR = "(operator)"
+"""On whose account those ask who may see everything."""
 KEY_SUBPROTOCOL = "openai-insecure-api-key."
 """How browsers, which cannot set headers on a WebSocket, hand over their key."""
 
@@ -59,6 +61,11 @@ class Caller:
     def network(self) -> str:
         """As `Grant.network`."""
         return self.grant.network if self.grant else ""
+
+
+def account(viewer: str | None) -> Caller:
+    """Of those who may see this tenant's calls, or everyone's (`PopApi.viewer`)."""
+    return Caller(Tenant(OPERATOR if viewer is None else viewer))
 
 
 @dataclass(slots=True)

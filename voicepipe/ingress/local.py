@@ -8,7 +8,6 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
-from starlette.websockets import WebSocket
 
 from voicepipe.config import Config, HttpConfig, KeyOwner
 from voicepipe.config.phone_config import PhoneKind, SipDoorConfig, TelephonyConfig
@@ -182,11 +181,7 @@ class LocalOnly:
             return await self._app(scope, receive, send)
         self._tell(HTTPConnection(scope), 403, message)
         error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
-        response = JSONResponse({"error": error}, 403)
-        if scope["type"] == "websocket":
-            await WebSocket(scope, receive, send).send_denial_response(response)
-        else:
-            await response(scope, receive, send)
+        await JSONResponse({"error": error}, 403)(scope, receive, send)
 
     def _allows(self, headers: Headers) -> bool:
         host, origin = headers.get("host", ""), headers.get("origin")

@@ -1,18 +1,43 @@
-"""GET /metrics: what Prometheus scrapes, and who may."""
+"""What watches a server: GET /metrics, which Prometheus scrapes, and who may; how the server is, for load balancers."""
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from voicepipe.errors import Unauthorized
+from voicepipe.ingress.doors import told
 from voicepipe.ingress.keys import key_of
 from voicepipe.ingress.local import asks_from_here
 from voicepipe.ingress.scope import pays
 
 METRICS = "/metrics"
+HEALTH = "/healthz", "/readyz"
+"""What a load balancer or Kubernetes asks. With tenants it is for everybody, and so it is at a PoP of a fleet."""
+
+
+class HasStatus(Protocol):
+    """How a server is."""
+
+    @property
+    def status(self) -> str:
+        """Of a server that takes calls it is "ok"."""
+
+
+def health_routes(health: Callable[[], HasStatus]) -> list[Route]:
+    """/healthz answers with 200 as long as the server does, /readyz with 503 unless calls are taken."""
+
+    async def healthz(request: Request) -> Response:
+        return told(health())
+
+    async def readyz(request: Request) -> Response:
+        now = health()
+        return told(now, 200 if now.status == "ok" else 503)
+
+    return [Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)]
 
 
 def route(may_scrape: Callable[[str | None], bool], read: Callable[[str], Callable[[], tuple[bytes, str]]]) -> Route:

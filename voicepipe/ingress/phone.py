@@ -1,11 +1,20 @@
-"""Who answers a phone call: its route, tenant and agent."""
+"""Who answers a phone call, and whose call it is: its route, tenant and agent."""
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from voicepipe.agent import Agent
-from voicepipe.call_api import PopApi, Tenant
+from voicepipe.call_api import NO_TENANT, PopApi, Tenant
+from voicepipe.caller_number import SEPARATORS
+from voicepipe.config import Config
 from voicepipe.config.phone_config import PhoneKind, RouteConfig
 from voicepipe.errors import Refused
 from voicepipe.ingress.doors import find_agent
-from voicepipe.ingress.routes import find, tenant_of
+
+_FILLERS = str.maketrans("", "", SEPARATORS)
+Route = TypeVar("Route", bound=RouteConfig)
 
 
 class NoRoute(Refused):
@@ -21,9 +30,54 @@ def placed(
 
     Raises NoRoute, UnknownModel.
     """
-    routes = pop.config.routes
-    route = find(routes, kind=kind, called=called, domain=domain, trunk=trunk) if routes else RouteConfig()
-    if route is None:
-        raise NoRoute(f"No route is meant for {called or 'an unknown number'!r} by {kind}: add one to [[routes]].")
+    route = route_for(pop.config.routes, RouteConfig(), kind=kind, called=called, domain=domain, trunk=trunk)
     tenant = tenant_of(route, pop.config)
     return tenant, find_agent(pop, tenant, route.agent or asked or None)
+
+
+def route_for(
+    routes: Sequence[Route], none: Route, *, kind: PhoneKind, called: str, domain: str = "", trunk: str = ""
+) -> Route:
+    """The first route that the call fits; `none`, where there are no routes at all. Raises NoRoute."""
+    if not routes:
+        return none
+    route = find(routes, kind=kind, called=called, domain=domain, trunk=trunk)
+    if route is None:
+        raise NoRoute(f"No route is meant for {called or 'an unknown number'!r} by {kind}: add one to [[routes]].")
+    return route
+
+
+def find(routes: Sequence[Route], *, kind: PhoneKind, called: str, domain: str = "", trunk: str = "") -> Route | None:
+    """The first route that the call fits. None: none of them is meant for it."""
+    number = plain(called)
+    for route in routes:
+        if (
+            route.kind in ("", kind)
+            and route.trunk in ("", trunk)
+            and route.domain.lower() in ("", domain.lower())
+            and _fits(number, plain(route.called))
+        ):
+            return route
+    return None
+
+
+def _fits(number: str, called: str) -> bool:
+    """Whether `number` is the one that is `called`, where "*" stands for anything. To fnmatch "?" and "[" would say
+    more than that."""
+    return fnmatchcase(number, re.sub(r"[?\[]", r"[\g<0>]", called))
+
+
+def plain(number: str) -> str:
+    """A number or a SIP user as it is compared: without "sip:", host and parameters, spaces, dashes and dots."""
+    user = number.strip().lower().removeprefix("sips:").removeprefix("sip:").removeprefix("tel:")
+    return user.partition("@")[0].partition(";")[0].translate(_FILLERS)
+
+
+def tenant_of(route: RouteConfig, config: Config) -> Tenant:
+    """Whose call it is. Without tenants there is but "local"; where there is one, it need not be named."""
+    owners = {owner.name: owner for owner in config.tenants}
+    if not owners:
+        return Tenant(NO_TENANT)
+    [name] = [route.tenant] if route.tenant else owners  # Never a guess among several: `config.check_together`.
+    owner = owners[name]
+    return Tenant(owner.name, owner.agents, owner.slots)

@@ -11,18 +11,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from voicepipe.call_api import CostQuery, ListedCall, PopApi, RecordQuery, RecordsApi, Tenant
+from voicepipe.call_api import CostQuery, ListedCall, PopApi, RecordQuery, RecordsApi
 from voicepipe.errors import Unauthorized
-from voicepipe.ingress.doors import CallGoesOn, Doors, NotPermitted, UnknownRecord
-from voicepipe.ingress.keys import Caller, brings_token, key_of
+from voicepipe.ingress.doors import CallGoesOn, Doors, NotPermitted, UnknownRecord, told, viewer
+from voicepipe.ingress.keys import account, brings_token
 from voicepipe.ingress.mistakes import WireError
-from voicepipe.ingress.scope import pays
 
 RECORDS, COSTS = "/v1/records", "/v1/costs"
 MOST, USUAL = 1000, 100
 """Calls in one answer: at most, and where nobody says how many."""
-OPERATOR = "(operator)"
-"""On whose account those ask who may see everything."""
 QUERY = ("limit", "before", "since", "until", "agent", "caller", "reason")
 DELETION = ("caller",)
 COST_QUERY = ("since", "until", "by")
@@ -88,46 +85,46 @@ class RecordsHttp:
 
     async def list(self, request: Request) -> Response:
         """GET: calls, the newest first."""
-        viewer = self._viewer(request)
-        asked = query(request.query_params, viewer)
-        return await self._doors.carry_out(_account(viewer), self._listed(asked))
+        tenant = self._asker(request).viewer
+        asked = query(request.query_params, tenant)
+        return await self._doors.carry_out(account(tenant), self._listed(asked))
 
     async def one(self, request: Request) -> Response:
         """GET: all that is kept of a call; while it goes on, so far."""
-        viewer = self._viewer(request)
-        return await self._doors.carry_out(_account(viewer), self._found(request.path_params["call_id"], viewer))
+        tenant = self._asker(request).viewer
+        return await self._doors.carry_out(account(tenant), self._found(request.path_params["call_id"], tenant))
 
     async def delete(self, request: Request) -> Response:
         """DELETE: all that is kept of a call; 409 while it goes on, 403 where it is no tenant's and a tenant asks."""
-        viewer = self._viewer(request)
-        return await self._doors.carry_out(_account(viewer), self._deleted(request.path_params["call_id"], viewer))
+        tenant = self._asker(request).viewer
+        return await self._doors.carry_out(account(tenant), self._deleted(request.path_params["call_id"], tenant))
 
     async def delete_caller(self, request: Request) -> Response:
         """DELETE: all that is kept of calls from one number, but of those that go on."""
         who = self._asker(request)
         number = deletion(request.query_params)
-        return await self._doors.carry_out(_account(who.viewer), self._deleted_caller(number, who))
+        return await self._doors.carry_out(account(who.viewer), self._deleted_caller(number, who))
 
     async def costs(self, request: Request) -> Response:
         """GET: what calls have cost, by agent or by tenant; of the last day, if nobody says of which time."""
-        viewer = self._viewer(request)
-        asked = cost_query(request.query_params, viewer, time.time())
-        return await self._doors.carry_out(_account(viewer), self._costs(asked))
+        tenant = self._asker(request).viewer
+        asked = cost_query(request.query_params, tenant, time.time())
+        return await self._doors.carry_out(account(tenant), self._costs(asked))
 
     async def _costs(self, asked: CostQuery) -> Response:
-        return _json(await self._records().costs(asked))
+        return told(await self._records().costs(asked))
 
     async def _listed(self, asked: RecordQuery) -> Response:
         rows = await self._records().listed(asked)
         shown = rows[: asked.limit - 1]
         more = cursor(shown[-1].began, shown[-1].id) if len(rows) == asked.limit else None
-        return _json(RecordList(data=shown, next=more))
+        return told(RecordList(data=shown, next=more))
 
     async def _found(self, call_id: str, viewer: str | None) -> Response:
         record = await self._records().found(call_id, viewer)
         if record is None:
             raise _unknown(call_id)
-        return _json(record)
+        return told(record)
 
     async def _deleted(self, call_id: str, viewer: str | None) -> Response:
         records, shown = self._pop.records, self._pop.dashboard
@@ -144,23 +141,17 @@ class RecordsHttp:
         if not deleted.ids:
             self._records()  # Who keeps none says so.
             raise _unknown(call_id)
-        return _json(RecordDeleted(id=call_id))
+        return told(RecordDeleted(id=call_id))
 
     async def _deleted_caller(self, number: str, who: _Asker) -> Response:
         its = await self._records().delete_caller(number, who.viewer, for_operator=who.for_operator)
-        return _json(RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
+        return told(RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
                                     not_permitted=its.not_permitted))  # fmt: skip
-
-    def _viewer(self, request: Request) -> str | None:
-        """Whose records may be seen; None: everyone's. Raises Unauthorized."""
-        return self._asker(request).viewer
 
     def _asker(self, request: Request) -> _Asker:
         """Raises Unauthorized."""
         if not brings_token(request):
-            viewer = self._pop.viewer(key_of(request.headers.get("authorization"), []))
-            pays(request)
-            return _Asker(viewer)
+            return _Asker(viewer(self._pop, request))
         who = self._doors.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key or a call's token cannot read records: use the tenant's own.")
@@ -255,11 +246,3 @@ def _time(asked: QueryParams, name: str) -> float | None:
     if not math.isfinite(when):
         raise WireError("invalid_value", f"{name} must be a Unix time in seconds.", name)
     return when
-
-
-def _account(viewer: str | None) -> Caller:
-    return Caller(Tenant(OPERATOR if viewer is None else viewer))
-
-
-def _json(answer: msgspec.Struct) -> Response:
-    return Response(msgspec.json.encode(answer), media_type="application/json", headers={"Cache-Control": "no-store"})

@@ -9,8 +9,7 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd, OnAudio
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
-from voicepipe.line_quality import Network
+from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Network, Pump
 from voicepipe.networks import is_of
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.rtp_sender import PACKET_S, PacketWire

@@ -5,7 +5,6 @@ from typing import Protocol
 from starlette.requests import HTTPConnection
 
 from voicepipe.ingress.visits import Visit
-from voicepipe.line_quality import HIDDEN, Network
 
 VISIT = "voicepipe.visit"
 """Key of the connection's `Visit` in the scope's state."""
@@ -47,15 +46,15 @@ def peer_of(connection: HTTPConnection) -> Peer | None:
     return peer
 
 
-def tcp_network(peer: Peer | None) -> Network:
-    """How the network to a WebSocket's caller fares: TCP sends again what is lost and tells nobody."""
-    return Network(rtt_ms=peer.rtt_ms) if peer else HIDDEN
+def visit_of(connection: HTTPConnection) -> Visit | None:
+    """The visit that this belongs to. None: another server than ours asks, such as a test's."""
+    visit: Visit | None = connection.scope.get("state", {}).get(VISIT)
+    return visit
 
 
 def pays(connection: HTTPConnection) -> None:
-    """As `Visit.pays`, of the visit that this belongs to; without one, such as in a test, nothing."""
-    visit: Visit | None = connection.scope.get("state", {}).get(VISIT)
-    if visit:
+    """As `Visit.pays`, of the visit that this belongs to."""
+    if visit := visit_of(connection):
         visit.pays()
 
 

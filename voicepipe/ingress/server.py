@@ -4,19 +4,21 @@ import asyncio
 import logging
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError
-from voicepipe.ingress.accept import Acceptor
+from voicepipe.ingress.accept import TOLD, Acceptor
 from voicepipe.ingress.connection import HttpConnection
-from voicepipe.ingress.forwarded import Forwarded
 from voicepipe.ingress.frames import StampedWebSocket
 from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.scope import REFUSALS, VISIT
 from voicepipe.ingress.visits import Room, Visit, Visits
 
 logger = logging.getLogger(__name__)
@@ -49,6 +51,23 @@ def check_certificate(config: Config) -> None:
 
 def _no_certificate(error: Exception) -> ConfigError:
     return ConfigError(f"http.cert and http.key cannot be used ({error}): they name a PEM chain and its key.")
+
+
+class Forwarded:
+    """Requests that a proxy has passed on count by the address that they come from. ASGI, within uvicorn's own
+    middleware: that has put a trusted proxy's `X-Forwarded-For` into `client`."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        visit: Visit = scope["state"][VISIT]
+        client = scope["client"][0] if scope["client"] else visit.source
+        if visit.asks(client, time.monotonic()):
+            return await self._app(scope, receive, send)
+        refusals: RefusalLog = scope["state"][REFUSALS]
+        refusals.tell(client, "requests from %s, by the proxy %s, are refused: too many", client, visit.source)
+        await Response(TOLD, 429, {"Retry-After": "2"}, "application/json")(scope, receive, send)
 
 
 class Server(uvicorn.Server):

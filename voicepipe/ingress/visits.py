@@ -15,8 +15,7 @@ from enum import Enum, auto
 from functools import lru_cache
 
 from voicepipe.bucket import Rate
-from voicepipe.ingress.fairness import FairRate
-from voicepipe.ingress.throttle import SOURCES
+from voicepipe.ingress.throttle import SOURCES, FairRate
 
 EACH = 64
 """Strangers from one address, and requests of one tenant, at a time."""
@@ -88,12 +87,20 @@ class Visit:
 
     def asks(self, client: str, now: float) -> bool:
         """A request from `client` has come: whether it is answered. Those that no proxy has passed on were counted."""
-        return self._visits._asks(self, client, now)
+        if not self.by_proxy:
+            return True
+        try:
+            self.client = self.source if client in self._visits._proxies else network(client)
+        except ValueError:  # Whatever the proxy has named, it is no address.
+            self.client = self.source
+        return self._visits._admits(self.client, now)
 
     def known(self, tenant: str) -> None:
         """The request that is being answered came with this tenant's key. More requests of one tenant than `Room.each`
         are served, and may be dropped."""
-        self._visits._known_by(self, tenant)
+        self.pays()
+        if self.state is VisitState.STRANGER and self._visits._has_room_for(tenant):
+            self._visits._becomes(self, VisitState.REQUEST, tenant)
 
     def pays(self) -> None:
         """The request brought a secret of ours, such as a provider's signature: its address is no stranger's."""
@@ -101,7 +108,8 @@ class Visit:
 
     def accepted(self) -> None:
         """It is a WebSocket that was let in: it counts as its call does, and no more as a connection."""
-        self._visits._accepted(self)
+        self.pays()
+        self._visits._becomes(self, VisitState.CALL)
 
     def left(self) -> None:
         """The connection is closed."""
@@ -160,25 +168,10 @@ class Visits:
         self._becomes(visit, VisitState.OVER)
         visit.drop = None
 
-    # What visits tell of themselves.
+    # What visits ask.
 
-    def _asks(self, visit: Visit, client: str, now: float) -> bool:
-        if visit.source not in self._proxies:
-            return True
-        try:
-            visit.client = visit.source if client in self._proxies else network(client)
-        except ValueError:  # Whatever the proxy has named, it is no address.
-            visit.client = visit.source
-        return self._admits(visit.client, now)
-
-    def _known_by(self, visit: Visit, tenant: str) -> None:
-        self._pays(visit.client)
-        if visit.state is VisitState.STRANGER and self._requests[tenant] < self._room.each:
-            self._becomes(visit, VisitState.REQUEST, tenant)
-
-    def _accepted(self, visit: Visit) -> None:
-        self._pays(visit.client)
-        self._becomes(visit, VisitState.CALL)
+    def _has_room_for(self, tenant: str) -> bool:
+        return self._requests[tenant] < self._room.each
 
     def _pays(self, source: str) -> None:
         self._paying.pop(source, None)

@@ -1,27 +1,31 @@
 """Calls in progress, and the turns that come of what they tell. Pure: times are given by who calls."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 
 import msgspec
 from msgspec.structs import replace
 
 from voicepipe.agent import Origin
-from voicepipe.config.redaction_config import USUAL, RedactionConfig
-from voicepipe.line import Line
-from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.config.redaction_config import LONGEST, USUAL, RedactionConfig
+from voicepipe.line import HIDDEN, Line, Network
 from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.kept_words import KeptWords
 from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.observe.turns import AskedTurn, FullTurn, Turns, full_turn
-from voicepipe.observe.unanswered import Unanswered
 from voicepipe.turn.events import (
+    TOOL_CHARS,
+    TOOL_NAME_CHARS,
     CallEnded,
     CallEvent,
+    Item,
     ItemAdded,
     ReplyDone,
     ReplyStarted,
+    ToolUse,
 )
+from voicepipe.words import joined
 
 NOWHERE = Origin()
 
@@ -183,23 +187,16 @@ class LiveCall:
 
 
 class LiveCalls:
-    """All calls in progress."""
+    """All calls in progress. `make`: one of a tenant's, for an agent."""
 
-    def __init__(
-        self, turns: Turns, budget_ms: float, followers: Sequence[CallFollower] = (),
-        redaction: RedactionConfig = USUAL, traces: Traces = UNTRACED,
-    ) -> None:  # fmt: skip
-        self._redaction = redaction
-        self._traces = traces
-        self._turns = turns
-        self._budget_ms = budget_ms
-        self._followers = followers
+    def __init__(self, make: Callable[[str, str], LiveCall]) -> None:
+        self._make = make
         self._calls: dict[int, LiveCall] = {}
 
     @contextmanager
     def watched(self, tenant: str, agent: str) -> Iterator[LiveCall]:
         """A call that was admitted; it is listed from its answer until this context ends, however it ends."""
-        call = LiveCall(self._turns, self._budget_ms, tenant, agent, self._followers, self._redaction, self._traces)
+        call = self._make(tenant, agent)
         self._calls[id(call)] = call
         try:
             yield call
@@ -224,3 +221,42 @@ def _said(network: Network) -> str | None:
         ("{:.0f} ms there and back", network.rtt_ms),
     )
     return ", ".join(text.format(figure) for text, figure in words if figure is not None) or None
+
+
+class Unanswered:
+    """What came since the last reply was begun. A client can add and delete items for ever, so it is bounded."""
+
+    def __init__(self) -> None:
+        self._spoken: list[str] = []
+        self._typed: list[str] = []
+        self._typed_chars = 0
+        self._results: list[ToolUse] = []
+        self._called: dict[str, Item] = {}
+        """The client's tools whose results are awaited, by the id of that."""
+
+    def __bool__(self) -> bool:
+        return bool(self._spoken or self._typed or self._results)
+
+    def add(self, event: ItemAdded) -> None:
+        """An item joined the conversation."""
+        item = event.item
+        if event.spoken:
+            self._spoken.append(item.text)
+        elif item.kind == "message" and item.role == "user" and self._typed_chars < LONGEST:
+            self._typed.append(item.text)
+            self._typed_chars += len(item.text) + 1
+        elif item.kind == "function_call_output" and (called := self._called.pop(item.call_id, None)):
+            arguments, result = called.arguments[:TOOL_CHARS], item.output[:TOOL_CHARS]
+            self._results.append(ToolUse(called.name[:TOOL_NAME_CHARS], arguments=arguments, result=result))
+
+    def called(self, items: Iterable[Item]) -> None:
+        """A reply that is over may have asked for the client's tools; those of replies before are awaited no more."""
+        if called := {item.call_id: item for item in items if item.kind == "function_call"}:
+            self._called = called
+
+    def take(self) -> tuple[str, bool, tuple[ToolUse, ...]]:
+        """The words, whether some were spoken, and results of the client's tools; then none are left."""
+        words = reduce(joined, [*self._spoken, *self._typed], "")
+        taken = words, bool(self._spoken), tuple(self._results)
+        self._spoken, self._typed, self._results, self._typed_chars = [], [], [], 0
+        return taken

@@ -6,6 +6,7 @@ import msgspec
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
 from voicepipe.config import PopConfig
+from voicepipe.observe.families import at_present
 from voicepipe.observe.following import CallFacts, CallFollower
 from voicepipe.observe.present import HERE
 from voicepipe.sizing.price import call_cost, host_cost, idle_cost
@@ -73,6 +74,4 @@ class CostMeter(CallFollower):
             ("voicepipe_host_cost", "What the host has cost, by pop.price_per_hour.", cost.host_cost),
             ("voicepipe_calls_cost", "What of it calls paid for their places; the rest is idle cost.", cost.calls_cost),
         ):
-            family = CounterMetricFamily(name, told, labels=HERE)
-            family.add_metric(here, total)
-            yield family
+            yield at_present(CounterMetricFamily, name, told, HERE, [(here, total)])

@@ -10,7 +10,7 @@ import msgspec
 
 from voicepipe.config import PopConfig
 from voicepipe.health import Health
-from voicepipe.line_quality import Network
+from voicepipe.line import Network
 from voicepipe.observe.passed_on import VllmLoad
 from voicepipe.observe.waits import Waits
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 
 import msgspec
 
@@ -89,7 +90,8 @@ class Dashboard:
         self._clock = clock
         self._cost = cost
         self._turns = Turns()
-        self._calls = LiveCalls(self._turns, pop.budget_ms, followers, redaction, traces)
+        self._calls = LiveCalls(partial(LiveCall, self._turns, pop.budget_ms, followers=followers,
+                                        redaction=redaction, traces=traces))  # fmt: skip
         self._refused = Refusals()
 
     def watched(self, tenant: str, agent: str) -> AbstractContextManager[LiveCall]:

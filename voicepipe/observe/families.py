@@ -1,11 +1,23 @@
-"""Metrics that grow, as their owner sees them: by the labels in which its own series differ, the same ones before."""
+"""Metrics as their owner sees them: those that grow, by the labels in which its own series differ, the same ones
+before; those that are true at a moment; and what one scrape of Prometheus gets, in which format."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, choose_encoder, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.openmetrics.exposition import ALLOWUTF8
+from prometheus_client.openmetrics.exposition import generate_latest as in_openmetrics
+from prometheus_client.registry import Collector
 
 M = TypeVar("M", Counter, Gauge, Histogram)
+F = TypeVar("F", CounterMetricFamily, GaugeMetricFamily)
+disable_created_metrics()  # type: ignore[no-untyped-call]
+"""When each series began is of no use to us, and would be another series."""
+Samples = Iterable[tuple[Sequence[str], float]]
+"""Values of a metric's labels, and what it is there."""
 
 
 class Family(Generic[M]):
@@ -40,3 +52,33 @@ class Families:
     def histogram(self, name: str, told: str, bounds: Iterable[float], *labels: str) -> Family[Histogram]:
         names, buckets = (*self._names, *labels), tuple(bounds)
         return Family(Histogram(name, told, names, registry=self._registry, buckets=buckets), self._before)
+
+
+def at_present(kind: type[F], name: str, told: str, labels: Sequence[str], samples: Samples) -> F:
+    """A metric that is read at the moment, with all of its series."""
+    made = kind(name, told, labels=labels)
+    for values, number in samples:
+        made.add_metric(values, number)
+    return made
+
+
+class ReadNow(Collector):
+    """The part of a registry that does not grow but is true at a moment: set on the event loop."""
+
+    def __init__(self) -> None:
+        self.metrics: list[Metric] = []
+
+    def collect(self) -> Iterable[Metric]:
+        return self.metrics
+
+
+def written(registry: CollectorRegistry, accept: str) -> Callable[[], tuple[bytes, str]]:
+    """Writes all of it, for a thread: the text, and its content type."""
+    try:
+        encode, content_type = choose_encoder(accept)
+    except (TypeError, ValueError):  # A version that is no number.
+        encode, content_type = generate_latest, CONTENT_TYPE_LATEST
+    if content_type.startswith("application/openmetrics-text"):
+        # No name needs escaping. By default the library takes the colon out of vLLM's.
+        encode = partial(in_openmetrics, escaping=ALLOWUTF8)
+    return lambda: (encode(registry), content_type)

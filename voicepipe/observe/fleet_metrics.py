@@ -10,8 +10,7 @@ from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import PlacedCall, WhyBounced
 from voicepipe.directory.view import SeenPop
 from voicepipe.errors import Reason, WhyNone
-from voicepipe.observe.families import Families
-from voicepipe.observe.scrapes import ReadNow, written
+from voicepipe.observe.families import Families, ReadNow, at_present, written
 
 OF_A_POP = ("directory", "pop", "region")
 
@@ -69,9 +68,8 @@ class FleetMetrics:
             ("calls_relayed", "Calls that go through this directory now.", relayed),
             ("cut_off", "1: it hears no PoPs, and goes on with what it knew last.", is_cut_off),
         ):
-            gauge = GaugeMetricFamily(f"voicepipe_directory_{name}", told, labels=("directory",))
-            gauge.add_metric((self._directory,), value)
-            yield gauge
+            samples = [((self._directory,), float(value))]
+            yield at_present(GaugeMetricFamily, f"voicepipe_directory_{name}", told, ("directory",), samples)
 
     def _of_pops(self, pops: Sequence[SeenPop]) -> Iterator[Metric]:
         figures: tuple[tuple[str, str, Callable[[SeenPop], float]], ...] = (
@@ -88,7 +86,5 @@ class FleetMetrics:
             ("budget_seconds", "The turn latency that it promises.", lambda seen: seen.condition.budget_ms / 1000),
         )  # fmt: skip
         for name, told, value in figures:
-            gauge = GaugeMetricFamily(f"voicepipe_directory_pop_{name}", told, labels=OF_A_POP)
-            for seen in pops:
-                gauge.add_metric((self._directory, seen.pop, seen.condition.region), value(seen))
-            yield gauge
+            samples = [((self._directory, seen.pop, seen.condition.region), value(seen)) for seen in pops]
+            yield at_present(GaugeMetricFamily, f"voicepipe_directory_pop_{name}", told, OF_A_POP, samples)

@@ -3,7 +3,7 @@
 import msgspec
 
 from voicepipe.agent import TraceContext
-from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.line import HIDDEN, Network
 from voicepipe.observe.turns import FullTurn
 
 

@@ -16,12 +16,11 @@ from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.errors import Reason
 from voicepipe.health import Health
-from voicepipe.observe.families import Families
+from voicepipe.line import Network
+from voicepipe.observe.families import Families, ReadNow, written
 from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
-from voicepipe.observe.mos import mos
 from voicepipe.observe.passed_on import OfGpus, OfVllm
 from voicepipe.observe.present import HERE, of_queues, present
-from voicepipe.observe.scrapes import ReadNow, written
 from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.observe.turn_metrics import TurnMetrics
 from voicepipe.observe.turns import FullTurn
@@ -38,6 +37,12 @@ FORETOLD = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 Others = Callable[[tuple[str, str]], Iterable[Metric]]
 """Of labels as HERE names them: metrics to be read at the moment."""
+RATING = 93.2
+"""Of a call without any loss or delay (G.107, default values)."""
+ROBUST = 25.1
+"""Against random loss: G.711 with concealment (G.113, appendix I). Opus bears more; so this errs on the low side."""
+TIRING_MS = 177.3
+"""One way. From here on people notice that they speak over one another (Cole and Rosenbluth's form of G.107)."""
 
 
 class Metrics(CallFollower):
@@ -129,3 +134,15 @@ class Metrics(CallFollower):
         others = (metric for other in self.others for metric in other(here))
         self._now.metrics = [*now, *of_queues(here, queues.shown()), *others]
         return written(self._registry, accept)
+
+
+def mos(network: Network) -> float | None:
+    """From 1 (bad) to 4.4 (as good as a phone call gets); None: nothing is known of the network. An unknown round
+    trip counts as none: the estimate is too good then."""
+    if network.loss_percent is None:
+        return None
+    one_way_ms = (network.rtt_ms or 0.0) / 2 + (network.jitter_ms or 0.0)  # a jitter buffer waits for about as long
+    delayed = 0.024 * one_way_ms + 0.11 * max(0.0, one_way_ms - TIRING_MS)
+    lost = 95.0 * network.loss_percent / (network.loss_percent + ROBUST)
+    rating = max(0.0, RATING - delayed - lost)
+    return max(1.0, 1 + 0.035 * rating + rating * (rating - 60) * (100 - rating) * 7e-6)

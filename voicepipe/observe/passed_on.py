@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from voicepipe.engines.gpus import SLOWED, GpuLoad, loads
+from voicepipe.observe.families import at_present
 from voicepipe.observe.present import HERE
 
 VLLM = "vllm:"
@@ -89,30 +90,22 @@ class OfGpus(Collector):
             ("power_watts", "What it draws.", lambda gpu: gpu.watts),
             ("power_limit_watts", "What it may draw.", lambda gpu: gpu.limit_watts),
         )
-        info = GaugeMetricFamily("voicepipe_gpu_info", "Always 1.", labels=(*HERE, "gpu", "name", "uuid"))
-        for gpu in gpus:
-            info.add_metric((*self._here, str(gpu.index), gpu.name, gpu.uuid), 1)
-        yield info
+        where = [((*self._here, str(gpu.index)), gpu) for gpu in gpus]
+        infos = [((*here, gpu.name, gpu.uuid), 1.0) for here, gpu in where]
+        yield at_present(GaugeMetricFamily, "voicepipe_gpu_info", "Always 1.", (*HERE, "gpu", "name", "uuid"), infos)
         for name, told, value in figures:
-            family = GaugeMetricFamily(f"voicepipe_gpu_{name}", told, labels=(*HERE, "gpu"))
-            for gpu in gpus:
-                if (number := value(gpu)) is not None:
-                    family.add_metric((*self._here, str(gpu.index)), number)
-            yield family
-        throttled = GaugeMetricFamily(
-            "voicepipe_gpu_throttled", "1: for this reason its clock is lower than it could be.",
-            labels=(*HERE, "gpu", "reason"),
+            known = [(here, number) for here, gpu in where if (number := value(gpu)) is not None]
+            yield at_present(GaugeMetricFamily, f"voicepipe_gpu_{name}", told, (*HERE, "gpu"), known)
+        yield at_present(
+            GaugeMetricFamily, "voicepipe_gpu_throttled", "1: for this reason its clock is lower than it could be.",
+            (*HERE, "gpu", "reason"),
+            [((*here, reason), float(reason in gpu.slowed)) for here, gpu in where if gpu.slowed is not None
+             for reason in SLOWED],
         )  # fmt: skip
-        errors = CounterMetricFamily(
-            "voicepipe_gpu_ecc_errors", "Errors of its memory since its driver was loaded.",
-            labels=(*HERE, "gpu", "kind"),
+        yield at_present(
+            CounterMetricFamily, "voicepipe_gpu_ecc_errors", "Errors of its memory since its driver was loaded.",
+            (*HERE, "gpu", "kind"),
+            [((*here, kind), count) for here, gpu in where
+             for kind, count in (("corrected", gpu.ecc_corrected), ("uncorrected", gpu.ecc_uncorrected))
+             if count is not None],
         )  # fmt: skip
-        for gpu in gpus:
-            if (slowed := gpu.slowed) is not None:
-                for reason in SLOWED:
-                    throttled.add_metric((*self._here, str(gpu.index), reason), float(reason in slowed))
-            for kind, count in (("corrected", gpu.ecc_corrected), ("uncorrected", gpu.ecc_uncorrected)):
-                if count is not None:
-                    errors.add_metric((*self._here, str(gpu.index), kind), count)
-        yield throttled
-        yield errors

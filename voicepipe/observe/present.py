@@ -1,6 +1,6 @@
 """What Prometheus reads of a PoP that does not grow: it is true at the moment."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import get_args
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
@@ -8,6 +8,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from voicepipe import __version__
 from voicepipe.config import PopConfig
 from voicepipe.health import Health, Status
+from voicepipe.observe.families import F, at_present
 from voicepipe.queues import QueueFigures
 
 HERE = ("pop", "region")
@@ -17,30 +18,21 @@ HERE = ("pop", "region")
 def present(here: tuple[str, str], pop: PopConfig, health: Health, spans_dropped: int) -> Iterator[Metric]:
     """Of the PoP as a whole. `here`: its labels, as HERE names them."""
 
-    def counter(name: str, told: str, values: Mapping[str, float], label: str) -> Metric:
-        family = CounterMetricFamily(name, told, labels=(*HERE, label))
-        for value, number in values.items():
-            family.add_metric((*here, value), number)
-        return family
+    def gauge(name: str, told: str, number: float) -> Metric:
+        return at_present(GaugeMetricFamily, name, told, HERE, [(here, number)])
 
-    def gauge(name: str, told: str, values: Mapping[str, float] | float, label: str = "") -> Metric:
-        if not isinstance(values, Mapping):
-            family = GaugeMetricFamily(name, told, labels=HERE)
-            family.add_metric(here, values)
-            return family
-        family = GaugeMetricFamily(name, told, labels=(*HERE, label))
-        for value, number in values.items():
-            family.add_metric((*here, value), number)
-        return family
+    def by(label: str, name: str, told: str, values: Mapping[str, float]) -> Metric:
+        samples = [((*here, value), number) for value, number in values.items()]
+        return at_present(GaugeMetricFamily, name, told, (*HERE, label), samples)
 
-    yield gauge("voicepipe_build_info", "Always 1.", {__version__: 1}, "version")
+    yield by("version", "voicepipe_build_info", "Always 1.", {__version__: 1})
     status = {each: float(each == health.status) for each in get_args(Status)}
-    yield gauge("voicepipe_status", "1 for what /readyz says, 0 for the others.", status, "status")
+    yield by("status", "voicepipe_status", "1 for what /readyz says, 0 for the others.", status)
     none = dict.fromkeys(("vad", "asr", "llm", "tts"), 0.0)
-    yield gauge("voicepipe_engine_down_seconds", "For how long an engine has not worked.", none | health.down, "engine")
-    yield counter(
-        "voicepipe_engine_restarts", "How often an engine was started again after it broke.",
-        none | health.restarts, "engine",
+    yield by("engine", "voicepipe_engine_down_seconds", "For how long an engine has not worked.", none | health.down)
+    yield at_present(
+        CounterMetricFamily, "voicepipe_engine_restarts", "How often an engine was started again after it broke.",
+        (*HERE, "engine"), [((*here, engine), number) for engine, number in (none | health.restarts).items()],
     )  # fmt: skip
     yield gauge("voicepipe_slots", "Calls that the PoP may have at a time (pop.slots).", pop.slots)
     yield gauge("voicepipe_slots_used", "Calls that hold one.", health.calls)
@@ -62,27 +54,23 @@ def present(here: tuple[str, str], pop: PopConfig, health: Health, spans_dropped
         ("process_cpu_seconds", "Processor time.", health.cpu_s),
         ("voicepipe_trace_spans_dropped", "Spans of traces that never reached their collector.", spans_dropped),
     ):
-        family = CounterMetricFamily(name, told, labels=HERE)
-        family.add_metric(here, total)
-        yield family
+        yield at_present(CounterMetricFamily, name, told, HERE, [(here, total)])
 
 
 def of_queues(here: tuple[str, str], queues: Sequence[QueueFigures]) -> Iterator[Metric]:
     """Of those of the process. `here`: as `present`."""
     labels = (*HERE, "queue")
-    waiting = GaugeMetricFamily("voicepipe_queue_waiting", "Jobs that wait now.", labels=labels)
-    running = GaugeMetricFamily("voicepipe_queue_running", "Jobs that have begun and are not done.", labels=labels)
-    limit = GaugeMetricFamily("voicepipe_queue_limit", "Jobs, in all, with which it is full.", labels=labels)
+
+    def figure(kind: type[F], name: str, told: str, of: Callable[[QueueFigures], float | None]) -> F:
+        known = [((*here, queue.name), number) for queue in queues if (number := of(queue)) is not None]
+        return at_present(kind, f"voicepipe_queue_{name}", told, labels, known)
+
+    yield figure(GaugeMetricFamily, "waiting", "Jobs that wait now.", lambda queue: queue.waiting)
+    yield figure(GaugeMetricFamily, "running", "Jobs that have begun and are not done.", lambda queue: queue.running)
+    yield figure(GaugeMetricFamily, "limit", "Jobs, in all, with which it is full.", lambda queue: queue.limit)
     waits = SummaryMetricFamily("voicepipe_queue_wait_seconds", "How long jobs waited until they began.", labels=labels)
-    refused = CounterMetricFamily("voicepipe_queue_refused", "Jobs for which there was no room.", labels=labels)
-    wasted = CounterMetricFamily("voicepipe_queue_wasted", "Jobs whose outcome was not needed.", labels=labels)
     for queue in queues:
-        which = (*here, queue.name)
-        waiting.add_metric(which, queue.waiting)
-        running.add_metric(which, queue.running)
-        if queue.limit is not None:
-            limit.add_metric(which, queue.limit)
-        waits.add_metric(which, queue.begun, queue.waited_s)
-        refused.add_metric(which, queue.refused)
-        wasted.add_metric(which, queue.wasted)
-    yield from (waiting, running, limit, waits, refused, wasted)
+        waits.add_metric((*here, queue.name), queue.begun, queue.waited_s)
+    yield waits
+    yield figure(CounterMetricFamily, "refused", "Jobs for which there was no room.", lambda queue: queue.refused)
+    yield figure(CounterMetricFamily, "wasted", "Jobs whose outcome was not needed.", lambda queue: queue.wasted)

@@ -3,7 +3,7 @@ turns are counted as they end, and the figures are worked out every few seconds 
 
 import time
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
@@ -25,11 +25,8 @@ class _Step:
     """The turns whose replies ended within ten seconds."""
 
     number: int
-    turns: int = 0
-    judged: int = 0
-    late: int = 0
-    cut_ins: int = 0
-    missed: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    """By the names of `RecentTurns`' fields."""
     latencies_ms: "array[float]" = field(default_factory=lambda: array("f"))
 
 
@@ -46,16 +43,13 @@ class Recent(CallFollower):
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
         step, turn = self._step(), full.turn
-        step.turns += 1
-        step.late += turn.late
-        step.cut_ins += turn.cut_in
-        step.missed += turn.missed
+        step.counts.update(turns=1, late=turn.late, cut_ins=turn.cut_in, missed=turn.missed)
         if turn.latency_ms is not None:
             step.latencies_ms.append(turn.latency_ms)
-            step.judged += not turn.by_request
+            step.counts["judged"] += not turn.by_request
 
     def cut_in(self, call: CallFacts, full: FullTurn) -> None:
-        self._step().cut_ins += 1
+        self._step().counts["cut_ins"] += 1
 
     def figures(self) -> RecentTurns:
         """At most `KEPT_S` old."""
@@ -75,14 +69,8 @@ class Recent(CallFollower):
     def _added_up(self, number: int) -> RecentTurns:
         steps = [step for step in self._steps if step.number > number - STEPS]
         latencies = sorted(chain.from_iterable(step.latencies_ms for step in steps))
+        counts = sum((step.counts for step in steps), Counter[str]())
+        p50_ms, p95_ms = percentile_ms(latencies, 50), percentile_ms(latencies, 95)
         return RecentTurns(
-            turns=sum(step.turns for step in steps),
-            timed=len(latencies),
-            judged=sum(step.judged for step in steps),
-            p50_ms=percentile_ms(latencies, 50),
-            p95_ms=percentile_ms(latencies, 95),
-            late=sum(step.late for step in steps),
-            cut_ins=sum(step.cut_ins for step in steps),
-            missed=sum(step.missed for step in steps),
-            lag_ms=round(self._lag_ms(), 1),
+            **counts, timed=len(latencies), p50_ms=p50_ms, p95_ms=p95_ms, lag_ms=round(self._lag_ms(), 1)
         )

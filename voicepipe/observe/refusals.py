@@ -1,11 +1,11 @@
 """Calls that were refused, counted: neither many of them nor long days take more memory than a few. One count of a
-tenant, reason and door takes 4 kB, for as long as the dashboard shows it."""
+tenant and reason takes 4 kB, for as long as the dashboard shows it."""
 
 from array import array
 from collections import Counter
 from typing import NamedTuple
 
-from voicepipe.call_api import DoorKind, Refusal
+from voicepipe.call_api import Refusal
 from voicepipe.errors import Reason
 
 STEP_S = 10
@@ -18,11 +18,10 @@ NOT_ADMITTED: tuple[Reason, ...] = ("full", "late", "tenant_full", "draining", "
 
 
 class _Counted(NamedTuple):
-    """Of what a count is. Reasons and doors are few, and strangers have no tenant: they cannot make it grow."""
+    """Of what a count is. Reasons are few, and strangers have no tenant: they cannot make it grow."""
 
     tenant: str
     reason: Reason
-    door: DoorKind
 
 
 class Refusals:
@@ -40,7 +39,7 @@ class Refusals:
         step = int(now // STEP_S)
         if step > self._step:
             self._begin(step)
-        counted = _Counted(refusal.tenant, refusal.reason, refusal.door)
+        counted = _Counted(refusal.tenant, refusal.reason)
         ring = self._counts.get(counted)
         if ring is None:
             ring = self._counts[counted] = array("I", [0]) * STEPS
@@ -61,13 +60,13 @@ class Refusals:
                 ring[:end] = array("I", bytes(4 * end))
         self._step = step
 
-    def since(self, start: float, tenant: str | None, door: DoorKind | None = None) -> Counter[Reason]:
-        """Those of this tenant, None: of all, at this door, None: at any, from the step of `start` on."""
+    def since(self, start: float, tenant: str | None) -> Counter[Reason]:
+        """Those of this tenant, None: of all, from the step of `start` on."""
         first, end = max(int(start // STEP_S), self._step - STEPS + 1), self._step + 1
         counts: Counter[Reason] = Counter()
         if first < end:
             for of, ring in self._counts.items():
-                if tenant in (None, of.tenant) and door in (None, of.door):
+                if tenant in (None, of.tenant):
                     counts[of.reason] += sum(_between(ring, first % STEPS, end % STEPS))
         return +counts
 

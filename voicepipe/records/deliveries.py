@@ -38,17 +38,13 @@ EVENT = "call.ended"
 class Deliveries:
     """One PoP's. `path`: its records."""
 
-    def __init__(
-        self, path: Path, writer: Writer, loop: asyncio.AbstractEventLoop,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, path: Path, writer: Writer, loop: asyncio.AbstractEventLoop) -> None:
         self.spool = Spool(0, None, None)
         """As it was when last looked at."""
         self.failed = 0
         """Tries that failed, since the start."""
         self._path = path
         self._writer = writer
-        self._transport = transport
         self._under_way = set[str]()
         """Ids."""
         self._woken = asyncio.Event()
@@ -101,7 +97,7 @@ class Deliveries:
     def _client(self) -> httpx.AsyncClient:
         # In a thread: reading the certificate store takes 20-50 ms. Redirects could lead to hosts nobody configured.
         headers = {**PLAIN, "Content-Type": "application/json", "User-Agent": "voicepipe"}
-        return httpx.AsyncClient(transport=self._transport, follow_redirects=False, timeout=TIMEOUT_S, headers=headers)
+        return httpx.AsyncClient(follow_redirects=False, timeout=TIMEOUT_S, headers=headers)
 
     def _due(self) -> list[Delivery]:
         with store.reading(self._path) as db:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from voicepipe.observe.families import at_present
 from voicepipe.observe.present import HERE
 from voicepipe.records.records import Records
 
@@ -20,9 +21,6 @@ def of_records(records: Records, here: tuple[str, str]) -> Iterator[Metric]:
          spool.waiting),
         ("voicepipe_deliveries_oldest_seconds", "For how long the oldest of them has waited.", age_s),
     ):  # fmt: skip
-        gauge = GaugeMetricFamily(name, told, labels=HERE)
-        gauge.add_metric(here, value)
-        yield gauge
-    failed = CounterMetricFamily("voicepipe_deliveries_failed", "Tries that no receiver took.", labels=HERE)
-    failed.add_metric(here, records.deliveries.failed)
-    yield failed
+        yield at_present(GaugeMetricFamily, name, told, HERE, [(here, value)])
+    failed, told = records.deliveries.failed, "Tries that no receiver took."
+    yield at_present(CounterMetricFamily, "voicepipe_deliveries_failed", told, HERE, [(here, failed)])

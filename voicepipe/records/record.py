@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from voicepipe.call_api import ListedCall
-from voicepipe.line_quality import Network
+from voicepipe.line import Network
 from voicepipe.observe.figures import percentile_ms
 from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn

@@ -3,8 +3,10 @@
 import asyncio
 import fcntl
 import logging
+import os
 import secrets
 import sqlite3
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,8 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from voicepipe.agent import Hooks
 from voicepipe.call_api import CostQuery, Deleted, RecordQuery
@@ -22,7 +26,6 @@ from voicepipe.observe.turns import FullTurn
 from voicepipe.records import signing, store
 from voicepipe.records.costs import Costs, costs
 from voicepipe.records.deliveries import Deliveries
-from voicepipe.records.lines import Lines
 from voicepipe.records.record import CallRecord, CallSummary, Host
 from voicepipe.records.store import AT_A_TIME, Delivery, Store
 from voicepipe.records.writer import Then, Writer
@@ -39,11 +42,39 @@ READERS = 2
 T = TypeVar("T")
 HooksOf = Callable[[str, str], Hooks]
 """Of an agent and a tenant, by their names: who is told of a call when it has ended."""
+STDOUT = "-"
 
 
 class _Telling(NamedTuple):
     hooks: Hooks
     message_id: str
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+class Lines:
+    """Records as JSON lines, for who ships logs. Blocking. `place`: a file, which may be rotated at any time, or
+    `STDOUT`; empty: nobody ships any."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def write(self, record: CallRecord) -> None:
+        """One line. A file that cannot be written loses it: the record itself is kept."""
+        if not self._place:
+            return
+        line = msgspec.json.encode(record) + b"\n"
+        try:
+            if self._place == STDOUT:
+                sys.stdout.buffer.write(line)
+                sys.stdout.buffer.flush()
+            else:
+                with open(self._place, "ab", opener=_for_its_owner) as file:
+                    file.write(line)
+        except OSError as error:
+            logger.error("%s: not written to records.lines: %s", record.id, error)
 
 
 class Records(CallFollower):

@@ -1,5 +1,7 @@
 """Codecs as RTP streams use them: payload to sound at 16 kHz, and the line's sound to payload."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -27,42 +29,24 @@ class Decoder(Protocol):
         """As `conceal`, where the packet after the lost one is there and may hold a copy of it."""
 
 
-class ConcealingG711:
-    """G.711 of either law; `law` is "pcmu" or "pcma"."""
+class Fading:
+    """A codec that knows nothing of lost packets: the last one stands in, fading. `decode` gives sound at `rate` Hz."""
 
-    def __init__(self, law: str) -> None:
-        self._law = law
-        self._resample = Resampler(g711.RATE, RATE, in_step=True)
+    def __init__(self, decode: Callable[[bytes], Pcm], rate: int) -> None:
+        self._decode = decode
+        self._rate = rate
+        self._resample = Resampler(rate, RATE, in_step=True)
         self._last: Pcm = np.zeros(1, np.int16)
 
     def __call__(self, payload: bytes) -> Pcm:
         if not payload:
-            raise ValueError("an empty payload is no G.711")
-        self._last = g711.decode(self._law, payload)
+            raise ValueError("an empty payload is no sound")
+        self._last = self._decode(payload)
         return self._resample(self._last)
 
     def conceal(self, samples: int) -> Pcm:
         self._last = (self._last * FADE).astype(np.int16)
-        return self._resample(np.resize(self._last, samples * g711.RATE // RATE))
-
-    def recover(self, following: bytes, samples: int) -> Pcm:
-        return self.conceal(samples)
-
-
-class ConcealingG722:
-    def __init__(self) -> None:
-        self._decode = g722.G722Decoder()
-        self._last: Pcm = np.zeros(1, np.int16)
-
-    def __call__(self, payload: bytes) -> Pcm:
-        if not payload:
-            raise ValueError("an empty payload is no G.722")
-        self._last = self._decode(payload)
-        return self._last
-
-    def conceal(self, samples: int) -> Pcm:
-        self._last = (self._last * FADE).astype(np.int16)
-        return np.resize(self._last, samples)
+        return self._resample(np.resize(self._last, samples * self._rate // RATE))
 
     def recover(self, following: bytes, samples: int) -> Pcm:
         return self.conceal(samples)
@@ -94,8 +78,8 @@ class Codec:
             case "opus":
                 return opus.OpusDecoder()
             case "g722":
-                return ConcealingG722()
-        return ConcealingG711(self.name)
+                return Fading(g722.G722Decoder(), RATE)
+        return Fading(partial(g711.decode, self.name), g711.RATE)
 
 
 OPUS = Codec("opus", opus.CLOCK, 24_000, 2)

@@ -1,5 +1,6 @@
 """One call's media, both ways: packets in, sound out, and the reverse. Synchronous; somebody else moves datagrams."""
 
+import random
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
@@ -13,7 +14,6 @@ from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.formats import NOISE, Beside, Format, Formats
 from voicepipe.rtp.jitter import RESTART, Counts, HeardPacket, JitterBuffer, Lost, Piece, Silent
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp, newer_by
-from voicepipe.rtp.reports import Reports
 from voicepipe.rtp.rtp_sender import PacketWire, RtpSender
 from voicepipe.rtp.telephone_events import KeyFormat, KeyReceiver
 
@@ -26,6 +26,8 @@ with the next ticks, so that other calls have their turns."""
 
 MOST_BEFORE = 50
 """Pieces, 1 s, of a source that has changed."""
+REPORT_S = 5.0
+"""Between reports (RFC 3550, 6.2), at random from half to one and a half times that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,54 @@ class SoundSink(Protocol):
     def __call__(self, pcm: Pcm, arrived: float, filled: bool, /) -> None:
         """What follows: int16[n] at 16 kHz; `arrived`: when the packet came that completed it; `filled`: it was made
         up."""
+
+
+class Reports:
+    """What both ends report of one call's streams (RFC 3550, 6.4): when, and what is learnt from the peer's."""
+
+    def __init__(self) -> None:
+        self.rtt_s: float | None = None
+        """There and back, by the peer's last report; None before there was one."""
+        self.remote_lost = 0.0
+        """Share of our packets that the peer missed lately, 0 to 1."""
+        self._at = 0.0
+        self.restart()
+
+    def restart(self) -> None:
+        """The peer's stream began anew."""
+        self._last_sr, self._last_sr_at = 0, 0.0
+        self._reported = 0, 0
+        """Packets expected and received by the last report."""
+
+    def due(self, now: float) -> bool:
+        """Whether one is to be sent now; asked every 20 ms."""
+        if now < self._at:
+            return False
+        first = not self._at
+        self._at = now + REPORT_S * (0.5 + random.random())
+        return not first
+
+    def of(self, remote: int, buffer: JitterBuffer, clock: int, now: float) -> rtcp.RtcpReport:
+        """On the stream `remote`, in its RTP clock's Hz."""
+        # What came late was not lost (RFC 3550, 6.4.1): it only was of no use.
+        expected, received = buffer.expected, buffer.counts.received
+        due, lost = expected - self._reported[0], expected - received - (self._reported[0] - self._reported[1])
+        self._reported = expected, received
+        fraction = lost / due if lost > 0 and due > 0 else 0.0
+        since = now - self._last_sr_at if self._last_sr else 0.0
+        jitter = int(buffer.jitter * clock)
+        return rtcp.RtcpReport(remote, fraction, expected - received, buffer.highest_seq, jitter, self._last_sr, since)
+
+    def heard(self, report: rtcp.Rtcp, arrived: float, *, ours: int, remote: int | None) -> None:
+        """The peer's, on our stream `ours`."""
+        if report.sender and report.ssrc == remote:
+            self._last_sr, self._last_sr_at = rtcp.middle(report.sender.ntp), arrived
+        for block in report.reports:
+            if block.ssrc == ours:
+                self.remote_lost = block.fraction_lost
+                if block.last_sr:
+                    round_trip = (rtcp.middle(rtcp.ntp(time.time())) - block.last_sr) % 2**32 / 65536
+                    self.rtt_s = max(0.0, round_trip - block.since_last_sr)
 
 
 class RtpSession:

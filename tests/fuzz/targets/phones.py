@@ -24,9 +24,9 @@ from voicepipe.ingress.sip.header_text import SipError, header
 from voicepipe.ingress.sip.transactions import Transactions, prepare
 from voicepipe.ingress.telephony import twiml
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, StreamMedia
-from voicepipe.ingress.telephony.reorder import EARLY, Reorder
+from voicepipe.ingress.telephony.stream import EARLY, Reorder
+from voicepipe.ingress.telephony.telnyx_api import Payload
 from voicepipe.ingress.telephony.telnyx_boot import Boot
-from voicepipe.ingress.telephony.telnyx_webhooks import Payload
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.sdp_text import SdpError
 

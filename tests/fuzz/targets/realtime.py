@@ -19,11 +19,11 @@ from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.mistakes import WireError
-from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.realtime import client_events
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.sender import Outbox
 from voicepipe.line import Line
 
 AGENT = Agent("fuzzed", greeting="Hello.", instructions="Be brief.", tools=(Tool("look"),), no_input=())

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.contacts import call_of, contact
+from voicepipe.ingress.sip.addresses import Address, call_of, contact
 
 POP, ID = "203.0.113.5:5060", "call_0123456789abcdef"
 

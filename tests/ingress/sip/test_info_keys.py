@@ -11,8 +11,7 @@ from tests.ingress.fake_pop import FakeCall, FakePop
 from tests.ingress.sip.peer import Phone, calling, sip
 from tests.waiting import until
 from voicepipe.ingress.sip.gate import SipRefusal
-from voicepipe.ingress.sip.info_keys import LONGEST_HELD_S, TYPES, held_s, key_of
-from voicepipe.ingress.sip.key_paths import TOGETHER_S, KeyPaths
+from voicepipe.ingress.sip.info_keys import LONGEST_HELD_S, TOGETHER_S, TYPES, KeyPaths, held_s, key_of
 from voicepipe.rtp.telephone_events import KEYS, TelephoneEvent
 
 RELAY, DTMF, EVENT, NORTEL = TYPES
@@ -227,7 +226,7 @@ def _are(pressed: list[str], keys: str) -> bool:
 
 
 async def test_a_key_that_is_held_for_long_is_one_press(pressed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.ingress.sip.key_paths.TOGETHER_S", -1.0)
+    monkeypatch.setattr("voicepipe.ingress.sip.info_keys.TOGETHER_S", -1.0)
     async with calling(FakePop(sip())) as ann:
         ann.media_of(await ann.dial())
         event(ann, "0")

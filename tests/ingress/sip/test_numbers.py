@@ -8,7 +8,7 @@ from tests.ingress.sip.peer import calling, phone, sip
 from tests.waiting import until
 from voicepipe.config import Config
 from voicepipe.config.phone_config import RouteConfig, SipTrunk
-from voicepipe.ingress.routes import find
+from voicepipe.ingress.phone import find
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.header_text import SipError
 

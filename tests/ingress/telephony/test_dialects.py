@@ -21,7 +21,7 @@ from voicepipe.ingress.telephony.dialects import (
     StreamStart,
     Trouble,
 )
-from voicepipe.ingress.telephony.reorder import EARLY, WAIT_S, Reorder
+from voicepipe.ingress.telephony.stream import EARLY, WAIT_S, Reorder
 
 TWILIO_START: dict[str, Any] = {
     "event": "start", "sequenceNumber": "1", "streamSid": "MZ1",

@@ -1,6 +1,6 @@
 """Which calls were streamed before: the latest ones, in memory that does not grow."""
 
-from voicepipe.ingress.telephony.latest_ids import LatestIds
+from voicepipe.ingress.telephony.twilio import LatestIds
 
 
 def test_the_latest_are_known_and_older_ones_forgotten() -> None:

@@ -19,7 +19,7 @@ from voicepipe.audio import Block
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, Dialect, SoundFormat
 from voicepipe.ingress.telephony.stream_line import MARK_MS, StreamLine
-from voicepipe.line_quality import HIDDEN
+from voicepipe.line import HIDDEN
 
 RATE = 8000
 PACKET = RATE // 50

@@ -9,7 +9,7 @@ from voicepipe.call_api import Tenant
 from voicepipe.config import Config, PopConfig, TenantConfig
 from voicepipe.errors import TenantFull
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.webrtc.waiting import Waiting
+from voicepipe.ingress.webrtc.webrtc_http import Waiting
 
 ACME, OTHER = (TenantConfig(name=name, key_env=f"{name.upper()}_KEY") for name in ("acme", "other"))
 

@@ -20,10 +20,9 @@ from voicepipe.engines.frontdesk.frontdesk_dialogue import (
     fill,
 )
 from voicepipe.engines.frontdesk.steps import Steps, unhurried
-from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.keypad import as_digits
-from voicepipe.turn.origin import without_origin
-from voicepipe.turn.transfer import TRANSFER_TOOL
+from voicepipe.turn.prompt import without_origin
+from voicepipe.turn.transfer import END_CALL, TRANSFER_TOOL
 
 OBEYED = re.compile(
     r"\W*+(?:please\s+|just\s+|now\s+)*"

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from voicepipe.errors import CallFull
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.mistakes import WireError
-from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.client_control import ClientControl, InputLine
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.translate import Translator
+from voicepipe.ingress.sender import Outbox
 from voicepipe.ingress.share import Share
 from voicepipe.turn.events import CallEvent
 

@@ -1,6 +1,5 @@
 """A WebSocket caller's audio: base64 messages of any length in, paced packets out."""
 
-import asyncio
 import time
 from collections.abc import Callable
 
@@ -10,12 +9,11 @@ from voicepipe.audio import RATE, Pcm, g711, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
-from voicepipe.ingress.far_end import FarEnd, OnAudio
-from voicepipe.ingress.pacing import by_timer
+from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
-from voicepipe.ingress.scope import Peer, tcp_network
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
-from voicepipe.line_quality import Network
+from voicepipe.ingress.scope import Peer
+from voicepipe.ingress.socket_line import SocketLine
+from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS
 from voicepipe.networks import is_of
 
 PCM_RATE = 24_000
@@ -68,19 +66,18 @@ class AudioIn:
         return g711.decode(_law(self._format), data)
 
 
-class WebSocketLine:
+class WebSocketLine(SocketLine):
     """The `HostedLine` of a Realtime WebSocket, and its `InputLine`. Its audio leaves through
     `on_audio(encoded, milliseconds)`.
 
     `out_rate` is fixed when the call is answered. If the client changes the output format later, the line converts:
-    what playout holds was made for the first rate.
+    what playout holds was made for the first rate. A client is taken to play at once all that it gets; its `truncate`
+    knows better.
     """
 
     kind = "websocket"
-    lead_ms = 200
     setup_ms = 300
     transfers = False
-    listens = True
     sound_comes = ""
 
     def __init__(
@@ -93,22 +90,15 @@ class WebSocketLine:
         network: str = "",
     ) -> None:
         """`peer`: the caller's connection; `network`: from which they come, as their token says."""
-        self.on_audio: OnAudio | None = None
         self.input = AudioIn(input, clock)
         self.out_rate = format_rate(output)
+        super().__init__(self.input.queue, FarEnd(self.out_rate, clock), peer, network)
         self._output = output
         self._convert = Resampler(self.out_rate, self.out_rate)
-        self._far = FarEnd(self.out_rate, clock)
-        self._peer = peer
-        self._network = network
 
     async def append(self, data: bytes, arrived: float) -> None:
         """As `AudioIn.append`."""
         await self.input.append(data, arrived)
-
-    async def flush(self) -> None:
-        """As `BlockQueue.flush`."""
-        await self.input.queue.flush()
 
     def set_formats(self, input: Format, output: Format) -> None:
         """What follows is in these formats."""
@@ -116,13 +106,6 @@ class WebSocketLine:
         if output != self._output:
             self._output = output
             self._convert = Resampler(self.out_rate, format_rate(output))
-
-    async def listen(self, hear: Hear) -> None:
-        """As `Line.listen`."""
-        await self.input.queue.listen(hear)
-
-    async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
-        await by_timer(pump, wake)
 
     def send(self, pcm: Pcm) -> None:
         self._far.send(pcm.size)
@@ -133,13 +116,6 @@ class WebSocketLine:
     def clear(self) -> int:
         """Clients flush their playback themselves on `speech_started`; what they had not played was never heard."""
         return self._far.clear()
-
-    def played(self) -> int:
-        """What a client has heard that plays at once all that it gets. Its `truncate` knows better."""
-        return self._far.played()
-
-    def network(self) -> Network:
-        return tcp_network(self._peer)
 
     @property
     def caller_network(self) -> str:
@@ -153,16 +129,6 @@ class WebSocketLine:
     def send_keys(self, digits: str) -> None:
         """Raises KeysFailed: a program has no telephone."""
         raise KeysFailed(TAKES_NO_KEYS)
-
-    async def hang_up(self) -> None:
-        """Let the client play what it has (`lead_ms` at most), then end the call."""
-        if not self.input.queue.ended:
-            await asyncio.sleep(self._far.remaining_s())
-        self.end()
-
-    def end(self) -> None:
-        """The caller is gone: what they said is still heard."""
-        self.input.queue.end()
 
     def _encode(self, pcm: Pcm) -> bytes:
         if isinstance(self._output, PcmFormat):

@@ -1,4 +1,4 @@
-"""What one client may change of its call. Pure.
+"""What one client may change of its call; with it, the session with which a call of the convention begins.
 
 An agent's file, or whoever made an `ek_` key, locks parts of the session; a lock closes every way to that part: the
 session, a single response, items that the model would read as such. What is locked stays as it is, the rest of an
@@ -12,10 +12,12 @@ from typing import Any
 
 import msgspec
 
-from voicepipe.agent import Agent, Part
+from voicepipe.agent import Agent, CallSettings, Part
+from voicepipe.ingress.doors import decoded
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.client_events import ResponseParams
+from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.session import AudioInput, AudioOutput, NamedTool, Session, ToolChoice, ToolJson
 from voicepipe.turn.events import Item
 
@@ -143,3 +145,20 @@ def _put(session: Session, part: Part, value: Any) -> Session:
             heard: AudioInput = replace(session.audio.input, **{name: value})
             return replace(session, audio=replace(session.audio, input=heard))
     raise KeyError(part)
+
+
+def effective_session(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
+    """The session and settings with which a call begins. Raises WireError."""
+    asked = decoded(who.session, dict[str, Any], "session")
+    settings = CallSettings.of(agent)
+    before = Session.of(settings, id=fresh_id("sess"), expires_at=expires_at)
+    session = permitted(Rights(frozenset(agent.locked)), before, asked, agent)
+    return session, session.settings(settings)
+
+
+def permitted(rights: Rights, before: Session, asked: dict[str, Any], agent: Agent) -> Session:
+    """The session with what is asked for. Raises WireError, also where part of it is locked."""
+    session, refused = rights.session(before, before.updated(asked), agent)
+    if refused:
+        raise refused[0]
+    return session

@@ -40,26 +40,11 @@ class Transcription(Struct, frozen=True):
     prompt: str | None = None
 
 
-class ServerVadJson(Struct, frozen=True, tag_field="type", tag="server_vad"):
-    threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
-    prefix_padding_ms: Annotated[int, Meta(ge=0, le=10_000)] = 300
-    silence_duration_ms: Annotated[int, Meta(ge=0, le=60_000)] = 500
-    idle_timeout_ms: Annotated[int, Meta(ge=0, le=600_000)] | None = None
-    create_response: bool = True
-    interrupt_response: bool = True
-
-
-class SemanticVadJson(Struct, frozen=True, tag_field="type", tag="semantic_vad"):
-    eagerness: Literal["low", "medium", "high", "auto"] = "auto"
-    create_response: bool = True
-    interrupt_response: bool = True
-
-
 class AudioInput(Struct, frozen=True):
     format: Format = PcmFormat()
     noise_reduction: None = None
     transcription: Transcription | None = Transcription()
-    turn_detection: ServerVadJson | SemanticVadJson | None = SemanticVadJson()
+    turn_detection: ServerVad | SemanticVad | None = SemanticVad()
 
 
 class AudioOutput(Struct, frozen=True):
@@ -133,7 +118,7 @@ class Session(Struct, frozen=True, kw_only=True):
             output_modalities=(settings.modality,),
             instructions=settings.instructions,
             audio=Audio(
-                AudioInput(turn_detection=_detection_json(settings.turn_detection)),
+                AudioInput(turn_detection=settings.turn_detection),
                 AudioOutput(voice=settings.voice, speed=speed),
             ),
             tools=tuple(map(ToolJson.of, settings.tools)),
@@ -152,7 +137,7 @@ class Session(Struct, frozen=True, kw_only=True):
             tool_choice=tool_choice(self.tool_choice),
             modality=self.output_modalities[0],
             max_tokens=None if self.max_output_tokens == "inf" else self.max_output_tokens,
-            turn_detection=_detection(self.audio.input.turn_detection),
+            turn_detection=self.audio.input.turn_detection,
         )
 
     def updated(self, patch: dict[str, Any]) -> "Session":
@@ -236,23 +221,3 @@ def _tool_choice_json(choice: str) -> ToolChoice:
         case "auto" | "none" | "required":
             return choice
     return NamedTool(choice)
-
-
-def _detection(json: ServerVadJson | SemanticVadJson | None) -> ServerVad | SemanticVad | None:
-    match json:
-        case ServerVadJson():
-            return ServerVad(json.threshold, json.prefix_padding_ms, json.silence_duration_ms, json.idle_timeout_ms,
-                             json.create_response, json.interrupt_response)  # fmt: skip
-        case SemanticVadJson():
-            return SemanticVad(json.eagerness, json.create_response, json.interrupt_response)
-    return None
-
-
-def _detection_json(vad: ServerVad | SemanticVad | None) -> ServerVadJson | SemanticVadJson | None:
-    match vad:
-        case ServerVad():
-            return ServerVadJson(vad.threshold, vad.prefix_ms, vad.silence_ms, vad.idle_ms, vad.create_response,
-                                 vad.interrupt_response)  # fmt: skip
-        case SemanticVad():
-            return SemanticVadJson(vad.eagerness, vad.create_response, vad.interrupt_response)
-    return None

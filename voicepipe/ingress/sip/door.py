@@ -11,7 +11,7 @@ from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.sip.addresses import CALLED, Address
 from voicepipe.ingress.sip.bodies import UnsupportedBody
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
-from voicepipe.ingress.sip.gate import Challenge, SipGate, SipRefusal, Unadmitted
+from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal, Unadmitted
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.header_text import SipError, address_parts, parameters, split
 from voicepipe.ingress.sip.message import printable
@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 REGISTERED_S = 300
 """A phone that registers does so to show itself ready; nobody is called here."""
+SUPPORTED = {"timer"}
+"""Extensions that PoPs know, which take the calls."""
+OF_A_CALL = ("BYE", "INFO", "UPDATE", "NOTIFY")
 
 
 class SipDoor:
@@ -35,6 +38,7 @@ class SipDoor:
         on_refused: Callable[[Reason, int], None], goes_on: Callable[[Glance], bool] = lambda seen: False,
     ) -> None:  # fmt: skip
         self.stack = Stack(*bind, public_address, on_request, self._received)
+        self._gate = gate
         self._on_refused = on_refused
         self._in_call = goes_on
         self._doorkeeper, self._refusals = Doorkeeper(gate, self._goes_on), RefusalLog(logger, "SIP requests")
@@ -76,6 +80,28 @@ class SipDoor:
     def _goes_on(self, seen: Glance) -> bool:
         """Whether it belongs to a call or to a transaction that we have."""
         return self._in_call(seen) or (seen.method in ("", "ACK", "CANCEL") and self.stack.expects(seen))
+
+    def admit(
+        self, request: IncomingRequest, capabilities: tuple[tuple[str, str], ...],
+        invited: Callable[[IncomingRequest, Admitted], None], takes_calls: Callable[[], bool],
+    ) -> None:  # fmt: skip
+        """A request that is part of no call: `invited` gets it, and whose it is, where it asks for one. `capabilities`
+        begin with what is allowed. Raises SipRefusal, SipError, and what `invited` does."""
+        who = self._gate.admit(request)
+        check_scheme(request)
+        check_required(request)
+        if request.method == "INVITE":
+            invited(request, who)
+        elif request.method == "OPTIONS" and not takes_calls():  # Load balancers ask, to know that.
+            request.respond(503, "Service Unavailable")
+        elif request.method == "OPTIONS":
+            request.respond(200, "OK", capabilities)
+        elif request.method == "REGISTER":
+            request.respond(200, "OK", registered(request))
+        elif request.method in OF_A_CALL:
+            raise of_no_call()
+        else:
+            raise SipRefusal(405, "Method Not Allowed", f"{request.method} is not known here", capabilities[:1])
 
     def refuse(self, request: IncomingRequest, told: SipRefusal) -> None:
         """Answer it, and say why in the log."""
@@ -121,9 +147,9 @@ def check_scheme(request: IncomingRequest) -> None:
         raise SipRefusal(416, "Unsupported URI Scheme", why, reason="not_acceptable")
 
 
-def check_required(request: IncomingRequest, supported: set[str]) -> None:
-    """Raises SipRefusal: it requires an extension that is none of these."""
-    if unknown := request.listed("require") - supported:
+def check_required(request: IncomingRequest) -> None:
+    """Raises SipRefusal: it requires an extension that is not known."""
+    if unknown := request.listed("require") - SUPPORTED:
         names = ", ".join(sorted(unknown))
         raise SipRefusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),), "not_acceptable")
 

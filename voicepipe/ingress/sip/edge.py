@@ -21,15 +21,14 @@ from voicepipe.ingress.doors import Attempt
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import check_sip, sip_host
 from voicepipe.ingress.phone import placed
-from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.contacts import call_of
+from voicepipe.ingress.sip.addresses import Address, call_of
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
-from voicepipe.ingress.sip.door import SipDoor, check_required, check_scheme, of_no_call, refusal, registered
+from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal
 from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.lent import Lent
-from voicepipe.ingress.sip.sip_call import ALLOW, CAPABILITIES, SipCall
+from voicepipe.ingress.sip.sip_call import CAPABILITIES, SipCall
 from voicepipe.ingress.sip.sip_media import SipMedia, read_sdp
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
@@ -38,7 +37,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-SUPPORTED = {"timer"}
 LEAST_LENT = 2
 """Of a PoP's places half may be lent to those who have not acknowledged our answer yet, but so many always."""
 MERGED = 482
@@ -61,9 +59,8 @@ class SipEdge:
         sip = pop.config.sip
         self._pop = pop
         self._calls = calls
-        self._gate = SipGate(sip)
         bind = sip_host(sip, pop.config.http), sip.port
-        self._door = SipDoor(bind, sip.public_address, self._gate, self._requested, self._refused, self._goes_on)
+        self._door = SipDoor(bind, sip.public_address, SipGate(sip), self._requested, self._refused, self._goes_on)
         self._stack = self._door.stack
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
@@ -114,29 +111,9 @@ class SipEdge:
             call = self._dialogs.get(DialogId.of(request))
             if call is None:
                 raise of_no_call()
-            check_required(request, SUPPORTED)
+            check_required(request)
             return call.handle(request)
-        who = self._gate.admit(request)
-        check_scheme(request)
-        check_required(request, SUPPORTED)
-        match request.method:
-            case "INVITE":
-                self._invite(request, who, asked)
-            case "OPTIONS":
-                self._tell_capabilities(request)
-            case "REGISTER":
-                request.respond(200, "OK", registered(request))
-            case "BYE" | "INFO" | "UPDATE" | "NOTIFY":
-                raise of_no_call()
-            case method:
-                raise SipRefusal(405, "Method Not Allowed", f"{method} is not known here", (("Allow", ALLOW),))
-
-    def _tell_capabilities(self, request: IncomingRequest) -> None:
-        """Load balancers ask, to know whether we take calls."""
-        if self._pop.status != "ok":
-            request.respond(503, "Service Unavailable")
-        else:
-            request.respond(200, "OK", CAPABILITIES)
+        self._door.admit(request, CAPABILITIES, partial(self._invite, asked=asked), lambda: self._pop.status == "ok")
 
     def _refuse(self, request: IncomingRequest, error: Exception, asked: Attempt) -> None:
         """Answer it, and tell why: in the log, and, of a new call, the PoP. Raises `error` if it is none of ours."""

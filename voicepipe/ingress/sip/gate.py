@@ -1,7 +1,9 @@
 """Who may call by SIP: a trunk by its address, a user by their password (digest), or this machine alone."""
 
+import hmac
 import ipaddress
 import math
+import secrets
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -16,7 +18,6 @@ from voicepipe.errors import Reason
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.header_text import SipError, credentials
-from voicepipe.ingress.sip.nonces import VALID_S, Nonces
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.stateless import warning
 from voicepipe.ingress.throttle import Throttle
@@ -30,6 +31,10 @@ an address that is known they count by user as well: one telephone keeps no othe
 WAIT_S = "60"
 KNOWN = 4096
 """Addresses from which right passwords came lately: what others send does not keep these out."""
+VALID_S = 32
+"""As long as a request is sent again (64 * T1)."""
+_STAMP, _SALT, _MAC = 4, 6, 12
+"""Bytes."""
 
 
 @dataclass
@@ -62,6 +67,33 @@ class Admitted:
 
     def __str__(self) -> str:
         return f"trunk {self.trunk}" if self.trunk else f"user {self.user!r}" if self.user else "this machine"
+
+
+class Nonces:
+    """Challenges of which nothing is kept (RFC 7616, 5.4): who answers one has got it, at the address that it is made
+    for. So whoever writes another's address on a request does not come as far as the parser. Times are monotonic
+    seconds."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def make(self, address: str, now: float) -> str:
+        """One for this IP address."""
+        said = int(now).to_bytes(_STAMP) + secrets.token_bytes(_SALT)
+        return (said + self._mac(said, address)).hex()
+
+    def valid(self, nonce: str, address: str, now: float) -> bool:
+        """Whether it was made for this address not long ago."""
+        try:
+            raw = bytes.fromhex(nonce)
+        except ValueError:
+            return False
+        said, mac = raw[: _STAMP + _SALT], raw[_STAMP + _SALT :]
+        age = int(now) - int.from_bytes(said[:_STAMP])
+        return 0 <= age <= VALID_S and hmac.compare_digest(mac, self._mac(said, address))
+
+    def _mac(self, said: bytes, address: str) -> bytes:
+        return hmac.digest(self._key, said + address.encode(), "sha256")[:_MAC]
 
 
 class SipGate:

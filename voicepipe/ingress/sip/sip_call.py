@@ -16,8 +16,7 @@ from voicepipe.ingress.sip.bodies import ACCEPT, UnsupportedBody
 from voicepipe.ingress.sip.dialog import Dialog
 from voicepipe.ingress.sip.gate import SipRefusal
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.info_keys import held_s, key_of
-from voicepipe.ingress.sip.key_paths import KeyPaths, Path
+from voicepipe.ingress.sip.info_keys import KeyPaths, Path, held_s, key_of
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
 from voicepipe.ingress.sip.sip_media import SipMedia
 from voicepipe.ingress.sip.stack import IncomingRequest
@@ -25,7 +24,7 @@ from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.tasks import TaskGroup
-from voicepipe.turn.targets import sip_uri
+from voicepipe.turn.transfer import sip_uri
 
 logger = logging.getLogger(__name__)
 

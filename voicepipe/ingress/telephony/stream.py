@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from starlette.websockets import WebSocket
@@ -20,7 +21,6 @@ from voicepipe.ingress.phone import placed
 from voicepipe.ingress.scope import peer_of, take_visit
 from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, SoundFormat, Stop, StreamMedia, StreamStart
 from voicepipe.ingress.telephony.door import TelephonyDoor
-from voicepipe.ingress.telephony.reorder import Reorder
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.stream_line import StreamLine
 from voicepipe.ingress.telephony.wire import StreamWire
@@ -34,6 +34,11 @@ LEAST_RING_S, OVERTIME_S = 5, 2
 """The network gives an attempt to put a caller through up before we do, so that nobody picks up who is given up."""
 REFUSED = 1008
 """WebSocket close code: nothing comes of this stream."""
+T = TypeVar("T")
+WAIT_S = 0.06
+"""So long a piece that is missing is waited for, by the clock of those that come; then sound goes on without it."""
+EARLY = 32
+"""So many pieces wait at most: in that time an honest provider sends three."""
 
 
 class Arrival(NamedTuple):
@@ -68,6 +73,40 @@ class Provider(Protocol):
 
     async def ended(self, call_id: str, reason: str) -> None:
         """The provider's call is over for us, by this reason of `CallEnded` or "refused": nothing more is said."""
+
+
+class Reorder(Generic[T]):
+    """Sound that was sent in order and comes in any: pieces by their number; the first is 1. What comes in order goes
+    on at once, what comes too late is dropped."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._next = 1
+        self._early: dict[int, tuple[float, T]] = {}
+        """And when it came."""
+
+    def __call__(self, number: int, piece: T) -> list[T]:
+        """The pieces that may go on now that this one is here. Without a number (0) it goes on as it comes."""
+        if not number:
+            return [piece]
+        if number < self._next:
+            return []
+        self._early[number] = self._clock(), piece
+        ready = self._in_order()
+        while self._early and (len(self._early) > EARLY or self._waited_s() >= WAIT_S):
+            self._next = min(self._early)
+            ready += self._in_order()
+        return ready
+
+    def _waited_s(self) -> float:
+        return self._clock() - min(came for came, _ in self._early.values())
+
+    def _in_order(self) -> list[T]:
+        ready = []
+        while self._next in self._early:
+            ready.append(self._early.pop(self._next)[1])
+            self._next += 1
+        return ready
 
 
 class Streams:

@@ -1,6 +1,5 @@
 """A phone caller's audio on a provider's media stream: base64 messages in, paced messages out, marks that come back."""
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -9,19 +8,17 @@ from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed
 from voicepipe.ingress.blocks import BlockQueue
-from voicepipe.ingress.far_end import OnAudio
-from voicepipe.ingress.pacing import by_timer
-from voicepipe.ingress.scope import Peer, tcp_network
+from voicepipe.ingress.far_end import FarEnd
+from voicepipe.ingress.scope import Peer
+from voicepipe.ingress.socket_line import SocketLine
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
-from voicepipe.line import Hear, Pump
-from voicepipe.line_quality import Network
 from voicepipe.networks import network_of
 
 MARK_MS = 200
 """A mark follows each so much sound: it comes back once that was played."""
 
 
-class Marks:
+class Marks(FarEnd):
     """How much of what was sent the provider has played: exact where a mark comes back, by the clock from there on.
 
     Until the next mark is back, its sound is not all played; unless none has ever come back, which means that this
@@ -29,23 +26,15 @@ class Marks:
     """
 
     def __init__(self, rate: int, clock: Callable[[], float]) -> None:
-        self._rate = rate
-        self._clock = clock
-        self.sent = 0
-        self._base = 0
-        """Samples played by the second `_since`."""
-        self._since = 0.0
+        super().__init__(rate, clock)
         self._pending: deque[tuple[str, int]] = deque()
         """Marks that are out, and what had been sent before each."""
         self._number = 0
         self._marked = 0
         self._come_back = False
 
-    def send(self, samples: int) -> str:
-        """So many more are sent now; the mark that is to follow them, or nothing."""
-        if self.played() >= self.sent:
-            self._base, self._since = self.sent, self._clock()
-        self.sent += samples
+    def due(self) -> str:
+        """The mark that is to follow what was sent; or nothing."""
         if self.sent - self._marked < self._rate * MARK_MS // 1000:
             return ""
         self._number += 1
@@ -63,31 +52,22 @@ class Marks:
                     self._base, self._since = place, self._clock()
                     return
 
-    def played(self) -> int:
-        """Of all that was sent."""
-        most = self._pending[0][1] if self._pending and self._come_back else self.sent
-        return min(most, self._base + max(0, int((self._clock() - self._since) * self._rate)))
+    def _most(self) -> int:
+        return self._pending[0][1] if self._pending and self._come_back else self.sent
 
     def clear(self) -> int:
-        """What was not played yet never will be; its marks come back all the same. Returns those samples, which count
-        neither as sent nor as played."""
-        played = self.played()
-        lost, self.sent, self._base, self._marked = self.sent - played, played, played, played
+        """As of any far end; what is cleared has its marks come back all the same."""
+        lost = super().clear()
+        self._marked = self.sent
         self._pending.clear()
         return lost
 
-    def remaining_s(self) -> float:
-        """Until all of it has been played."""
-        return (self.sent - self.played()) / self._rate
 
-
-class StreamLine:
+class StreamLine(SocketLine):
     """The `HostedLine` of one stream. `say` takes messages for the provider, `hand_over` transfers the call."""
 
-    lead_ms = 200
     setup_ms = 0
     transfers = True
-    listens = True
     sound_comes = "Audio comes from the caller's telephone, not in events."
 
     def __init__(
@@ -102,22 +82,19 @@ class StreamLine:
         network: str = "",
     ) -> None:
         """`sounds`: the caller's, and ours; `peer`: the provider's connection; `network`: as `Grant.network`."""
-        self.on_audio: OnAudio | None = None
+        self._in, self._out = sounds
+        self.out_rate = self._out.rate
+        self._marks = Marks(self.out_rate, clock)
+        super().__init__(BlockQueue(clock), self._marks, peer, network)
         self.transferring = False
         """Somebody is being asked to take the call, or has taken it."""
         self.kind: str = dialect.kind
         self._dialect = dialect
         self._stream_id = stream_id
-        self._in, self._out = sounds
-        self.out_rate = self._out.rate
         self._say = say
         self._hand_over = hand_over
-        self._queue = BlockQueue(clock)
         self._queue.cutter.narrow = self._in.rate < RATE
         self._resample = Resampler(self._in.rate, RATE, in_step=True)
-        self._marks = Marks(self.out_rate, clock)
-        self._peer = peer
-        self._network = network
 
     async def hear(self, payload: bytes, arrived: float) -> None:
         """The caller's sound, which reached the socket at the monotonic second `arrived`. Waits while the call is far
@@ -129,17 +106,10 @@ class StreamLine:
         """A mark came back."""
         self._marks.back(name)
 
-    async def listen(self, hear: Hear) -> None:
-        """As `Line.listen`."""
-        await self._queue.listen(hear)
-
-    async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
-        await by_timer(pump, wake)
-
     def send(self, pcm: Pcm) -> None:
-        mark = self._marks.send(pcm.size)
+        self._marks.send(pcm.size)
         self._say(self._dialect.media(self._stream_id, self._out.encode(pcm)))
-        if mark:
+        if mark := self._marks.due():
             self._say(self._dialect.mark(self._stream_id, mark))
         if self.on_audio:
             self.on_audio(b"", samples_to_ms(pcm.size, self.out_rate))
@@ -150,13 +120,6 @@ class StreamLine:
         if lost:
             self._say(self._dialect.clear(self._stream_id))
         return lost
-
-    def played(self) -> int:
-        """As the marks that came back say it, less the way from the provider to us."""
-        return self._marks.played()
-
-    def network(self) -> Network:
-        return tcp_network(self._peer)
 
     @property
     def caller_network(self) -> str:
@@ -177,17 +140,3 @@ class StreamLine:
         """Raises KeysFailed: streams carry no keys towards the caller."""
         raise KeysFailed("Keys can be sent to calls by SIP alone: Twilio's streams take none, and Telnyx sends them by "
                          "a command of its own, actions/send_dtmf.")  # fmt: skip
-
-    async def hang_up(self) -> None:
-        """Let the caller hear what the provider has (`lead_ms` at most), then end the call."""
-        if not self._queue.ended:
-            await asyncio.sleep(self._marks.remaining_s())
-        self.end()
-
-    def end(self) -> None:
-        """The caller is gone: what they said is still heard."""
-        self._queue.end()
-
-    async def flush(self) -> None:
-        """As `BlockQueue.flush`."""
-        await self._queue.flush()

@@ -30,12 +30,11 @@ from voicepipe.ingress.telephony.dialects import TELNYX, SoundFormat, StreamStar
 from voicepipe.ingress.telephony.door import TelephonyDoor
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
-from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
+from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, Webhook
 from voicepipe.ingress.telephony.telnyx_boot import Boot
 from voicepipe.ingress.telephony.telnyx_hangups import HangUps
 from voicepipe.ingress.telephony.telnyx_legs import Legs
-from voicepipe.ingress.telephony.telnyx_webhooks import CAUSES, VOICE, Payload, Webhook
-from voicepipe.turn.targets import number
+from voicepipe.turn.transfer import number
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,5 @@
-"""Commands to Telnyx about one call, and the list of calls: https://developers.telnyx.com/api-reference/call-commands.
+"""Telnyx's API: what its webhooks say, commands about one call, and the list of calls:
+https://developers.telnyx.com/api-reference/call-commands.
 
 An answer is read as any server's (`web_answer.py`): what we asked for may be answered by another, and without end.
 """
@@ -25,6 +26,10 @@ ENDED = "90018"
 """Telnyx's code for commands about a call that has already ended."""
 PAGES, MOST_CALLS = 200, 50_000
 """Of a list of calls; what comes after the page with the last of them is not asked for."""
+VOICE = "/telnyx/voice"
+"""Where a Call Control application's webhook is."""
+CAUSES = {"busy": "USER_BUSY", "rejected": "CALL_REJECTED"}
+"""Of a call that is not answered, as Telnyx names them."""
 
 
 class CommandFailed(VoicepipeError):
@@ -54,6 +59,30 @@ class _Meta(msgspec.Struct):
 class _Page(msgspec.Struct):
     data: list[ActiveCall] = []
     meta: _Meta | None = None
+
+
+class Payload(msgspec.Struct, frozen=True):
+    """What a webhook says about a call."""
+
+    call_control_id: str = ""
+    connection_id: str | int | None = None
+    direction: str | None = None
+    caller: str | None = msgspec.field(name="from", default=None)
+    called: str | None = msgspec.field(name="to", default=None)
+    client_state: str | None = None
+    hangup_cause: str | None = None
+    failure_reason: str | None = None
+
+
+class _Data(msgspec.Struct, frozen=True):
+    event_type: str
+    payload: Payload
+
+
+class Webhook(msgspec.Struct, frozen=True):
+    """All of it."""
+
+    data: _Data
 
 
 class TelnyxApi:

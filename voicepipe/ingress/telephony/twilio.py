@@ -4,6 +4,7 @@ import time
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -17,7 +18,6 @@ from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.dialects import TWILIO, SoundFormat, StreamStart
 from voicepipe.ingress.telephony.door import TelephonyDoor
-from voicepipe.ingress.telephony.latest_ids import LatestIds
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
 from voicepipe.ingress.telephony.twilio_forms import VOICE, Form, address, parsed, signed_form
@@ -187,3 +187,19 @@ def _after(url: str, asked: str) -> str:
 
 def _xml(document: str) -> Response:
     return Response(document, media_type="text/xml")
+
+
+class LatestIds:
+    """Ids that came lately, in memory of a fixed size: the last `most` of them, by hashes of 64 bits, which Python
+    salts for each process."""
+
+    def __init__(self, most: int) -> None:
+        self._hashes = np.zeros(most, np.int64)
+        self._count = 0
+
+    def add(self, one: str) -> None:
+        self._hashes[self._count % self._hashes.size] = hash(one)
+        self._count += 1
+
+    def __contains__(self, one: str) -> bool:
+        return bool((self._hashes[: self._count] == hash(one)).any())

@@ -6,8 +6,7 @@ import logging
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voicepipe.config import LimitsConfig
-from voicepipe.ingress.outbox import Outbox
-from voicepipe.ingress.sender import Sender
+from voicepipe.ingress.sender import Outbox, Sender
 from voicepipe.ingress.share import Share
 from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, StreamStart, Told, Trouble
 

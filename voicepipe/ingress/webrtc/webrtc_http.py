@@ -1,9 +1,15 @@
 """Place a WebRTC call over HTTP, and how to reach us from behind a firewall."""
 
+import base64
+import hashlib
+import hmac
 import logging
 import socket
 import time
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import ifaddr
 from starlette.requests import Request
@@ -14,7 +20,8 @@ from voicepipe.audio import opus
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config
 from voicepipe.config.credentials import turn_secret
-from voicepipe.errors import ConfigError
+from voicepipe.config.pop_config import WebRtcConfig
+from voicepipe.errors import ConfigError, TenantFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
 from voicepipe.ingress.doors import Attempt, Doors, attempt, body, find_agent
@@ -22,18 +29,21 @@ from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
-from voicepipe.ingress.realtime.effective_session import effective_session, permitted
-from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.rights import Rights, effective_session, permitted
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.webrtc import offer
-from voicepipe.ingress.webrtc.ice_servers import ice_servers
 from voicepipe.ingress.webrtc.peer import WebRtcCall
-from voicepipe.ingress.webrtc.waiting import Waiting
 from voicepipe.rtp import sdp
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.transport import UdpNetwork, certificate
 
 logger = logging.getLogger(__name__)
+
+LEAST_WAITING = 4
+"""So many calls of a tenant may wait on the smallest PoP."""
+LEAST_OF_KEY, OF_KEY = 2, 4
+"""So many of one `ek_` key may, or one in four of its tenant's. A page that is reloaded, or dials again after
+a time-out, leaves one or two calls waiting behind it; an app that gives one key to several devices has a few more."""
 
 
 def prepared(config: Config) -> UdpNetwork:
@@ -63,6 +73,42 @@ def _try(address: str) -> None:
             f"webrtc.addresses: {address} is no address of this machine ({error.strerror}); what a NAT shows for it "
             "belongs in webrtc.public_address"
         ) from error
+
+
+class Waiting:
+    """Places of one PoP that are held by offers whose callers have not connected yet. An offer takes a place and costs
+    its sender nothing, and whoever never connects keeps it for `webrtc.connect_ms`: so where several tenants share a
+    PoP none may have more than half of its places waiting. All `ek_` keys of a tenant, such as browsers have, may
+    together have half of the tenant's, and one of them a quarter."""
+
+    def __init__(self, config: Config) -> None:
+        self._most = max(LEAST_WAITING, config.pop.slots // 2) if config.is_shared else config.pop.slots
+        self._waiting: Counter[tuple[str, str]] = Counter()
+        """By tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
+
+    @contextmanager
+    def place(self, who: Caller) -> Iterator[None]:
+        """One more call of this caller waits within the context. Raises TenantFull."""
+        name, most = who.tenant.name, min(self._most, who.tenant.slots or self._most)
+        self._check((name, ""), self._most, f"tenant {name}")
+        if who.secret:
+            self._check((name, "ek_"), max(LEAST_WAITING, most // 2), "ek_ keys")
+            of_key = max(LEAST_OF_KEY, most // OF_KEY)
+            self._check((name, who.secret), max(1, min(of_key, most - 1)), "this ek_ key")  # One is left to others.
+        counted = {(name, ""), (name, who.secret), *([(name, "ek_")] if who.secret else [])}
+        self._waiting.update(counted)
+        try:
+            yield
+        finally:
+            self._waiting.subtract(counted)
+            self._waiting += Counter()  # What is down to nothing is forgotten: keys come and go.
+
+    def _check(self, of: tuple[str, str], most: int, whose: str) -> None:
+        if self._waiting[of] >= most:
+            raise TenantFull(
+                f"{most} calls of {whose} wait for their callers to connect; let these do so, or hang them up, and try "
+                "again."
+            )
 
 
 class CallsApi:
@@ -130,3 +176,12 @@ class CallsApi:
         self._doors.caller(request)
         servers = ice_servers(self._pop.config.webrtc, self._turn_secret, time.time())
         return JSONResponse({"ice_servers": servers})
+
+
+def ice_servers(webrtc: WebRtcConfig, secret: str, now: float) -> list[dict[str, Any]]:
+    """As `RTCPeerConnection` takes them; empty where none is configured. `now`: Unix seconds."""
+    if not webrtc.turn_urls:
+        return []
+    username = f"{int(now) + webrtc.turn_ttl_s}:voicepipe"
+    credential = base64.b64encode(hmac.new(secret.encode(), username.encode(), hashlib.sha1).digest()).decode()
+    return [{"urls": list(webrtc.turn_urls), "username": username, "credential": credential}]

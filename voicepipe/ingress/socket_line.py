@@ -1,0 +1,62 @@
+"""What the lines of WebSockets have in common: sound waits for the call, and a timer of the line's own paces ours."""
+
+import asyncio
+
+from voicepipe.ingress.blocks import BlockQueue
+from voicepipe.ingress.far_end import FarEnd, OnAudio
+from voicepipe.ingress.scope import Peer
+from voicepipe.line import HIDDEN, Hear, Network, Pump
+
+
+class SocketLine:
+    """Part of a `HostedLine`. `queue`: the caller's sound; `far`: what they have heard of ours; `peer`: their
+    connection; `network`: as `Grant.network`."""
+
+    lead_ms = 200
+    listens = True
+
+    def __init__(self, queue: BlockQueue, far: FarEnd, peer: Peer | None, network: str) -> None:
+        self.on_audio: OnAudio | None = None
+        self._queue = queue
+        self._far = far
+        self._peer = peer
+        self._network = network
+
+    async def listen(self, hear: Hear) -> None:
+        """As `Line.listen`."""
+        await self._queue.listen(hear)
+
+    async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
+        await by_timer(pump, wake)
+
+    def played(self) -> int:
+        return self._far.played()
+
+    def network(self) -> Network:
+        """TCP sends again what is lost and tells nobody."""
+        return Network(rtt_ms=self._peer.rtt_ms) if self._peer else HIDDEN
+
+    async def hang_up(self) -> None:
+        """Let the caller hear what is out (`lead_ms` at most), then end the call."""
+        if not self._queue.ended:
+            await asyncio.sleep(self._far.remaining_s())
+        self.end()
+
+    def end(self) -> None:
+        """The caller is gone: what they said is still heard."""
+        self._queue.end()
+
+    async def flush(self) -> None:
+        """As `BlockQueue.flush`."""
+        await self._queue.flush()
+
+
+async def by_timer(pump: Pump, wake: asyncio.Event) -> None:
+    """As `Line.pace`."""
+    while True:
+        delay = pump()
+        if delay is not None:
+            await asyncio.sleep(delay)
+        else:
+            wake.clear()
+            await wake.wait()
