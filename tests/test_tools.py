@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.tool_use import ABOUT, call, used
-from tests.waiting import until
+from tests.support.tool_use import ABOUT, call, used
+from tests.support.waiting import until
 from voicepipe.agent import Tool
 from voicepipe.call.errands import Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError

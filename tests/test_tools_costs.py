@@ -8,7 +8,7 @@ from time import thread_time
 import httpx
 import pytest
 
-from tests.stopwatch import watched
+from tests.support.stopwatch import watched
 from voicepipe.agent import Tool, Webhook
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.tools import BODY_BYTES, ToolRunner

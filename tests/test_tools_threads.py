@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.agent import Tool
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.python_tools import SHARE, THREADS

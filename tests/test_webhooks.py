@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.tool_use import ABOUT, call, used
+from tests.support.tool_use import ABOUT, call, used
 from voicepipe.agent import Tool, Webhook
 from voicepipe.call.errands import Errands
 from voicepipe.errors import OutcomeUnknown, ToolError

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from rich.console import Console
 
-from tests.virtual_time import VirtualTimeLoop
+from tests.support.virtual_time import VirtualTimeLoop
 from voicepipe.agent import Agent
 from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines import figures, run

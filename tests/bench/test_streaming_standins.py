@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.bench.engines.standins.streaming import __main__ as streaming
 from voicepipe.bench.engines.standins.streaming.cases import ALONE, CASES, PROCESSES, chosen
 from voicepipe.bench.engines.standins.streaming.voice import TAIL_S, SpokenReplies

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.ingress.sip.baresip import SECONDS, SILENCE_S, WAV_HEADER, spoken_to, write
-from tests.ports import free_port
+from tests.support.ports import free_port
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 

@@ -11,9 +11,9 @@ from latency_probes import clips
 from latency_probes.own_server import own_server
 from tests.clients.linphone import PROGRAM, linphone
 from tests.ingress.sip.test_baresip import HOURS, USER, likest, transcribed
-from tests.ports import free_port
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP
+from tests.support.ports import free_port
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP
 from voicepipe.audio import RATE
 from voicepipe.audio.resample import Resampler
 

@@ -11,8 +11,8 @@ import pytest
 from tests.clients.linphone import PROGRAM, linphone
 from tests.directory.fleets import FRANKFURT, LONDON, fleet, public_key, settings
 from tests.directory.test_sip_redirect import asking
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support.ports import free_port
+from tests.support.waiting import until
 from voicepipe.config.phone_config import SipUser
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.rules import Rules

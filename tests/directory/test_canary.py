@@ -13,9 +13,9 @@ import pytest
 
 import voicepipe.pop
 from tests.directory.fleets import SIGNER
-from tests.faulty import now
-from tests.scenario import Says, Scenario, ScenarioLine
-from tests.test_failing_engines import AGENT, clock
+from tests.support.faulty import now
+from tests.support.scenario import Says, Scenario, ScenarioLine
+from tests.system.test_failing_engines import AGENT, clock
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Grant
 from voicepipe.commands.compare import tally_of, verdict

@@ -26,7 +26,7 @@ from tests.directory.pushing import (
     pops,
     taking,
 )
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.shares import Canary
 from voicepipe.editions import round

@@ -18,8 +18,8 @@ from tests.directory.reports import LONDON, TOKYO, VIRGINIA, report
 from tests.directory.test_provider_webhooks import CALL, providers, site, streamed
 from tests.ingress.sip.peer import Phone
 from tests.ingress.webrtc.peer import Peer
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support.ports import free_port
+from tests.support.waiting import until
 from voicepipe import networks
 from voicepipe.call_api import Grant
 from voicepipe.config import Config

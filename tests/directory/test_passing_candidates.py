@@ -11,7 +11,7 @@ import pytest
 from tests.directory.fleets import Served
 from tests.directory.reports import FRANKFURT, LONDON
 from tests.directory.stub_pops import Answer, Bounced, directory_of, hangs_up, is_silent, resets, says, tell
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.directory.report import CALLS
 from voicepipe.directory_server import passing
 

@@ -19,8 +19,8 @@ from tests.directory.fleets import FRANKFURT, LONDON, SIGNER, Served, fleet, pub
 from tests.ingress.telephony import telnyx_provider, twilio_provider
 from tests.ingress.telephony.telnyx_provider import PUBLIC, SECRET, Api
 from tests.ingress.telephony.twilio_provider import TOKEN, verbs
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support.ports import free_port
+from tests.support.waiting import until
 from voicepipe.call_api import Grant
 from voicepipe.config import Config
 from voicepipe.config.directory_config import DirectoryRoute, DirectoryTelnyx, DirectoryTwilio

@@ -17,8 +17,8 @@ from tests.ingress.sip.peer import Phone, Said
 from tests.ingress.sip.sipp import pytestmark as needs_sipp
 from tests.ingress.sip.sipp import sipp
 from tests.ingress.sip.test_doors import digest
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support.ports import free_port
+from tests.support.waiting import until
 from voicepipe.config import Config
 from voicepipe.config.directory_config import (
     DirectoryConfig,

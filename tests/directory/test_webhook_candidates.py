@@ -13,12 +13,12 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from tests import virtual_time
 from tests.directory.fleets import FRANKFURT, KEY, SIGNER
 from tests.directory.stub_pops import Bounced, tell
 from tests.ingress.telephony import telnyx_provider, twilio_provider
 from tests.ingress.telephony.telnyx_provider import PUBLIC, SECRET
 from tests.ingress.telephony.twilio_provider import TOKEN
+from tests.support import virtual_time
 from voicepipe.config.credentials import OperatorKeys
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTelnyx, DirectoryTwilio
 from voicepipe.directory.bus import MemoryBus

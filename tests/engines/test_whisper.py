@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.engines.contract import AsrContract, tone
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.audio import RATE
 from voicepipe.bench.engines.random_whisper import make_whisper
 from voicepipe.config.engine_config import WhisperConfig

@@ -16,7 +16,7 @@ from transformers.models.nemotron_asr_streaming.feature_extraction_nemotron_asr_
 )
 
 from tests.engines.contract import AsrContract
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.audio import RATE, Pcm
 from voicepipe.bench import random_nemotron
 from voicepipe.bench.random_nemotron import make_nemotron

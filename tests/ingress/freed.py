@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from tests.ingress.fake_pop import FakePop, settled
-from tests.waiting import until
+from tests.support.waiting import until
 
 ENDS = 4
 """Calls: what one alone leaves may be the last one of something."""

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from tests.ingress.test_connections import OTHERS, Streams, ended, eventually, raw
+from tests.ingress.test_connection import OTHERS, Streams, ended, eventually, raw
 from voicepipe.commands.lan import certificate
 from voicepipe.config import HttpConfig, LimitsConfig
 from voicepipe.ingress import connection, server

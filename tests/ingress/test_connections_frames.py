@@ -13,8 +13,8 @@ from websockets.frames import Frame
 
 from tests.attacks import ping_flood
 from tests.ingress.fake_pop import FakePop, serving
-from tests.ingress.test_connections import Streams, ended, eventually, raw, target
-from tests.waiting import until
+from tests.ingress.test_connection import Streams, ended, eventually, raw, target
+from tests.support.waiting import until
 from voicepipe.ingress import frames, server
 from voicepipe.ingress.frames import StampedWebSocket
 from voicepipe.ingress.pieces import LEAST_PIECE

@@ -17,7 +17,7 @@ from tests.ingress.telephony.twilio_provider import ENV, TOKEN, post, streaming
 from tests.ingress.test_http import bearer, keyed
 from tests.ingress.webrtc.peer import web
 from tests.ingress.webrtc.test_calls import HEAD
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config.phone_config import RouteConfig
 from voicepipe.errors import (

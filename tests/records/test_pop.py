@@ -11,10 +11,10 @@ import httpx
 import msgspec
 import pytest
 
-from tests.ports import free_port
 from tests.records.receiver import SECRET, receiving
 from tests.records.typist import Typist
-from tests.waiting import until
+from tests.support.ports import free_port
+from tests.support.waiting import until
 from voicepipe import config as configuration
 from voicepipe.commands import records
 from voicepipe.config import Config

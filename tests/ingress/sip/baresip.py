@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.ports import free_port
+from tests.support.ports import free_port
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 

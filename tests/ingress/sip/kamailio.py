@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.ingress.sip.peer import Phone, opened
-from tests.ports import free_port
+from tests.support.ports import free_port
 from voicepipe.commands import lan
 
 CONFIG = Path(__file__).parents[3] / "pops/deploy/kamailio.cfg"

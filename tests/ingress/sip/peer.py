@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tests.ingress.fake_pop import FakePop, serving, tone
-from tests.ports import free_port
+from tests.support.ports import free_port
 from voicepipe.audio import Pcm, g711
 from voicepipe.config import Config
 from voicepipe.config.phone_config import SipConfig

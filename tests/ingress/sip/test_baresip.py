@@ -14,9 +14,9 @@ from latency_probes import clips
 from latency_probes.own_server import own_server
 from latency_probes.transcripts import errors, words
 from tests.ingress.sip.baresip import AUDIBLE, Baresip, baresip
-from tests.ports import free_port
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP
+from tests.support.ports import free_port
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.config.agent_store import load_agent

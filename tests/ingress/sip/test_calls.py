@@ -8,7 +8,7 @@ from websockets.asyncio.client import connect
 
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import calling, phone, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.agent import Origin
 from voicepipe.ingress import http, server
 

@@ -15,9 +15,9 @@ from websockets.asyncio.client import connect
 from latency_probes import clips
 from latency_probes.own_server import own_server
 from tests.ingress.sip.peer import Phone
-from tests.ports import free_port
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP
+from tests.support.ports import free_port
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP
 from voicepipe.audio import Pcm, g711
 from voicepipe.audio.resample import Resampler
 

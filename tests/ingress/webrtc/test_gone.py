@@ -13,7 +13,7 @@ from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.freed import freed as nothing_left
 from tests.ingress.webrtc.peer import post, web
 from tests.ingress.webrtc.test_calls import webrtc
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.ingress.webrtc import peer
 from voicepipe.ingress.webrtc.channel import UNSENT
 from voicepipe.rtp import sdp

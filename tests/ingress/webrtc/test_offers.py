@@ -3,7 +3,7 @@
 import pytest
 from starlette.datastructures import Headers
 
-from tests.stopwatch import watched
+from tests.support.stopwatch import watched
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.webrtc import offer
 
