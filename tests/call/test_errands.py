@@ -1,238 +1,297 @@
-"""Tools in calls: each that was begun is finished once and told of, whatever became of its reply. In virtual time."""
+"""The tools that one call has begun, without the call: how many it remembers, and those whose outcome nobody knows.
+Until that is known, who asks again repeats the first request."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import itertools
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
 
+import httpx
 import pytest
 
-from tests.support.booking import ASKED, BOOKED, CUT, HEARD, LONG, SPEAKS, TOLD, Uses, last_prompt, scenario, tools_of
-from tests.support.scenario import Delays, Does, Says, play
-from voicepipe.agent import Agent, Tool
-from voicepipe.call.writer import TOOL_ROUNDS
-from voicepipe.engines.base import Delta, Prompt
-from voicepipe.engines.scripted import ScriptedLlm
+from tests.support.tools import BOOK, Bookings, Web
+from tests.support.waiting import until
+from voicepipe.agent import Tool, Webhook
+from voicepipe.call.errands import REMEMBERED, UNKNOWN, Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
-from voicepipe.turn.events import ReplyDone
+from voicepipe.tools import ToolRunner
+from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import ToolCall
 
-pytestmark = pytest.mark.virtual_time
+_NUMBERS = itertools.count()
+SPELT = '{"at":7,"day":5}', '{"day": 5, "at": 7}'
+"""The same wish."""
 
 
-async def test_a_tool_whose_reply_was_cancelled_is_finished_once_and_told_of() -> None:
-    uses = Uses()
-    recording = await play(scenario(does=[Does(2800, "cancel")]), uses)
-    assert uses.names == uses.done == ["book {}"]
-    assert "reply cancelled client_cancelled" in recording.story
-    assert TOLD in recording.story[recording.story.index("reply cancelled client_cancelled") :]
-    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
-    assert last_prompt(recording) == [f"user: {ASKED}", "calls book", f"tool: {BOOKED}"]
+async def ask(errands: Errands, arguments: str = "{}", *, tool: Tool = BOOK, remembered: bool = True) -> Errand:
+    """As a model does, which numbers its calls; it is over when this returns. `remembered`: in the conversation."""
+    number = next(_NUMBERS)
+    call = ToolCall(f"c{number}", tool.name, arguments)
+    errand = errands.begin(tool, call, {"id": f"rtc_{number}"}, remembered=remembered)
+    await errand.wait()
+    return errand
 
 
-@pytest.mark.parametrize("takes_s", [0.1, 0.9, 3.0])
-async def test_a_caller_who_goes_on_does_not_have_it_done_twice(takes_s: float) -> None:
-    """0.6 s after the last word: the turn is reopened, and the model asks for the same again."""
-    uses = Uses(takes_s)
-    recording = await play(scenario(says=[SPEAKS, Says(2500, 800)]), uses)
-    assert "reply cancelled turn_detected" in recording.story
-    assert uses.names == uses.done == ["book {}"]
-    assert recording.story.count(TOLD) == 1
-    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
+async def heard(errands: Errands, arguments: str = "{}", **how: Any) -> str:
+    """What the model read; the caller has been told of it."""
+    errand = await ask(errands, arguments, **how)
+    errands.told([errand])
+    return errand.output or ""
 
 
-async def test_what_was_told_may_be_done_again_and_a_server_knows_it_for_a_new_use() -> None:
-    uses, keys = Uses(0.2), list[str]()
-    hears = [ASKED, "and once more please", "the same again"]
-    replies = {ASKED: "call:book {}", "the same again": "call:book {}", BOOKED: "It is booked."}
-    says = [SPEAKS, Says(5500, 900), Says(9000, 900)]
-    recording = await play(scenario(hears=hears, replies=replies, says=says, length_ms=14_000), uses, keys)
-    assert uses.names == ["book {}", "book {}"] and len(set(keys)) == 2
-    assert recording.story.count(TOLD) == 2
+def by(use: Callable[[ToolCall, str], Awaitable[str]]) -> Errands:
+    """Of a call whose tools do this, with the call of the model's and the key."""
+
+    def begin(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
+        return asyncio.ensure_future(use(call, key))
+
+    return Errands(History(), Ids("abc"), begin)
 
 
-@pytest.mark.parametrize(("error", "same"), [(OutcomeUnknown("it took too long"), True), (ToolError("full"), False)])
-async def test_a_repeat_of_what_nobody_knows_the_outcome_of_keeps_its_key(error: ToolError, same: bool) -> None:
-    failures = [error]
-    uses, keys = Uses(0.2, lambda call: failures.pop() if failures else None), list[str]()
-    replies = {ASKED: "call:book {}", f"Error: {error}": "call:book {}", BOOKED: "It is booked."}
-    recording = await play(scenario(replies=replies), uses, keys)
-    assert uses.names == ["book {}", "book {}"] and (keys[0] == keys[1]) is same
-    assert tools_of(recording) == ["calls book", f"-> Error: {error}", "calls book", f"-> {BOOKED}"]
-    assert TOLD in recording.story
+def of(runner: ToolRunner) -> Errands:
+    return Errands(History(), Ids("1"), partial(runner.begin, tenant="acme"))
 
 
-@pytest.mark.parametrize(("at_ms", "uses"), [(CUT, 1), (HEARD, 2)])
-async def test_who_interrupts_before_a_sentence_was_heard_has_not_been_told(at_ms: int, uses: int) -> None:
-    """The model asks for the same: for what the caller has not heard of it is the same errand, afterwards a new one."""
-    used = Uses(2.5)
-    replies = {ASKED: "call:book {}", "please": "call:book {}", BOOKED: LONG}
-    recording = await play(scenario(replies=replies, says=[SPEAKS, Says(at_ms, 1500)], length_ms=25_000), used)
-    assert "reply cancelled turn_detected" in recording.story
-    assert len(used.names) == uses
-    assert f"agent (completed): {LONG}" in recording.story
+# --- how many are remembered
 
 
-async def test_who_makes_a_noise_instead_is_told_once_more() -> None:
-    agent = {"tools": [{"name": "book", "function": "m:f"}], "not_understood": ["What was that?"]}
-    says, replies = [SPEAKS, Says(CUT, 1500)], {ASKED: "call:book {}", BOOKED: LONG}
-    recording = await play(scenario(agent=agent, replies=replies, says=says, hears=[ASKED, ""], length_ms=25_000),
-                           Uses(2.5))  # fmt: skip
-    assert "reply cancelled turn_detected" in recording.story
-    assert recording.story.count(f"agent (completed): {LONG}") == 1
-    assert last_prompt(recording)[-3:] == ["assistant: What was that?", "calls book", f"tool: {BOOKED}"]
+def long_answers() -> Errands:
+    async def book(call: ToolCall, key: str) -> str:
+        return f"{call.arguments} {'booked ' * 1000}"
+
+    return by(book)
 
 
-async def test_a_client_that_cancels_the_telling_is_not_told_unasked() -> None:
-    used = Uses(2.5)
-    replies = {ASKED: "call:book {}", BOOKED: LONG}
-    recording = await play(scenario(replies=replies, does=[Does(CUT, "cancel")]), used)
-    assert [line for line in recording.story if line.startswith("reply")] == ["reply cancelled client_cancelled"]
-    (errand,) = recording.errands.untold()
-    assert errand.output == BOOKED, "it is told with the next reply"
+def numbered(number: int) -> str:
+    return f'{{"n": {number}}}'
 
 
-FALLBACK = f"agent (completed): {Agent('any').fallback}"
+async def test_who_never_lets_a_result_be_told_does_not_fill_the_memory() -> None:
+    errands = long_answers()
+    for number in range(300):
+        errand = await ask(errands, numbered(number))
+        assert await ask(errands, numbered(number)) is errand, "the same wish is the same errand"
+        errands.put_off([errand])
+        assert len(errands._errands) <= REMEMBERED + 1
+    assert await ask(errands, numbered(299)) is errand
 
 
-@pytest.mark.parametrize("says_after", ["", "call:book {}"])
-@pytest.mark.parametrize("modality", ["audio", "text"])
-async def test_who_hears_the_fallback_has_not_been_told(says_after: str, modality: str) -> None:
-    """The model says nothing to the result, or asks again and again. The caller says the same once more, as they are
-    asked to; nobody speaks to them unasked in between."""
-    uses = Uses(0.5)
-    replies = {ASKED: "call:book {}", "please": "call:book {}", BOOKED: says_after}
-    says, settings = [SPEAKS, Says(9000, 900)], {"modality": modality}
-    recording = await play(scenario(replies=replies, says=says, settings=settings, length_ms=20_000), uses)
-    assert uses.names == uses.done == ["book {}"]
-    assert [line for line in recording.story if line.startswith(("agent", "user"))] == [
-        f"user: {ASKED}", FALLBACK, "user: please", FALLBACK,
-    ]  # fmt: skip
-    (errand,) = recording.errands.untold()
-    assert errand.output == BOOKED
+async def test_of_those_that_no_reply_is_owed_for_the_told_ones_are_forgotten_first() -> None:
+    errands = long_answers()
+    first = await ask(errands, numbered(0))
+    errands.put_off([first])
+    for number in range(1, 100):
+        await heard(errands, numbered(number))
+    assert await ask(errands, numbered(0)) is first
 
 
-class Restless(ScriptedLlm):
-    """Calls a tool with other arguments each time that it is asked."""
-
-    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        self.prompts.append(prompt)
-        yield ToolCall(f"c{len(self.prompts)}", "book", f'{{"page": {len(self.prompts)}}}')
-
-
-async def test_a_model_that_only_calls_tools_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.support.scenario.ScriptedLlm", Restless)
-    uses = Uses(0.1)
-    recording = await play(scenario(), uses)
-    assert recording.story.count(FALLBACK) == 1
-    assert len(recording.llm.prompts) == len(uses.done) == len(recording.errands.untold()) == TOOL_ROUNDS
+async def test_what_a_reply_is_owed_for_is_never_forgotten_and_never_done_twice() -> None:
+    errands = long_answers()
+    owed = [await ask(errands, numbered(number)) for number in range(REMEMBERED)]
+    with pytest.raises(ToolError, match="has not been told yet"):
+        await ask(errands, numbered(REMEMBERED))
+    for number, errand in enumerate(owed):
+        assert await ask(errands, numbered(number)) is errand
+    errands.told(owed[:1])
+    await ask(errands, numbered(REMEMBERED))
 
 
-class Stuck(ScriptedLlm):
-    """Answers everything but a tool's result."""
+async def test_what_no_reply_has_read_is_kept_and_logged_when_the_call_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """The client has cancelled the reply beside the conversation that asked for it."""
+    keys: list[str] = []
 
-    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        if prompt.messages[-1].role == "tool":
-            await asyncio.Event().wait()
-        async for delta in super().generate(prompt):
-            yield delta
+    async def book(call: ToolCall, key: str) -> str:
+        keys.append(key)
+        await asyncio.sleep(0.05)
+        return "Booked."
 
-
-@pytest.mark.parametrize("modality", ["audio", "text"])
-async def test_the_fallback_of_a_late_answer_tells_nothing(modality: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.support.scenario.ScriptedLlm", Stuck)
-    recording = await play(scenario(settings={"modality": modality}, length_ms=15_000), Uses(0.5))
-    assert FALLBACK in recording.story
-    (errand,) = recording.errands.untold()
-    assert errand.output == BOOKED
-
-
-async def test_a_caller_who_hangs_up_does_not_stop_it() -> None:
-    uses = Uses(3.0)
-    recording = await play(scenario(length_ms=3000), uses)
-    assert recording.story[-1] == "ended: caller" and uses.done == []
-    await asyncio.sleep(5)
-    assert uses.names == uses.done == ["book {}"]
-    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
+    errands = by(book)
+    errand = errands.begin(BOOK, ToolCall("c1", "book", "{}"), {}, remembered=False)
+    reply = asyncio.create_task(errand.wait())
+    await asyncio.sleep(0.01)
+    reply.cancel()
+    await errand.over.wait()
+    assert errands.begin(BOOK, ToolCall("c2", "book", "{}"), {}, remembered=False) is errand and len(keys) == 1
+    errands.leave()
+    errands.leave()
+    assert caplog.text.count("no reply has read what came of a tool: book: 'Booked.'") == 1
 
 
-async def test_a_tool_that_is_over_just_as_the_call_ends_begins_no_reply() -> None:
-    """Which would never end, and the call with it."""
-    loop = asyncio.get_running_loop()
-    for loop_turns in range(12):
+# --- servers after whose answers nobody knows
 
-        async def use(tool: Tool, call: ToolCall, turns: int = loop_turns, ends: float = loop.time() + 3) -> str:
-            await asyncio.sleep(ends - loop.time())
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            return BOOKED
-
-        async with asyncio.timeout(60):
-            recording = await play(scenario(length_ms=3000, does=[Does(2800, "cancel")]), use)
-        assert recording.story[-1] == "ended: caller"
+BROKE = "Error: the connection to book broke; nobody knows whether it was done"
 
 
-async def test_who_speaks_while_it_runs_is_answered_and_then_told() -> None:
-    """The model reads that there is no result yet; the result stands at the end, where it is answered."""
-    uses = Uses(6.0)
-    hears, says = [ASKED, "are you still there"], [SPEAKS, Says(4000, 1000)]
-    replies = {ASKED: "call:book {}", "are you still there": "Yes.", BOOKED: "It is booked."}
-    recording = await play(scenario(hears=hears, says=says, replies=replies, length_ms=14_000), uses)
-    second = recording.llm.prompts[-2].messages
-    assert [(m.role, m.call is not None) for m in second] == [("user", False), ("assistant", True), ("user", False)]
-    assert recording.story[-4:] == ["reply completed", TOLD, "reply completed", "ended: caller"]
-    assert last_prompt(recording) == [f"user: {ASKED} are you still there", "assistant: Yes.", "calls book",
-                                      f"tool: {BOOKED}"]  # fmt: skip
+async def tried(web: Web, times: int) -> list[str]:
+    """What the model reads when it asks for the same so often, each time in other words and after it has told."""
+    async with web.runner() as runner:
+        errands = of(runner)
+        return [await heard(errands, SPELT[number % 2]) for number in range(times)]
 
 
-async def test_a_model_that_fails_after_it_is_asked_once_more() -> None:
-    uses = Uses(1.0)
-    # Of the prompts the first is good; all that hold the result fail.
-    recording = await play(scenario(replies={ASKED: "call:book {}"}, delays=Delays(llm_stalls_after=1)), uses)
-    assert uses.names == ["book {}"]
-    assert len([prompt for prompt in recording.llm.prompts if prompt.messages[-1].text == BOOKED]) <= 2
+@pytest.mark.parametrize("status", [302, 303, 404, 408, 409, 422, 425, 429])
+async def test_what_is_refused_while_the_first_request_s_outcome_is_unknown_stays_the_same_request(status: int) -> None:
+    """A 409 of a server that still works on it, or whose first booking is in the way. The model reads that nobody
+    knows; the same request goes out until one succeeds."""
+    web = Web(httpx.ReadError("reset"), status, status, 200, 200)
+    refused = f"Error: book answered with HTTP status {status}"
+    outputs = await tried(web, 5)
+    assert outputs[0] == BROKE and outputs[3:] == ["Booked.", "Booked."]
+    assert all(output.startswith(refused) for output in outputs[1:3])
+    assert status in (302, 303, 408) or outputs[1:3] == [refused + UNKNOWN] * 2
+    assert len(set(web.keys[:4])) == 1 and web.keys[4] not in web.keys[:4]
+    assert all(body == web.bodies[0] for body in web.bodies[:4]), "a server may compare what comes with a key"
+    assert web.bodies[4] != web.bodies[0]
 
 
-async def test_a_client_that_asks_for_replies_itself_gets_none_unasked() -> None:
-    uses = Uses(1.0)
-    does = [Does(500, "message", ASKED), Does(600, "respond"), Does(900, "cancel"), Does(4000, "respond")]
-    quiet = scenario(says=[], does=does, settings={"turn_detection": "none"})
-    recording = await play(quiet, uses)
-    began = [at for at, event in recording.events if isinstance(event, ReplyDone)]
-    assert len(began) == 2 and began[1] > 4000
-    assert TOLD in recording.story and uses.names == ["book {}"]
+async def test_a_server_that_cannot_be_reached_says_nothing_of_the_request_before() -> None:
+    down = httpx.ConnectError("refused")
+    web = Web(httpx.ReadError("reset"), down, down, 200)
+    outputs = await tried(web, 3)
+    assert outputs == [BROKE, f"Error: book could not be reached{UNKNOWN}", "Booked."]
+    assert len(set(web.keys)) == 1
 
 
-async def test_a_tool_that_is_forced_is_called_once() -> None:
-    uses = Uses(0.1)
-    recording = await play(scenario(settings={"tool_choice": "required"}), uses)
-    assert [prompt.tool_choice for prompt in recording.llm.prompts] == ["required", "auto"]
-    assert TOLD in recording.story
+@pytest.mark.parametrize("status", [301, 404, 409, 422, 425, 429])
+async def test_what_is_refused_at_first_is_known(status: int) -> None:
+    """That time is taken, say: the next try is another request."""
+    web = Web(status)
+    assert await tried(web, 2) == [f"Error: book answered with HTTP status {status}", "Booked."]
+    assert len(set(web.keys)) == 2
 
 
-async def test_a_tool_that_is_not_there_is_an_error_for_the_model() -> None:
-    replies = {ASKED: "call:fly {}", "Error: there is no tool fly": "I cannot fly."}
-    recording = await play(scenario(replies=replies), Uses())
-    assert "agent (completed): I cannot fly." in recording.story
-    assert not [line for line in recording.story if line.startswith("calls")]
+@pytest.mark.parametrize("status", [302, 303, 408, 500, 503])
+async def test_what_a_server_may_have_done_nevertheless_is_not_known(status: int) -> None:
+    web = Web(status)
+    assert await tried(web, 2) == [f"Error: book answered with HTTP status {status}", "Booked."]
+    assert len(set(web.keys)) == 1
 
 
-async def test_a_reply_beside_the_conversation_leaves_nothing_in_it() -> None:
-    uses = Uses(1.0)
-    recording = await play(scenario(says=[], does=[Does(500, "respond_beside", ASKED), Does(900, "cancel")]), uses)
-    assert uses.done == ["book {}"] and tools_of(recording) == []
+async def test_other_wishes_have_other_keys_and_only_the_oldest_unknown_ones_are_forgotten() -> None:
+    web = Web(*[httpx.ReadError("reset")] * (2 * REMEMBERED))
+    async with web.runner() as runner:
+        errands = of(runner)
+        for number in range(2 * REMEMBERED):
+            await heard(errands, numbered(number))
+        assert len(set(web.keys)) == 2 * REMEMBERED
+        await heard(errands, numbered(2 * REMEMBERED - 1))
+        assert web.keys[-1] == web.keys[-2]
+        assert len(errands._wishes) <= REMEMBERED
 
 
-async def test_a_reply_beside_the_conversation_that_asks_for_what_runs_gets_it_and_tells_nobody() -> None:
-    """Nor is it told instead of the caller."""
-    uses, keys = Uses(3.0), list[str]()
-    recording = await play(scenario(does=[Does(2800, "cancel"), Does(2900, "respond_beside", ASKED)]), uses, keys)
-    assert uses.names == uses.done == ["book {}"]
-    assert recording.story.count(TOLD) == 2, "to the client, and to the caller"
-    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
+def at(port: int) -> Tool:
+    return Tool("book", webhook=Webhook(f"http://127.0.0.1:{port}"), timeout_ms=300)
 
 
-async def test_what_a_reply_beside_the_conversation_has_begun_becomes_the_conversation_s() -> None:
-    uses = Uses(3.0)
-    recording = await play(scenario(does=[Does(600, "respond_beside", ASKED), Does(900, "cancel")]), uses)
-    assert uses.names == uses.done == ["book {}"]
-    assert recording.story.count(TOLD) == 1
-    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
+@pytest.mark.parametrize("way", ["busy", "breaks"])
+async def test_a_server_that_knows_keys_books_once_whatever_became_of_the_first_request(way: str) -> None:
+    bookings = Bookings(way)
+    async with await asyncio.start_server(bookings.serve, "127.0.0.1", 0) as server, ToolRunner() as runner:
+        errands, tool = of(runner), at(server.sockets[0].getsockname()[1])
+        first, *others = [await heard(errands, tool=tool) for _ in range(3)]
+    assert first.startswith("Error: ") and others == ["number 1", "number 2"]
+    assert bookings.keys[0] == bookings.keys[1] != bookings.keys[2], "a repeat keeps it; a new wish has its own"
+    assert all(re.fullmatch(r'"use_1_\d+"', key) for key in bookings.keys)
+
+
+async def test_a_server_that_dies_after_it_has_booked_and_comes_back_books_once() -> None:
+    bookings = Bookings("breaks")
+    server = await asyncio.start_server(bookings.serve, "127.0.0.1", 0)
+    tool = at(port := server.sockets[0].getsockname()[1])
+    async with ToolRunner() as runner:
+        errands = of(runner)
+        assert (await heard(errands, tool=tool)).endswith("nobody knows whether it was done")
+        server.close()
+        await server.wait_closed()
+        assert await heard(errands, tool=tool) == f"Error: book could not be reached{UNKNOWN}"
+        async with await asyncio.start_server(bookings.serve, "127.0.0.1", port):
+            assert await heard(errands, tool=tool) == "number 1"
+            assert await heard(errands, tool=tool) == "number 2", "that is known: this is a new wish"
+
+
+async def test_a_server_that_still_works_on_it_books_once() -> None:
+    bookings = Bookings("slow")
+    async with await asyncio.start_server(bookings.serve, "127.0.0.1", 0) as server, ToolRunner() as runner:
+        errands, tool = of(runner), at(server.sockets[0].getsockname()[1])
+        assert "longer than 300 ms" in await heard(errands, tool=tool)
+        assert await heard(errands, tool=tool) == f"Error: book answered with HTTP status 409{UNKNOWN}"
+        bookings.done.set()
+        await until(lambda: not bookings.working)
+        assert await heard(errands, tool=tool) == "number 1"
+
+
+# --- functions that take too long
+
+
+class Runs:
+    """One that does. Each run is known by its key."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.errands = by(self._run)
+        self._late: asyncio.Future[Callable[[], str]] | None = asyncio.get_running_loop().create_future()
+
+    async def _run(self, call: ToolCall, key: str) -> str:
+        if call.name == "look":
+            return "looked"
+        self.keys.append(key)
+        raise OutcomeUnknown("it took too long", self._late)
+
+    def over(self, outcome: Callable[[], str]) -> None:
+        assert self._late
+        self._late.set_result(outcome)
+        self._late = None
+
+
+def no_table() -> str:
+    raise ToolError("there is no table left")
+
+
+async def test_what_fails_late_beside_the_conversation_may_be_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    runs = Runs()
+    await ask(runs.errands, remembered=False)
+    runs.over(no_table)
+    await asyncio.sleep(0)
+    assert "book: 'Error: there is no table left" in caplog.text and UNKNOWN not in caplog.text
+    await ask(runs.errands)
+    assert len(runs.keys) == 2
+
+
+async def test_a_repeat_that_waits_for_the_first_run_reads_what_came_of_that() -> None:
+    """A refusal then is known, and the next try another request."""
+    runs = Runs()
+    await ask(runs.errands)
+    repeat = asyncio.create_task(ask(runs.errands))
+    await asyncio.sleep(0.01)
+    runs.over(no_table)
+    assert (await repeat).output == "Error: there is no table left"
+    assert len(runs.keys) == 1 and not runs.errands._wishes
+    assert runs.errands.untold() == [*runs.errands._errands[:1], await repeat], "the first, as nobody knew; the repeat"
+    await ask(runs.errands)
+    assert len(runs.keys) == 2
+
+
+@pytest.mark.virtual_time
+async def test_who_asks_again_in_the_moment_in_which_it_is_over_gets_its_result() -> None:
+    """The loop has not told anybody yet that it is."""
+    runs = Runs()
+    await heard(runs.errands)
+    await heard(runs.errands)
+    runs.over(lambda: "Booked.")
+    assert await heard(runs.errands) == "Booked."
+    assert len(runs.keys) == 1, "the second one waits for the first one's run"
+    await asyncio.sleep(0)
+    await heard(runs.errands)
+    assert len(runs.keys) == len(set(runs.keys)) == 2, "it was told: this is a new wish"
+
+
+@pytest.mark.virtual_time
+async def test_however_much_is_done_meanwhile_what_runs_is_not_forgotten() -> None:
+    runs = Runs()
+    for name in ("book", "book", *["look"] * 2 * REMEMBERED):
+        await heard(runs.errands, tool=Tool(name))
+    runs.over(lambda: "Booked.")
+    await asyncio.sleep(0)
+    assert [errand.output for errand in runs.errands.untold()] == ["Booked."]

@@ -2,46 +2,18 @@
 
 import asyncio
 import random
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
-from tests.support.booking import ASKED, BOOKED, SPEAKS, TOLD, Uses, last_prompt, scenario, tools_of
-from tests.support.scenario import Does, Says, Scenario, play
-from voicepipe.agent import Tool
+from tests.support.scenario import Does, Says, play
+from tests.support.tools import ASKED, BOOKED, LATE, SPEAKS, TOLD, Slow, last_prompt, late, tools_of
 from voicepipe.call.control import Control
-from voicepipe.call.errands import REMEMBERED, Errand, Errands
 from voicepipe.call_api import ReplyRequest
-from voicepipe.errors import OutcomeUnknown, ToolError
+from voicepipe.errors import ToolError
 from voicepipe.turn.events import Item, ReplyText
-from voicepipe.turn.history import History, Ids
-from voicepipe.turn.prompt import ToolCall
 
 pytestmark = pytest.mark.virtual_time
-
-
-class Slow(Uses):
-    """Uses of a function that takes `takes_s`, which is more than its time limit of a second."""
-
-    async def __call__(self, tool: Tool, call: ToolCall) -> str:
-        running: asyncio.Future[Callable[[], str]] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(super().__call__(tool, call))
-        task.add_done_callback(lambda done: running.set_result(done.result))
-        await asyncio.wait({running}, timeout=tool.timeout_ms / 1000)
-        if not running.done():
-            raise OutcomeUnknown(LATE, running)
-        return running.result()()
-
-
-LATE = "book took longer than 1000 ms; nobody knows whether it was done"
-
-
-def late(**changes: Any) -> Scenario:
-    """The booking's time limit is a second."""
-    tool = {"name": "book", "function": "m:f", "timeout_ms": 1000}
-    return scenario(agent={"tools": [tool], "acknowledgement": ""}, **changes)
 
 
 @pytest.mark.parametrize("error", [None, ToolError("there is no table left")])
@@ -119,51 +91,6 @@ async def test_what_is_over_late_beside_the_conversation_is_told_to_the_caller_w
     assert recording.story.count(TOLD) == 1 and recording.errands.untold() == []
     assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
     assert last_prompt(recording) == [f"user: {ASKED}", "calls book", f"tool: {BOOKED}"]
-
-
-async def test_who_asks_again_in_the_moment_in_which_it_is_over_gets_its_result() -> None:
-    """The loop has not told anybody yet that it is."""
-    later: asyncio.Future[Callable[[], str]] = asyncio.get_running_loop().create_future()
-    begun: list[str] = []
-
-    async def use(key: str) -> str:
-        begun.append(key)
-        raise OutcomeUnknown(LATE, later)
-
-    errands = Errands(History(), Ids("1"), lambda tool, call, about, key: asyncio.create_task(use(key)))
-
-    async def ask(number: int) -> Errand:
-        errand = errands.begin(Tool("book"), ToolCall(f"c{number}", "book", "{}"), {}, remembered=True)
-        await errand.wait()
-        errands.told([errand])
-        return errand
-
-    await ask(1)
-    await ask(2)
-    later.set_result(lambda: BOOKED)
-    assert (await ask(3)).output == BOOKED
-    assert len(begun) == 1, "the second one waits for the first one's run"
-    await asyncio.sleep(0)
-    await ask(4)
-    assert len(begun) == len(set(begun)) == 2, "it was told: this is a new wish"
-
-
-async def test_however_much_is_done_meanwhile_what_runs_is_not_forgotten() -> None:
-    later: asyncio.Future[Callable[[], str]] = asyncio.get_running_loop().create_future()
-
-    async def use(name: str) -> str:
-        if name == "book":
-            raise OutcomeUnknown(LATE, later)
-        return "looked"
-
-    errands = Errands(History(), Ids("1"), lambda tool, call, about, key: asyncio.create_task(use(tool.name)))
-    for number, name in enumerate(["book", "book", *["look"] * 2 * REMEMBERED]):
-        errand = errands.begin(Tool(name), ToolCall(f"c{number}", name, "{}"), {}, remembered=True)
-        await errand.wait()
-        errands.told([errand])
-    later.set_result(lambda: BOOKED)
-    await asyncio.sleep(0)
-    assert [errand.output for errand in errands.untold()] == [BOOKED]
 
 
 async def test_what_comes_late_while_the_caller_is_told_that_nobody_knows_is_told_next() -> None:

@@ -7,8 +7,8 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from tests.support.booking import ASKED, BOOKED, CUT, LONG, SPEAKS, Uses, last_prompt, scenario, tools_of
 from tests.support.scenario import Does, Recording, Says, play
+from tests.support.tools import ASKED, BOOKED, CUT, LONG, SPEAKS, Uses, last_prompt, scenario, tools_of
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.chat import messages
 from voicepipe.engines.scripted import ScriptedLlm

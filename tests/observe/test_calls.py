@@ -1,6 +1,5 @@
 """Live calls are listed from answer to end, and their events become turns: also of whole conversations."""
 
-
 import pytest
 from msgspec.structs import replace
 
