@@ -1,9 +1,10 @@
-"""A reply that a client asks for while the end of the one before still plays: it queues behind it, in virtual time."""
+"""Replies: one that a client asks for while the end of the one before still plays queues behind it, and one whose engine
+raises what no engine should fails. In virtual time."""
 
 import msgspec
 import pytest
 
-from tests.support.scenario import Does, Recording, Says, Scenario, play
+from tests.support.scenario import Delays, Does, Recording, Says, Scenario, load, play
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.turn.events import ItemTruncated, ReplyDone, ReplyStarted
@@ -111,3 +112,22 @@ async def test_a_client_that_truncates_the_first_ends_the_second() -> None:
     assert (first.text, first.audio_ms) == ("One moment,", 700)
     assert (second.text, second.audio_ms, second.status) == ("", 0, "incomplete")
     assert recording.story[-2:] == ["truncated at 700 ms", "ended: caller"]
+
+
+async def test_a_defect_of_an_engine_ends_the_reply_and_not_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voicepipe.engines.scripted.EngineBusy", UnicodeError)
+    scenario = load("guess_refused")
+    again = msgspec.structs.replace(scenario.says[0], at_ms=7000)
+    scenario = msgspec.structs.replace(
+        scenario,
+        says=[*scenario.says, again],
+        hears=scenario.hears * 2,
+        length_ms=14_000,
+        delays=Delays(llm_fails=99),
+        agent={"fallback": "Sorry."},
+    )
+    recording = await play(scenario)
+    story = recording.story
+    assert len([line for line in story if line.startswith("reply failed")]) == 2, story
+    assert len([at for at in (recording.audible(0), recording.audible(7000)) if at is not None]) == 2, "fallbacks"
+    assert story[-1] == "ended: caller"

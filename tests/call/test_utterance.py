@@ -6,11 +6,13 @@ from contextlib import aclosing
 import numpy as np
 import pytest
 
+from tests.support.scenario import Delays, Says, Scenario, play
 from voicepipe.audio import RATE, Pcm
 from voicepipe.call.reading import Reads
 from voicepipe.call.utterance import LONGEST, Utterance, Waits
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Hypothesis
+from voicepipe.engines.scripted import ScriptedTurnModel
 from voicepipe.errors import EngineStalled
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
@@ -254,3 +256,27 @@ async def test_a_quarter_of_an_hour_of_voice_keeps_no_more_than_minutes_of_it() 
     assert evidence.text.split() == [f"w{n}" for n in range(len(streams))] == utterance.partial.split(), (
         "no word is lost"
     )
+
+
+@pytest.mark.virtual_time
+async def test_once_a_turn_is_over_nobody_is_asked_any_more_whether_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model would compute beside the one that answers, and for nothing."""
+    asked, given_up = [], []
+    complete = ScriptedTurnModel.complete
+
+    async def slowly(model: ScriptedTurnModel) -> float:
+        asked.append(model)
+        try:
+            return await complete(model)
+        except asyncio.CancelledError:
+            given_up.append(model)
+            raise
+
+    monkeypatch.setattr(ScriptedTurnModel, "complete", slowly)
+    question = "what are your opening hours"
+    recording = await play(
+        Scenario(about="", hears=[question], says=[Says(500, 1400)], length_ms=8000, voice_complete=0.9,
+                 delays=Delays(voice_complete_ms=4000), replies={question: "From noon to ten."})
+    )  # fmt: skip
+    assert "agent (completed): From noon to ten." in recording.story
+    assert len(asked) == len(given_up) > 0
