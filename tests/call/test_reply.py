@@ -1,5 +1,5 @@
-"""Replies: one that a client asks for while the end of the one before still plays queues behind it, and one whose engine
-raises what no engine should fails. In virtual time."""
+"""Replies: one that a client asks for while the one before still plays queues behind it, and one whose engine raises
+what no engine should fails. In virtual time."""
 
 import msgspec
 import pytest

@@ -1,11 +1,11 @@
 """Whole conversations in virtual time, one file of tests/scenarios/ each."""
 
-import gc
 import weakref
 
 import pytest
 
-from tests.support.scenario import SCENARIOS, Scenario, load, play
+from tests.support.collector import uncollected
+from tests.support.scenario import SCENARIOS, Recording, Scenario, load, play
 from voicepipe.turn.events import ReplyDone
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.toml"))
@@ -17,8 +17,19 @@ FAILING = ("guess_refused", "nothing_recognised", "stalled_model", "stalled_voic
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("name", NAMES)
 async def test_scenario(name: str) -> None:
-    scenario = load(name)
-    recording = await play(scenario)
+    """It goes as its file says, and the call is freed when it has ended, without the garbage collector."""
+    with uncollected():
+        recording = await play(load(name))
+        _as_expected(recording)
+        if name not in FAILING:
+            call = recording.control._call
+            left = [weakref.ref(part) for part in (call, call.speaking, call.hearing, call._playout)]
+            del recording, call
+            assert [part() for part in left] == [None] * len(left)
+
+
+def _as_expected(recording: Recording) -> None:
+    scenario = recording.scenario
     story = recording.story
     _in_order(scenario, story)
     for beginning in scenario.never:
@@ -56,22 +67,6 @@ async def test_scenario(name: str) -> None:
         quiet, loud = recording.ducked(began)
         assert quiet is not None and quiet - began <= scenario.ducked_ms
         assert loud is not None and loud - quiet < 1000
-
-
-@pytest.mark.virtual_time
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in FAILING])
-async def test_an_ended_call_is_freed_without_the_garbage_collector(name: str) -> None:
-    """Left to it, the sound of many calls piles up: it rarely looks at what has been there for a while."""
-    gc.collect()
-    gc.disable()
-    try:
-        recording = await play(load(name))
-        call = recording.control._call
-        left = [weakref.ref(part) for part in (call, call.speaking, call.hearing, call._playout)]
-        del recording, call
-        assert [ref() for ref in left] == [None] * len(left)
-    finally:
-        gc.enable()
 
 
 def _in_order(scenario: Scenario, story: list[str]) -> None:
