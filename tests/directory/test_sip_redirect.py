@@ -50,13 +50,9 @@ async def telephone(
     config: DirectoryConfig, directory: Directory, leaving: Leaving | None = None
 ) -> AsyncIterator[Phone]:
     """One that knows the directory."""
-    phone = Phone(("127.0.0.1", config.sip.port))
     async with redirecting(Rules(config, {}), directory, leaving or Leaving()):
-        await phone.open()
-        try:
+        async with Phone(("127.0.0.1", config.sip.port)) as phone:
             yield phone
-        finally:
-            phone.close()
 
 
 def knowing(*pops: str, **changes: Any) -> Directory:

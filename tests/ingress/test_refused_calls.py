@@ -9,7 +9,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from tests.ingress.fake_pop import FakePop, serving
-from tests.ingress.sip.peer import Phone, calling, phone, sip
+from tests.ingress.sip.peer import calling, phone, sip
 from tests.ingress.sip.test_doors import DESK, ELSEWHERE, TRUNK, logged_in
 from tests.ingress.telephony import telnyx_provider, test_twilio
 from tests.ingress.telephony.telnyx_provider import telnyx
@@ -213,13 +213,11 @@ async def test_an_invite_that_cannot_be_read() -> None:
 
 async def test_a_call_that_rings_while_the_pop_is_shut_down() -> None:
     pop = FakePop(sip(ring_ms=60_000))
-    ann = Phone(("127.0.0.1", pop.config.sip.port))
-    async with serving(pop):
-        await ann.open()
-        ann.invite()
-        await ann.got("INVITE", 180)
-        pop.live = 0  # It ends with the server.
-    ann.close()
+    async with phone(pop) as ann:
+        async with serving(pop):
+            ann.invite()
+            await ann.got("INVITE", 180)
+            pop.live = 0  # It ends with the server.
     assert pop.refusals == [Refusal("draining", "sip", "local", "front-desk", 503)]
 
 
