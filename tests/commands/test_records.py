@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.records.phoning import NUMBER, phoning
-from tests.records.test_pop import over, secrets, settings
+from tests.records.test_records import over, secrets, settings
 from voicepipe.commands import cli
 from voicepipe.commands import records as command
 from voicepipe.pop import Pop

@@ -13,7 +13,7 @@ import pytest
 
 from tests.records.phoning import NUMBER, phoning
 from tests.records.receiver import receiving
-from tests.records.test_pop import got, over, secrets, settings
+from tests.records.test_records import got, over, secrets, settings
 from tests.support.ports import free_port
 from tests.support.waiting import until
 from voicepipe.call_api import Deleted

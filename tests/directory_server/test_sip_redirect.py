@@ -16,7 +16,7 @@ from tests.ingress.sip.baresip import baresip
 from tests.ingress.sip.peer import Phone, Said
 from tests.ingress.sip.sipp import pytestmark as needs_sipp
 from tests.ingress.sip.sipp import sipp
-from tests.ingress.sip.test_doors import digest
+from tests.ingress.sip.test_gate import digest
 from tests.support.ports import free_port
 from tests.support.waiting import until
 from voicepipe.config import Config

@@ -6,7 +6,7 @@ import pytest
 import websockets
 
 from tests.directory.stub_pops import directory_of, greets, opens, text, vanishes
-from tests.directory.test_relay_candidates import called
+from tests.directory_server.test_relay import called
 from voicepipe.directory_server import relay
 
 pytestmark = pytest.mark.e2e
