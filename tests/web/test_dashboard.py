@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.support.healthy import HEALTHY
-from tests.web.test_web import beside, needs_node, run
+from tests.web.node import needs_node, run
 from voicepipe.config import PopConfig
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
@@ -16,7 +16,6 @@ from voicepipe.observe.dashboard import Dashboard
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
 from voicepipe.turn.timing import TurnSummary
 
-__all__ = ["beside"]
 pytestmark = needs_node
 
 NOW = 1_800_000_000.0

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.web.test_web import WEB, beside, needs_node, run
+from tests.web.node import WEB, needs_node, run
 
-__all__ = ["beside"]
 pytestmark = needs_node
 
 POP = {"region": "r", "calls": 1, "coming": 0, "slots": 4, "predicted_ms": 160.4, "budget_ms": 300.0, "age_s": 0.3,

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.web.test_web import beside, needs_node, run
+from tests.web.node import needs_node, run
 
-__all__ = ["beside"]
 pytestmark = needs_node
 
 FLEET = """

@@ -2,30 +2,24 @@
 
 import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from tests.ingress.fake_pop import FakePop
-from tests.support.paths import ROOT
+from tests.web.node import WEB, needs_node, run
 from voicepipe.ingress import dashboard_http
 from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.keys import Secrets
 from voicepipe.turn.timing import Hop, TurnRecord
 
-WEB = ROOT / "voicepipe" / "web"
 FILES = sorted(path for path in WEB.rglob("*") if path.is_file())
 MODULES = [path for path in FILES if path.suffix == ".js"]
 STYLES = [path for path in FILES if path.suffix == ".css"]
 MAX_LINES = 200
 FOREIGN = re.compile(r"(?:https?:|wss?:|src=\"|href=\"|url\(\")//")
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
 
 
 class Page(HTMLParser):
@@ -118,28 +112,27 @@ def test_a_page_allows_no_code_but_its_own(file: str) -> None:
 # With Node.js: the parts that need no browser.
 
 
-@pytest.fixture(scope="session")
-def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the page's files that Node.js takes for modules, as browsers do."""
-    copy = tmp_path_factory.mktemp("web") / "page"
-    shutil.copytree(WEB, copy)
-    (copy / "package.json").write_text('{"type": "module"}')
-    return copy
+PARSE = """
+    import { readFileSync } from "node:fs";
+    import { SourceTextModule } from "node:vm";
 
-
-def run(beside: Path, script: str) -> Any:
-    """What `script`, a module beside the page's own, prints as JSON."""
-    (beside / "script.js").write_text(script)
-    ran = subprocess.run([str(NODE), "script.js"], cwd=beside, capture_output=True, text=True, timeout=60)
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+    const wrong = {};
+    for (const name of %s) {
+      try {
+        new SourceTextModule(readFileSync(name, "utf8"), { identifier: name });
+      } catch (error) {
+        wrong[name] = `${error}`;
+      }
+    }
+    console.log(JSON.stringify(wrong));
+"""
 
 
 @needs_node
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_modules_parse(path: Path, beside: Path) -> None:
-    checked = subprocess.run([str(NODE), "--check", name(path)], cwd=beside, capture_output=True, text=True, timeout=60)
-    assert checked.returncode == 0, checked.stderr
+def test_modules_parse(beside: Path) -> None:
+    assert run(beside, PARSE % json.dumps([name(path) for path in MODULES]), "--experimental-vm-modules") == {}
+    (beside / "broken.js").write_text("const = 1;\n")
+    assert run(beside, PARSE % '["broken.js"]', "--experimental-vm-modules").keys() == {"broken.js"}
 
 
 def turn() -> TurnRecord:
