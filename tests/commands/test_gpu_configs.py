@@ -1,4 +1,4 @@
-"""The configurations of GPU hosts: what stands in them and in their headers is what `voicepipe plan` says."""
+"""The configurations of GPU hosts: what stands in them is what `voicepipe plan` says."""
 
 import json
 import re
@@ -20,11 +20,6 @@ def planned(capsys: pytest.CaptureFixture[str], argv: str, *more: str) -> dict[s
     return facts
 
 
-def by_dtype(facts: dict[str, Any]) -> dict[str, Any]:
-    """Those on one GPU."""
-    return {option["dtype"]: option for option in facts["options"]}
-
-
 @pytest.mark.parametrize("name", SHIPPED)
 def test_what_is_configured_is_what_is_planned(capsys: pytest.CaptureFixture[str], name: str) -> None:
     text = (ROOT / "configs" / name).read_text()
@@ -40,9 +35,6 @@ def test_what_is_configured_is_what_is_planned(capsys: pytest.CaptureFixture[str
     assert vllm.get("tensor_parallel_size", 1) == chosen["tensor_parallel_size"]
     in_name = "AWQ" in vllm["model"] and "awq4"
     assert chosen["dtype"] == (in_name or vllm["args"].get("quantization", "bf16"))
-    assert f"An {facts['gpu']['name'].replace('-', ' ')} answers {chosen['calls_in_time']} calls in time" in text
-    page = (ROOT / "pops" / "gpu.md").read_text()
-    assert re.search(rf"^\| \[{name}\].* \| {chosen['calls_in_time']} \|$", page, re.MULTILINE)
     asr, tts = shipped["engines"]["asr"], shipped["engines"]["tts"]
     assert (asr == "whisper") == ("--asr large-v3-turbo" in command[1]) and tts == "kokoro"
 
@@ -80,44 +72,14 @@ def test_it_fits_on_the_gpus_that_it_names(
         assert option["fits"] and taken < 0.97 * facts["gpu"]["memory_gib"] * 2**30
 
 
-def test_what_else_the_headers_say(capsys: pytest.CaptureFixture[str]) -> None:
-    page = " ".join((ROOT / "pops" / "gpu.md").read_text().split())
-    header = " ".join((ROOT / "configs" / "gpu.toml").read_text().replace("\n#", "\n").split())
-    base = "--model qwen3-8b --first-phrase short --gpus"
-    usual = by_dtype(planned(capsys, "--model qwen3-8b --gpus H100"))
-    h100 = by_dtype(planned(capsys, f"{base} H100"))
-    with_mps, streamed = (by_dtype(planned(capsys, f"{base} H100 --mps", *more)) for more in ((), ("--tts", "neutts")))
-    a100 = by_dtype(planned(capsys, f"{base} A100"))
-    assert f"and {with_mps['fp8']['calls_in_time']} where CUDA MPS runs" in header
-    assert f'with tts = "neutts" and CUDA MPS, {streamed["fp8"]["calls_in_time"]} calls' in header
-    assert f"{h100['fp8']['calls_in_time']} calls in place of {h100['bf16']['calls_in_time']}" in header
-    shorter = f"{h100['fp8']['calls_in_time']} calls in place of {usual['fp8']['calls_in_time']}."
-    assert shorter in header and shorter in page
-    assert f"on an A100 take this line out and set `slots = {a100['bf16']['calls_in_time']}`" in header
-    assert h100["fp8"]["bound"] == "synthesis" and "Synthesis bounds it." in header
-
-    header = " ".join((ROOT / "configs" / "gpu-whisper.toml").read_text().replace("\n#", "\n").split())
-    whisper = "--asr large-v3-turbo --first-phrase short --gpus"
-    usual = by_dtype(planned(capsys, "--model qwen3-8b --asr large-v3-turbo --gpus H100"))
-    h100 = by_dtype(planned(capsys, f"--model qwen3-8b {whisper} H100"))
-    on_a100 = [
-        planned(capsys, f"--model {model} {whisper} A100")["options"][0] for model in ("qwen3-8b", "Qwen/Qwen3-8B-FP8")
-    ]
-    assert f"in place of {h100['bf16']['calls_in_time']} in bf16" in header
-    assert f"{h100['fp8']['calls_in_time']} calls in place of {usual['fp8']['calls_in_time']};" in header
-    assert [option["calls_in_time"] for option in on_a100] == [0, 0] and "an A100 answers none in time" in header
-    assert "it fits in 40 GB" in header, "as test_it_fits_on_the_gpus_that_it_names checks"
-
-    header = " ".join((ROOT / "configs" / "gpu-24gb.toml").read_text().replace("\n#", "\n").split())
-    usual = by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --gpus RTX-4090"))
-    alone, with_mps = (
-        by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --first-phrase short --gpus RTX-4090", *more))
-        for more in ((), ("--mps",))
-    )
-    on_l4 = by_dtype(planned(capsys, "--model Qwen/Qwen3-4B-AWQ --first-phrase short --gpus L4"))
-    small = by_dtype(planned(capsys, "--model llama-3.2-1b --first-phrase short --gpus L4"))
-    assert f"{alone['awq4']['calls_in_time']} calls in place of {usual['awq4']['calls_in_time']};" in header
-    assert f"and {with_mps['awq4']['calls_in_time']} where CUDA MPS runs" in header
-    assert on_l4["awq4"]["calls_in_time"] == 0 and "an L4 answers none in time with this model" in header
-    in_awq, in_fp8 = small["awq4"]["calls_in_time"], small["fp8"]["calls_in_time"]
-    assert f"It answers {in_awq} of Llama 3.2 1B in AWQ, and {in_fp8} in fp8" in header
+@pytest.mark.parametrize(
+    "argv",
+    [
+        "--model Qwen/Qwen3-4B-AWQ --first-phrase short --gpus L4",
+        "--model qwen3-8b --asr large-v3-turbo --first-phrase short --gpus A100",
+        "--model Qwen/Qwen3-8B-FP8 --asr large-v3-turbo --first-phrase short --gpus A100",
+    ],
+)
+def test_gpus_on_which_it_fits_and_answers_nobody_in_time(capsys: pytest.CaptureFixture[str], argv: str) -> None:
+    """As headers say."""
+    assert planned(capsys, argv)["options"][0]["calls_in_time"] == 0

@@ -1,13 +1,11 @@
 """`voicepipe plan`, as someone at a terminal meets it."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
 from tests.support.paths import ROOT
-from voicepipe import config
 from voicepipe.commands import cli
 from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS
 from voicepipe.sizing.gpu_models import GPUS, LINKS
@@ -271,31 +269,8 @@ def test_costs_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(out)["cost"] is None
 
 
-def test_the_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (config.data_directory().parent / "pops" / "gpu.md").read_text()
-    argv = ("--model", "qwen3-8b", "--gpus", "H100", "--price", "2.5", "--hosted", "0.06")
-    assert f"voicepipe plan {' '.join(argv)}\n" in page
-    _, out, _ = said(capsys, *argv)
-    for line in out.splitlines():
-        if line.startswith(("bf16, one GPU", "fp8, one GPU", "awq4, one GPU")) and line.endswith("% "):
-            assert line.rstrip() in page
-
-
-def test_the_page_compares_hosts_as_the_command_does(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "pops" / "gpu.md").read_text()
-    commands = re.findall(r"^\.venv/bin/voicepipe (plan .*--gpus \S+,.*)$", page, re.MULTILINE)
-    assert len(commands) == 2
-    for command in commands:
-        assert cli.main(command.split()) == 0
-        table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-        assert "\n".join(table) in page
-    _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", "--asr", "large-v3-turbo", *SHORT, "--json")
-    two, four, five = (option["calls_in_time"] for option in json.loads(out)["options"])
-    assert f"and Kokoro an H100 answers {two}, {four} and {five} calls" in page.replace("\n", " ")
-
-
 def test_on_small_cards_kokoro_answers_more(capsys: pytest.CaptureFixture[str]) -> None:
-    page = unwrapped((ROOT / "pops" / "gpu.md").read_text())
+    """As pops/gpu.md says."""
     most = {}
     for model in ("llama-3.1-8b", "qwen3-4b"):
         for gpu in ("L4", "A10", "RTX-4090"):
@@ -305,42 +280,12 @@ def test_on_small_cards_kokoro_answers_more(capsys: pytest.CaptureFixture[str]) 
                 most[model, gpu, tts] = max(option["calls_in_time"] for option in options)
             kokoro, neutts = most[model, gpu, "kokoro"], most[model, gpu, "neutts"]
             assert kokoro > neutts or kokoro == neutts == 0
-    kokoro, neutts = (most["qwen3-4b", "RTX-4090", tts] for tts in ("kokoro", "neutts"))
-    assert (
-        "On 24 GB cards, beside models of 4B and 8B, Kokoro answers more than NeuTTS, if first phrases are short "
-        f"with both: with Qwen3-4B in AWQ and MPS {kokoro} calls in place of {neutts} on an RTX 4090."
-    ) in page
 
 
 def calls_in_time(capsys: pytest.CaptureFixture[str], *more: str) -> list[int]:
     """Of Llama 3.1 8B on one H100, with weights in bf16, fp8 and AWQ."""
     _, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "H100", *more, "--json")
     return [option["calls_in_time"] for option in json.loads(out)["options"]]
-
-
-def test_the_pages_say_what_one_h100_answers(capsys: pytest.CaptureFixture[str]) -> None:
-    """README's tables and the sentence of `pops/gpu.md`."""
-    readme = (ROOT / "README.md").read_text()
-    calls = {}
-    for name, more in (
-        ("Kokoro", ()),
-        ("Kokoro, CUDA MPS", ("--mps",)),
-        ("Kokoro, short first phrases", SHORT),
-        ("Kokoro, short first phrases, CUDA MPS", (*SHORT, "--mps")),
-        ("NeuTTS", ("--tts", "neutts")),
-        ("NeuTTS, CUDA MPS", ("--tts", "neutts", "--mps")),
-    ):
-        calls[name] = calls_in_time(capsys, *more)
-        assert f"| {name} | {' | '.join(map(str, calls[name]))} |" in readme
-    (with_mps, fp8_mps, _), (alone, fp8, awq), kokoro = calls["NeuTTS, CUDA MPS"], calls["NeuTTS"], calls["Kokoro"]
-    assert f"with CUDA MPS {with_mps} in bf16, {fp8_mps} in fp8; without MPS {alone} and {fp8}; " in readme
-    assert f"with Kokoro and without MPS {kokoro[0]} and {kokoro[1]} |" in readme
-    page = unwrapped((ROOT / "pops" / "gpu.md").read_text())
-    assert f"Without MPS an H100 with NeuTTS answers {alone} calls in bf16, {fp8} in fp8 and {awq} in AWQ." in page
-    _, fp8_short, _ = calls_in_time(capsys, "--tts", "neutts", *SHORT)
-    _, fp8_mps_short, _ = calls_in_time(capsys, "--tts", "neutts", "--mps", *SHORT)
-    assert f"{fp8_short} calls in place of {fp8} in fp8 without MPS" in page
-    assert f"and {fp8_mps_short} in place of {fp8_mps} with it" in page
 
 
 def test_what_else_would_lift_it() -> None:
