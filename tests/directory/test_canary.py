@@ -123,6 +123,7 @@ class Trial:
                 self.named[version] = comparison.turns[1], " ".join(verdict("1.0", version, comparison))
 
 
+@pytest.mark.slow
 async def test_a_worse_version_is_named_within_a_hundred_turns_and_gets_no_more_than_its_share(
     pops: dict[str, Pop],
 ) -> None:

@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from itertools import count
 from pathlib import Path
 
 import aioice.ice
@@ -203,13 +204,14 @@ async def test_a_call_by_sip(end: EndsByPhone) -> None:
 
 async def test_a_call_of_a_provider_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENV, TOKEN)
-    pop = opened()
+    pop, sids = opened(), count()
 
     async def one() -> None:
-        url = f"ws://{address}/twilio/stream"
+        url, sid = f"ws://{address}/twilio/stream", f"CA{next(sids)}"
         async with connect(url, additional_headers=signed(url), proxy=None) as socket:
-            await Stream(socket, "CA1").start(await rung(address))
-            await until(lambda: pop.calls)
+            await Stream(socket, sid).start(await rung(address, sid))
+            await until(lambda: pop.live)
+        await settled(pop)
 
     async with serving(pop) as address:
         await nothing_left(pop, one)

@@ -63,7 +63,7 @@ def _pop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pop:
 
 
 @pytest.mark.parametrize("of", [1, 2])
-@pytest.mark.parametrize("calls", [3, 12])
+@pytest.mark.parametrize("calls", [3, pytest.param(12, marks=pytest.mark.slow)])
 async def test_it_loses_new_calls_within_ten_seconds_and_gets_them_back_by_degrees(
     pop: Pop, calls: int, of: int
 ) -> None:
