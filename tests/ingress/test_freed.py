@@ -63,9 +63,9 @@ which a context checks certificates is a circle of its own."""
 def alive() -> Counter[str]:
     """How many there are of each kind of part."""
     counts = Counter[str]()
-    for kind, count in Counter(map(type, gc.get_objects())).items():
+    for kind, many in Counter(map(type, gc.get_objects())).items():
         if (name := f"{kind.__module__}.{kind.__name__}").startswith(PARTS):
-            counts[name] += count
+            counts[name] += many
     return counts
 
 
