@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 FIGURES = Path(__file__).parent / "figures"
-PAGES = Path(__file__).parents[1] / "README.md", Path(__file__).parent / "README.md"
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "README.md", Path(__file__).parent / "README.md", ROOT / "pops" / "gpu.md"
 PART = re.compile(r"(?<=<!-- figures: )([\w-]+)( -->\n).*?(?=<!-- /figures -->\n)", re.DOTALL)
 
 

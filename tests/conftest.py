@@ -11,7 +11,7 @@ import pytest
 from blockbuster import BlockBuster
 from hypothesis import settings
 
-from tests.virtual_time import VirtualTimeLoop
+from tests.support.virtual_time import VirtualTimeLoop
 
 CI = os.environ.get("CI") == "true"
 settings.register_profile("any machine", settings.get_profile("ci" if CI else "default"), deadline=None)

@@ -5,7 +5,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from tests.support.paths import ROOT
+
 LONG_FILE, LONG_FUNCTION = 400, 60
 """Lines."""
 

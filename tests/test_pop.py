@@ -14,8 +14,8 @@ import pytest
 import voicepipe.ingress.http  # slow to import, and the tests guard the event loop
 import voicepipe.pop
 import voicepipe.prepared_agents
-from tests.ports import free_port
-from tests.scenario import ScenarioLine, load
+from tests.support.ports import free_port
+from tests.support.scenario import ScenarioLine, load
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Refusal
 from voicepipe.config import Config
@@ -46,7 +46,6 @@ from voicepipe.turn.prompt import Prompt
 from voicepipe.turn.timing import TurnSummary
 
 SCRIPTED = dict.fromkeys(("vad", "asr", "llm", "tts"), "scripted")
-SCENARIOS = Path(__file__).parent / "scenarios"
 
 
 @pytest.fixture
@@ -134,7 +133,7 @@ async def test_what_a_call_s_turns_were_like_is_held_against_what_was_predicted_
     monkeypatch.setattr(pop.metrics, "foretold", told.append)
     agent = pop.agent(None)
     with pop.admit(pop.tenant(None), agent) as seat:
-        line = ScenarioLine(load(SCENARIOS / "one_turn.toml"))
+        line = ScenarioLine(load("one_turn"))
         await seat.open(line, CallSettings.of(agent), lambda event: None).run()
     assert told == [1.0], "quick engines, none of which was heard of before"
 
@@ -157,7 +156,7 @@ async def test_a_request_that_an_engine_does_not_take_says_nothing_of_the_engine
     events: list[CallEvent] = []
     agent = pop.agent(None)
     with pop.admit(pop.tenant(None), agent) as seat:
-        line = ScenarioLine(load(SCENARIOS / "one_turn.toml"))
+        line = ScenarioLine(load("one_turn"))
         await seat.open(line, CallSettings.of(agent), events.append).run()
     replies = [event for event in events if isinstance(event, ReplyDone)]
     assert [reply.record.refused for reply in replies if reply.record.at_words is not None] == [True]
@@ -225,7 +224,7 @@ async def test_the_dashboard_knows_of_calls_and_of_those_that_were_refused(make)
     pop = make(pop={"slots": 1})
     local, agent = pop.tenant(None), pop.agent(None)
     with pop.admit(local, agent) as seat:
-        call = seat.open(ScenarioLine(load(SCENARIOS / "one_turn.toml")), CallSettings.of(agent), lambda event: None)
+        call = seat.open(ScenarioLine(load("one_turn")), CallSettings.of(agent), lambda event: None)
         (row,) = pop.dashboard.view(None, 5).calls
         assert (row.id, row.agent, row.line, row.tenant) == (call.id, "front-desk", "scenario", "local")
         with pytest.raises(PopFull), pop.admit(local, agent):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape import ROOT, long_ones
+from tests.shape import long_ones
+from tests.support.paths import ROOT
 
 # Written in pieces, so that this file does not find itself.
 MACHINE = re.compile(

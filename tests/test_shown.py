@@ -2,7 +2,6 @@
 
 import inspect
 import logging
-from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
@@ -12,7 +11,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from tests.ingress.fake_pop import FakePop
-from tests.scenario import load, play
+from tests.support.scenario import load, play
 from voicepipe import errors
 from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.ingress.doors import Doors, refusal
@@ -59,7 +58,7 @@ async def test_a_models_error_never_reaches_response_done(
         yield ""
 
     monkeypatch.setattr(ScriptedLlm, "generate", generate)
-    recording = await play(load(Path(__file__).parent / "scenarios" / "one_turn.toml"))
+    recording = await play(load("one_turn"))
     failed = [line for line in recording.story if line.startswith("reply failed")]
     assert failed and "10.0.0.7" not in str(recording.story) and SECRET in caplog.text
 

@@ -1,73 +1,17 @@
-"""Python functions as agent tools: what comes back, and that every failure is a text for the model."""
+"""Webhooks as agent tools: what is sent and what is not, and how many tools run for one tenant."""
 
 import asyncio
-import sys
-import threading
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
-from functools import partial
+import json
+from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 
-from tests.tool_use import ABOUT, call, used
-from tests.waiting import until
-from voicepipe.agent import Tool
-from voicepipe.call.errands import Errand, Errands
+from tests.support.tools import ABOUT, BOOK, Web, used
+from voicepipe.agent import Tool, Webhook
 from voicepipe.errors import OutcomeUnknown, ToolError
-from voicepipe.python_tools import RESULT_CHARS, SHARE, text
-from voicepipe.tool_arguments import parse
-from voicepipe.tools import ToolRunner
-from voicepipe.turn.history import History, Ids
-from voicepipe.turn.prompt import ToolCall
-
-HERE = __name__
-
-
-def add(a: int, b: int = 1) -> int:
-    return a + b
-
-
-async def greet(name: str) -> dict[str, str]:
-    return {"hello": name}
-
-
-def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """By a decorator that knows nothing of async functions."""
-    return lambda name: function(name)
-
-
-greet_decorated = decorated(greet)
-
-
-@decorated
-async def leave_decorated(name: str) -> None:
-    sys.exit(name)
-
-
-def who(name: str, call: dict[str, Any]) -> str:
-    return f"{name}: {call['caller']} of account {call['headers']['X-Account']}"
-
-
-def fail() -> None:
-    raise ValueError("no table left")
-
-
-def refuse() -> None:
-    raise ToolError("we are closed")
-
-
-def sleep_long() -> None:
-    time.sleep(0.3)
-
-
-def talk() -> str:
-    return "x" * 50_000
-
-
-def function(name: str, timeout_ms: int = 3000) -> Tool:
-    return Tool(name, function=f"{HERE}:{name}", timeout_ms=timeout_ms)
+from voicepipe.tools import MOST, ToolRunner
 
 
 @pytest.fixture
@@ -76,201 +20,160 @@ async def tools() -> AsyncIterator[ToolRunner]:
         yield runner
 
 
+def book(url: str, timeout_ms: int = 3000) -> Tool:
+    return Tool("book", webhook=Webhook(url), timeout_ms=timeout_ms)
+
+
+async def test_a_webhook_gets_the_call_and_its_answer_is_the_result() -> None:
+    web = Web(httpx.Response(201, text="Booked."))
+    tool = Tool("book", webhook=Webhook("https://tools.example/book", {"x-key": "secret"}))
+    assert await web.used('{"people": 2}', tool) == "Booked."
+    assert web.bodies == [{"name": "book", "arguments": {"people": 2}, "call_id": "call_1", "call": ABOUT}]
+    assert web.asked[0].headers["x-key"] == "secret"
+
+
+@pytest.mark.parametrize(("own", "type_"), [({}, "application/json"), ({"content-type": "text/x-json"}, "text/x-json")])
+async def test_the_request_is_json(own: dict[str, str], type_: str) -> None:
+    web = Web()
+    await web.used('{"name": "Zoë"}', Tool("book", webhook=Webhook("https://tools.example", own)))
+    [asked] = web.asked
+    assert asked.headers.get_list("content-type") == [type_]
+    assert asked.headers["content-length"] == str(len(asked.content)) and "Zoë" in asked.content.decode()
+
+
+async def test_arguments_that_do_not_fit_are_not_sent() -> None:
+    """Long ones are checked in a thread."""
+    web = Web()
+    parameters = {"required": ["people"], "properties": {"people": {"type": "integer"}}}
+    tool = Tool("book", parameters=parameters, webhook=BOOK.webhook)
+    async with web.runner() as runner:
+        for arguments in ("{}", '{"people": "two"}', '{"people": tw', json.dumps({"note": "x" * 5000})):
+            with pytest.raises(ToolError, match="nothing was done"):
+                await used(runner, tool, arguments)
+    assert not web.asked
+
+
 @pytest.mark.parametrize(
-    ("name", "arguments", "result"),
-    [
-        ("add", '{"a": 2, "b": 3}', "5"),
-        ("add", '{"a": 2}', "3"),
-        ("greet", '{"name": "Ann"}', '{"hello":"Ann"}'),
-        ("greet_decorated", '{"name": "Ann"}', '{"hello":"Ann"}'),
-        ("leave_decorated", '{"name": "Ann"}', "leave_decorated failed"),
-        ("who", '{"name": "Ann"}', "Ann: +4930123456 of account 42"),
-        ("who", '{"name": "Ann", "call": {"caller": "me"}}', "Ann: +4930123456 of account 42"),
-        ("fail", "{}", "fail failed"),
-        ("refuse", "", "we are closed"),
-        ("add", "{}", "add was called with wrong arguments: missing a required argument: 'a'"),
-        ("add", '{"a": 1, "c": 2}', "add was called with wrong arguments: got an unexpected keyword argument 'c'"),
-        ("add", "[1]", "the arguments are not a JSON object; nothing was done"),
-        (
-            "add",
-            '{"a": ',
-            "the arguments are not valid JSON (Expecting value: line 1 column 7 (char 6)); nothing was done",
-        ),
-        ("gone", "{}", "gone is not there"),
-        ("HERE", "{}", "HERE is not there"),
-    ],
+    "arguments",
+    ['{"a": 1e999}', '{"a": NaN}', '{"a": "\\ud800"}', '{"\\udfff": 1}'],
 )
-async def test_functions(tools: ToolRunner, name: str, arguments: str, result: str) -> None:
+async def test_arguments_that_cannot_be_sent(arguments: str, caplog: pytest.LogCaptureFixture) -> None:
+    web = Web()
+    with pytest.raises(ToolError, match="nothing was sent") as raised:
+        await web.used(arguments)
+    assert not isinstance(raised.value, OutcomeUnknown)
+    assert not web.asked and "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize(("depth", "sent"), [(500, 1), (100_000, 0)])
+async def test_arguments_in_arguments(depth: int, sent: int) -> None:
+    web = Web()
     try:
-        got = await used(tools, function(name), call(name, arguments))
+        await web.used('{"a": ' + "[" * depth + "]" * depth + "}")
     except ToolError as error:
-        got = str(error)
-    assert got == result
+        assert not isinstance(error, OutcomeUnknown)
+    assert len(web.asked) == sent
 
 
-@pytest.mark.parametrize("path", ["", "nowhere", "no.such.module:f", ":f", "json:"])
-async def test_a_function_that_is_not_there(tools: ToolRunner, path: str) -> None:
+async def test_a_redirect_is_not_followed() -> None:
+    web = Web(httpx.Response(302, headers={"location": "https://other.example"}))
+    with pytest.raises(ToolError, match="HTTP status 302"):
+        await web.used()
+    assert len(web.asked) == 1
+
+
+async def test_a_server_that_cannot_be_reached_is_tried_once_more_with_the_same_key() -> None:
+    web = Web(httpx.ConnectError("refused"))
+    async with web.runner() as runner:
+        assert await used(runner, BOOK, key="use_1") == "Booked."
+    assert web.keys == ['"use_1"', '"use_1"']
+
+
+async def test_a_request_that_was_sent_is_not_sent_again() -> None:
+    web = Web(httpx.ReadError("reset"))
+    with pytest.raises(OutcomeUnknown, match="nobody knows whether it was done"):
+        await web.used()
+    assert len(web.asked) == 1
+
+
+async def test_a_tool_s_own_limit_is_the_only_one() -> None:
+    web = Web()
+    await web.used(tool=book("https://tools.example", 60_000))
+    timeouts: dict[str, Any] = web.asked[0].extensions["timeout"]
+    assert set(timeouts.values()) == {None}
+
+
+@pytest.mark.parametrize("url", ["", "not a url", "ftp://x", "http://[::"])
+async def test_a_webhook_without_a_valid_address(tools: ToolRunner, url: str) -> None:
     with pytest.raises(ToolError):
-        await used(tools, Tool("lost", function=path), call("lost"))
+        await used(tools, book(url))
 
 
-async def test_a_parameter_call_may_be_the_models(tools: ToolRunner) -> None:
-    theirs = '{"name": "Ann", "call": {"caller": "Bob", "headers": {"X-Account": "7"}}}'
-    tool = Tool("who", function=f"{HERE}:who", parameters={"properties": {"name": {}, "call": {}}})
-    assert await used(tools, tool, call("who", theirs)) == "Ann: Bob of account 7"
-
-
-async def test_a_slow_function_does_not_hold_the_loop(tools: ToolRunner, hanging: None) -> None:
-    with pytest.raises(ToolError, match="longer than 50 ms"):
-        await used(tools, function("hang", 50), call("hang"))
-    assert tools.hanging() == 1
-
-
-HUNG = threading.Event()
-"""Lets go of what hangs."""
-
-
-def hang() -> str:
-    HUNG.wait(60)
-    return "late"
-
-
-async def sleep_on_the_loop() -> None:
-    await asyncio.sleep(60)
-
-
-async def hang_on_the_loop() -> None:
-    while not HUNG.is_set():
-        with suppress(asyncio.CancelledError):
-            await asyncio.sleep(0.01)
-
-
-def leave() -> None:
-    sys.exit(3)
-
-
-async def leave_on_the_loop() -> None:
-    sys.exit(3)
-
-
-@pytest.fixture
-def hanging() -> Iterator[None]:
-    HUNG.clear()
-    yield
-    HUNG.set()
-
-
-async def test_functions_that_hang_stop_nobody_but_themselves(tools: ToolRunner, hanging: None) -> None:
-    """As many as one function may have threads, and many more: others run, also the same one of another tenant."""
-    HUNG.set()
-    await used(tools, function("hang"), call("hang"))
-    HUNG.clear()
-    hung = function("hang", 200)
-    begun = (used(tools, hung, call("hang"), by=f"rtc_{n}") for n in range(3 * SHARE))
-    failed = await asyncio.gather(*begun, return_exceptions=True)
-    assert all(isinstance(error, ToolError) for error in failed)
-    assert sum(isinstance(error, OutcomeUnknown) for error in failed) == SHARE == tools.hanging()
-    with pytest.raises(ToolError, match="hang does not answer at the moment"):
-        await used(tools, hung, call("hang"))
-    assert await used(tools, function("add"), call("add", '{"a": 2}')) == "3"
-    assert await used(tools, function("greet"), call("greet", '{"name": "Ann"}')) == '{"hello":"Ann"}'
-    with pytest.raises(OutcomeUnknown):
-        await used(tools, hung, call("hang"), tenant="another")
-    HUNG.set()
-    await until(lambda: not tools.hanging())
-    assert await used(tools, function("hang"), call("hang")) == "late"
-
-
-async def test_what_comes_of_a_function_that_took_too_long_is_told_and_it_is_not_begun_twice(
-    tools: ToolRunner, hanging: None
+async def test_the_log_says_where_nobody_answers_and_no_secret(
+    tools: ToolRunner, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who asks for the same again waits for the run that there is; another call's is another run."""
-    one, other = (Errands(History(), Ids(call), partial(tools.begin, tenant="acme")) for call in "12")
-
-    def ask(errands: Errands, timeout_ms: int) -> Errand:
-        number = len(errands.call_ids())
-        return errands.begin(function("hang", timeout_ms), ToolCall(f"c{number}", "hang", "{}"), ABOUT, remembered=True)
-
-    for _ in range(2):
-        late = ask(one, 50)
-        await late.wait()
-        assert late.output == "Error: hang took longer than 50 ms; nobody knows whether it was done"
-    assert tools.hanging() == 1
-    waits, runs = ask(one, 3000), ask(other, 3000)
-    await until(lambda: tools.hanging() == 2)
-    HUNG.set()
-    await asyncio.gather(waits.wait(), runs.wait())
-    assert waits.output == runs.output == "late"
-    assert [errand.output for errand in one.untold()].count("late") == 1
-    await until(lambda: not tools.hanging())
+    """The model is not even told where."""
+    with pytest.raises(ToolError, match="^book could not be reached$"):
+        await used(tools, book("http://user:pass@127.0.0.1:9/hook/secret?key=secret"))
+    assert "book could not be reached at 127.0.0.1:9 (ConnectError): is its server up?" in caplog.text
+    assert "secret" not in caplog.text and "pass" not in caplog.text
 
 
-async def test_an_async_function_is_stopped_half_way_or_tells_its_result(tools: ToolRunner, hanging: None) -> None:
-    with pytest.raises(OutcomeUnknown) as stopped:
-        await used(tools, function("sleep_on_the_loop", 30), call("sleep_on_the_loop"), "use_1")
-    with pytest.raises(OutcomeUnknown) as goes_on:
-        await used(tools, function("hang_on_the_loop", 30), call("hang_on_the_loop"), "use_2")
-    HUNG.set()
-    assert goes_on.value.later and stopped.value.later
-    assert (await goes_on.value.later)() == ""
-    assert stopped.value.later.cancelled()
+async def test_a_server_that_shakes_no_hands_was_sent_nothing(tools: ToolRunner) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        with pytest.raises(ToolError, match="^book could not be reached within 200 ms; nothing was sent$") as caught:
+            await used(tools, book(f"https://{address}", 200))
+        assert not isinstance(caught.value, OutcomeUnknown)
+        with pytest.raises(OutcomeUnknown, match="longer than 200 ms; nobody knows"):
+            await used(tools, book(f"http://{address}", 200))
 
 
-async def test_an_async_function_that_refuses_to_be_cancelled_is_left_behind(tools: ToolRunner, hanging: None) -> None:
-    with pytest.raises(OutcomeUnknown, match="longer than 30 ms; nobody knows whether it was done"):
-        await used(tools, function("hang_on_the_loop", 30), call("hang_on_the_loop"))
-    assert tools.hanging() == 1
-    HUNG.set()
-    await until(lambda: not tools.hanging())
+async def test_a_connection_that_is_used_again_was_sent_something(tools: ToolRunner) -> None:
+    connections = 0
+
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(once, "127.0.0.1", 0) as server:
+        tool = book(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", 200)
+        assert await used(tools, tool) == "done"
+        with pytest.raises(OutcomeUnknown, match="longer than 200 ms; nobody knows"):
+            await used(tools, tool)
+    assert connections == 1
 
 
-@pytest.mark.parametrize("name", ["leave", "leave_on_the_loop"])
-async def test_a_function_that_exits_has_failed_and_nothing_else(tools: ToolRunner, name: str) -> None:
-    with pytest.raises(ToolError, match=f"^{name} failed$"):
-        await used(tools, function(name), call(name))
+async def test_after_closing_nothing_is_called() -> None:
+    with pytest.raises(ToolError):
+        await used(ToolRunner(), BOOK)
 
 
-async def test_what_a_function_raised_is_for_the_log_alone(tools: ToolRunner, caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(ToolError) as failed:
-        await used(tools, function("fail"), call("fail"))
-    assert "no table left" not in str(failed.value) and "no table left" in caplog.text
+async def test_tools_that_outlive_their_calls_leave_room_for_other_tenants() -> None:
+    """A webhook that is slow, and callers of one tenant who have it begun and hang up, again and again."""
+    answers = asyncio.Event()
 
+    async def slow(request: httpx.Request) -> httpx.Response:
+        await answers.wait()
+        return httpx.Response(200, text="done")
 
-async def test_a_server_that_ends_waits_for_what_was_begun(caplog: pytest.LogCaptureFixture) -> None:
-    async with ToolRunner() as runner:
-        task = used(runner, function("sleep_long"), call("sleep_long"))
-        await asyncio.sleep(0.05)
-    assert task.result() == ""
-    assert "tools still running: sleep_long of rtc_1" in caplog.text
-
-
-async def test_a_server_that_ends_says_what_was_left(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, hanging: None
-) -> None:
-    monkeypatch.setattr("voicepipe.tools.FINISH_S", 0.05)
-    async with ToolRunner() as runner:
-        used(runner, function("hang"), call("hang"))
-        await asyncio.sleep(0.05)
-    assert "hang of rtc_1 was not done when the server ended" in caplog.text
-    assert "1 functions of tools hang" in caplog.text
-
-
-async def test_long_results_are_cut(tools: ToolRunner) -> None:
-    assert len(await used(tools, function("talk"), call("talk"))) == RESULT_CHARS
-
-
-def test_no_arguments_are_an_empty_object() -> None:
-    assert parse("") == {}
-
-
-@pytest.mark.parametrize(
-    ("result", "read"), [("plain", "plain"), (None, ""), ([1, 2], "[1,2]"), (object, "<class 'object'>")]
-)
-def test_results_as_text(result: Any, read: str) -> None:
-    assert text(result) == read
-
-
-def test_the_demo_tool_gives_equal_bookings_equal_references() -> None:
-    from voicepipe.tools_demo import book_table
-
-    assert book_table(2, "Friday", "7 pm") == book_table(2, "friday", "7 pm") != book_table(3, "Friday", "7 pm")
+    async with ToolRunner(httpx.MockTransport(slow)) as runner:
+        greedy = [used(runner, BOOK, tenant="greedy", by=f"rtc_{n // 16}") for n in range(MOST // 2 + 50)]
+        others = [used(runner, BOOK, tenant=f"other{n % 2}") for n in range(20)]
+        await asyncio.sleep(0.01)
+        refused = [task for task in greedy if task.done()]
+        assert len(refused) == 50 and not any(task.done() for task in others)
+        with pytest.raises(ToolError, match="nothing was sent"):
+            await refused[0]
+        answers.set()
+        assert await asyncio.gather(*others) == ["done"] * 20
+        await asyncio.gather(*greedy, return_exceptions=True)
+        assert await used(runner, BOOK, tenant="greedy") == "done"

@@ -102,3 +102,7 @@ def test_the_book_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     for phone in ("1", "2", "3"):
         book_table(2, "Friday", "7 pm", phone=phone)
     assert [*tools_demo._booked] == ["2", "3"]
+
+
+def test_equal_bookings_have_equal_references() -> None:
+    assert book_table(2, "Friday", "7 pm") == book_table(2, "friday", "7 pm") != book_table(3, "Friday", "7 pm")

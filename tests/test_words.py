@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.stopwatch import spent
+from tests.support.stopwatch import spent
 from voicepipe.agent import Agent
 from voicepipe.call.utterance import Utterance
 from voicepipe.turn.agreement import Agreement

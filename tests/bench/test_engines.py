@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from rich.console import Console
 
-from tests.virtual_time import VirtualTimeLoop
+from tests.support.virtual_time import VirtualTimeLoop
 from voicepipe.agent import Agent
 from voicepipe.bench import figures, run
 from voicepipe.bench.configured import QUESTIONS, stages

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from latency_probes.own_server import COMMAND, own_server
-from tests.waiting import PATIENT_POP
+from tests.support.waiting import PATIENT_POP
 
 CHROMIUM = shutil.which("chromium") or ""
 SCREENSHOTS = os.environ.get("VOICEPIPE_SCREENSHOTS")

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from latency_probes.own_server import own_server
 from tests.browser.looks import problems_in_every_look, silent_console
 from tests.browser.playground import MOUTH, PATIENT_MS, says, spoken, typed
-from tests.waiting import PATIENT_POP
+from tests.support.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
 

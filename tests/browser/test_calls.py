@@ -12,10 +12,10 @@ from playwright.sync_api import Browser, expect
 from latency_probes.own_server import own_server
 from tests.browser.conftest import SCRIPTED, chromium
 from tests.browser.looks import problems_in_every_look, silent_console
-from tests.ports import free_port
-from tests.spoken import spoken
-from tests.test_e2e import dial
-from tests.waiting import PATIENT_POP
+from tests.support.ports import free_port
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP
+from tests.system.test_e2e import dial
 
 pytestmark = pytest.mark.e2e
 expect.set_options(timeout=60_000)  # for slow machines

@@ -15,10 +15,10 @@ from latency_probes.own_server import own_server
 from latency_probes.sip import dialled
 from tests.browser.conftest import SCREENSHOTS, chromium
 from tests.browser.looks import problems_in_every_look
-from tests.ports import free_port
-from tests.spoken import spoken
-from tests.test_e2e import dial
-from tests.waiting import PATIENT_POP
+from tests.support.ports import free_port
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP
+from tests.system.test_e2e import dial
 
 pytestmark = pytest.mark.e2e
 expect.set_options(timeout=60_000)  # for slow machines

@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 
 from tests.browser.conftest import SCREENSHOTS, chromium
 from tests.browser.looks import problems_in_every_look
-from tests.ports import free_port
+from tests.support.ports import free_port
 from voicepipe import config as configuration
 from voicepipe.commands.runtime import url
 from voicepipe.config import HttpConfig

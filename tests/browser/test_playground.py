@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, expect
 from latency_probes.own_server import address, own_server
 from tests.browser.conftest import SCRIPTED
 from tests.browser.playground import LINES, PATIENT_MS, choose, opened, says, typed
-from tests.ports import free_port
-from tests.waiting import PATIENT_POP
+from tests.support.ports import free_port
+from tests.support.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
 

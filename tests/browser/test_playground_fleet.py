@@ -17,7 +17,7 @@ from latency_probes.own_server import Started, started
 from tests.browser.playground import LINES, PATIENT_MS, choose, says, typed
 from tests.directory.keys import make_keys, needs_openssl
 from tests.directory.nats_server import nats_server, needs_nats
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 pytestmark = [needs_nats, needs_openssl, pytest.mark.e2e]
 DIRECTORY = """

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from latency_probes.own_server import own_server
 from tests.browser.playground import LINES, MOUTH, PATIENT_MS, PROMPT, opened, placed, says, spoken, typed
-from tests.waiting import PATIENT_POP
+from tests.support.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
 

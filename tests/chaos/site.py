@@ -13,7 +13,7 @@ from pathlib import Path
 
 from latency_probes.own_server import Started, started
 from tests.chaos.switches import FOLDER, Switches
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 CONFIG = """
 [pop]

@@ -17,8 +17,8 @@ from latency_probes import clips
 from latency_probes.own_server import COMMAND, own_server
 from tests.directory.keys import make_keys
 from tests.directory.nats_server import PROGRAM, nats_server
-from tests.ports import free_port
-from tests.spoken import spoken
+from tests.support.ports import free_port
+from tests.support.spoken import spoken
 from voicepipe.commands import lan
 
 JS = Path(__file__).parent / "js"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.ingress.sip.baresip import SECONDS, SILENCE_S, WAV_HEADER, spoken_to, write
-from tests.ports import free_port
+from tests.ingress.sip.softphone import SECONDS, WAV_HEADER, Softphone
+from tests.support.ports import free_port
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 
@@ -35,11 +35,11 @@ reg_sendregister=1
 """
 
 
-class Linphone:
-    """One telephone."""
+class Linphone(Softphone):
+    """One such telephone."""
 
     def __init__(self, folder: Path, process: asyncio.subprocess.Process) -> None:
-        self._folder = folder
+        super().__init__(folder)
         self._process = process
 
     async def registered(self) -> None:
@@ -51,10 +51,7 @@ class Linphone:
         self.command(f"call {address}")
         await self.printed("Media streams established")
 
-    async def say(self, pcm: Pcm) -> None:
-        """From now on; then silence. int16[n] at 16 kHz."""
-        path = self._folder / "say.wav"
-        await asyncio.to_thread(write, path, np.concatenate([pcm, np.zeros(SILENCE_S * RATE, np.int16)]))
+    def play(self, path: Path) -> None:
         self.command(f"play {path}")
 
     async def hang_up(self) -> None:
@@ -68,18 +65,14 @@ class Linphone:
     async def printed(self, pattern: str, asked: str = "") -> None:
         """It printed this; `asked` is a command to repeat until then. Raises TimeoutError."""
         async with asyncio.timeout(SECONDS):
-            while not re.search(pattern, await asyncio.to_thread((self._folder / "log.txt").read_text), re.MULTILINE):
+            while not re.search(pattern, await asyncio.to_thread(self.log), re.MULTILINE):
                 if asked:
                     self.command(asked)
                 await asyncio.sleep(0.2)
 
-    async def spoken_to(self, since: int = 0) -> Pcm:
-        """As tests.ingress.sip.baresip has it."""
-        return await spoken_to(self.heard, since)
-
     def heard(self) -> Pcm:
-        """All of it so far: int16[n] at 16 kHz. The file's header is empty until it is closed."""
-        data = (self._folder / "heard.wav").read_bytes()[WAV_HEADER:]
+        """The file's header is empty until it is closed."""
+        data = (self.folder / "heard.wav").read_bytes()[WAV_HEADER:]
         return Resampler(RECORDED, RATE)(np.frombuffer(data[: len(data) & ~1], np.int16))
 
 

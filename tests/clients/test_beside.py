@@ -16,8 +16,8 @@ from latency_probes.transcripts import contains
 from tests.clients.beside.__main__ import OURS, THEIRS, Comparison, bot, callers, parser
 from tests.clients.beside.caller import BotCaller
 from tests.clients.beside.compared import rows, table
-from tests.ports import free_port
-from tests.spoken import spoken
+from tests.support.ports import free_port
+from tests.support.spoken import spoken
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines import hub
 

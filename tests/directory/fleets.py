@@ -11,8 +11,8 @@ import httpx
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support.ports import free_port
+from tests.support.waiting import until
 from voicepipe import config as configuration
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.credentials import OperatorKeys

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 PROGRAM = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin")
 needs_nats = pytest.mark.skipif(PROGRAM is None, reason="needs nats-server (Debian: apt install nats-server)")

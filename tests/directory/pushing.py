@@ -14,7 +14,7 @@ from tests.directory.fleets import (
     SIGNER,
     settings,
 )
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.directory.bus import BusMessage, MemoryBus

@@ -13,9 +13,9 @@ import pytest
 
 import voicepipe.pop
 from tests.directory.fleets import SIGNER
-from tests.faulty import now
-from tests.scenario import Says, Scenario, ScenarioLine
-from tests.test_failing_engines import AGENT, clock
+from tests.support.faulty import now
+from tests.support.scenario import Says, Scenario, ScenarioLine
+from tests.system.test_failing_engines import AGENT, clock
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Grant
 from voicepipe.commands.compare import tally_of, verdict
@@ -123,6 +123,7 @@ class Trial:
                 self.named[version] = comparison.turns[1], " ".join(verdict("1.0", version, comparison))
 
 
+@pytest.mark.slow
 async def test_a_worse_version_is_named_within_a_hundred_turns_and_gets_no_more_than_its_share(
     pops: dict[str, Pop],
 ) -> None:

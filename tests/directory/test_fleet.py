@@ -13,7 +13,7 @@ import websockets
 from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, fleet, public_key, settings
 from tests.ingress.fake_pop import OPERATOR_KEY
 from tests.ingress.webrtc.peer import Peer
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.call_api import Grant
 from voicepipe.directory.router import WantedCall
 from voicepipe.errors import ConfigError

@@ -15,11 +15,11 @@ import websockets
 from tests.directory.fleets import FRANKFURT, LONG_S, OPERATOR, SIGNER, fleet, public_key, served, settings
 from tests.directory.reports import FRANKFURT as FRANKFURT_PLACE
 from tests.directory.reports import LONDON, TOKYO, VIRGINIA, report
-from tests.directory.test_provider_webhooks import CALL, providers, site, streamed
+from tests.directory_server.test_provider_webhooks import CALL, providers, site, streamed
 from tests.ingress.sip.peer import Phone
 from tests.ingress.webrtc.peer import Peer
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support.ports import free_port
+from tests.support.waiting import until
 from voicepipe import networks
 from voicepipe.call_api import Grant
 from voicepipe.config import Config
@@ -303,19 +303,17 @@ async def test_a_call_by_sip_tells_what_rtcp_measures(public: str, monkeypatch: 
     monkeypatch.setattr(rtp_session, "REPORT_S", 0.3)
     trunk = {"name": "carrier", "addresses": ["127.0.0.0/8"]}
     async with one_pop(public, sip={"port": free_port(), "trunks": [trunk]}) as (directory, config, _):
-        phone = ReportingPhone(("127.0.0.1", config.sip.port), host=HERE)
-        await phone.open()
-        answer = await phone.dial(body=phone.sdp() + "a=rtcp-mux\r\n")
-        assert answer.code == 200
-        reporting = asyncio.create_task(phone.reports())
-        phone.media_of(answer)
-        phone.say()
-        await asyncio.sleep(2)
-        await phone.hang_up()
-        reporting.cancel()
-        await until(lambda: directory.learned(10))
-        assert await hung_up(directory) == [(NETWORK, "fra")]
-        phone.close()
+        async with ReportingPhone(("127.0.0.1", config.sip.port), host=HERE) as phone:
+            answer = await phone.dial(body=phone.sdp() + "a=rtcp-mux\r\n")
+            assert answer.code == 200
+            reporting = asyncio.create_task(phone.reports())
+            phone.media_of(answer)
+            phone.say()
+            await asyncio.sleep(2)
+            await phone.hang_up()
+            reporting.cancel()
+            await until(lambda: directory.learned(10))
+            assert await hung_up(directory) == [(NETWORK, "fra")]
 
 
 @pytest.mark.e2e

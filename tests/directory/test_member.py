@@ -17,7 +17,7 @@ from starlette.routing import Route
 from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, VIRGINIA, fleet, obeys, public_key, settings
 from tests.directory.reports import condition, report
 from tests.ingress.fake_pop import FakePop
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.call_api import Alternate
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.fleet_config import FleetConfig

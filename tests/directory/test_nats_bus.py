@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.directory.nats_server import PERMISSIONS, NatsServer, nats_server, needs_nats
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import BusMessage
 from voicepipe.directory.nats_bus import NatsBus

@@ -14,7 +14,7 @@ import websockets
 
 from latency_probes import webrtc
 from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, Served, fleet, obeys, public_key, served, settings
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe import call_ids
 from voicepipe.commands import cli
 from voicepipe.directory.bus import MemoryBus

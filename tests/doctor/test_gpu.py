@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.fake_nvml import FakeDriver, FakeGpu
+from tests.support.fake_nvml import FakeDriver, FakeGpu
 from voicepipe import config, doctor
 from voicepipe.doctor import chosen_engines, demo_needs, gpu
 from voicepipe.doctor.finding import Finding

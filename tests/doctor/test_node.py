@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from tests.fake_nvml import FakeDriver, FakeGpu
+from tests.support.fake_nvml import FakeDriver, FakeGpu
 from voicepipe import config, doctor
 from voicepipe.commands import cli
 from voicepipe.doctor import node

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.known_wheels import known, sha256, wheel
+from tests.support.known_wheels import known, sha256, wheel
 from voicepipe import environment
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig, WhisperConfig

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engines.contract import texts
 from tests.engines.openai_server import Server, said, serving
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.agent import Agent, Intent
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import auto

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.engines import child_main
 from voicepipe.engines.child import EngineChild, Program
 from voicepipe.engines.child_pool import ChildPool

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.engines.contract import whole
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.audio import dbfs
 from voicepipe.engines import espeak
 from voicepipe.engines.espeak import EspeakTts

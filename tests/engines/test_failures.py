@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.engines.failures import FAILURES, Failures, Tried
 from voicepipe.engines.fair import owned_by, owner
 from voicepipe.errors import EngineBusy

@@ -13,7 +13,7 @@ import pytest
 
 from tests.engines.front_desk import FRONT_DESK as AGENT
 from tests.engines.front_desk import at_once
-from tests.stopwatch import watched
+from tests.support.stopwatch import watched
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.config import LimitsConfig
 from voicepipe.engines.base import Delta, Message, Prompt, ToolCall

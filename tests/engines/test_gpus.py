@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_nvml import GIB, FakeDriver, FakeGpu
+from tests.support.fake_nvml import GIB, FakeDriver, FakeGpu
 from voicepipe.engines import gpus
 from voicepipe.engines.gpus import Machine, Pair, VisibleGpu
 from voicepipe.errors import EngineMissing

@@ -9,9 +9,9 @@ import numpy as np
 import onnx
 import pytest
 
-from tests import read_back
 from tests.engines.contract import TtsContract, whole
-from tests.waiting import until
+from tests.support import read_back
+from tests.support.waiting import until
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.engines import hibari

@@ -19,7 +19,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.engines.contract import TtsContract, assert_same_speech, whole
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig, KokoroConfig
 from voicepipe.engines import kokoro

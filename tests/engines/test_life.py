@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.engines.life import IN_PROCESS, LEFT_BEHIND, Life
 from voicepipe.errors import EngineDead, EngineError
 

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tests.engines.contract import ToolContract, texts
 from tests.engines.openai_server import DONE, Event, Json, Server, called, chunk, refusal, said, serving
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.agent import ToolSpec
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import openai, owing

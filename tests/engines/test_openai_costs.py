@@ -11,7 +11,7 @@ from time import thread_time
 
 import pytest
 
-from tests.stopwatch import watched
+from tests.support.stopwatch import watched
 from voicepipe import web_answer
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Message, Prompt

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fake_nvml import GIB, FakeDriver, FakeGpu
+from tests.support.fake_nvml import GIB, FakeDriver, FakeGpu
 from voicepipe import config
 from voicepipe.config import Config
 from voicepipe.engines import gpu_placement, loader, packages

@@ -9,7 +9,7 @@ import pytest
 
 from latency_probes.components.random_whisper import make_whisper
 from tests.engines.contract import AsrContract, tone
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.audio import RATE
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Asr, Hypothesis, Mortal

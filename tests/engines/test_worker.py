@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe import queues
 from voicepipe.engines.fair import Fair, Ring, owned_by
 from voicepipe.engines.starved import Starved

@@ -9,7 +9,7 @@ what it needs. It is found by itself. What a target promises:
 * It cleans up: nothing of one input is there when the next one begins, except where the target means to show that
   shared state stays bounded. It starts no process, opens no file and sends nothing.
 * It is deterministic: no real clock, no randomness that changes what is executed. Async code runs in virtual time
-  (`tests.virtual_time.run`), so waiting costs nothing.
+  (`tests.support.virtual_time.run`), so waiting costs nothing.
 * Valid inputs stand in `corpus/NAME/`, one a file, or come from `seeds`. `generate(random)` makes new ones from a
   grammar, for protocols in which a random byte is thrown away by the first check.
 

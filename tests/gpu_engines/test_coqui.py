@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from tests.engines.contract import TtsContract, whole
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.config import Config
 from voicepipe.config.engine_config import CoquiConfig, EnginesConfig
 from voicepipe.engines.base import Tts

@@ -12,7 +12,7 @@ import pytest
 from tests.gpu_engines.standins import __main__ as standins
 from tests.gpu_engines.standins.cases import ALONE, CASES, PROCESSES, chosen
 from tests.gpu_engines.standins.voice import TAIL_S, SpokenReplies
-from tests.waiting import until
+from tests.support.waiting import until
 
 
 def test_cases_that_there_are_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

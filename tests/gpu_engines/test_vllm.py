@@ -15,7 +15,7 @@ import pytest_asyncio
 from prometheus_client import REGISTRY
 
 from tests.engines.contract import ToolContract, texts
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.agent import Agent
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt

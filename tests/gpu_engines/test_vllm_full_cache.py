@@ -14,7 +14,7 @@ from latency_probes.plan import Turn
 from latency_probes.realtime import RealtimeCaller
 from tests.observe.recorded import value
 from tests.observe.watched import Watched, pop
-from tests.spoken import spoken
+from tests.support.spoken import spoken
 
 pytestmark = [
     pytest.mark.e2e,

@@ -18,7 +18,7 @@ from transformers.models.nemotron_asr_streaming.feature_extraction_nemotron_asr_
 from tests.engines.contract import AsrContract
 from tests.gpu_engines import nemotron, random_nemotron
 from tests.gpu_engines.random_nemotron import make_nemotron
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.audio import RATE, Pcm
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines import life

@@ -15,8 +15,8 @@ from latency_probes.own_server import Started, started
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from tests.models import tiny_neutts
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
 NANO = Path(__file__).parent / "nano.toml"

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from tests.engines.contract import TtsContract, whole
 from tests.models import tiny_neutts
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice
 from voicepipe.engines.neutts.neutts_tts import NeuTts
 from voicepipe.engines.neutts.windows import Joint, Window, Windows

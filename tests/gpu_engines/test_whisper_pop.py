@@ -11,8 +11,8 @@ from latency_probes.conversation import converse
 from latency_probes.own_server import own_server
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
 

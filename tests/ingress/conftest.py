@@ -1,4 +1,5 @@
-"""The server runs on uvloop, whose sockets differ from asyncio's where connections break: so do its tests."""
+"""The server runs on uvloop, whose sockets differ from asyncio's where connections break: so do its tests,
+but for those in virtual time."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,11 +8,13 @@ from typing import Any
 import pytest
 import uvloop
 
+from tests.support.virtual_time import VirtualTimeLoop
 from voicepipe.ingress.realtime import server_events, translate
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    return {"uvloop": uvloop.new_event_loop}
+    virtual = item.get_closest_marker("virtual_time")
+    return {"virtual": VirtualTimeLoop} if virtual else {"uvloop": uvloop.new_event_loop}
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.ingress.fake_pop import FakePop
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.agent import CallSettings, Origin
 from voicepipe.bucket import Rate
 from voicepipe.call_api import Tenant

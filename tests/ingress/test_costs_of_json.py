@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 
-from tests.stopwatch import spent
+from tests.support.stopwatch import spent
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.ingress.doors import decoded
 from voicepipe.ingress.keys import SecretRequest

@@ -17,7 +17,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin, Subprotocol
 
 from tests.ingress.fake_pop import FakePop, limited, serving
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized

@@ -9,15 +9,15 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from tests.ingress.fake_pop import FakePop, serving
-from tests.ingress.sip.peer import Phone, calling, phone, sip
-from tests.ingress.sip.test_doors import DESK, ELSEWHERE, TRUNK, logged_in
+from tests.ingress.sip.peer import calling, phone, sip
+from tests.ingress.sip.test_gate import DESK, ELSEWHERE, TRUNK, logged_in
 from tests.ingress.telephony import telnyx_provider, test_twilio
 from tests.ingress.telephony.telnyx_provider import telnyx
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, post, streaming
 from tests.ingress.test_http import bearer, keyed
 from tests.ingress.webrtc.peer import web
 from tests.ingress.webrtc.test_calls import HEAD
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config.phone_config import RouteConfig
 from voicepipe.errors import (
@@ -213,13 +213,11 @@ async def test_an_invite_that_cannot_be_read() -> None:
 
 async def test_a_call_that_rings_while_the_pop_is_shut_down() -> None:
     pop = FakePop(sip(ring_ms=60_000))
-    ann = Phone(("127.0.0.1", pop.config.sip.port))
-    async with serving(pop):
-        await ann.open()
-        ann.invite()
-        await ann.got("INVITE", 180)
-        pop.live = 0  # It ends with the server.
-    ann.close()
+    async with phone(pop) as ann:
+        async with serving(pop):
+            ann.invite()
+            await ann.got("INVITE", 180)
+            pop.live = 0  # It ends with the server.
     assert pop.refusals == [Refusal("draining", "sip", "local", "front-desk", 503)]
 
 

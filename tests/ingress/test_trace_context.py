@@ -10,7 +10,7 @@ from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.telephony.test_twilio import opened, rung
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, signed, streaming
 from tests.ingress.webrtc.peer import Peer, post
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.agent import TraceContext
 from voicepipe.ingress.trace_context import trace_context
 

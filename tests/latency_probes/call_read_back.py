@@ -22,7 +22,7 @@ from latency_probes.sound import rng_for
 from latency_probes.timeline import WIRE_RATE, Reply, Timeline
 from latency_probes.transcripts import errors, words
 from tests.latency_probes.read_back import Reader
-from tests.read_back import MODEL
+from tests.support.read_back import MODEL
 from voicepipe.audio import Pcm
 from voicepipe.engines import hub
 from voicepipe.errors import ProbeError

@@ -14,7 +14,7 @@ TEXTS = [page.read_text() for page in tables.PAGES]
 NAMES = re.findall(r"<!-- figures: (\S+) -->", "".join(TEXTS))
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=["README", "latency_probes"])
+@pytest.mark.parametrize("text", TEXTS, ids=["README", "latency_probes", "gpu"])
 def test_a_page_says_what_its_figures_say(text: str) -> None:
     assert tables.written(text) == text, "run: python -m latency_probes.tables"
 

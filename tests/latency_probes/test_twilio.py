@@ -11,7 +11,7 @@ import uvloop
 
 from latency_probes.twilio import TOKEN_ENV, TwilioCaller, door
 from tests.ingress.fake_pop import ANSWER, FakePop, serving, tone
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.audio import dbfs
 from voicepipe.config import Config, load
 from voicepipe.config.phone_config import TwilioConfig

@@ -9,7 +9,7 @@ import uvloop
 
 from latency_probes.webrtc import WebRtcCaller, local_address
 from tests.ingress.fake_pop import ANSWER, FakePop, serving, tone
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.audio import opus
 from voicepipe.errors import PopFull, ProbeError
 

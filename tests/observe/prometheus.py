@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 RULES = Path(__file__).parents[2] / "pops" / "alerts" / "voicepipe.rules.yml"
 installed = pytest.mark.skipif(

@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from tests.fake_nvml import FakeDriver, FakeGpu
 from tests.observe.test_metrics import HEALTH, POP
+from tests.support.fake_nvml import FakeDriver, FakeGpu
 from voicepipe.observe.fleet_metrics import FleetMetrics
 from voicepipe.observe.metrics import Metrics
 from voicepipe.records.metrics import of_records

@@ -1,12 +1,11 @@
 """Live calls are listed from answer to end, and their events become turns: also of whole conversations."""
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from tests.scenario import load, play
+from tests.support.scenario import load, play
 from voicepipe.agent import Origin
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
@@ -19,7 +18,6 @@ from voicepipe.turn.timing import TurnSummary
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
 
-SCENARIOS = Path(__file__).parents[1] / "scenarios"
 RECORD = TurnSummary(turn_latency=180.0, speculation="hit")
 
 
@@ -114,7 +112,7 @@ def test_the_row_of_a_call_says_how_its_network_fares(
 
 
 async def turns_of(scenario: str) -> list[FullTurn]:
-    recording = await play(load(SCENARIOS / f"{scenario}.toml"))
+    recording = await play(load(scenario))
     return fed(*(event for _, event in recording.events))
 
 
@@ -206,7 +204,7 @@ async def test_whom_a_caller_was_put_through_to_is_told() -> None:
         def ended(self, call: CallFacts, end: CallEnd) -> None:
             ends.append(end)
 
-    recording = await play(load(SCENARIOS / "transfer.toml"))
+    recording = await play(load("transfer"))
     call = LiveCall(Turns(), 300, "acme", "front-desk", (Follower(),))
     call.answered("call_1", LINE, 1000.0)
     for _, event in recording.events:

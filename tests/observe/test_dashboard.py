@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.healthy import HEALTHY
+from tests.support.healthy import HEALTHY
 from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.ingress.realtime.line import WebSocketLine

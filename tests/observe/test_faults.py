@@ -19,7 +19,7 @@ from latency_probes.realtime import RealtimeCaller
 from latency_probes.sip import Dialled, SipCaller, free_port
 from tests.directory.fleets import FRANKFURT, LONDON, OPERATOR, fleet, public_key, served, settings
 from tests.observe.watched import Watched, pop
-from tests.spoken import spoken
+from tests.support.spoken import spoken
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.ingress import http  # noqa: F401 - a PoP imports it when it starts, which reads files
 from voicepipe.pop import Pop

@@ -25,12 +25,12 @@ from pops.dashboards.grafana import build
 from pops.dashboards.grafana.model import Needs, Panel
 from tests.directory.fleets import FRANKFURT, LONDON, OPERATOR, fleet, public_key, served, settings
 from tests.directory.reports import report
-from tests.fake_nvml import FakeDriver, FakeGpu
 from tests.observe.otlp_receiver import receiver
 from tests.observe.prometheus import Prometheus, installed, scraping
 from tests.observe.test_alerts import told
-from tests.ports import free_port
-from tests.spoken import spoken
+from tests.support.fake_nvml import FakeDriver, FakeGpu
+from tests.support.ports import free_port
+from tests.support.spoken import spoken
 from voicepipe.config import Config, PopConfig
 from voicepipe.directory import report as reports
 from voicepipe.directory import subjects

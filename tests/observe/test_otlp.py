@@ -20,9 +20,9 @@ from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from tests.observe.otlp_receiver import Receiver, attributes, receiver
 from tests.observe.prometheus import Prometheus, installed, scraping
-from tests.ports import free_port
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP, until
+from tests.support.ports import free_port
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP, until
 
 pytestmark = pytest.mark.e2e
 

@@ -5,8 +5,8 @@ import threading
 import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
-from tests.fake_nvml import GIB, FakeDriver, FakeGpu
 from tests.observe.test_metrics import HEALTH, POP, read
+from tests.support.fake_nvml import GIB, FakeDriver, FakeGpu
 from voicepipe.engines.gpus import GpuLoad
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.passed_on import OfGpus, OfVllm, VllmLoad, vllm_loads

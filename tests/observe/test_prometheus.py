@@ -12,8 +12,8 @@ from latency_probes.own_server import own_server
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from tests.observe.prometheus import Prometheus, installed, scraping
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP, until
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP, until
 
 pytestmark = [pytest.mark.e2e, installed]
 

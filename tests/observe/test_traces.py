@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,9 +11,9 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
 
-from tests import virtual_time
-from tests.healthy import HEALTHY
-from tests.scenario import load, play
+from tests.support import virtual_time
+from tests.support.healthy import HEALTHY
+from tests.support.scenario import load, play
 from voicepipe.agent import Origin, TraceContext
 from voicepipe.config import Config
 from voicepipe.ingress.realtime.line import WebSocketLine
@@ -29,7 +28,6 @@ from voicepipe.observe.otlp import Sender
 from voicepipe.observe.turns import Turns
 from voicepipe.turn.events import CallEvent
 
-SCENARIOS = Path(__file__).parents[1] / "scenarios"
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 """Of the example in the convention."""
 CALLED = Origin("+4930123456", "+4930999")
@@ -77,7 +75,7 @@ def traced() -> Iterator[Traced]:
 
 
 async def events_of(scenario: str) -> list[tuple[float, CallEvent]]:
-    return (await play(load(SCENARIOS / f"{scenario}.toml"))).events
+    return (await play(load(scenario))).events
 
 
 def ms(span: ReadableSpan, since: ReadableSpan) -> tuple[float, float]:

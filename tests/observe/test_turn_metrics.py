@@ -1,19 +1,17 @@
 """How replies are made and said, from whole calls to what Prometheus is told."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.observe.test_metrics import ASKED, POP, turn
-from tests.scenario import Delays, Says, Scenario, load, play
+from tests.support.scenario import Delays, Says, Scenario, load, play
 from voicepipe.observe.families import Families
 from voicepipe.observe.turn_metrics import TurnMetrics
 from voicepipe.observe.turns import full_turn
 from voicepipe.turn.events import ReplyDone, ToolUse
 
-SCENARIOS = Path(__file__).parents[1] / "scenarios"
 LONG = "It is an old harbour house with a long story, a long menu and a longer terrace to look at the ships from."
 
 
@@ -50,7 +48,7 @@ async def test_how_fast_the_model_writes_is_that_of_its_first_phrase() -> None:
 
 @pytest.mark.virtual_time
 async def test_what_was_dropped_before_the_turn_was_over_is_not_counted() -> None:
-    played = await play(load(SCENARIOS / "guess_was_wrong.toml"))
+    played = await play(load("guess_was_wrong"))
     [reply] = [event for _, event in played.events if isinstance(event, ReplyDone)]
     assert reply.record.discarded and reply.record.tokens == reply.output_tokens == 3
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, astuple, replace
 
-from tests.scenario import Delays, Says, Scenario, play
+from tests.support.scenario import Delays, Says, Scenario, play
 from voicepipe.observe.waits import Waits, waits
 from voicepipe.turn.events import ReplyDone, ToolUse
 from voicepipe.turn.timing import Hop, TurnRecord, TurnSummary

@@ -27,7 +27,7 @@ from latency_probes.own_server import Started, started
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.stats import difference
-from tests.spoken import spoken
+from tests.support.spoken import spoken
 
 CALLERS = 8
 """Of each PoP: two PoPs and their callers leave a third of two cores idle."""

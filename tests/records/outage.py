@@ -16,9 +16,9 @@ import httpx
 import websockets
 
 from latency_probes.own_server import COMMAND, Started, started
-from tests.ports import free_port
 from tests.records.receiver import SECRET, Receiver, receiving
 from tests.records.typist import Typist
+from tests.support.ports import free_port
 
 CONFIG = """
 [pop]

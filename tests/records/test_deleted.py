@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.ports import free_port
 from tests.records.phoning import NUMBER, phoning
 from tests.records.receiver import receiving
-from tests.records.test_pop import got, over, secrets, settings
-from tests.waiting import until
+from tests.records.test_records import got, over, secrets, settings
+from tests.support.ports import free_port
+from tests.support.waiting import until
 from voicepipe.call_api import Deleted
 from voicepipe.pop import Pop
 from voicepipe.records import deliveries, records, store

@@ -16,7 +16,7 @@ import websockets
 
 from latency_probes.own_server import COMMAND, started
 from tests.records.typist import Typist
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.records.kept_calls import HOST, call
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.call_api import RecordQuery
 from voicepipe.records import store, writer
 from voicepipe.records.store import Store

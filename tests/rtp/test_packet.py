@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.stopwatch import spent
+from tests.support.stopwatch import spent
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp, newer_by
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.stopwatch import spent
+from tests.support.stopwatch import spent
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU, Codec
 from voicepipe.rtp.sdp_text import LONGEST, SdpError

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rtp.test_sdp import BROWSER, formats
-from tests.stopwatch import spent
+from tests.support.stopwatch import spent
 from voicepipe.rtp import sdes, sip_sdp
 from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError

@@ -17,7 +17,7 @@ from aiortc import RTCDataChannel, RTCDtlsTransport, RTCIceGatherer, RTCIceTrans
 from aiortc.rtcsctptransport import InboundStream
 
 from tests.rtp.ends import LOOPBACK, Ends, connected
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.errors import NoPort
 from voicepipe.rtp import ice, sdp, transport
 from voicepipe.rtp.codec import OPUS

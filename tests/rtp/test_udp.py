@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.errors import NoPort
 from voicepipe.rtp import rtcp, sip_sdp, udp
 from voicepipe.rtp.codec import PCMU

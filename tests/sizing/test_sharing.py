@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.shape import ROOT
+from tests.support.paths import ROOT
 from voicepipe.sizing.constants import REQUEST_MS
 from voicepipe.sizing.gpu_models import GPUS, LINKS, GpuModel
 from voicepipe.sizing.host import SizedHost

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.shape import ROOT
+from tests.support.paths import ROOT
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.sizing.constants import FIRST_TOKENS
 from voicepipe.sizing.gpu_memory import llm_weights

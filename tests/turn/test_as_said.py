@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.stopwatch import spent
+from tests.support.stopwatch import spent
 from voicepipe.turn.as_said import LONGEST, as_said
 from voicepipe.words import plain
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.stopwatch import spent
+from tests.support.stopwatch import spent
 from voicepipe.turn.speakable import pieces, speakable
 
 TRICKY = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.stopwatch import spent
+from tests.support.stopwatch import spent
 from voicepipe.turn.phrases import PhraseConfig, Phraser
 from voicepipe.turn.speakable import MARKDOWN, pieces, speakable
 from voicepipe.turn.verbaliser import ENGLISH, keys

@@ -19,7 +19,7 @@ from latency_probes.plan import CallPlan
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.sip import SipCaller, Subscriber
 from latency_probes.webrtc import WebRtcCaller
-from tests.ports import free_port
+from tests.support.ports import free_port
 from voicepipe.errors import ProbeError
 
 CHECKOUT = Path(__file__).resolve().parents[3]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.engines.base import Speech
 from voicepipe.engines.neutts.decoding import BATCH, Decoding
 from voicepipe.engines.neutts.windows import Sound

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.engines.vllm.test_core import FakeGuard, FakeLlm
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice
 from voicepipe.engines.base import Speech
 from voicepipe.engines.neutts.prompt import Recording

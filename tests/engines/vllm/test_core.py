@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.vllm.vllm_llm import CONFIRMED, VllmCore, _arguments

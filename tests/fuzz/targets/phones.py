@@ -13,7 +13,7 @@ from tests.ingress.fake_pop import FakePop
 from tests.ingress.sip.grammar import Grammar
 from tests.ingress.sip.peer import sip
 from tests.ingress.sip.torture import answerable, tortures
-from tests.virtual_time import run as in_virtual_time
+from tests.support.virtual_time import run as in_virtual_time
 from voicepipe.config import Config
 from voicepipe.config.phone_config import SipTrunk
 from voicepipe.errors import PopFull

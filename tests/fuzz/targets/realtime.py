@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from tests import virtual_time
 from tests.fuzz.target import Target
+from tests.support import virtual_time
 from voicepipe.agent import Agent, CallSettings, Tool
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control

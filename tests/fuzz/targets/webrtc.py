@@ -17,10 +17,10 @@ from aiortc import RTCDtlsFingerprint, RTCDtlsParameters, RTCDtlsTransport
 from aiortc.rtcicetransport import candidate_to_aioice
 from google_crc32c import value as crc32c
 
-from tests import virtual_time
 from tests.attacks.sctp_forge import chunk, data, opening, sack
 from tests.fuzz.target import Target
 from tests.rtp.test_sdp import BROWSER
+from tests.support import virtual_time
 from voicepipe.audio import opus
 from voicepipe.rtp import ice, rtcp, sctp, sdp
 from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU

@@ -4,15 +4,15 @@ import asyncio
 import json
 import re
 import struct
-import wave
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.ports import free_port
+from tests.ingress.sip.softphone import SECONDS, SILENCE_S, WAV_HEADER, Softphone, write
+from tests.support.ports import free_port
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 
@@ -35,24 +35,17 @@ module_tmp account.so
 module_app menu.so
 module_app ctrl_tcp.so
 """
-SILENCE_S = 120
-"""baresip ends a call whose sound has ended."""
-SECONDS = 60.0
-WAV_HEADER = 44
-FRAME, AUDIBLE, QUIET = RATE // 10, 500, 12
-"""Speech ends with so many frames of 100 ms that are not audible."""
 
 
-class Baresip:
-    """One telephone. What it says goes in at 16 kHz, what it heard comes out so."""
+class Baresip(Softphone):
+    """One such telephone."""
 
     def __init__(self, folder: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._folder = folder
+        super().__init__(folder)
         self._writer = writer
         self.told: list[dict[str, Any]] = []
         """Events and answers."""
         self._news = asyncio.Event()
-        self._said = 0
         self._reading = asyncio.create_task(self._read(reader))
 
     async def dial(self, port: int, user: str = "front") -> None:
@@ -60,11 +53,7 @@ class Baresip:
         self.command("dial", f"sip:{user}@127.0.0.1:{port}")
         await self.event("CALL_ESTABLISHED")
 
-    async def say(self, pcm: Pcm) -> None:
-        """From now on; then silence. int16[n] at 16 kHz."""
-        self._said += 1
-        path = self._folder / f"say-{self._said}.wav"
-        await asyncio.to_thread(write, path, np.concatenate([pcm, np.zeros(SILENCE_S * RATE, np.int16)]))
+    def play(self, path: Path) -> None:
         self.command("ausrc", f"aufile,{path}")
 
     async def hang_up(self) -> None:
@@ -96,24 +85,17 @@ class Baresip:
     async def logged(self, pattern: str) -> None:
         """What it printed last says this. Raises TimeoutError."""
         async with asyncio.timeout(SECONDS):
-            while not re.search(pattern, await asyncio.to_thread(self._log)):  # noqa: ASYNC110
+            while not re.search(pattern, (await asyncio.to_thread(self.log))[-500:]):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
 
-    def _log(self) -> str:
-        return (self._folder / "log.txt").read_text(errors="replace")[-500:]
-
     def heard(self) -> Pcm:
-        """All of it so far: int16[n] at 16 kHz. The file's header tells its length only once it is closed."""
-        [path] = self._folder.glob("dump-*-dec.wav")
+        """The file's header tells its length only once it is closed."""
+        [path] = self.folder.glob("dump-*-dec.wav")
         data = path.read_bytes()
         channels, rate = struct.unpack_from("<HI", data, 22)
         pcm = np.frombuffer(data[WAV_HEADER : len(data) & ~3], np.int16)
         pcm = pcm[: pcm.size // channels * channels].reshape(-1, channels)[:, 0]
         return Resampler(rate, RATE)(np.ascontiguousarray(pcm))
-
-    async def spoken_to(self, since: int = 0) -> Pcm:
-        """As `spoken_to`."""
-        return await spoken_to(self.heard, since)
 
     def close(self) -> None:
         self._reading.cancel()
@@ -164,21 +146,3 @@ async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWri
             with suppress(OSError):
                 return await asyncio.open_connection("127.0.0.1", port)
             await asyncio.sleep(0.05)
-
-
-async def spoken_to(heard: Callable[[], Pcm], since: int = 0) -> Pcm:
-    """Something was said from sample `since` on, and then nothing for a while: it. Raises TimeoutError."""
-    async with asyncio.timeout(2 * SECONDS):
-        while True:
-            await asyncio.sleep(0.25)
-            pcm = (await asyncio.to_thread(heard))[since:]
-            loud = np.abs(pcm[: pcm.size // FRAME * FRAME].reshape(-1, FRAME)).max(axis=1, initial=0) > AUDIBLE
-            if loud.sum() > 10 and not loud[-QUIET:].any():
-                return pcm
-
-
-def write(path: Path, pcm: Pcm) -> None:
-    """int16[n] at 16 kHz."""
-    with wave.open(str(path), "wb") as file:
-        file.setparams((1, 2, RATE, 0, "NONE", ""))
-        file.writeframes(pcm.tobytes())

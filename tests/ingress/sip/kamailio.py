@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.ingress.sip.peer import Phone, opened
-from tests.ports import free_port
+from tests.support.ports import free_port
 from voicepipe.commands import lan
 
 CONFIG = Path(__file__).parents[3] / "pops/deploy/kamailio.cfg"
@@ -87,12 +87,8 @@ async def _listens(port: int) -> None:
 
 async def _answers(port: int) -> None:
     """Until it says something by UDP."""
-    phone = Phone(("127.0.0.1", port))
-    await phone.open()
-    try:
+    async with Phone(("127.0.0.1", port)) as phone:
         await phone.insisting(phone.request("OPTIONS"), "OPTIONS", 0)
-    finally:
-        phone.close()
 
 
 class TlsPhone(Phone):
@@ -124,13 +120,7 @@ class TlsPhone(Phone):
                 self._sip(head + await reader.readexactly(int(found[1]) if found else 0), None)
 
 
-@asynccontextmanager
-async def by_tls(sbc: Sbc, folder: Path) -> AsyncIterator[TlsPhone]:
-    """A telephone that is connected."""
+def by_tls(sbc: Sbc, folder: Path) -> TlsPhone:
     made = TlsPhone(("127.0.0.1", sbc.tls))
     made.folder = folder
-    await made.open()
-    try:
-        yield made
-    finally:
-        made.close()
+    return made

@@ -5,13 +5,13 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
 
 from tests.ingress.fake_pop import FakePop, serving, tone
-from tests.ports import free_port
+from tests.support.ports import free_port
 from voicepipe.audio import Pcm, g711
 from voicepipe.config import Config
 from voicepipe.config.phone_config import SipConfig
@@ -77,7 +77,7 @@ async def opened(
 
 @dataclass
 class Phone:
-    """One call of it. `answers`: whether it says 200 to what it is asked."""
+    """One call of it; a context manager. `answers`: whether it says 200 to what it is asked."""
 
     server: tuple[str, int]
     said: list[Said] = field(default_factory=list)
@@ -106,6 +106,13 @@ class Phone:
     def close(self) -> None:
         self.sip.close()
         self.rtp.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
 
     def _sip(self, data: bytes, source: Any) -> None:
         if data[0] == RTP:
@@ -267,15 +274,9 @@ def sip(config: Config | None = None, **changes: Any) -> Config:
     return msgspec.structs.replace(config or Config(), sip=SipConfig(**{"port": free_port(), **changes}))
 
 
-@asynccontextmanager
-async def phone(pop: FakePop, host: str = "127.0.0.1") -> AsyncIterator[Phone]:
-    """A telephone that knows a PoP which is served already."""
-    made = Phone(("127.0.0.1", pop.config.sip.port), host=host)
-    await made.open()
-    try:
-        yield made
-    finally:
-        made.close()
+def phone(pop: FakePop, host: str = "127.0.0.1") -> Phone:
+    """A telephone that knows a PoP."""
+    return Phone(("127.0.0.1", pop.config.sip.port), host=host)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 SCENARIOS = Path(__file__).parent / "sipp"
 SECONDS = 60

@@ -7,32 +7,21 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from latency_probes import clips
 from latency_probes.own_server import own_server
-from latency_probes.transcripts import errors, words
-from tests.ingress.sip.baresip import AUDIBLE, Baresip, baresip
-from tests.ports import free_port
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP
-from voicepipe.audio import RATE, Pcm
-from voicepipe.audio.resample import Resampler
-from voicepipe.config.agent_store import load_agent
-from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines.whisper import WhisperAsr
+from tests.ingress.sip.baresip import Baresip, baresip
+from tests.ingress.sip.softphone import HOURS, USER, likest, question, transcribed
+from tests.support.ports import free_port
+from tests.support.waiting import PATIENT_POP
+from voicepipe.audio import Pcm
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(shutil.which("baresip") is None, reason="baresip is not installed: apt install baresip-core"),
 ]
 
-USER = '[[sip.users]]\nname = "ann"\npassword_env = "ANN_PASSWORD"\n'
 LOGIN = "auth_user=ann;auth_pass=s3cret"
-AGENT = Path(__file__).parents[3] / "configs/agents/front-desk.toml"
-HOURS = "We are open Tuesday to Sunday, from noon to ten in the evening. On Mondays we are closed."
-REPLIES: list[str] = [intent.reply for intent in load_agent(AGENT).intents if intent.reply]
 RECEIVES = r"audio=\d+/"
 """Followed by bits a second: the line that it prints time and again."""
 
@@ -48,13 +37,6 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
             yield port
 
 
-@pytest.fixture(scope="module")
-def question() -> Pcm:
-    """ "What are your opening hours", at 16 kHz."""
-    narrow = Resampler(24_000, RATE)
-    return np.concatenate([narrow(clips.speech(spoken("hours")[0], 1).pcm), narrow.flush()])
-
-
 @asynccontextmanager
 async def calling(port: int, folder: Path, more: str) -> AsyncIterator[Baresip]:
     """A call that has been taken."""
@@ -63,38 +45,17 @@ async def calling(port: int, folder: Path, more: str) -> AsyncIterator[Baresip]:
         yield ann
 
 
-async def transcribed(heard: Pcm) -> str:
-    """What was said in it, without the silence around."""
-    loud = np.flatnonzero(np.abs(heard) > AUDIBLE)
-    heard = heard[max(0, loud[0] - RATE // 2) : loud[-1] + RATE // 2]
-    asr = WhisperAsr(WhisperConfig())
-    await asr.start()
-    try:
-        stream = asr.stream(lambda partial: None)
-        stream.feed(heard)
-        return (await stream.finish()).text
-    finally:
-        await asr.close()
-
-
-def likest(text: str) -> str:
-    """What the agent has said, of all that it can: some words are misheard."""
-    return min(REPLIES, key=lambda reply: errors(words(reply), words(text)))
-
-
-async def answered(port: int, folder: Path, more: str, question: Pcm) -> Pcm:
+async def answered(port: int, folder: Path, more: str) -> Pcm:
     """Ask; what was heard."""
     async with calling(port, folder, more) as ann:
         greeting = await ann.spoken_to()
-        await ann.say(question)
+        await ann.say(question())
         answer = await ann.spoken_to(greeting.size)
         await ann.hang_up()
         return answer
 
 
-async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(
-    port: int, question: Pcm, tmp_path: Path
-) -> None:
+async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(port: int, tmp_path: Path) -> None:
     kinds = {
         name: f"audio_codecs={codec}"
         for name, codec in (("pcmu", "PCMU/8000/1"), ("g722", "G722/16000/1"), ("opus", "opus/48000/2"),
@@ -104,7 +65,7 @@ async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(
 
     async def asked(name: str) -> str:
         async with two:
-            return await transcribed(await answered(port, tmp_path / name, kinds[name.split("-")[0]], question))
+            return await transcribed(await answered(port, tmp_path / name, kinds[name.split("-")[0]]))
 
     texts = dict(zip(kinds, await asyncio.gather(*map(asked, kinds)), strict=True))
     for name in [name for name, text in texts.items() if likest(text) != HOURS]:  # not heard in time: once more, alone
@@ -112,13 +73,11 @@ async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(
     assert {name: likest(text) for name, text in texts.items()} == dict.fromkeys(kinds, HOURS), texts
 
 
-async def test_a_softphone_on_this_machine_is_heard_as_it_is_installed(
-    port: int, question: Pcm, tmp_path: Path
-) -> None:
+async def test_a_softphone_on_this_machine_is_heard_as_it_is_installed(port: int, tmp_path: Path) -> None:
     async with baresip(tmp_path, f"<sip:ann@127.0.0.1>;regint=0;{LOGIN}", on_loopback=False) as ann:
         await ann.dial(port)
         greeting = await ann.spoken_to()
-        await ann.say(question)
+        await ann.say(question())
         assert (await ann.spoken_to(greeting.size)).size
         await ann.hang_up()
 

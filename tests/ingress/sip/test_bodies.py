@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import Phone, calling, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.ingress.sip.bodies import (
     ACCEPT,
     DEEPEST,

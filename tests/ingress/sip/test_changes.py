@@ -10,7 +10,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import calling, opened, phone, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.audio import Pcm, g711
 from voicepipe.call.playout import NOBODY, Playout
 from voicepipe.call.speech import Phrase

@@ -7,7 +7,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, tone
 from tests.ingress.sip.peer import Phone, calling, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.audio import dbfs
 from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU, Codec
 from voicepipe.rtp.packet import RtpPacket

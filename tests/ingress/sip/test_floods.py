@@ -18,8 +18,8 @@ from tests.attacks.sip_messages import STRANGERS, invite, message
 from tests.attacks.target import Attack, Target
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import SECONDS, Phone, Said, phone, sip
-from tests.ingress.sip.test_doors import digest
-from tests.waiting import until
+from tests.ingress.sip.test_gate import digest
+from tests.support.waiting import until
 from voicepipe.agent import Agent
 from voicepipe.call_api import Refusal, Seat, Tenant
 from voicepipe.config import PopConfig

@@ -6,7 +6,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, opened, phone, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_session import RtpSession
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.ingress.fake_pop import FakePop
 from tests.ingress.sip.grammar import SDP, Grammar, Made
 from tests.ingress.sip.peer import Said, sip
-from tests.virtual_time import run as in_virtual_time
+from tests.support.virtual_time import run as in_virtual_time
 from voicepipe.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.sip.addresses import Address

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.ingress.fake_pop import FakeCall, FakePop
 from tests.ingress.sip.peer import Phone, calling, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.ingress.sip.gate import SipRefusal
 from voicepipe.ingress.sip.info_keys import LONGEST_HELD_S, TOGETHER_S, TYPES, KeyPaths, held_s, key_of
 from voicepipe.rtp.telephone_events import KEYS, TelephoneEvent

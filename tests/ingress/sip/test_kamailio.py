@@ -12,8 +12,8 @@ from tests.ingress.sip.kamailio import HAS_TLS, PROGRAM, TlsPhone, by_tls, kamai
 from tests.ingress.sip.peer import opened, phone, sip
 from tests.ingress.sip.sipp import pytestmark as needs_sipp
 from tests.ingress.sip.sipp import sipp
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support.ports import free_port
+from tests.support.waiting import until
 from voicepipe.audio import g711
 from voicepipe.config.phone_config import SipTrunk
 from voicepipe.errors import Draining, PopFull

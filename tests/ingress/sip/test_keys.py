@@ -6,7 +6,7 @@ import httpx
 
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import Phone, phone, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.telephone_events import KEYS, TelephoneEvent
 

@@ -12,8 +12,8 @@ from tests.attacks.sip_messages import invite, pour
 from tests.attacks.target import Target
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import Phone, Said, phone, sip
-from tests.ingress.sip.test_doors import digest
-from tests.waiting import until
+from tests.ingress.sip.test_gate import digest
+from tests.support.waiting import until
 from voicepipe.agent import Agent
 from voicepipe.call_api import Seat, Tenant
 from voicepipe.config import PopConfig

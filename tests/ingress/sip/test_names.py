@@ -8,8 +8,8 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, phone, sip
-from tests.name_server import HERE, KNOWN, NOBODY, SLOW, NameServer, name_server
-from tests.waiting import until
+from tests.support.name_server import HERE, KNOWN, NOBODY, SLOW, NameServer, name_server
+from tests.support.waiting import until
 from voicepipe.ingress.sip.names import LIMITS, MOST_DATAGRAMS, Names
 
 

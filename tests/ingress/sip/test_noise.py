@@ -12,7 +12,7 @@ from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import Phone, opened, phone, sip
 from tests.ingress.sip.test_strangers import STRANGER, stack
 from tests.ingress.sip.torture import answerable, tortures
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.glance import glance
 from voicepipe.ingress.sip.header_text import SipError

@@ -5,7 +5,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, phone, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.config import Config
 from voicepipe.config.phone_config import RouteConfig, SipTrunk
 from voicepipe.ingress.phone import find

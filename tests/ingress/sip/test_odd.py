@@ -8,7 +8,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, phone, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.config.phone_config import SipTrunk
 from voicepipe.ingress import http, server
 from voicepipe.ingress.sip.addresses import Address

@@ -9,7 +9,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakeCall, FakePop
 from tests.ingress.sip.peer import Phone, calling, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.agent import CallSettings
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control

@@ -14,7 +14,7 @@ from tests.ingress.fake_pop import FakeCall, FakePop, serving, settled
 from tests.ingress.sip.peer import sip
 from tests.ingress.sip.sipp import pytestmark as pytestmark
 from tests.ingress.sip.sipp import sipp
-from tests.spoken import spoken
+from tests.support.spoken import spoken
 from voicepipe.audio import g711
 from voicepipe.audio.resample import Resampler
 from voicepipe.config.phone_config import SipUser

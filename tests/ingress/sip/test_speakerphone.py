@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 from websockets.asyncio.client import connect
 
-from latency_probes import clips
 from latency_probes.own_server import own_server
+from tests.ingress.sip import softphone
 from tests.ingress.sip.peer import Phone
-from tests.ports import free_port
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP
+from tests.support.ports import free_port
+from tests.support.waiting import PATIENT_POP
 from voicepipe.audio import Pcm, g711
-from voicepipe.audio.resample import Resampler
 
 pytestmark = pytest.mark.e2e
 
@@ -41,9 +39,7 @@ def pop() -> Iterator[tuple[str, int]]:
 
 @pytest.fixture(scope="module")
 def question() -> Pcm:
-    """ "What are your opening hours", at 8 kHz."""
-    narrow = Resampler(24_000, RATE)
-    return np.concatenate([narrow(clips.speech(spoken("hours")[0], 1).pcm), narrow.flush()])
+    return softphone.question(RATE)
 
 
 class Speakerphone(Phone):

@@ -10,7 +10,7 @@ from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import Phone, opened, phone, sip
 from tests.ingress.sip.test_strangers import stack
 from tests.ingress.sip.torture import answerable, tortures
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.ingress.sip.names import Names
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import Phone, calling, sip
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.errors import TransferFailed
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.ingress.fake_pop import tone
 from tests.ingress.telephony.telnyx_provider import CALL, call, post, streaming, telnyx
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.agent import Origin
 from voicepipe.config.phone_config import RouteConfig
 from voicepipe.ingress.telephony.telnyx import SOUNDS

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tests.ingress.telephony.telnyx_provider import APPLICATION, CALL, call, post, streaming, telnyx
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support.ports import free_port
+from tests.support.waiting import until
 from voicepipe.config import Config, HttpConfig, PopConfig
 from voicepipe.ingress.telephony.telnyx_api import TelnyxApi
 from voicepipe.ingress.telephony.telnyx_boot import ActiveCall, Boot

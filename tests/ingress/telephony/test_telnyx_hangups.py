@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from tests import virtual_time
 from tests.ingress.telephony.telnyx_provider import CALL, call, post, streaming, telnyx
-from tests.waiting import until
+from tests.support import virtual_time
+from tests.support.waiting import until
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed
 from voicepipe.ingress.telephony.telnyx_hangups import LONGEST_S, MOST, WITHIN_S, HangUps
 

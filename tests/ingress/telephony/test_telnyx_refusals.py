@@ -10,7 +10,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.telephony.telnyx_provider import call, post, streaming, telnyx
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.config.phone_config import RouteConfig
 from voicepipe.errors import PopFull
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop
 from tests.ingress.telephony.telnyx_provider import Api, call, post, streaming, telnyx
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.errors import TransferFailed
 
 

@@ -17,7 +17,7 @@ from websockets.exceptions import InvalidStatus
 from tests.ingress.fake_pop import FakePop, serving, tone
 from tests.ingress.telephony.test_dialects import messages
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, post, signed, streaming, verbs
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.agent import Origin
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.phone_config import RouteConfig, TelephonyConfig, TwilioConfig

@@ -9,7 +9,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from tests.ingress.fake_pop import serving
 from tests.ingress.telephony.test_twilio import opened, rung
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, Stream, signed
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.ingress import server
 from voicepipe.ingress.visits import Room, Visits
 

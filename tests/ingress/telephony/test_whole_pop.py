@@ -14,8 +14,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from latency_probes import clips
 from latency_probes.own_server import own_server
 from tests.ingress.telephony.twilio_provider import ENV, PACKET, TOKEN, Stream, post, streaming, verbs
-from tests.spoken import spoken
-from tests.waiting import PATIENT_POP, until
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP, until
 from voicepipe.audio import Pcm
 from voicepipe.audio.resample import Resampler
 

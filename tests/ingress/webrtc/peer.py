@@ -13,7 +13,7 @@ from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCRtp
 from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame
 
-from tests.waiting import until
+from tests.support.waiting import until
 
 RATE = 48_000
 

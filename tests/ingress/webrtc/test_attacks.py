@@ -10,7 +10,7 @@ from latency_probes.webrtc import place
 from tests.attacks.target import Target
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.webrtc.peer import dialled
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.ingress.webrtc import conduct
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import ANSWER, WORDS, FakePop, limited, serving, settled
 from tests.ingress.webrtc.peer import Peer, dialled, post, web
-from tests.waiting import until
+from tests.support.waiting import until
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, LimitsConfig, PopConfig, TenantConfig
 from voicepipe.config.pop_config import WebRtcConfig

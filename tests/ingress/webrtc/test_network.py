@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.ingress.fake_pop import WORDS, FakePop, serving
 from tests.ingress.webrtc.peer import Peer, dialled
-from tests.waiting import until
+from tests.support.waiting import until
 
 LOSS, JITTER_S = 0.05, 0.060
 

@@ -13,7 +13,7 @@ from aiortc import RTCIceServer, RTCIceTransportPolicy
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.webrtc.peer import Peer, post, web
 from tests.ingress.webrtc.test_calls import webrtc
-from tests.waiting import until
+from tests.support.waiting import until
 
 SECRET = "hush"
 
