@@ -154,6 +154,7 @@ async def test_a_gap_whose_words_somebody_waits_for_is_read_also_when_the_voice_
     await gaps(stream)
     gap = stream._sound.fed
     settling = asyncio.ensure_future(stream.settle())
+    await asyncio.sleep(0)
     await say(stream, spoken(1, first=11)[: 5 * BLOCK])
     assert settling.done() and model.passages[1].fed == gap
     stream.cancel()

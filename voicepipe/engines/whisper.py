@@ -32,9 +32,9 @@ UNSURE = ms_to_samples(3_000)
 """The end of a full window is read again with what follows it."""
 ASKED_DIGITS = 3
 """Digits in a row that are dictated, where a telephone number was asked for."""
-GAP = ms_to_samples(20)
-"""A gap that is worth a pass: the shortest that is seen. Most are inside a word; with 40 ms there are a tenth fewer
-passes, and callers wait for those 20 ms."""
+GAP = ms_to_samples(40)
+"""A gap that is worth a pass: the shortest that is seen in two frames. Every other one is inside a word. From 20 ms on
+there are more passes, which slow each other down, and callers have the words no sooner (46 turns on two cores)."""
 
 
 class WhisperRecogniser(ThreadedRecogniser):
@@ -166,16 +166,18 @@ class WhisperStream:
         self._begun = sound.end
         upto = min(sound.end, sound.start + pcm.size)
         wide, timed = self._wide and (self._in_gap or bool(self._waiting)), pcm.size > LONG
-        # A pass at the first gap of all tells soonest of an interruption: it is wanted also when the voice is back.
-        wanted = partial(self._still_wanted, sound.end) if self._in_gap and self._told else None
+        # The first pass tells soonest of an interruption: it is wanted in any case.
+        wanted = partial(self._still_wanted, sound.end, self._in_gap) if self._told else None
         return Passage(pcm, voiced, end, self._language, wide, timed, wanted, sound.start, upto, sound.fed)
 
-    def _still_wanted(self, end: int) -> bool:
-        """The words up to `end`: the voice has not come back, or somebody waits. Asked on another thread."""
-        return self._sound.end <= end or bool(self._waiting)
+    def _still_wanted(self, end: int, in_gap: bool) -> bool:
+        """The words up to `end`: the voice is not back behind the gap, nor has a later pass begun. Asked on another
+        thread."""
+        awaited = any(upto <= end for upto, _ in self._waiting)
+        return awaited or not (self._begun > end or (in_gap and self._sound.end > end))
 
     def unread(self, passage: Passage) -> None:
-        """The voice came back: the sound still is to be read."""
+        """Its words were not wanted any more: the sound still is to be read."""
         if self._begun == passage.upto:
             self._begun = self._sound.read
         self._again()
