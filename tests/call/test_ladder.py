@@ -135,16 +135,3 @@ async def test_each_first_phrase_is_cut_short_where_that_is_configured(delays: D
     assert phrase == SHORT and record.ladder == ""
     assert record.at_phrase is not None and record.at_commit is not None
     assert (record.at_phrase < record.at_commit) == (delays is PREPARED)
-
-
-async def test_of_a_reply_that_nobody_may_hear_yet_the_first_phrase_alone_is_made() -> None:
-    """The rest would take the processor from the recogniser just when it reads the caller's last words."""
-    question = "i would like to know when"
-    recording = await play(
-        Scenario("The caller pauses.", [question], [Says(500, 900), Says(1700, 900)], 9000, voice_complete=0.1,
-                 replies={question: ANSWER})
-    )  # fmt: skip
-    assert f"agent (completed): {ANSWER}" in recording.story
-    spoken = recording.tts.spoken
-    assert spoken.count(CLAUSE) == 2, "in the pause and at the end"
-    assert spoken.count(ANSWER.removeprefix(CLAUSE).strip()) == 1

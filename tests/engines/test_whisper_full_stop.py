@@ -11,7 +11,7 @@ from latency_probes.timeline import WIRE_RATE
 from voicepipe.audio import RATE, Pcm, ms_to_samples
 from voicepipe.audio.resample import Resampler
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines.whisper_model import REPEATED, LoadedWhisper, Passage, _segments
+from voicepipe.engines.whisper_model import REPETITION_PENALTY, LoadedWhisper, Passage, _segments
 
 pytestmark = pytest.mark.engine
 EACH = 12
@@ -62,7 +62,7 @@ class Decoder:
         likely[: len(Decoder.texts)] = (1 - stop) / (len(Decoder.texts) - 1) + 1e-9
         likely[2] = stop + 1e-9
         logits = np.log(likely)
-        logits[list(wrote)] *= REPEATED
+        logits[list(wrote)] *= REPETITION_PENALTY
         return StorageView.from_array(logits[None].astype(np.float32))
 
     def decode(self, tokens: Sequence[int]) -> str:

@@ -55,7 +55,7 @@ def test_it_is_stopped_where_it_says_the_words_again(
     said, stopped = words(whisper, answers), tokens.copy()
     assert len(stopped) == len(answers), "none was read twice"
     tokens.clear()
-    monkeypatch.setattr(whisper_model, "MOSTLY", 2)  # As if people mostly needed more than they ever do.
+    monkeypatch.setattr(whisper_model, "FIRST_LIMIT_SHARE", 2)  # As if people mostly needed more than they ever do.
     assert words(whisper, answers) == said
     assert max(tokens) > 1.3 * max(stopped), "some answers would have been said again and again"
 
@@ -64,6 +64,12 @@ def test_who_says_more_than_is_usual_is_read_to_the_end(
     whisper: LoadedWhisper, answers: list[Pcm], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_usual = words(whisper, answers)
-    monkeypatch.setattr(whisper_model, "MOSTLY", 0)
-    monkeypatch.setattr(whisper_model, "MOSTLY_MORE", 2)
+    monkeypatch.setattr(whisper_model, "FIRST_LIMIT_SHARE", 0)
+    monkeypatch.setattr(whisper_model, "FIRST_LIMIT_MORE", 2)
     assert words(whisper, answers) == as_usual
+
+
+def test_words_that_nobody_wants_any_more_are_not_written(whisper: LoadedWhisper, answers: list[Pcm]) -> None:
+    unwanted, wanted = (Passage(answers[0], wanted=lambda said=said: said) for said in (False, True))
+    assert whisper.read([unwanted]) == []
+    assert whisper.read([wanted])[0].words == whisper.read([Passage(answers[0])])[0].words

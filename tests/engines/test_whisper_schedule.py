@@ -135,7 +135,7 @@ class Caller:
         else:
             self.partials += 1
 
-    def unread(self, given: Passage) -> None:
+    def abandoned(self, given: Passage) -> None:
         raise AssertionError("nobody was asked whether the words are wanted")
 
     def failed(self, error: Exception) -> None:

@@ -160,6 +160,29 @@ async def test_a_gap_whose_words_somebody_waits_for_is_read_also_when_the_voice_
     stream.cancel()
 
 
+async def test_a_pass_that_a_later_one_overtakes_is_not_read_to_its_end() -> None:
+    model = FakeModel()
+    stream, _ = opened(model, passes=2)
+    await say(stream, spoken(1))
+    await say(stream, quiet(GAP + 3 * BLOCK))
+    model.takes_s = [0.2]
+    await say(stream, spoken(2, first=11)[: EVERY + BLOCK])
+    await say(stream, quiet(GAP))
+    await say(stream, quiet(15 * BLOCK))
+    assert len(model.passages) == 2, "at the two gaps: the pass for partials took longer than the second"
+    stream.cancel()
+
+
+async def test_a_pass_of_an_utterance_that_is_over_is_not_read_to_its_end() -> None:
+    model = FakeModel()
+    stream, _ = opened(model)
+    await say(stream, spoken(1))
+    await say(stream, quiet(GAP))
+    stream.cancel()
+    await asyncio.sleep(1)
+    assert not model.passages
+
+
 async def test_digits_that_are_dictated_are_read_with_a_wide_window() -> None:
     model = FakeModel()
     model.word = " {},"

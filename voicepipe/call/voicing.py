@@ -69,9 +69,6 @@ class Voicing:
         self._draft.stamp("phrase")
         self.phrase_tokens = self.phrase_tokens or self._writer.tokens
         first, self._writer.awaited = self._writer.awaited, False
-        if self._draft.spoken and not (first or at_once):
-            # Till the turn is confirmed processors are the recogniser's: the first phrase lasts longer than this takes.
-            await self._draft.gate.wait()
         take = None if at_once else self._draft.take
         async with aclosing(self._voiced(text, first, at_once=at_once)) as phrases:
             asked, silent = self._studio.clock(), True

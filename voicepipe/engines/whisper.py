@@ -166,17 +166,20 @@ class WhisperStream:
         self._begun = sound.end
         upto = min(sound.end, sound.start + pcm.size)
         wide, timed = self._wide and (self._in_gap or bool(self._waiting)), pcm.size > LONG
-        # The first pass tells soonest of an interruption: it is wanted in any case.
-        wanted = partial(self._still_wanted, sound.end, self._in_gap) if self._told else None
+        # A pass for a long sound tells which words' sound may be dropped.
+        wanted = None if timed else partial(self._still_wanted, sound.end, self._in_gap)
         return Passage(pcm, voiced, end, self._language, wide, timed, wanted, sound.start, upto, sound.fed)
 
     def _still_wanted(self, end: int, in_gap: bool) -> bool:
-        """The words up to `end`: the voice is not back behind the gap, nor has a later pass begun. Asked on another
-        thread."""
-        awaited = any(upto <= end for upto, _ in self._waiting)
-        return awaited or not (self._begun > end or (in_gap and self._sound.end > end))
+        """Whether anybody wants the words up to `end`. Asked on another thread."""
+        if self.over:
+            return False
+        if not self._told or any(upto <= end for upto, _ in tuple(self._waiting)):
+            return True  # The first words tell soonest of an interruption.
+        # A later pass has begun, or the voice is back behind the gap.
+        return not (self._begun > end or (in_gap and self._sound.end > end))
 
-    def unread(self, passage: Passage) -> None:
+    def abandoned(self, passage: Passage) -> None:
         """Its words were not wanted any more: the sound still is to be read."""
         if self._begun == passage.upto:
             self._begun = self._sound.read

@@ -37,11 +37,11 @@ WIDE_MS = 20_000
 behind them, 19 with 10 s, 28 with 18 s, and 29 with 26 s, which takes twice the time."""
 TOKENS_A_SECOND, ENGLISH_TOKENS_A_SECOND, TOKENS_MORE = 15, 8, 8
 """Nobody says more in a second than so many tokens, not in languages either that are spelled letter by letter."""
-MOSTLY, MOSTLY_MORE = 5 / 8, 6
+FIRST_LIMIT_SHARE, FIRST_LIMIT_MORE = 5 / 8, 6
 """A share of these, and so many more, are mostly enough. Where Whisper does not find the end, it says the words again
 and again until it is stopped, and callers wait for it: so at 170 of 580 sentences and answers that were
 read 40 ms behind their end. So it is stopped here first, and reads on only where it does not begin again."""
-REPEATED = 1.1
+REPETITION_PENALTY = 1.1
 """Tokens that were written are so much less likely (Keskar et al., CTRL, 2019): Whisper finds the end of half of those
 170, and of dictated numbers half as many words are wrong. From 1.15 on other words become wrong."""
 TIME_STEP_MS = 20
@@ -171,7 +171,9 @@ class LoadedWhisper:
         tokenizers = [self._tokenizer(language) for language, _ in languages]
         a_second = TOKENS_A_SECOND if self._whisper.model.is_multilingual else ENGLISH_TOKENS_A_SECOND
         most = [a_second * passage.pcm.size // RATE for passage in passages]
-        decoded = self._decoded(encoded, passages, tokenizers, [MOSTLY_MORE + int(MOSTLY * many) for many in most])
+        decoded = self._decoded(
+            encoded, passages, tokenizers, [FIRST_LIMIT_MORE + int(FIRST_LIMIT_SHARE * many) for many in most]
+        )
         if any(each.stopped for each in decoded):
             decoded = self._decoded(encoded, passages, tokenizers, [TOKENS_MORE + many for many in most])
         readings = []
@@ -196,7 +198,7 @@ class LoadedWhisper:
             beam_size=1,
             max_length=min(CONTEXT, 2 * (len(tokenizers[0].sot_sequence) + max(most))),
             suppress_tokens=get_suppressed_tokens(tokenizers[0], [-1]),
-            repetition_penalty=REPEATED,
+            repetition_penalty=REPETITION_PENALTY,
             return_scores=True,
             return_no_speech_prob=True,
             return_logits_vocab=True,
@@ -295,7 +297,8 @@ def _decoded(passage: Passage, result: Any, most: int, tokenizer: Any) -> _Decod
     voiced = passage.pcm.size if passage.voiced is None else passage.voiced
     words = said(segments, samples_to_ms(end), samples_to_ms(voiced))
     behind = [word for segment in segments for word in segment.words][len(words) :]
-    again = bool(behind) and begins_as(words, behind)
+    # One word alone is no repetition: "I want a table. I ..."
+    again = len(behind) > 1 and begins_as(words, behind)
     return _Decoded(words, result, most, stopped=len(tokens) == most and not again)
 
 
@@ -319,10 +322,10 @@ def _placed(words: Iterable[WhisperWord], at: int) -> tuple[WhisperWord, ...]:
 
 
 def _unpenalised(logits: NDArray[np.float32], written: Sequence[int]) -> NDArray[np.float32]:
-    """As they were before `REPEATED`."""
+    """As they were before `REPETITION_PENALTY`."""
     again = np.unique(written)
     logits = logits.copy()
-    logits[again] *= np.where(logits[again] < 0, 1 / REPEATED, REPEATED)
+    logits[again] *= np.where(logits[again] < 0, 1 / REPETITION_PENALTY, REPETITION_PENALTY)
     return logits
 
 

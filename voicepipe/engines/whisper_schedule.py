@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 from functools import partial
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from voicepipe.engines.failures import Tried
@@ -108,7 +108,7 @@ class Asking(Protocol):
     def made(self, given: "Passage", made: "WhisperReading") -> None:
         """What was read."""
 
-    def unread(self, given: "Passage") -> None:
+    def abandoned(self, given: "Passage") -> None:
         """Its words were not wanted any more (`Passage.wanted`)."""
 
     def failed(self, error: Exception) -> None:
@@ -213,15 +213,21 @@ class Passes:
         if fails:
             self._failed([who for who, _ in batch], done)
         else:
-            self.failures.worked()
-            if readings := done.result():
-                self._schedule.took(len(batch), self._clock() - began)
-            for (who, given), made in zip_longest(batch, readings):
-                if made:
-                    soon(who.made, given, made)
-                else:
-                    soon(who.unread, given)
+            self._succeeded(batch, done.result(), self._clock() - began)
         soon(self._again, batch)
+
+    def _succeeded(
+        self, batch: "list[tuple[Asking, Passage]]", readings: "list[WhisperReading]", seconds: float
+    ) -> None:
+        soon = asyncio.get_running_loop().call_soon
+        if not readings:  # Nobody wanted the words any more; the decoder has not run.
+            for who, given in batch:
+                soon(who.abandoned, given)
+            return
+        self.failures.worked()
+        self._schedule.took(len(batch), seconds)
+        for (who, given), made in zip(batch, readings, strict=True):
+            soon(who.made, given, made)
 
     def _failed(self, batch: list[Asking], done: "asyncio.Future[list[WhisperReading]]") -> None:
         if done.cancelled():
