@@ -37,13 +37,13 @@ WIDE_MS = 20_000
 behind them, 19 with 10 s, 28 with 18 s, and 29 with 26 s, which takes twice the time."""
 TOKENS_A_SECOND, ENGLISH_TOKENS_A_SECOND, TOKENS_MORE = 15, 8, 8
 """Nobody says more in a second than so many tokens, not in languages either that are spelled letter by letter."""
-FIRST_LIMIT_SHARE, FIRST_LIMIT_MORE = 5 / 8, 6
+FIRST_LIMIT_SHARE, FIRST_LIMIT_MORE = 5 / 8, 7
 """A share of these, and so many more, are mostly enough. Where Whisper does not find the end, it says the words again
-and again until it is stopped, and callers wait for it: so at 170 of 580 sentences and answers that were
-read 40 ms behind their end. So it is stopped here first, and reads on only where it does not begin again."""
+and again until it is stopped, and callers wait for it: so at 161 of 580 sentences and answers that were read 40 ms
+behind their end. So it is stopped here first, and reads on only where it has not begun again."""
 REPETITION_PENALTY = 1.1
 """Tokens that were written are so much less likely (Keskar et al., CTRL, 2019): Whisper finds the end of half of those
-170, and of dictated numbers half as many words are wrong. From 1.15 on other words become wrong."""
+161, and of dictated numbers half as many words are wrong. From 1.15 on other words become wrong."""
 TIME_STEP_MS = 20
 """From one timestamp to the next."""
 CONTEXT = 448
@@ -101,7 +101,7 @@ class WhisperReading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Decoded:
+class _Decoding:
     """What the decoder wrote of an utterance."""
 
     words: tuple[WhisperWord, ...]
@@ -171,11 +171,11 @@ class LoadedWhisper:
         tokenizers = [self._tokenizer(language) for language, _ in languages]
         a_second = TOKENS_A_SECOND if self._whisper.model.is_multilingual else ENGLISH_TOKENS_A_SECOND
         most = [a_second * passage.pcm.size // RATE for passage in passages]
-        decoded = self._decoded(
+        decoded = self._decode(
             encoded, passages, tokenizers, [FIRST_LIMIT_MORE + int(FIRST_LIMIT_SHARE * many) for many in most]
         )
         if any(each.stopped for each in decoded):
-            decoded = self._decoded(encoded, passages, tokenizers, [TOKENS_MORE + many for many in most])
+            decoded = self._decode(encoded, passages, tokenizers, [TOKENS_MORE + many for many in most])
         readings = []
         for i, (passage, each, tokenizer) in enumerate(zip(passages, decoded, tokenizers, strict=True)):
             frames = get_ctranslate2_storage(mel[i : i + 1])
@@ -186,9 +186,9 @@ class LoadedWhisper:
             readings.append(WhisperReading(each.words, ends, language, sure, full_stop))
         return readings
 
-    def _decoded(
+    def _decode(
         self, encoded: Any, passages: Sequence[Passage], tokenizers: Sequence[Any], most: Sequence[int]
-    ) -> "list[_Decoded]":
+    ) -> list[_Decoding]:
         """What the decoder writes of each, in at most so many tokens."""
         from faster_whisper.transcribe import get_suppressed_tokens
 
@@ -203,7 +203,7 @@ class LoadedWhisper:
             return_no_speech_prob=True,
             return_logits_vocab=True,
         )
-        return list(map(_decoded, passages, results, most, tokenizers))
+        return list(map(_decoding, passages, results, most, tokenizers))
 
     def _features(self, passages: Sequence[Passage]) -> NDArray[np.float32]:
         """Log-mel spectrograms as if each sound were followed by silence: float32[n, bands, frames].
@@ -288,9 +288,9 @@ class LoadedWhisper:
         return tuple(found)
 
 
-def _decoded(passage: Passage, result: Any, most: int, tokenizer: Any) -> _Decoded:
+def _decoding(passage: Passage, result: Any, most: int, tokenizer: Any) -> _Decoding:
     if result.no_speech_prob > NO_SPEECH and result.scores[0] < NO_SPEECH_LOGPROB:
-        return _Decoded((), result, most, stopped=False)
+        return _Decoding((), result, most, stopped=False)
     tokens = result.sequences_ids[0][:most]
     segments = list(_segments(tokens, tokenizer))
     end = passage.pcm.size if passage.end is None else passage.end
@@ -299,7 +299,7 @@ def _decoded(passage: Passage, result: Any, most: int, tokenizer: Any) -> _Decod
     behind = [word for segment in segments for word in segment.words][len(words) :]
     # One word alone is no repetition: "I want a table. I ..."
     again = len(behind) > 1 and begins_as(words, behind)
-    return _Decoded(words, result, most, stopped=len(tokens) == most and not again)
+    return _Decoding(words, result, most, stopped=len(tokens) == most and not again)
 
 
 def _segments(tokens: Sequence[int], tokenizer: Any) -> Iterator[Segment]:

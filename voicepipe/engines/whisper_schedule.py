@@ -219,8 +219,9 @@ class Passes:
     def _succeeded(
         self, batch: "list[tuple[Asking, Passage]]", readings: "list[WhisperReading]", seconds: float
     ) -> None:
+        """The pass took so many seconds; it has no readings where nobody wanted them any more."""
         soon = asyncio.get_running_loop().call_soon
-        if not readings:  # Nobody wanted the words any more; the decoder has not run.
+        if not readings:  # The decoder has not run: that is no sign that it works.
             for who, given in batch:
                 soon(who.abandoned, given)
             return
