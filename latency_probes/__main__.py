@@ -31,8 +31,8 @@ from latency_probes.twilio import TwilioCaller, door
 from latency_probes.via import KINDS, Via
 from latency_probes.webrtc import WebRtcCaller
 from voicepipe.audio import opus
-from voicepipe.errors import ProbeError
-from voicepipe.figures import keep
+from voicepipe.base.errors import ProbeError
+from voicepipe.base.figures import keep
 
 CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller | SipCaller | TwilioCaller]] = {
     "websocket": RealtimeCaller,

@@ -8,7 +8,7 @@ from rich.console import Console
 from latency_probes.records import CallResult
 from latency_probes.report import ANSWERED, milliseconds, table_of
 from latency_probes.run import Run
-from voicepipe.figures import percentile
+from voicepipe.base.figures import percentile
 
 ALL = "all"
 

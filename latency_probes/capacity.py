@@ -28,8 +28,8 @@ from latency_probes.timeline import BLOCK, WIRE_RATE
 from latency_probes.webrtc import place
 from voicepipe.audio import Pcm, g711, opus
 from voicepipe.audio.resample import Resampler
-from voicepipe.errors import ProbeError
-from voicepipe.figures import percentile
+from voicepipe.base.errors import ProbeError
+from voicepipe.base.figures import percentile
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.packet import is_rtcp
 

@@ -14,7 +14,7 @@ from latency_probes import prompts
 from latency_probes.sound import rng_for
 from latency_probes.timeline import WIRE_RATE, frame_levels, voiced_span
 from voicepipe.audio import Pcm, ms_to_samples
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 FOLDER = Path(__file__).parent / "utterances"
 MANIFEST = FOLDER / "manifest.json"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from voicepipe.errors import VoicepipeError
+from voicepipe.base.errors import VoicepipeError
 
 T = TypeVar("T")
 FAILED, STOPPED = 2, 130

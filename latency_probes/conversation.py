@@ -14,7 +14,7 @@ from latency_probes.plan import CallPlan, Over, Turn
 from latency_probes.records import MISSED_S, CallRecord, Said
 from latency_probes.sound import rng_for
 from latency_probes.timeline import BLOCK, Reply, Timeline, voiced_span
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 POLL_S = 0.02
 GREETING_S = 2.0

@@ -23,8 +23,8 @@ from latency_probes.clips import FOLDER, GUEST_KINDS, HARD, HARD_VOICES, MANIFES
 from latency_probes.guest_file import guests
 from latency_probes.voices import Take, flite, natural
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
-from voicepipe.engines import hub
-from voicepipe.errors import EngineMissing
+from voicepipe.base.errors import EngineMissing
+from voicepipe.engines.weights import hub
 
 LEVEL_DBFS = -23.0
 """Level of the speech in every clip, RMS over its voiced frames."""

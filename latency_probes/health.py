@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 
 def vitals(url: str) -> str:

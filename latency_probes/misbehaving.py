@@ -19,7 +19,7 @@ from latency_probes.sip import dialled
 from latency_probes.timeline import WIRE_RATE
 from latency_probes.webrtc import place
 from voicepipe.audio import g711, opus
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 DIES_S = (0.2, 8.0)
 """After its question has begun: in the middle of it, of the answer, or in the silence after it."""

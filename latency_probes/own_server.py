@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 COMMAND = (sys.executable, "-m", "voicepipe", "pop", "--port", "0")
 READY = re.compile(r"^\S+ answers at (https?://[^\s;,]+)", re.MULTILINE)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 LANGUAGES = {
     "en": "en_US_f_Allison", "es": "es_MX_f_Allison", "fr": "fr_CA_f_June", "it": "it_IT_m_Carlo",

@@ -21,7 +21,7 @@ from latency_probes.mouth import Mouth, Talker
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, CREATED, Event, Timeline
 from voicepipe.audio import Pcm
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 DIAL_S = 10.0
 AUDIO = "response.output_audio.delta"

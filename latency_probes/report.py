@@ -14,7 +14,7 @@ from latency_probes.records import OverResult, TurnResult
 from latency_probes.run import Run
 from latency_probes.stats import upper_bound
 from latency_probes.transcripts import words
-from voicepipe.figures import percentile
+from voicepipe.base.figures import percentile
 
 CUT_IN_LIMIT = 0.02
 """Most cut-ins at pauses inside a phrase."""

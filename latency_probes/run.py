@@ -17,7 +17,7 @@ from latency_probes.plan import CallPlan, Plan
 from latency_probes.records import CallRecord, CallResult, TurnResult
 from latency_probes.sound import rng_for
 from voicepipe.audio import Pcm
-from voicepipe.errors import ProbeError, cause
+from voicepipe.base.errors import ProbeError, cause
 
 GREETING = "greeting's first sound"
 SPREAD_S = 2.0

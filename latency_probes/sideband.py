@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from latency_probes.realtime import DIAL_S, endpoint, refusal, unreachable
 from latency_probes.timeline import AUDIBLE_DBFS, Event, Timeline, frame_levels
 from voicepipe.audio import Pcm
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 EARLY_S = 0.1
 """By so much a reply's sound may overtake the event that announces it."""

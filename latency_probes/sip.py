@@ -24,7 +24,7 @@ from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
 from latency_probes.webrtc import local_address
 from voicepipe.audio import Pcm, g711
 from voicepipe.audio.resample import Resampler
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 
 PORT = 5060

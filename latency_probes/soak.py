@@ -19,7 +19,7 @@ from latency_probes.plan import CallPlan, Turn
 from latency_probes.records import Said, TurnResult
 from latency_probes.sound import rng_for
 from latency_probes.timeline import Timeline
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 KINDS = {"behaves": 0.7, "dies": 0.12, "stalls": 0.06, "floods": 0.06, "pours": 0.06}
 """What callers do, and how often."""

@@ -5,7 +5,7 @@ from rich.table import Table
 
 from latency_probes.soak import Soaked, counted
 from latency_probes.stats import Interval, growth, mean
-from voicepipe.figures import percentile
+from voicepipe.base.figures import percentile
 
 MEMORY = {
     "rss_kb": "memory, MB",

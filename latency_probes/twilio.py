@@ -29,8 +29,8 @@ from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
 from voicepipe.audio import Pcm, g711
 from voicepipe.audio.resample import Resampler
-from voicepipe.environment import made_up
-from voicepipe.errors import ProbeError
+from voicepipe.base.environment import made_up
+from voicepipe.base.errors import ProbeError
 
 VOICE = "/twilio/voice"
 NUMBERS = {"From": "+15550100", "To": "+15550199"}

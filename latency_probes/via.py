@@ -11,7 +11,7 @@ import msgspec
 
 from latency_probes.realtime import origin, refusal, trusted, unreachable
 from latency_probes.timeline import Route, Timeline
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 T = TypeVar("T")
 CALLS = "/v1/calls"

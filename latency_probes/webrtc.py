@@ -20,7 +20,7 @@ from latency_probes.sideband import Ascriber
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, CREATED, WIRE_RATE, Timeline
 from voicepipe.audio import Pcm, opus
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp

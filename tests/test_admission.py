@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from voicepipe.admission import (
+from voicepipe.conversation.events import ReplyDone
+from voicepipe.conversation.timing import TurnSummary
+from voicepipe.pop.admission import (
     FEWEST,
     WINDOW_S,
     Admission,
@@ -18,10 +20,8 @@ from voicepipe.admission import (
     engines_ms,
     is_broken,
 )
-from voicepipe.call_limit import CallLimit
-from voicepipe.prediction import NOMINAL_MS, latency_ms
-from voicepipe.turn.events import ReplyDone
-from voicepipe.turn.timing import TurnSummary
+from voicepipe.pop.call_limit import CallLimit
+from voicepipe.sizing.prediction import NOMINAL_MS, latency_ms
 
 BUDGET_MS = 300
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from voicepipe.bucket import Bucket, Rate
+from voicepipe.base.bucket import Bucket, Rate
 
 
 def test_a_burst_and_then_a_rate() -> None:

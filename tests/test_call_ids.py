@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe import call_ids
-from voicepipe.ranges import NAME
+from voicepipe.base import call_ids
+from voicepipe.base.ranges import NAME
 
 
 @given(st.from_regex(NAME, fullmatch=True))

@@ -3,7 +3,7 @@
 import pytest
 
 from voicepipe.agent import Origin
-from voicepipe.caller_number import last_three
+from voicepipe.base.caller_number import last_three
 from voicepipe.ingress.hosted import _parties
 
 

@@ -13,7 +13,7 @@ import pytest
 from latency_probes.own_server import own_server
 from tests.attacks import idle_connections
 from tests.attacks.target import Target
-from voicepipe import descriptors
+from voicepipe.base import descriptors
 
 LIMIT = 1024
 COMMAND = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_NOFILE, ({0} // 2, {0})); " \

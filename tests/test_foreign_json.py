@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.foreign_json import decode
+from voicepipe.base.foreign_json import decode
 
 SLOW = ["9e303", "9e-310", "1e308", "1.7976931348623157e-310", "2.22507385850720113605740979670913197593481954635e-308"]
 """Numbers for which msgspec's own reading takes 4 to 9 µs."""

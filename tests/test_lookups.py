@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.name_server import HERE, KNOWN, NOBODY, SLOW, NameServer, name_server
 from tests.support.waiting import until
-from voicepipe.lookups import MOST_KNOWN, Found, Limits, Lookups, Question
+from voicepipe.base.lookups import MOST_KNOWN, Found, Limits, Lookups, Question
 
 LIMITS = Limits(threads=3, line=5, wait_s=60.0, found_s=60.0, missing_s=10.0)
 QUICK = Limits(threads=3, line=5, wait_s=0.05, found_s=60.0, missing_s=10.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.networks import is_of, network_of
+from voicepipe.base.networks import is_of, network_of
 
 
 @pytest.mark.parametrize(

@@ -11,21 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import voicepipe.ingress.http  # slow to import, and the tests guard the event loop
-import voicepipe.pop
-import voicepipe.prepared_agents
+import voicepipe.pop.pop
+import voicepipe.pop.pop_http  # slow to import, and the tests guard the event loop
+import voicepipe.pop.prepared_agents
 from tests.support.ports import free_port
 from tests.support.scenario import ScenarioLine, load
 from voicepipe.agent import CallSettings
-from voicepipe.call_api import Refusal
-from voicepipe.config import Config
-from voicepipe.config.agent_store import AgentStore
-from voicepipe.config.engine_config import DelaysConfig
-from voicepipe.config.pop_config import with_slots
-from voicepipe.engines.base import Delta, Engines
-from voicepipe.engines.delayed import delayed
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.errors import (
+from voicepipe.base.errors import (
     ConfigError,
     Draining,
     EngineDown,
@@ -36,14 +28,22 @@ from voicepipe.errors import (
     TenantFull,
     Unauthorized,
 )
+from voicepipe.call_api import Refusal
+from voicepipe.config import Config
+from voicepipe.config.agent_store import AgentStore
+from voicepipe.config.engine_config import DelaysConfig
+from voicepipe.config.pop_config import with_slots
+from voicepipe.conversation.events import CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.conversation.prompt import Prompt
+from voicepipe.conversation.timing import TurnSummary
+from voicepipe.engines.base import Delta, Engines
+from voicepipe.engines.delayed import delayed
+from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
-from voicepipe.pop import FEWEST_LATE, LOADS_S, Pop
-from voicepipe.running import running
-from voicepipe.tools import ToolRunner
-from voicepipe.turn.events import CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted
-from voicepipe.turn.prompt import Prompt
-from voicepipe.turn.timing import TurnSummary
+from voicepipe.pop.pop import FEWEST_LATE, LOADS_S, Pop
+from voicepipe.pop.running import running
+from voicepipe.tools.tool_runner import ToolRunner
 
 SCRIPTED = dict.fromkeys(("vad", "asr", "llm", "tts"), "scripted")
 
@@ -299,7 +299,7 @@ async def test_a_background_job_that_fails_does_not_end_the_pop(
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(AgentStore, "refresh", refresh)
-    monkeypatch.setattr(voicepipe.prepared_agents, "EVERY_S", 0.01)
+    monkeypatch.setattr(voicepipe.pop.prepared_agents, "EVERY_S", 0.01)
     async with running(msgspec.convert(tables, Config)) as pop:
         await failed.wait()
         with pop.admit(pop.tenant(None), pop.agent(None)):

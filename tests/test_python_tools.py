@@ -16,12 +16,12 @@ import pytest
 from tests.support.tools import ABOUT, used
 from tests.support.waiting import until
 from voicepipe.agent import Tool
+from voicepipe.base.errors import OutcomeUnknown, ToolError
 from voicepipe.call.errands import Errand, Errands
-from voicepipe.errors import OutcomeUnknown, ToolError
-from voicepipe.python_tools import RESULT_CHARS, SHARE, THREADS, text
-from voicepipe.tools import MOST, ToolRunner
-from voicepipe.turn.history import History, Ids
-from voicepipe.turn.prompt import ToolCall
+from voicepipe.conversation.history import History, Ids
+from voicepipe.conversation.prompt import ToolCall
+from voicepipe.tools.python_tools import RESULT_CHARS, SHARE, THREADS, text
+from voicepipe.tools.tool_runner import MOST, ToolRunner
 
 HERE = __name__
 LET_GO = threading.Event()
@@ -177,7 +177,7 @@ async def test_a_server_that_ends_waits_for_what_was_begun(caplog: pytest.LogCap
 async def test_a_server_that_ends_says_what_was_left(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("voicepipe.tools.FINISH_S", 0.05)
+    monkeypatch.setattr("voicepipe.tools.tool_runner.FINISH_S", 0.05)
     async with ToolRunner() as runner:
         used(runner, function("hang"))
         await asyncio.sleep(0.05)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from voicepipe import queues
-from voicepipe.queues import QueueFigures, Waits
+from voicepipe.base import queues
+from voicepipe.base.queues import QueueFigures, Waits
 
 
 @dataclass(eq=False)

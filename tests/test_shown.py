@@ -12,11 +12,11 @@ from starlette.testclient import TestClient
 
 from tests.ingress.fake_pop import FakePop
 from tests.support.scenario import load, play
-from voicepipe import errors
+from voicepipe.base import errors
+from voicepipe.base.shown import shown, spoken
 from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.ingress.doors import Doors, refusal
 from voicepipe.ingress.keys import Secrets
-from voicepipe.shown import shown, spoken
 
 SECRET = "http://10.0.0.7:8000/v1 does not take $MODEL_KEY"
 INTERNAL = [errors.ConfigError, errors.EngineError, errors.EngineMissing, errors.EngineBusy, errors.EngineDead,

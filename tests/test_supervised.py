@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from voicepipe.supervised import FIRST_S, LONGEST_S, supervised
+from voicepipe.base.supervised import FIRST_S, LONGEST_S, supervised
 
 pytestmark = pytest.mark.virtual_time
 

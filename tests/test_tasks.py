@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from voicepipe.tasks import TaskGroup
+from voicepipe.base.tasks import TaskGroup
 
 
 class Job:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from voicepipe.errors import ToolError
-from voicepipe.tool_arguments import PATTERNS_S, fitting, has_patterns, parse, problem
+from voicepipe.base.errors import ToolError
+from voicepipe.tools.tool_arguments import PATTERNS_S, fitting, has_patterns, parse, problem
 
 SMALL_S = 1.0
 """Generous: what is bounded takes less than a tenth of it, and else minutes."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from voicepipe import tool_code
 from voicepipe.agent import ToolSpec
+from voicepipe.base.errors import ConfigError
 from voicepipe.config.agent_store import AgentStore, load_agent
-from voicepipe.errors import ConfigError
+from voicepipe.tools import tool_code
 
 AGENT = """
 name = "clinic"
@@ -66,10 +66,12 @@ def test_folders_have_files_of_the_same_name(tmp_path: Path) -> None:
 
 
 def test_an_installed_module(tmp_path: Path) -> None:
-    agent = AGENT.replace("day", "people") % "voicepipe.tools_demo:nothing"
+    agent = AGENT.replace("day", "people") % "voicepipe.tools.restaurant:nothing"
     file = tmp_path / "clinic.toml"
     file.write_text(agent)
-    with pytest.raises(ConfigError, match="voicepipe.tools_demo has no function nothing; its functions: check_table, "):
+    with pytest.raises(
+        ConfigError, match="voicepipe.tools.restaurant has no function nothing; its functions: check_table, "
+    ):
         load_agent(file)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.tools import ABOUT, BOOK, Web, used
 from voicepipe.agent import Tool, Webhook
-from voicepipe.errors import OutcomeUnknown, ToolError
-from voicepipe.tools import MOST, ToolRunner
+from voicepipe.base.errors import OutcomeUnknown, ToolError
+from voicepipe.tools.tool_runner import MOST, ToolRunner
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.engines.front_desk import TODAY, a_wednesday  # noqa: F401
-from voicepipe import tools_demo
-from voicepipe.tools_demo import book_table, cancel_booking, change_booking, check_table, find_booking
+from voicepipe.tools import restaurant as tools_demo
+from voicepipe.tools.restaurant import book_table, cancel_booking, change_booking, check_table, find_booking
 
 pytestmark = pytest.mark.usefixtures("a_wednesday")
 

@@ -11,9 +11,9 @@ import pytest
 from tests.support.stopwatch import watched
 from tests.support.tools import BOOK, Web
 from voicepipe.agent import Tool
-from voicepipe.errors import OutcomeUnknown
-from voicepipe.python_tools import RESULT_CHARS
-from voicepipe.tools import BODY_BYTES
+from voicepipe.base.errors import OutcomeUnknown
+from voicepipe.tools.python_tools import RESULT_CHARS
+from voicepipe.tools.tool_runner import BODY_BYTES
 
 SMALL_S = 0.6
 

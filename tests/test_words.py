@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.support.stopwatch import spent
 from voicepipe.agent import Agent
+from voicepipe.base.words import joined, plain, written
 from voicepipe.call.utterance import Utterance
+from voicepipe.conversation.timing import TurnRecord
 from voicepipe.turn.agreement import Agreement
-from voicepipe.turn.timing import TurnRecord
-from voicepipe.words import joined, plain, written
 
 
 @pytest.mark.parametrize(

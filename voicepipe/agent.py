@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from voicepipe.ranges import FUNCTION, LANGUAGE, Ms, Name, Speed, Variable, Wait, is_url
-from voicepipe.words import plain
+from voicepipe.base.ranges import FUNCTION, LANGUAGE, Ms, Name, Speed, Variable, Wait, is_url
+from voicepipe.base.words import plain
 
 Part = Literal[
     "instructions", "tools", "tool_choice", "voice", "speed", "turn_detection", "output_modalities",
@@ -104,6 +104,12 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on a line that can transfer its caller, ours."""
     end_call: bool = False
     """After the reply the tool `end_call` is called, if the agent may hang up."""
+
+
+class Intents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file that an agent's `intents_file` names."""
+
+    intents: tuple[Intent, ...]
 
 
 class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

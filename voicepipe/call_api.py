@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
+from voicepipe.base.errors import Reason
 from voicepipe.config import Config
-from voicepipe.errors import Reason
+from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
-from voicepipe.turn.events import CallEvent, Item
 
 NO_TENANT = "local"
 """Whose all calls are at a PoP without tenants, also phone calls to one that leaves keys to its directory."""

@@ -61,7 +61,7 @@ def _directory_parts(directory: argparse.ArgumentParser) -> Sequence[argparse.Ar
 
 def _media(options: argparse.Namespace) -> int:
     from latency_probes.components import media
-    from voicepipe.commands import runtime
+    from voicepipe.serving import runtime
 
     return runtime.run(media.run(options.calls, options.seconds, options.runs, options.json))
 
@@ -80,28 +80,28 @@ def _whisper(options: argparse.Namespace) -> int:
 
 def _sip(options: argparse.Namespace) -> int:
     from latency_probes.components import sip
-    from voicepipe.commands import runtime
+    from voicepipe.serving import runtime
 
     return runtime.run(sip.run(options.json))
 
 
 def _resolve(options: argparse.Namespace) -> int:
     from latency_probes.components.directory import resolve
-    from voicepipe.commands import runtime
+    from voicepipe.serving import runtime
 
     return runtime.run(resolve.run(options.rate, options.seconds, options.json, forwarded=options.forwarded))
 
 
 def _setup(options: argparse.Namespace) -> int:
     from latency_probes.components.directory import setup
-    from voicepipe.commands import runtime
+    from voicepipe.serving import runtime
 
     return runtime.run(setup.run(options.calls, options.json))
 
 
 def _placement(options: argparse.Namespace) -> int:
     from latency_probes.components.directory import placement
-    from voicepipe.commands import runtime
+    from voicepipe.serving import runtime
 
     return runtime.run(placement.run(options.calls, options.slots, options.json))
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from voicepipe.errors import ConfigError
+from voicepipe.base.errors import ConfigError
 
 READY = re.compile(rb"answers at (http://[^\s;,]+)")
 READY_S = 120.0

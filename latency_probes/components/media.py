@@ -19,7 +19,7 @@ import msgspec
 from rich.table import Table
 
 from latency_probes.components.media_server import HOST, spoken
-from voicepipe.figures import for_tables, keep
+from voicepipe.base.figures import for_tables, keep
 from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import OPUS, PCMU, Codec

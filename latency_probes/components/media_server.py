@@ -25,7 +25,7 @@ from voicepipe.audio import Block, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.call.playout import NOBODY, Playout
 from voicepipe.call.speech import Phrase
-from voicepipe.engines.espeak import EspeakTts
+from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.observe.process import Watch
 from voicepipe.rtp import sdes, sdp, sip_sdp

@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from voicepipe.audio import BLOCK_MS, Pcm, opus
-from voicepipe.figures import for_tables, keep
+from voicepipe.base.figures import for_tables, keep
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_session import RtpSession

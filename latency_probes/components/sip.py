@@ -19,10 +19,10 @@ from typing import NamedTuple
 from rich.table import Table
 
 from latency_probes.components import children
-from voicepipe.commands import runtime
+from voicepipe.base.errors import ConfigError
+from voicepipe.base.figures import for_tables, keep, percentile
 from voicepipe.config import Config
-from voicepipe.errors import ConfigError
-from voicepipe.figures import for_tables, keep, percentile
+from voicepipe.serving import runtime
 
 CONFIG = """
 [pop]

@@ -15,9 +15,9 @@ from rich.table import Table
 
 from latency_probes.components.random_whisper import SAYS, Shape, make_whisper
 from voicepipe.audio import RATE
+from voicepipe.base.figures import for_tables, keep
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines.whisper_model import LoadedWhisper, Passage
-from voicepipe.figures import for_tables, keep
+from voicepipe.engines.asr.whisper_model import LoadedWhisper, Passage
 
 SHAPES = {
     "tiny.en": Shape(384, 6, 4, 4, vocabulary=51_865),

@@ -17,8 +17,8 @@ from tests.attacks.bench import table
 from tests.attacks.bench.attacker import STRANGERS
 from tests.attacks.bench.conditions import Result, one_result
 from tests.attacks.bench.discovery import found
-from voicepipe.errors import ProbeError
-from voicepipe.figures import keep
+from voicepipe.base.errors import ProbeError
+from voicepipe.base.figures import keep
 
 TRIES = 4
 """A run is made again where the machine's host kept much of its cores: it says nothing of an attack. The last one

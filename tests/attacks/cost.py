@@ -20,8 +20,8 @@ from latency_probes.command import STOPPED, positive
 from latency_probes.stats import Interval, ratio
 from tests.attacks.bench.conditions import AT_A_TIME, Turns, said
 from tests.attacks.bench.pop import CHECKOUT, bench_pop
-from voicepipe.errors import ProbeError
-from voicepipe.figures import keep
+from voicepipe.base.errors import ProbeError
+from voicepipe.base.figures import keep
 
 
 class Round(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from latency_probes.webrtc import Placed, place
 from tests.attacks.target import Target
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 PAUSE_S = 0.01
 OPEN_S = 10.0

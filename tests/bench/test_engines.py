@@ -17,6 +17,8 @@ from rich.console import Console
 
 from tests.support.virtual_time import VirtualTimeLoop
 from voicepipe.agent import Agent
+from voicepipe.base.errors import EngineBusy, EngineError
+from voicepipe.base.figures import cpu, for_tables
 from voicepipe.bench import figures, run
 from voicepipe.bench.configured import QUESTIONS, stages
 from voicepipe.bench.figures import FiguresResult, Samples, calls_in_time
@@ -24,12 +26,10 @@ from voicepipe.bench.load import BY_LENGTH, LATER, TRAFFIC, CallTurn, turns
 from voicepipe.bench.play import PlayedEngines, PlayedLoad, play
 from voicepipe.bench.report import BenchReport
 from voicepipe.config import Config, LadderConfig
-from voicepipe.engines import gpus
 from voicepipe.engines.base import Engines
+from voicepipe.engines.hosting import gpus
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.errors import EngineBusy, EngineError
-from voicepipe.figures import cpu, for_tables
-from voicepipe.prediction import latency_ms
+from voicepipe.sizing.prediction import latency_ms
 from voicepipe.sizing.traffic import LATER_PHRASE_S
 
 

@@ -7,11 +7,11 @@ import pytest
 from huggingface_hub import constants
 from tokenizers import Tokenizer
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.bench.configured import QUESTIONS
 from voicepipe.bench.shaped import SHAPES, _vllm, shape_of, slow, write_model
 from voicepipe.commands.cli import main
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.errors import ConfigError
 
 
 @pytest.mark.engine

@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import Page, Route
 
-from voicepipe.directory_server.directory_http import WEB
+from voicepipe.directory.server.directory_http import WEB
 
 ADDRESS = "http://directory.example"
 CITIES: dict[str, tuple[str, float, float]] = {

@@ -17,11 +17,11 @@ from tests.browser.conftest import SCREENSHOTS, chromium
 from tests.browser.looks import problems_in_every_look
 from tests.support.ports import free_port
 from voicepipe import config as configuration
-from voicepipe.commands.runtime import url
 from voicepipe.config import HttpConfig
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.demo.demo_fleet import standing
 from voicepipe.demo.hosts import CITIES
+from voicepipe.serving.runtime import url
 
 pytestmark = pytest.mark.e2e
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.support.scenario import Delays, Recording, Says, Scenario, TellingAsr, play
+from voicepipe.base.errors import ItemUnknown, ReplyActive
 from voicepipe.call.control import Control
 from voicepipe.call_api import ReplyRequest
+from voicepipe.conversation.events import ReplyDone, ReplyStarted
 from voicepipe.engines.scripted import ScriptedAsrStream
-from voicepipe.errors import ItemUnknown, ReplyActive
-from voicepipe.turn.events import ReplyDone, ReplyStarted
 
 pytestmark = pytest.mark.virtual_time
 

@@ -9,16 +9,16 @@ import pytest
 from tests.support.scenario import Recording, Says, Scenario, ScenarioLine, Transfers, play
 from tests.support.scripted_opinions import ScriptedReader
 from voicepipe.agent import Tool
+from voicepipe.base.errors import ItemExists, ItemUnknown
 from voicepipe.call.control import Control
 from voicepipe.call.utterance import Reads, Utterance
 from voicepipe.call_api import ReplyRequest, Size
+from voicepipe.conversation.events import Item, ItemAdded, ReplyDone, ReplyItemAdded, SpeechStarted
+from voicepipe.conversation.history import MAX_CHARS, item_bytes
+from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.scripted import ScriptedLlm
-from voicepipe.errors import ItemExists, ItemUnknown
 from voicepipe.turn.endpoint import Evidence
-from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyItemAdded, SpeechStarted
-from voicepipe.turn.history import MAX_CHARS, item_bytes
-from voicepipe.turn.prompt import ToolCall
 
 pytestmark = pytest.mark.virtual_time
 

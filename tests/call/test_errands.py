@@ -14,11 +14,11 @@ import pytest
 from tests.support.tools import BOOK, Bookings, Web
 from tests.support.waiting import until
 from voicepipe.agent import Tool, Webhook
+from voicepipe.base.errors import OutcomeUnknown, ToolError
 from voicepipe.call.errands import REMEMBERED, UNKNOWN, Errand, Errands
-from voicepipe.errors import OutcomeUnknown, ToolError
-from voicepipe.tools import ToolRunner
-from voicepipe.turn.history import History, Ids
-from voicepipe.turn.prompt import ToolCall
+from voicepipe.conversation.history import History, Ids
+from voicepipe.conversation.prompt import ToolCall
+from voicepipe.tools.tool_runner import ToolRunner
 
 _NUMBERS = itertools.count()
 SPELT = '{"at":7,"day":5}', '{"day": 5, "at": 7}'

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.support.scenario import Delays, Says, Scenario, play
+from voicepipe.base.errors import EngineStalled
 from voicepipe.call.ladder import Ladder, Rungs
 from voicepipe.config import LadderConfig
-from voicepipe.errors import EngineStalled
-from voicepipe.turn.events import ReplyDone
-from voicepipe.turn.timing import TurnRecord, TurnSummary
+from voicepipe.conversation.events import ReplyDone
+from voicepipe.conversation.timing import TurnRecord, TurnSummary
 
 pytestmark = pytest.mark.virtual_time
 CONFIG = LadderConfig(short_phrase_ms=100, acknowledge_ms=400, fallback_ms=3000, stall_ms=5000)

@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.scenario import Does, Says, play
 from tests.support.tools import ASKED, BOOKED, LATE, SPEAKS, TOLD, Slow, last_prompt, late, tools_of
+from voicepipe.base.errors import ToolError
 from voicepipe.call.control import Control
 from voicepipe.call_api import ReplyRequest
-from voicepipe.errors import ToolError
-from voicepipe.turn.events import Item, ReplyText
+from voicepipe.conversation.events import Item, ReplyText
 
 pytestmark = pytest.mark.virtual_time
 

@@ -9,8 +9,8 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.call.ear import Ear
 from voicepipe.call.playout import NOBODY, Playout
 from voicepipe.call.speech import Phrase
-from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.silero import SileroVad
+from voicepipe.engines.tts.espeak import EspeakTts
+from voicepipe.engines.vad.silero import SileroVad
 from voicepipe.engines.windows import Told
 from voicepipe.line import Hear
 from voicepipe.turn.facts import Fact, MaybeVoice, VoiceStarted

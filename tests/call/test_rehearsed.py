@@ -8,11 +8,11 @@ import pytest
 from tests.support.faulty import Fault, FaultyTts
 from voicepipe.agent import Agent, Intent, Tool
 from voicepipe.audio import RATE
+from voicepipe.base.errors import EngineError
 from voicepipe.call.rehearsed import AGAIN_S, Rehearsed
 from voicepipe.call.speech import Speaker
 from voicepipe.engines.base import Speech
 from voicepipe.engines.scripted import ScriptedTts
-from voicepipe.errors import EngineError
 
 pytestmark = pytest.mark.virtual_time
 AGENT = Agent(

@@ -5,9 +5,9 @@ import msgspec
 import pytest
 
 from tests.support.scenario import Delays, Does, Recording, Says, Scenario, load, play
+from voicepipe.conversation.events import ItemTruncated, ReplyDone, ReplyStarted
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.translate import Translator
-from voicepipe.turn.events import ItemTruncated, ReplyDone, ReplyStarted
 
 pytestmark = pytest.mark.virtual_time
 

@@ -11,8 +11,8 @@ from tests.support.waiting import until
 from voicepipe.audio import RATE
 from voicepipe.call.speech import KEPT, KEPT_BYTES, Speaker
 from voicepipe.engines.base import Speech, Word
-from voicepipe.engines.conversion import Conversion
 from voicepipe.engines.scripted import ScriptedTts
+from voicepipe.engines.tts.conversion import Conversion
 
 
 class Voice(ScriptedTts):

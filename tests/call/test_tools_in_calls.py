@@ -21,13 +21,13 @@ from tests.support.tools import (
     tools_of,
 )
 from voicepipe.agent import Agent, Tool
+from voicepipe.base.errors import EngineDead, OutcomeUnknown, ToolError
 from voicepipe.call.writer import TOOL_ROUNDS
+from voicepipe.conversation.events import ReplyDone
+from voicepipe.conversation.history import MAX_CHARS
+from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.scripted import ScriptedLlm
-from voicepipe.errors import EngineDead, OutcomeUnknown, ToolError
-from voicepipe.turn.events import ReplyDone
-from voicepipe.turn.history import MAX_CHARS
-from voicepipe.turn.prompt import ToolCall
 
 pytestmark = pytest.mark.virtual_time
 

@@ -9,14 +9,14 @@ import pytest
 
 from tests.support.scenario import Does, Recording, Says, play
 from tests.support.tools import ASKED, BOOKED, CUT, LONG, SPEAKS, Uses, last_prompt, scenario, tools_of
+from voicepipe.base.errors import ToolError
+from voicepipe.conversation.events import ReplyDone, ReplyStarted, ToolUse
+from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Delta, Prompt
-from voicepipe.engines.chat import messages
+from voicepipe.engines.llm.chat import messages
 from voicepipe.engines.scripted import ScriptedLlm
-from voicepipe.errors import ToolError
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.translate import METADATA_CHARS, Translator
-from voicepipe.turn.events import ReplyDone, ReplyStarted, ToolUse
-from voicepipe.turn.prompt import ToolCall
 
 pytestmark = pytest.mark.virtual_time
 

@@ -9,14 +9,14 @@ import pytest
 from tests.support.scenario import Delays, Says, Scenario, play
 from tests.support.scripted_opinions import ScriptedTurnModel
 from voicepipe.audio import RATE, Pcm
+from voicepipe.base.errors import EngineStalled
 from voicepipe.call.utterance import LONGEST, Reads, Utterance, Waits
 from voicepipe.config import LadderConfig
+from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import Hypothesis
-from voicepipe.errors import EngineStalled
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import KEPT_HOPS
-from voicepipe.turn.timing import TurnRecord
 
 GUESS, FIRST_PASS, FINAL = "do you have a", "do you have a table", "do you have a cable"
 

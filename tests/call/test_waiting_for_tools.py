@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.scenario import Does, Presses, Recording, Says, play
 from tests.support.tools import ASKED, BOOKED, LATE, SPEAKS, TOLD, Slow, Uses, scenario
-from voicepipe.turn.events import ReplyDone, ReplyText
+from voicepipe.conversation.events import ReplyDone, ReplyText
 
 pytestmark = pytest.mark.virtual_time
 

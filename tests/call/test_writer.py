@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.scenario import Recording, Says, Scenario, play
+from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.engines.base import Aside, Delta, Prompt
 from voicepipe.engines.scripted import ScriptedLlm
-from voicepipe.errors import EngineDead, EngineError
 
 pytestmark = pytest.mark.virtual_time
 ASKED, FALLBACK = "are you open", "Please say that again."

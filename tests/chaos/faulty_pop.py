@@ -26,7 +26,8 @@ def main() -> int:
     time.time = lambda: real() + sum(by for name, by in shift.items() if switches.on(name))
 
     from voicepipe.commands.cli import main as voicepipe
-    from voicepipe.engines import espeak, whisper_model
+    from voicepipe.engines.asr import whisper_model
+    from voicepipe.engines.tts import espeak
 
     hangs(espeak._Library, "synthesize", switches, "voice-hangs")
     hangs(whisper_model.LoadedWhisper, "read", switches, "recogniser-hangs")

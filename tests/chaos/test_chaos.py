@@ -16,7 +16,8 @@ from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.faulty_pop import fails, hangs
 from tests.chaos.model_server import answer
 from tests.chaos.switches import Switches
-from voicepipe.engines import espeak, whisper_model
+from voicepipe.engines.asr import whisper_model
+from voicepipe.engines.tts import espeak
 
 BY_NAME = {fault.name: fault for fault in FAULTS}
 ANSWER = Heard("We open at noon.", 300.0)

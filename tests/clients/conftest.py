@@ -19,7 +19,7 @@ from tests.directory.keys import make_keys
 from tests.directory.nats_server import PROGRAM, nats_server
 from tests.support.ports import free_port
 from tests.support.spoken import spoken
-from voicepipe.commands import lan
+from voicepipe.serving import lan
 
 JS = Path(__file__).parent / "js"
 VOICEPIPE = (sys.executable, "-m", "voicepipe")

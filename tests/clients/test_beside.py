@@ -19,7 +19,7 @@ from tests.clients.beside.compared import rows, table
 from tests.support.ports import free_port
 from tests.support.spoken import spoken
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines import hub
+from voicepipe.engines.weights import hub
 
 pytestmark = pytest.mark.e2e
 PATIENCE_S = 90

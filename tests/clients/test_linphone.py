@@ -15,9 +15,9 @@ from tests.ingress.sip.softphone import HOURS, USER, likest, question, transcrib
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENT_POP, until
 from voicepipe.config.phone_config import SipUser
-from voicepipe.directory_server.leaving import Leaving
-from voicepipe.directory_server.placing import Rules
-from voicepipe.directory_server.sip_redirect import redirecting
+from voicepipe.directory.server.leaving import Leaving
+from voicepipe.directory.server.placing import Rules
+from voicepipe.directory.server.sip_redirect import redirecting
 
 pytestmark = [
     pytest.mark.e2e,

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-import voicepipe.ingress.http  # noqa: F401  # A PoP imports it in its loop.
-from voicepipe.commands import cli, runtime
-from voicepipe.engines import local_servers
+import voicepipe.pop.pop_http  # noqa: F401  # A PoP imports it in its loop.
+from voicepipe.commands import cli
+from voicepipe.engines.llm import local_servers
+from voicepipe.serving import runtime
 
 AGENT = 'name = "clinic"\ninstructions = "You answer for a practice."\n'
 INTENTS = '[[intents]]\nname = "hours"\nexamples = ["when are you open"]\nreply = "From nine to five."\n'

@@ -21,8 +21,9 @@ from tests.support.ports import free_port
 from voicepipe import __version__, config
 from voicepipe.commands import cli
 from voicepipe.doctor import of_traces
-from voicepipe.engines import local_servers, packages
-from voicepipe.engines.local_servers import LocalServer
+from voicepipe.engines import packages
+from voicepipe.engines.llm import local_servers
+from voicepipe.engines.llm.local_servers import LocalServer
 from voicepipe.observe import traces
 
 

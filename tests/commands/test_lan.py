@@ -15,11 +15,12 @@ from rich.console import Console
 
 from latency_probes.realtime import RealtimeCaller
 from voicepipe import config, demo
-from voicepipe.commands import cli, lan, runtime
+from voicepipe.base.errors import ConfigError, ProbeError
+from voicepipe.commands import cli
 from voicepipe.config import Config, credentials
 from voicepipe.config.engine_config import EnginesConfig
-from voicepipe.errors import ConfigError, ProbeError
-from voicepipe.running import running
+from voicepipe.pop.running import running
+from voicepipe.serving import lan, runtime
 
 NAMES = ("192.168.7.20", "127.0.0.1", "localhost", "desk")
 SCRIPTED = EnginesConfig(vad="scripted", asr="scripted", llm="scripted", tts="scripted")

@@ -10,7 +10,8 @@ from huggingface_hub import constants
 from tests.support.fake_hub import FakeHub, serving
 from voicepipe import config
 from voicepipe.commands import cli
-from voicepipe.engines import hub, hub_fetch, needed_models, packages
+from voicepipe.engines import packages
+from voicepipe.engines.weights import hub, hub_fetch, needed_models
 
 TEXTS = {"config.json": b"{}", "tokenizer.json": b"{ }", "README.md": b"read me"}
 MODELS = {

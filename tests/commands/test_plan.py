@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.paths import ROOT
 from voicepipe.commands import cli
-from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS
 from voicepipe.sizing.gpu_models import GPUS, LINKS
 from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Group
+from voicepipe.sizing.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS
 from voicepipe.sizing.recognition import Nemotron
 from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.traffic import Traffic

@@ -13,7 +13,7 @@ from tests.directory.pushing import AGENT, ROUTES, pop_settings, pops, taking
 from tests.support.waiting import until
 from voicepipe.commands.cli import main
 from voicepipe.directory.bus import MemoryBus
-from voicepipe.pop import Pop
+from voicepipe.pop.pop import Pop
 
 pytestmark = pytest.mark.e2e
 

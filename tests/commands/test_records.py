@@ -10,8 +10,8 @@ from tests.records.phoning import NUMBER, phoning
 from tests.records.test_records import over, secrets, settings
 from voicepipe.commands import cli
 from voicepipe.commands import records as command
-from voicepipe.pop import Pop
-from voicepipe.running import running
+from voicepipe.pop.pop import Pop
+from voicepipe.pop.running import running
 
 __all__ = ["secrets"]
 

@@ -13,12 +13,12 @@ import pytest
 from tests.support.name_server import HERE, KNOWN, NOBODY, SLOW, name_server
 from tests.support.waiting import until
 from voicepipe.agent import Tool, Webhook
-from voicepipe.commands import runtime
+from voicepipe.base.errors import ConfigError, EngineError, OutcomeUnknown, ToolError
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.phone_config import SipConfig
-from voicepipe.errors import ConfigError, EngineError, OutcomeUnknown, ToolError
-from voicepipe.tools import ToolRunner
-from voicepipe.turn.prompt import ToolCall
+from voicepipe.conversation.prompt import ToolCall
+from voicepipe.serving import runtime
+from voicepipe.tools.tool_runner import ToolRunner
 
 
 def test_urls_are_those_that_this_machine_can_open() -> None:
@@ -114,7 +114,7 @@ def test_a_pop_that_drains_by_order_is_cut_by_a_second_signal_only(
     signals: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pop = Dismissed()
-    monkeypatch.setattr("voicepipe.running.running", pop.running)
+    monkeypatch.setattr("voicepipe.pop.running.running", pop.running)
 
     async def command() -> int:
         for number in range(signals):

@@ -9,10 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from voicepipe import config, tool_code
+from voicepipe import config
 from voicepipe.commands import cli
 from voicepipe.config.agent_store import load_agent, open_agents
 from voicepipe.starter.tools import Messages
+from voicepipe.tools import tool_code
 
 
 @pytest.fixture

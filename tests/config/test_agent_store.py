@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, PopConfig, TenantConfig
 from voicepipe.config.agent_store import GONE_LOOKS, AgentStore, load_agent, open_agents
-from voicepipe.errors import ConfigError
 
 
 def write(path: Path, text: str) -> Path:
@@ -52,7 +52,8 @@ write.count = 10**18  # type: ignore[attr-defined]
         ),
         ("name = 'a'\ntools = [{name = 't', function = 'm:f', timeout_ms = 0}]", "tools[0].timeout_ms: cannot be 0"),
         (
-            "name = 'a'\ntools = [{name = 't', function = 'voicepipe.tools_demo:book_table', while_running = ['']}]",
+            "name = 'a'\n"
+            "tools = [{name = 't', function = 'voicepipe.tools.restaurant:book_table', while_running = ['']}]",
             "tools[0].while_running: a text is empty; say what callers are to hear while t runs",
         ),
         (

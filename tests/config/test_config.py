@@ -11,13 +11,13 @@ import pytest
 
 from tests.support.paths import ROOT
 from voicepipe import config
+from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, TenantConfig, credentials, toml_file
 from voicepipe.config.agent_store import open_agents
 from voicepipe.config.engine_config import RecordedVoice
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
 from voicepipe.config.pop_config import TracesConfig
-from voicepipe.errors import ConfigError
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from tests.directory.keys import make_keys, needs_openssl
 from tests.directory.nats_server import nats_server, needs_nats
 from tests.support.paths import ROOT
-from voicepipe.config import directory_config, fleet_rules
+from voicepipe.base.errors import ConfigError
+from voicepipe.config import load_directory, load_rules
 from voicepipe.config.directory_config import (
     CanaryConfig,
     DirectoryConfig,
@@ -26,8 +27,7 @@ from voicepipe.config.directory_config import (
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.fleet_rules import FleetRules, FleetTenant
 from voicepipe.config.phone_config import KnownUser, TelephonyConfig
-from voicepipe.directory_server.run import check
-from voicepipe.errors import ConfigError
+from voicepipe.directory.server.run import check
 
 SHIPPED, FLEET = (ROOT / "configs" / name for name in ("directory.toml", "fleet.toml"))
 
@@ -49,7 +49,7 @@ def commented(file: Path) -> dict[str, Any]:
 
 
 def test_what_is_pushed_to_a_fleet_has_every_key_as_a_comment() -> None:
-    assert fleet_rules.load(FLEET) == FleetRules()
+    assert load_rules(FLEET) == FleetRules()
     tables = commented(FLEET)
     kinds = {"tenants": FleetTenant, "routes": DirectoryRoute, "canaries": CanaryConfig}
     assert tables.keys() == kinds.keys() == set(FleetRules.__struct_fields__)
@@ -89,7 +89,7 @@ def test_the_commented_tables_have_every_key() -> None:
 def test_what_is_wrong_is_told_with_what_to_do(tmp_path: Path, text: str, said: str) -> None:
     (file := tmp_path / "directory.toml").write_text(text)
     with pytest.raises(ConfigError, match=said):
-        directory_config.load(file)
+        load_directory(file)
 
 
 def command(file: Path) -> list[str]:

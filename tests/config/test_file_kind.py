@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.config.file_kind import Kind, check_kind, kind_of
-from voicepipe.errors import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, public_key, settin
 from tests.support.ports import free_port
 from tests.support.waiting import until
 from voicepipe import config as configuration
-from voicepipe.commands.runtime import url
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.demo.demo_fleet import standing, taken
@@ -27,7 +26,8 @@ from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import PlacedCall
 from voicepipe.engines.base import Engines, Prompt
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.running import member
+from voicepipe.pop.running import member
+from voicepipe.serving.runtime import url
 
 SCRIPTED = EnginesConfig(vad="scripted", asr="scripted", llm="scripted", tts="scripted")
 

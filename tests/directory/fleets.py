@@ -19,17 +19,16 @@ from voicepipe.config.credentials import OperatorKeys
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
 from voicepipe.directory.bus import Bus, MemoryBus
 from voicepipe.directory.directory import Directory
+from voicepipe.directory.editions.directory_editions import DirectoryEditions
+from voicepipe.directory.fleet_keys import key_id
 from voicepipe.directory.references import References
+from voicepipe.directory.server.directory_http import app, reaching_pops
+from voicepipe.directory.server.placing import Rules
+from voicepipe.directory.server.relay import MESSAGE_BYTES
 from voicepipe.directory.tokens import Signer
-from voicepipe.directory_server.directory_http import app, reaching_pops
-from voicepipe.directory_server.placing import Rules
-from voicepipe.directory_server.relay import MESSAGE_BYTES
-from voicepipe.editions.directory_editions import DirectoryEditions
-from voicepipe.fleet_keys import key_id
-from voicepipe.ingress import http as _http  # noqa: F401  # Read here: `member` would read it on the event loop.
 from voicepipe.ingress import server
-from voicepipe.pop import Pop
-from voicepipe.running import member
+from voicepipe.pop.pop import Pop
+from voicepipe.pop.running import member
 
 KEY = Ed25519PrivateKey.generate()
 SIGNER = Signer(key_id(KEY.public_key()), KEY)

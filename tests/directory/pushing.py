@@ -19,11 +19,11 @@ from voicepipe.config import Config, HttpConfig
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
-from voicepipe.directory_server.placing import Rules
-from voicepipe.directory_server.run import go_by
-from voicepipe.editions.directory_editions import DirectoryEditions, begun, shelf_of
-from voicepipe.pop import Pop
-from voicepipe.running import member
+from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, shelf_of
+from voicepipe.directory.server.placing import Rules
+from voicepipe.directory.server.run import go_by
+from voicepipe.pop.pop import Pop
+from voicepipe.pop.running import member
 
 AGENT = 'name = "{name}"\ngreeting = "{greeting}"\n'
 HELLO, GOOD_DAY = ({"agents/front-desk.toml": AGENT.format(name="front-desk", greeting=said)}

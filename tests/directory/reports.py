@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
+from voicepipe.base.places import Place
 from voicepipe.directory.report import Condition, PopReport
 from voicepipe.directory.view import SeenPop
-from voicepipe.places import Place
 
 FRANKFURT, LONDON, VIRGINIA, TOKYO = Place(50.1, 8.7), Place(51.5, -0.1), Place(39.0, -77.5), Place(35.7, 139.7)
 

@@ -12,11 +12,11 @@ from starlette.datastructures import Headers
 
 from tests.directory.fleets import SIGNER, Served, served
 from tests.directory.reports import FRANKFURT, LONDON, report
+from voicepipe.base.errors import Reason, WhyNone
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory, PlacedCall, WhyBounced
 from voicepipe.directory.report import encoded
-from voicepipe.errors import Reason, WhyNone
 
 Answer = Callable[[str, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Gets the head of a request, and the connection behind it."""

@@ -11,12 +11,14 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-import voicepipe.pop
+import voicepipe.pop.pop
 from tests.directory.fleets import SIGNER
 from tests.support.faulty import now
 from tests.support.scenario import Says, Scenario, ScenarioLine
 from tests.system.test_failing_engines import AGENT, clock
 from voicepipe.agent import CallSettings
+from voicepipe.base.errors import EngineStalled
+from voicepipe.base.places import Place
 from voicepipe.call_api import Grant
 from voicepipe.commands.compare import tally_of, verdict
 from voicepipe.config import Config, PopConfig
@@ -26,15 +28,13 @@ from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import WantedCall
+from voicepipe.directory.server.operator import row_of
 from voicepipe.directory.shares import Canary
-from voicepipe.directory_server.operator import row_of
 from voicepipe.engines.base import Delta, Engines, Prompt
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.errors import EngineStalled
 from voicepipe.observe.versions import compared
-from voicepipe.places import Place
-from voicepipe.pop import Pop
-from voicepipe.tools import ToolRunner
+from voicepipe.pop.pop import Pop
+from voicepipe.tools.tool_runner import ToolRunner
 
 pytestmark = pytest.mark.virtual_time
 FRANKFURT = (50.1, 8.7)
@@ -79,7 +79,7 @@ def made(folder: Path, name: str, version: str, slower_ms: float = 0, unanswered
 
 @pytest.fixture(name="pops")
 def _pops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Pop]:
-    monkeypatch.setattr(voicepipe.pop, "time", SimpleNamespace(time=time.time, monotonic=clock))
+    monkeypatch.setattr(voicepipe.pop.pop, "time", SimpleNamespace(time=time.time, monotonic=clock))
     (tmp_path / "front-desk.toml").write_text(AGENT)
     return {
         "fra1": made(tmp_path, "fra1", "1.0"),

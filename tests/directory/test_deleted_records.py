@@ -15,7 +15,7 @@ from tests.records.phoning import NUMBER, phoning
 from voicepipe.commands import cli
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import BusMessage, MemoryBus
-from voicepipe.pop import Pop
+from voicepipe.pop.pop import Pop
 
 pytestmark = pytest.mark.e2e
 Fleet = tuple[Served, list[Pop]]

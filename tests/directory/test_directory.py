@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, condition, report
+from voicepipe.base.errors import NoPop, Refused
 from voicepipe.call_api import Grant
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory, Placement
@@ -20,7 +21,6 @@ from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import WantedCall
 from voicepipe.directory.tokens import Signer, TokenGate, audience
 from voicepipe.directory.view import LEASE_S, PENDING_S
-from voicepipe.errors import NoPop, Refused
 
 pytestmark = pytest.mark.virtual_time
 SIGNER = Signer("k", Ed25519PrivateKey.generate())

@@ -14,12 +14,12 @@ from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, fleet, public_key,
 from tests.ingress.fake_pop import OPERATOR_KEY
 from tests.ingress.webrtc.peer import Peer
 from tests.support.waiting import until
+from voicepipe.base.errors import ConfigError
+from voicepipe.base.places import place_of
 from voicepipe.call_api import Grant
+from voicepipe.directory.fleet_keys import public_key as read_public_key
+from voicepipe.directory.fleet_keys import signer
 from voicepipe.directory.router import WantedCall
-from voicepipe.errors import ConfigError
-from voicepipe.fleet_keys import public_key as read_public_key
-from voicepipe.fleet_keys import signer
-from voicepipe.places import place_of
 
 pytestmark = pytest.mark.e2e
 

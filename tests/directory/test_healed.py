@@ -13,7 +13,7 @@ from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.report import encoded
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory.view import LEASE_S
-from voicepipe.membership import ANSWERED_S, Membership
+from voicepipe.pop.membership import ANSWERED_S, Membership
 
 pytestmark = pytest.mark.virtual_time
 OURS = Config().pop.id

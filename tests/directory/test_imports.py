@@ -6,7 +6,7 @@ import sys
 HEAVY = ("torch", "onnxruntime", "faster_whisper", "av")
 FLOOR = """
 import sys
-import voicepipe.directory.nats_bus, voicepipe.directory_server.run
+import voicepipe.directory.nats_bus, voicepipe.directory.server.run
 print(*(name for name in sys.argv[1:] if name in sys.modules))
 """
 

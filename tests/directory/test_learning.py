@@ -20,17 +20,17 @@ from tests.ingress.sip.peer import Phone
 from tests.ingress.webrtc.peer import Peer
 from tests.support.ports import free_port
 from tests.support.waiting import until
-from voicepipe import networks
+from voicepipe.base import networks
+from voicepipe.base.places import Place
 from voicepipe.call_api import Grant
 from voicepipe.config import Config
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.report import encoded
 from voicepipe.directory.router import WantedCall
+from voicepipe.directory.server.sip_redirect import network_of_sound
 from voicepipe.directory.subjects import RoundTrip, report_of, round_trip_of
-from voicepipe.directory_server.sip_redirect import network_of_sound
 from voicepipe.ingress.frames import tcp_rtt_ms
-from voicepipe.places import Place
 from voicepipe.rtp import rtcp, rtp_session
 
 HOME = "198.51.100.0/24"

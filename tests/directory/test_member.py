@@ -18,14 +18,7 @@ from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, VIRGINIA, fleet, o
 from tests.directory.reports import condition, report
 from tests.ingress.fake_pop import FakePop
 from tests.support.waiting import until
-from voicepipe.call_api import Alternate
-from voicepipe.config import Config, HttpConfig
-from voicepipe.config.fleet_config import FleetConfig
-from voicepipe.directory import briefings
-from voicepipe.directory.briefings import Briefings
-from voicepipe.directory.router import others
-from voicepipe.directory.view import SeenPop
-from voicepipe.errors import (
+from voicepipe.base.errors import (
     CallFull,
     ConfigError,
     Draining,
@@ -38,13 +31,20 @@ from voicepipe.errors import (
     Unauthorized,
     UnknownCall,
 )
+from voicepipe.base.places import Place
+from voicepipe.call_api import Alternate
+from voicepipe.config import Config, HttpConfig
+from voicepipe.config.fleet_config import FleetConfig
+from voicepipe.directory import briefings
+from voicepipe.directory.briefings import Briefings
+from voicepipe.directory.router import others
+from voicepipe.directory.view import SeenPop
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Doors
-from voicepipe.ingress.http import app
 from voicepipe.ingress.keys import Secrets
 from voicepipe.ingress.local import API, LocalOnly, check_exposure
 from voicepipe.ingress.telephony.telephony_http import Providers
-from voicepipe.places import Place
+from voicepipe.pop.pop_http import app
 from voicepipe.rtp.transport import UdpNetwork
 
 

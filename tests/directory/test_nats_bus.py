@@ -12,9 +12,9 @@ from tests.directory.nats_server import PERMISSIONS, NatsServer, nats_server, ne
 from tests.support.waiting import until
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import BusMessage
+from voicepipe.directory.editions.edition import PACKED_BYTES
+from voicepipe.directory.editions.messages import Proposal
 from voicepipe.directory.nats_bus import NatsBus
-from voicepipe.editions.edition import PACKED_BYTES
-from voicepipe.editions.messages import Proposal
 
 pytestmark = needs_nats
 LONG_S = 20.0

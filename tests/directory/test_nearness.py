@@ -7,9 +7,9 @@ import pytest
 
 from tests.directory import globe
 from tests.directory.reports import FRANKFURT, LONDON, TOKYO, VIRGINIA, seen
+from voicepipe.base.places import ACCESS_MS, apart_ms, reckoned_rtt_ms
 from voicepipe.directory.nearness import WORTH_MS, Trip, Whereabouts, trips
 from voicepipe.directory.round_trips import TRIES
-from voicepipe.places import ACCESS_MS, apart_ms, reckoned_rtt_ms
 
 ALL = [seen("fra", place=FRANKFURT), seen("lhr", place=LONDON), seen("iad", place=VIRGINIA), seen("nrt", place=TOKYO)]
 CALLERS = 500

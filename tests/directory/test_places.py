@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.directory.reports import FRANKFURT, LONDON, TOKYO, VIRGINIA
-from voicepipe.places import EARTH_KM, Place, distance_km, reckoned_rtt_ms
+from voicepipe.base.places import EARTH_KM, Place, distance_km, reckoned_rtt_ms
 
 places = st.builds(Place, st.floats(-90, 90), st.floats(-180, 180))
 

@@ -11,7 +11,7 @@ import pytest_asyncio
 import websockets
 
 from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, Served, fleet, public_key, served, settings
-from voicepipe import call_ids
+from voicepipe.base import call_ids
 from voicepipe.directory.bus import MemoryBus
 
 pytestmark = pytest.mark.e2e

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from voicepipe.base.errors import TooManySecrets, Unauthorized
 from voicepipe.directory import references
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.references import SESSIONS, KeySession, References
 from voicepipe.directory.tokens import Signer
-from voicepipe.errors import TooManySecrets, Unauthorized
 
 KEYS = {name: Ed25519PrivateKey.generate() for name in ("a", "b")}
 PUBLIC = {name: key.public_key() for name, key in KEYS.items()}

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.directory.reports import FRANKFURT, LONDON, TOKYO, VIRGINIA, seen
+from voicepipe.base.errors import NoPop
+from voicepipe.base.places import Place
 from voicepipe.directory.router import BAND_MS, CANDIDATES, FARTHEST_MS, PLAYOUT_MS, Choice, WantedCall, choose
 from voicepipe.directory.view import SeenPop
-from voicepipe.errors import NoPop
-from voicepipe.places import Place
 
 FRA, LHR = seen("fra", place=FRANKFURT), seen("lhr", place=LONDON, zone="uk")
 IAD, NRT = seen("iad", place=VIRGINIA, zone="us"), seen("nrt", place=TOKYO, zone="jp")

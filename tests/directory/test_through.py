@@ -15,10 +15,10 @@ import websockets
 from latency_probes import webrtc
 from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, Served, fleet, obeys, public_key, served, settings
 from tests.support.waiting import until
-from voicepipe import call_ids
+from voicepipe.base import call_ids
 from voicepipe.commands import cli
 from voicepipe.directory.bus import MemoryBus
-from voicepipe.pop import Pop
+from voicepipe.pop.pop import Pop
 
 pytestmark = pytest.mark.e2e
 

@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voicepipe.base.errors import Unauthorized
 from voicepipe.call_api import TOKEN, Grant
 from voicepipe.directory.tokens import LEEWAY_S, VALID_S, Signer, TokenGate, audience
-from voicepipe.errors import Unauthorized
 
 KEY = Ed25519PrivateKey.generate()
 SIGNER = Signer("2026-11", KEY)

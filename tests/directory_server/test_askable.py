@@ -3,10 +3,10 @@
 import pytest
 
 from tests.directory.reports import seen
+from voicepipe.base.errors import NoPop
 from voicepipe.directory.router import WantedCall
+from voicepipe.directory.server.placing import askable
 from voicepipe.directory.view import SeenPop
-from voicepipe.directory_server.placing import askable
-from voicepipe.errors import NoPop
 
 
 def asked(*pops: SeenPop, about: str = "", **wanted: object) -> list[str]:

@@ -17,11 +17,12 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection,
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
-from voicepipe.directory.report import RecentTurns, encoded
-from voicepipe.directory.tally import Tally
+from voicepipe.directory.report import encoded
+from voicepipe.directory.server.directory_http import app
+from voicepipe.directory.server.placing import Rules
 from voicepipe.directory.tokens import Signer, TokenGate, audience
-from voicepipe.directory_server.directory_http import app
-from voicepipe.directory_server.placing import Rules
+from voicepipe.observe.recent import RecentTurns
+from voicepipe.observe.tally import Tally
 
 KEY = Ed25519PrivateKey.generate()
 ACME = DirectoryTenant(name="acme", key_env="ACME_KEY", agents=("front-desk",), slots=3)

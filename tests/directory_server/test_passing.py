@@ -13,7 +13,7 @@ from tests.directory.reports import FRANKFURT, LONDON
 from tests.directory.stub_pops import Answer, Bounced, directory_of, hangs_up, is_silent, resets, says, tell
 from tests.support.waiting import until
 from voicepipe.directory.report import CALLS
-from voicepipe.directory_server import passing
+from voicepipe.directory.server import passing
 
 pytestmark = pytest.mark.e2e
 

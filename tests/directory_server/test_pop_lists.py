@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from voicepipe.directory_server.pop_lists import PopRecords, merged, read
+from voicepipe.directory.server.pop_lists import PopRecords, merged, read
 
 
 def listed(*began: float, pop: str = "fra", following: str | None = None) -> PopRecords:

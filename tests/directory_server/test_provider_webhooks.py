@@ -21,14 +21,14 @@ from tests.ingress.telephony.telnyx_provider import PUBLIC, SECRET, Api
 from tests.ingress.telephony.twilio_provider import TOKEN, verbs
 from tests.support.ports import free_port
 from tests.support.waiting import until
+from voicepipe.base.errors import PopFull
 from voicepipe.call_api import Grant
 from voicepipe.config import Config
 from voicepipe.config.directory_config import DirectoryRoute, DirectoryTelnyx, DirectoryTwilio
 from voicepipe.config.phone_config import TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
-from voicepipe.errors import PopFull
-from voicepipe.pop import Pop
+from voicepipe.pop.pop import Pop
 
 pytestmark = pytest.mark.e2e
 PUBLIC_URL = "https://calls.example.com"

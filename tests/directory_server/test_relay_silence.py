@@ -7,7 +7,7 @@ import websockets
 
 from tests.directory.stub_pops import directory_of, greets, opens, text, vanishes
 from tests.directory_server.test_relay import called
-from voicepipe.directory_server import relay
+from voicepipe.directory.server import relay
 
 pytestmark = pytest.mark.e2e
 

@@ -6,7 +6,7 @@ import pytest
 
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
-from voicepipe.directory_server.run import listened
+from voicepipe.directory.server.run import listened
 
 pytestmark = pytest.mark.virtual_time
 

@@ -31,9 +31,9 @@ from voicepipe.config.directory_config import (
 from voicepipe.config.phone_config import SipUser
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
-from voicepipe.directory_server.leaving import Leaving
-from voicepipe.directory_server.placing import Rules
-from voicepipe.directory_server.sip_redirect import redirecting
+from voicepipe.directory.server.leaving import Leaving
+from voicepipe.directory.server.placing import Rules
+from voicepipe.directory.server.sip_redirect import redirecting
 
 TRUNK = DirectoryTrunk(name="carrier", addresses=("127.0.0.1",), place=FRANKFURT)
 ELSEWHERE = DirectoryTrunk(name="other", addresses=("192.0.2.0/24",))

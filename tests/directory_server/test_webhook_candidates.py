@@ -19,15 +19,15 @@ from tests.ingress.telephony import telnyx_provider, twilio_provider
 from tests.ingress.telephony.telnyx_provider import PUBLIC, SECRET
 from tests.ingress.telephony.twilio_provider import TOKEN
 from tests.support import virtual_time
+from voicepipe.base.places import Place
 from voicepipe.config.credentials import OperatorKeys
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTelnyx, DirectoryTwilio
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
-from voicepipe.directory_server.directory_http import app
-from voicepipe.directory_server.placing import Rules
+from voicepipe.directory.server.directory_http import app
+from voicepipe.directory.server.placing import Rules
 from voicepipe.ingress.telephony.telnyx_api import TelnyxApi
-from voicepipe.places import Place
 
 URL = "http://directory"
 CALL = {"CallSid": "CA1", "From": "+1555", "To": "+4930123"}

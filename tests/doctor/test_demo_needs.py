@@ -14,10 +14,10 @@ from rich.console import Console
 
 from voicepipe import doctor
 from voicepipe.audio import opus
-from voicepipe.commands import lan, runtime
+from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.config import Config, HttpConfig, parse
 from voicepipe.doctor import Finding, demo_needs
-from voicepipe.errors import ConfigError, EngineMissing
+from voicepipe.serving import lan, runtime
 
 
 def report() -> tuple[int, str]:

@@ -9,11 +9,13 @@ from rich.console import Console
 
 from tests.support.fake_nvml import FakeDriver, FakeGpu
 from voicepipe import config, doctor
+from voicepipe.base.errors import EngineMissing
 from voicepipe.doctor import chosen_engines, demo_needs, gpu
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import gpus, packages, whisper_model
-from voicepipe.engines.gpus import Machine, Pair, VisibleGpu
-from voicepipe.errors import EngineMissing
+from voicepipe.engines.asr import whisper_model
+from voicepipe.engines.hosting import gpus
+from voicepipe.engines import packages
+from voicepipe.engines.hosting.gpus import Machine, Pair, VisibleGpu
 
 GIB = 2**30
 NVLINK = (Pair(0, 1, "NVLink", peer=True),)

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from tests.support.fake_nvml import FakeDriver, FakeGpu
 from voicepipe import config, doctor
+from voicepipe.base.errors import ConfigError
 from voicepipe.commands import cli
 from voicepipe.doctor import node
 from voicepipe.doctor.node import Nic, Node
-from voicepipe.errors import ConfigError
 
 ONE = Node(
     host="one", voicepipe="0.1.0", python="3.12.3", driver="580.65.06", cuda="13.0", gpus=("H100", "H100"),

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.known_wheels import known, sha256, wheel
-from voicepipe import environment
+from voicepipe.base import environment
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig, WhisperConfig
 from voicepipe.doctor import weights
-from voicepipe.engines import known_models
+from voicepipe.engines.weights import known_models
 
 NAME, FILES = "org/known", {"config.json": b"{}", "model.bin": b"weights"}
 

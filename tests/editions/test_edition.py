@@ -11,12 +11,12 @@ from tests.directory.fleets import (
     settings,
 )
 from tests.directory.pushing import GOOD_DAY, HELLO, ROUTES, RULED, TENANTS, WITH_KEY
+from voicepipe.base.errors import ConfigError
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
-from voicepipe.editions import pop_editions
-from voicepipe.editions.directory_editions import begun, shelf_of
-from voicepipe.editions.edition import Edition, check, gathered, packed, unpacked
-from voicepipe.editions.shelf import MOST, Shelf
-from voicepipe.errors import ConfigError
+from voicepipe.directory.editions import pop_editions
+from voicepipe.directory.editions.directory_editions import begun, shelf_of
+from voicepipe.directory.editions.edition import Edition, check, gathered, packed, unpacked
+from voicepipe.directory.editions.shelf import MOST, Shelf
 
 
 @pytest.fixture

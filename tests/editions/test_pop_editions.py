@@ -27,13 +27,13 @@ from tests.directory.pushing import (
     taking,
 )
 from tests.support.waiting import until
+from voicepipe.base.errors import ConfigError, NoPop
 from voicepipe.directory.bus import MemoryBus
+from voicepipe.directory.editions import round
+from voicepipe.directory.editions.edition import Edition, Head
+from voicepipe.directory.editions.pop_editions import PopEditions
 from voicepipe.directory.shares import Canary
-from voicepipe.editions import round
-from voicepipe.editions.edition import Edition, Head
-from voicepipe.editions.pop_editions import PopEditions
-from voicepipe.errors import ConfigError, NoPop
-from voicepipe.running import member
+from voicepipe.pop.running import member
 
 pytestmark = pytest.mark.e2e
 

@@ -34,11 +34,11 @@ from tests.endpointing.judged import (
 )
 from tests.endpointing.recordings import Recording
 from voicepipe import config as configs
+from voicepipe.base.figures import keep, percentile
 from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.engines.base import Engines
-from voicepipe.figures import keep, percentile
-from voicepipe.running import engines_for
+from voicepipe.pop.running import engines_for
 from voicepipe.turn.endpoint import EndpointConfig, Endpointer
 
 ROOMS = 3

@@ -14,12 +14,12 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.call.ear import Ear
 from voicepipe.call.utterance import Utterance, Waits
 from voicepipe.config import LadderConfig
+from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import Engines, Hypothesis
 from voicepipe.engines.windows import Told
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.facts import Fact, Silence, VoiceStarted
 from voicepipe.turn.known import TurnConfig
-from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.vad import VadConfig
 
 PREPARE_MS = TurnConfig().prepare_ms

@@ -16,7 +16,7 @@ from latency_probes import clips, generate, sound
 from latency_probes.timeline import WIRE_RATE, voiced_span
 from voicepipe.audio import RATE, Pcm, ms_to_samples, samples_to_ms
 from voicepipe.audio.resample import Resampler
-from voicepipe.engines import hub
+from voicepipe.engines.weights import hub
 
 SENTENCES = Path(__file__).parents[1] / "turn" / "endpoint_sentences.json"
 LEAD_MS, REST_MS = 400, 1300

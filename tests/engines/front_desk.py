@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from voicepipe import tools_demo
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.config.agent_store import load_agent
 from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue
-from voicepipe.engines.frontdesk.frontdesk_llm import work
-from voicepipe.engines.frontdesk.steps import Steps
+from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import work
+from voicepipe.engines.llm.frontdesk.steps import Steps
+from voicepipe.tools import restaurant as tools_demo
 
 T = TypeVar("T")
 FILE = Path(__file__).parents[2] / "configs" / "agents" / "front-desk.toml"

@@ -12,11 +12,11 @@ from tests.engines.openai_server import Server, said, serving
 from tests.support.waiting import until
 from voicepipe.agent import Agent, Intent
 from voicepipe.config.engine_config import OpenAiConfig
-from voicepipe.engines import auto
-from voicepipe.engines.auto import AutoLlm
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL
-from voicepipe.engines.local_servers import LocalServer, look
+from voicepipe.engines.llm import auto
+from voicepipe.engines.llm.auto import AutoLlm
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import NO_MODEL
+from voicepipe.engines.llm.local_servers import LocalServer, look
 
 CLINIC = Agent("clinic", instructions="You answer the telephone of a practice.")
 DESK = Agent("desk", intents=(Intent("hours", ("when are you open",), reply="From noon to ten."),))
@@ -83,7 +83,7 @@ async def test_a_server_that_comes_later_goes_and_comes_back(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(auto, "LOOK_S", 0.05)
-    monkeypatch.setattr("voicepipe.engines.openai.PROBE_S", 0.05)
+    monkeypatch.setattr("voicepipe.engines.llm.openai.PROBE_S", 0.05)
     caplog.set_level(logging.INFO)
     ports: dict[str, int] = {}
     async with started(ports) as llm:
@@ -133,7 +133,7 @@ async def test_the_first_model_that_writes_is_taken() -> None:
 
 
 async def test_a_program_that_answers_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.engines.local_servers.PATIENCE_S", 0.1)
+    monkeypatch.setattr("voicepipe.engines.llm.local_servers.PATIENCE_S", 0.1)
     silent = await asyncio.start_server(lambda reader, writer: asyncio.sleep(5), "127.0.0.1", 0)
     async with silent, serving(model()) as url:
         ports = {"silent": silent.sockets[0].getsockname()[1], "Ollama": port(url)}

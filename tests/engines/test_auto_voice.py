@@ -9,14 +9,14 @@ import pytest
 from tests.engines.contract import TtsContract, assert_same_speech, whole
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import RATE
+from voicepipe.base.errors import EngineError
 from voicepipe.call.speech import Speaker
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig, EspeakConfig
-from voicepipe.engines.auto_voice import AutoTts
-from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.hibari import HibariTts
 from voicepipe.engines.loader import choose
-from voicepipe.errors import EngineError
+from voicepipe.engines.tts.auto_voice import AutoTts
+from voicepipe.engines.tts.espeak import EspeakTts
+from voicepipe.engines.tts.hibari import HibariTts
 
 pytestmark = pytest.mark.engine
 TEXT = "A table for two, on Friday at seven."

@@ -4,9 +4,9 @@ from time import thread_time
 
 import pytest
 
+from voicepipe.base.errors import EngineError
 from voicepipe.engines.base import ToolCall
-from voicepipe.engines.called import LONGEST, MOST_CALLS, Called, index_of, text_of
-from voicepipe.errors import EngineError
+from voicepipe.engines.llm.called import LONGEST, MOST_CALLS, Called, index_of, text_of
 
 SMALL_S = 0.6
 """Generous: these take a tenth of it, and took up to 15 s where they were not bounded."""

@@ -3,8 +3,8 @@
 import pytest
 
 from voicepipe.agent import ToolSpec
-from voicepipe.engines.chat import CALL_BEGINS, NO_RESULT, choice, messages, tools
-from voicepipe.turn.prompt import Message, Prompt, ToolCall
+from voicepipe.conversation.prompt import Message, Prompt, ToolCall
+from voicepipe.engines.llm.chat import CALL_BEGINS, NO_RESULT, choice, messages, tools
 
 CALL = ToolCall("call_1", "add", '{"a": 2}')
 CALLED = Message("assistant", call=CALL)

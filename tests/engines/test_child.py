@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from tests.support.waiting import until
-from voicepipe.engines import child_main
-from voicepipe.engines.child import EngineChild, Program
-from voicepipe.engines.child_pool import ChildPool
-from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing
+from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMissing
+from voicepipe.engines.hosting import child_main
+from voicepipe.engines.hosting.child import EngineChild, Program
+from voicepipe.engines.hosting.child_pool import ChildPool
 
 HALF = Path(__file__).parent / "child_engine.py"
 
@@ -61,7 +61,7 @@ async def test_an_answer_comes_in_parts_with_its_data(pool: ChildPool) -> None:
 async def test_what_the_engine_prints_is_logged_and_does_not_disturb(
     pool: ChildPool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.DEBUG, "voicepipe.engines.child"):
+    with caplog.at_level(logging.DEBUG, "voicepipe.engines.hosting.child"):
         assert await asked(pool, "print") == [{"do": "print"}]
         await until(lambda: "from a child of its own" in caplog.text)
     assert "from Python" in caplog.text

@@ -10,19 +10,19 @@ from tests.engines.contract import AsrContract, ToolContract, TtsContract, VadCo
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.config.engine_config import DelaysConfig, WhisperConfig
+from voicepipe.engines.asr.whisper import WhisperAsr
 from voicepipe.engines.base import Asr, Delta, Engines, Llm, Message, Prompt, ToolCall, Tts, Vad
 from voicepipe.engines.delayed import DelayedAsr, DelayedLlm, DelayedTts, delayed
-from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
-from voicepipe.engines.hibari import HibariTts
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.scripted import (
     ScriptedAsr,
     ScriptedLlm,
     ScriptedTts,
     ScriptedVad,
 )
-from voicepipe.engines.silero import SileroVad
-from voicepipe.engines.whisper import WhisperAsr
+from voicepipe.engines.tts.espeak import EspeakTts
+from voicepipe.engines.tts.hibari import HibariTts
+from voicepipe.engines.vad.silero import SileroVad
 
 SCRIPTED_REPLIES: dict[str, Delta | Sequence[Delta]] = {
     "what are your opening hours": "From noon to ten. Every day of the week.",

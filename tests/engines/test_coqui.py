@@ -8,10 +8,10 @@ import pytest
 
 from tests.engines.contract import tone
 from voicepipe.config.engine_config import CoquiConfig
-from voicepipe.engines import coqui
 from voicepipe.engines.base import Speech
-from voicepipe.engines.coqui import CoquiTts
-from voicepipe.engines.shaping import shape
+from voicepipe.engines.tts import coqui
+from voicepipe.engines.tts.coqui import CoquiTts
+from voicepipe.engines.tts.shaping import shape
 
 
 class FakePool:

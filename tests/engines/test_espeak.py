@@ -12,11 +12,11 @@ import pytest
 from tests.engines.contract import whole
 from tests.support.waiting import until
 from voicepipe.audio import dbfs
-from voicepipe.engines import espeak
-from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.failures import FAILURES
-from voicepipe.engines.shaping import AUDIBLE, PAUSE_MS
-from voicepipe.errors import EngineDead, EngineError
+from voicepipe.base.errors import EngineDead, EngineError
+from voicepipe.engines.hosting.failures import FAILURES
+from voicepipe.engines.tts import espeak
+from voicepipe.engines.tts.espeak import EspeakTts
+from voicepipe.engines.tts.shaping import AUDIBLE, PAUSE_MS
 
 RATE = 22050
 SENTENCE = "We are open Tuesday to Sunday, from noon to ten in the evening."

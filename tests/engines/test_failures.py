@@ -3,9 +3,9 @@
 import asyncio
 
 from tests.support.waiting import until
-from voicepipe.engines.failures import FAILURES, Failures, Tried
-from voicepipe.engines.fair import owned_by, owner
-from voicepipe.errors import EngineBusy
+from voicepipe.base.errors import EngineBusy
+from voicepipe.base.fair import owned_by, owner
+from voicepipe.engines.hosting.failures import FAILURES, Failures, Tried
 
 
 def test_failures_count_in_a_row_and_a_trial_decides() -> None:

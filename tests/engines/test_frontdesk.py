@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.engines.contract import texts
 from tests.engines.front_desk import AT_ONCE, Caller, a_wednesday, reply  # noqa: F401
 from voicepipe.agent import Agent, Intent, Origin, ToolSpec
+from voicepipe.conversation.prompt import with_origin
+from voicepipe.conversation.transfer import END_CALL_TOOL
 from voicepipe.engines.base import Answering, Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk import steps
-from voicepipe.engines.frontdesk.frontdesk_dialogue import ACCEPT, MARGIN, FrontdeskDialogue, FrontdeskState
-from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL, FrontdeskLlm
-from voicepipe.engines.frontdesk.matcher import Match
+from voicepipe.engines.llm.frontdesk import steps
+from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import ACCEPT, MARGIN, FrontdeskDialogue, FrontdeskState
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import NO_MODEL, FrontdeskLlm
+from voicepipe.engines.llm.frontdesk.matcher import Match
 from voicepipe.turn.keypad import Keypad
-from voicepipe.turn.prompt import with_origin
-from voicepipe.turn.transfer import END_CALL_TOOL
 
 AGENT = AT_ONCE
 TRANSFER = ToolSpec("transfer_call", "Puts the caller through.")

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.engines.front_desk import AT_ONCE, FRONT_DESK, Caller, a_wednesday, reply  # noqa: F401
-from voicepipe import tools_demo
 from voicepipe.agent import ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState
+from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState
+from voicepipe.tools import restaurant as tools_demo
 
 pytestmark = pytest.mark.usefixtures("a_wednesday")
 RIGHT = "Is that right?"

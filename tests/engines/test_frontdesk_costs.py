@@ -17,10 +17,10 @@ from tests.support.stopwatch import watched
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.config import LimitsConfig
 from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk import guess
-from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
-from voicepipe.engines.frontdesk.results import readable
-from voicepipe.engines.frontdesk.sound import alike
+from voicepipe.engines.llm.frontdesk import guess
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
+from voicepipe.engines.llm.frontdesk.results import readable
+from voicepipe.engines.llm.frontdesk.sound import alike
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.engines.front_desk import FRONT_DESK
-from voicepipe.engines.frontdesk import slots
-from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState
+from voicepipe.engines.llm.frontdesk import slots
+from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState
 from voicepipe.turn.answers import agrees, answers, asks_to_wait, declines, to_be_done
 
 BOOKING = next(intent for intent in FRONT_DESK.intents if intent.name == "booking")

@@ -12,11 +12,11 @@ from tests.engines.contract import texts, the_call
 from tests.engines.front_desk import FILE, at_once, reply
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk import guess, slots
-from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue, fill
-from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL, FrontdeskLlm
-from voicepipe.engines.frontdesk.results import readable
-from voicepipe.engines.frontdesk.sound import alike, distance, words
+from voicepipe.engines.llm.frontdesk import guess, slots
+from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, fill
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import NO_MODEL, FrontdeskLlm
+from voicepipe.engines.llm.frontdesk.results import readable
+from voicepipe.engines.llm.frontdesk.sound import alike, distance, words
 
 # --- a client's own tools ----------------------------------------------------------------------------------------
 

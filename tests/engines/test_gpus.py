@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_nvml import GIB, FakeDriver, FakeGpu
-from voicepipe.engines import gpus
-from voicepipe.engines.gpus import Machine, Pair, VisibleGpu
-from voicepipe.errors import EngineMissing
+from voicepipe.base.errors import EngineMissing
+from voicepipe.engines.hosting import gpus
+from voicepipe.engines.hosting.gpus import Machine, Pair, VisibleGpu
 
 TWO = [
     FakeGpu(uuid="GPU-aa"),

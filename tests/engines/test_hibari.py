@@ -12,16 +12,16 @@ import pytest
 from tests.engines.contract import TtsContract, whole
 from tests.support import read_back
 from tests.support.waiting import until
+from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
+from voicepipe.base.words import WRITTEN
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
-from voicepipe.engines import hibari
 from voicepipe.engines.base import Speech
-from voicepipe.engines.failures import FAILURES
-from voicepipe.engines.hibari import LENGTHS, HibariModel, HibariTts, timed
+from voicepipe.engines.hosting.failures import FAILURES
 from voicepipe.engines.loader import choose
-from voicepipe.engines.shaping import audible, pieces
-from voicepipe.errors import EngineDead, EngineError, EngineMissing
-from voicepipe.words import WRITTEN
+from voicepipe.engines.tts import hibari
+from voicepipe.engines.tts.hibari import LENGTHS, HibariModel, HibariTts, timed
+from voicepipe.engines.tts.shaping import audible, pieces
 
 pytestmark = pytest.mark.engine
 TEXT = "We are open Tuesday to Sunday, from noon to ten in the evening."

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from voicepipe.engines import hub
-from voicepipe.errors import EngineMissing
+from voicepipe.base.errors import EngineMissing
+from voicepipe.engines.weights import hub
 
 COMMIT = "0" * 40
 

@@ -5,8 +5,8 @@ import unicodedata
 
 import pytest
 
-from voicepipe.engines.phonemes import Phonemizer
-from voicepipe.engines.shaping import in_known_characters, pause_after, pieces
+from voicepipe.engines.tts.phonemes import Phonemizer
+from voicepipe.engines.tts.shaping import in_known_characters, pause_after, pieces
 
 
 @pytest.mark.parametrize(

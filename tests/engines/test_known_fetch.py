@@ -14,13 +14,13 @@ from huggingface_hub import constants
 
 from tests.support.fake_hub import FakeHub, serving
 from tests.support.known_wheels import known, sha256, wheel
-from voicepipe import environment
+from voicepipe.base import environment
+from voicepipe.base.errors import EngineMissing
 from voicepipe.commands import cli, models
 from voicepipe.config import Config, load
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines import hub, known_fetch, known_models
-from voicepipe.engines.known_models import KnownModel
-from voicepipe.errors import EngineMissing
+from voicepipe.engines.weights import hub, known_fetch, known_models
+from voicepipe.engines.weights.known_models import KnownModel
 from voicepipe.turn.endpoint import EndpointConfig
 
 FILES = {"config.json": b"{}", "model.bin": b"w" * 300_000}

@@ -20,15 +20,15 @@ from onnx import TensorProto, helper
 
 from tests.engines.contract import TtsContract, assert_same_speech, whole
 from tests.support.waiting import until
+from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig, KokoroConfig
-from voicepipe.engines import kokoro
 from voicepipe.engines.base import Mortal, Speech, Tts
-from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.failures import FAILURES
-from voicepipe.engines.kokoro import KokoroTts
+from voicepipe.engines.hosting.failures import FAILURES
 from voicepipe.engines.loader import choose
-from voicepipe.errors import EngineDead, EngineError, EngineMissing
+from voicepipe.engines.tts import kokoro
+from voicepipe.engines.tts.espeak import EspeakTts
+from voicepipe.engines.tts.kokoro import KokoroTts
 
 pytestmark = pytest.mark.engine
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from tests.support.waiting import until
-from voicepipe.engines.life import IN_PROCESS, LEFT_BEHIND, Life
-from voicepipe.errors import EngineDead, EngineError
+from voicepipe.base.errors import EngineDead, EngineError
+from voicepipe.engines.hosting.life import IN_PROCESS, LEFT_BEHIND, Life
 
 CLOSE_S = 0.1
 HANGS_S = 7200.0

@@ -5,12 +5,12 @@ import gc
 
 import pytest
 
+from voicepipe.base.errors import EngineError
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.engines import loader
-from voicepipe.engines.neutts.neutts_tts import NeuTts
 from voicepipe.engines.scripted import ScriptedTts
-from voicepipe.errors import EngineError
+from voicepipe.engines.tts.neutts.neutts_tts import NeuTts
 
 SCRIPTED = Config(engines=EnginesConfig(vad="scripted", asr="scripted", llm="scripted", tts="scripted"))
 

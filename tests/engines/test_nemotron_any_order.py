@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.engines.test_nemotron_steps import STEP_S, FakeModel, opened, silence
+from voicepipe.base.errors import EngineError
+from voicepipe.engines.asr.nemotron.steps import Steps
+from voicepipe.engines.asr.nemotron.stream import NemotronStream
 from voicepipe.engines.base import Hypothesis
-from voicepipe.engines.nemotron.steps import Steps
-from voicepipe.engines.nemotron.stream import NemotronStream
-from voicepipe.errors import EngineError
 
 pytestmark = pytest.mark.virtual_time
 EVENTS = 120

@@ -13,13 +13,13 @@ from tokenizers import AddedToken, Tokenizer, decoders, models
 
 from voicepipe import config
 from voicepipe.agent import Agent
+from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.commands import check
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.nemotron import checkpoint, front_end
-from voicepipe.engines.nemotron.checkpoint import Texts
-from voicepipe.engines.nemotron.chunks import BEHIND, FACTOR, LEAD, Chunks, frames_of
-from voicepipe.engines.nemotron.slots import Slots
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.engines.asr.nemotron import checkpoint, front_end
+from voicepipe.engines.asr.nemotron.checkpoint import Texts
+from voicepipe.engines.asr.nemotron.chunks import BEHIND, FACTOR, LEAD, Chunks, frames_of
+from voicepipe.engines.asr.nemotron.slots import Slots
 
 # --- the front end ------------------------------------------------------------------------------------------------
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from voicepipe.base.errors import EngineDead, EngineError
+from voicepipe.base.fair import owned_by
 from voicepipe.config.engine_config import NemotronConfig
+from voicepipe.engines.asr.nemotron.chunks import Chunks
+from voicepipe.engines.asr.nemotron.rows import Heard, Row
+from voicepipe.engines.asr.nemotron.steps import Schedule, Steps
+from voicepipe.engines.asr.nemotron.stream import NemotronStream
 from voicepipe.engines.base import Hypothesis
-from voicepipe.engines.fair import owned_by
-from voicepipe.engines.nemotron.chunks import Chunks
-from voicepipe.engines.nemotron.rows import Heard, Row
-from voicepipe.engines.nemotron.steps import Schedule, Steps
-from voicepipe.engines.nemotron.stream import NemotronStream
-from voicepipe.errors import EngineDead, EngineError
 
 pytestmark = pytest.mark.virtual_time
 STEP_S = 0.05

@@ -15,12 +15,13 @@ from tests.engines.contract import ToolContract, texts
 from tests.engines.openai_server import DONE, Event, Json, Server, called, chunk, refusal, said, serving
 from tests.support.waiting import until
 from voicepipe.agent import ToolSpec
+from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.config.engine_config import OpenAiConfig
-from voicepipe.engines import openai, owing
 from voicepipe.engines.base import Aside, Delta, Llm, Message, Prompt, ToolCall
-from voicepipe.engines.openai import OpenAiLlm
-from voicepipe.engines.openai_request import request
-from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
+from voicepipe.engines.hosting import owing
+from voicepipe.engines.llm import openai
+from voicepipe.engines.llm.openai import OpenAiLlm
+from voicepipe.engines.llm.openai_request import request
 
 pytestmark = pytest.mark.slow
 

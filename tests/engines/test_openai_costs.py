@@ -12,13 +12,13 @@ from time import thread_time
 import pytest
 
 from tests.support.stopwatch import watched
-from voicepipe import web_answer
+from voicepipe.base import web_answer
+from voicepipe.base.errors import EngineBusy, EngineError
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.event_stream import LONGEST_EVENT, EventStream
-from voicepipe.engines.openai import OpenAiLlm
-from voicepipe.engines.openai_wire import LONGEST_ANSWER, LONGEST_TEXT, MOST_SILENT, StreamedReply, complaint
-from voicepipe.errors import EngineBusy, EngineError
+from voicepipe.engines.llm.event_stream import LONGEST_EVENT, EventStream
+from voicepipe.engines.llm.openai import OpenAiLlm
+from voicepipe.engines.llm.openai_wire import LONGEST_ANSWER, LONGEST_TEXT, MOST_SILENT, StreamedReply, complaint
 
 SMALL_S = 0.6
 HELLO = Prompt((Message("user", "Hello."),))

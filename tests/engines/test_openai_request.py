@@ -8,7 +8,7 @@ import pytest
 from voicepipe.agent import ToolSpec
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.openai_request import Refusals, refused_field, request
+from voicepipe.engines.llm.openai_request import Refusals, refused_field, request
 
 HELLO = Prompt((Message("user", "Is temperature unsupported?"),))
 WEATHER = Prompt(HELLO.messages, (ToolSpec("weather"),), "required")

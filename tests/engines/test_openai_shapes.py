@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from voicepipe.base.errors import EngineError
 from voicepipe.engines.base import ToolCall
-from voicepipe.engines.event_stream import EventStream
-from voicepipe.engines.openai_wire import StreamedReply, names
-from voicepipe.errors import EngineError
+from voicepipe.engines.llm.event_stream import EventStream
+from voicepipe.engines.llm.openai_wire import StreamedReply, names
 
 WORDS = "We are open until ten."
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from voicepipe.engines.owing import Owing
+from voicepipe.engines.hosting.owing import Owing
 
 
 class Clock:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from voicepipe.engines.phonemes import Phonemizer
-from voicepipe.errors import EngineError
+from voicepipe.base.errors import EngineError
+from voicepipe.engines.tts.phonemes import Phonemizer
 
 pytestmark = pytest.mark.engine
 

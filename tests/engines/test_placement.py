@@ -10,12 +10,13 @@ import pytest
 
 from tests.support.fake_nvml import GIB, FakeDriver, FakeGpu
 from voicepipe import config
+from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config import Config
-from voicepipe.engines import gpu_placement, loader, packages
+from voicepipe.engines import loader
+from voicepipe.engines import gpu_placement, packages
 from voicepipe.engines.gpu_placement import LlmNeed, Need
-from voicepipe.engines.gpus import VisibleGpu
+from voicepipe.engines.hosting.gpus import VisibleGpu
 from voicepipe.engines.needs import needs
-from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.sizing.constants import WHISPER_LOGITS
 
 MIB = 2**20
@@ -412,5 +413,5 @@ def test_all_that_is_missing_is_said_at_once(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_embedded_engines_ask_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.engines.gpus.read", lambda: pytest.fail("nobody needs to know"))
+    monkeypatch.setattr("voicepipe.engines.hosting.gpus.read", lambda: pytest.fail("nobody needs to know"))
     assert loader.placed(Config()) == Config()

@@ -6,7 +6,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.engines.shaping import MAX_LETTERS, letters, pieces, shape, word_starts
+from voicepipe.engines.tts.shaping import MAX_LETTERS, letters, pieces, shape, word_starts
 
 RATE = 22_050
 UNREADABLE = regex.compile(r"(?V1)[\p{C}--[\u200C\u200D]]")

@@ -9,9 +9,9 @@ import pytest
 from tests.engines.contract import tone, whole
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
-from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.silero import WINDOW, SileroVad, model_path
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.base.errors import EngineError, EngineMissing
+from voicepipe.engines.tts.espeak import EspeakTts
+from voicepipe.engines.vad.silero import WINDOW, SileroVad, model_path
 
 pytestmark = pytest.mark.engine
 

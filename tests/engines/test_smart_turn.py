@@ -13,13 +13,13 @@ from onnx import TensorProto, helper
 
 from latency_probes import clips
 from tests.engines.contract import check_life, tone
-from voicepipe import environment
 from voicepipe.audio import RATE, Pcm
+from voicepipe.base import environment
+from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.engines.loader import choose
-from voicepipe.engines.smart_turn import SmartTurn
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.engines.vad.smart_turn import SmartTurn
 from voicepipe.turn.endpoint import EndpointConfig
 
 pytestmark = pytest.mark.engine

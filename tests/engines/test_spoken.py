@@ -7,8 +7,8 @@ import pytest
 
 from tests.engines.written import CALLS, THOUGHTS
 from voicepipe.engines.base import Aside
-from voicepipe.engines.markup import ENDS
-from voicepipe.engines.spoken import Habits, SpokenFilter
+from voicepipe.engines.llm.markup import ENDS
+from voicepipe.engines.llm.spoken import Habits, SpokenFilter
 
 CALL = '{"name": "weather", "arguments": {"city": "Rome", "note": "a } and a \\" in it"}}'
 LONG = "We are open until ten."

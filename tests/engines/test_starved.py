@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from voicepipe.engines import starved
-from voicepipe.engines.starved import Kept, Starved, longest, steals, stolen_s, worst
+from voicepipe.base import starved
+from voicepipe.base.starved import Kept, Starved, longest, steals, stolen_s, worst
 
 
 def test_the_processor_of_which_most_was_stolen_counts() -> None:

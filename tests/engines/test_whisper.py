@@ -11,12 +11,12 @@ from latency_probes.components.random_whisper import make_whisper
 from tests.engines.contract import AsrContract, tone
 from tests.support.waiting import until
 from voicepipe.audio import RATE
+from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.config.engine_config import WhisperConfig
+from voicepipe.engines.asr.whisper import WhisperAsr
+from voicepipe.engines.asr.whisper_model import LONGEST, LoadedWhisper, Passage
+from voicepipe.engines.asr.whisper_schedule import Schedule
 from voicepipe.engines.base import Asr, Hypothesis, Mortal
-from voicepipe.engines.whisper import WhisperAsr
-from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage
-from voicepipe.engines.whisper_schedule import Schedule
-from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
 pytestmark = pytest.mark.engine
 SAYS = "What are your opening hours?"

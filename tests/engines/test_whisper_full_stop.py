@@ -11,7 +11,7 @@ from latency_probes.timeline import WIRE_RATE
 from voicepipe.audio import RATE, Pcm, ms_to_samples
 from voicepipe.audio.resample import Resampler
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines.whisper_model import REPETITION_PENALTY, LoadedWhisper, Passage, _segments
+from voicepipe.engines.asr.whisper_model import REPETITION_PENALTY, LoadedWhisper, Passage, _segments
 
 pytestmark = pytest.mark.engine
 EACH = 12

@@ -11,9 +11,9 @@ from latency_probes.timeline import WIRE_RATE
 from voicepipe.audio import RATE, Pcm, ms_to_samples
 from voicepipe.audio.resample import Resampler
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines import whisper_model
-from voicepipe.engines.whisper_model import LoadedWhisper, Passage
-from voicepipe.engines.whisper_words import WhisperWord
+from voicepipe.engines.asr import whisper_model
+from voicepipe.engines.asr.whisper_model import LoadedWhisper, Passage
+from voicepipe.engines.asr.whisper_words import WhisperWord
 
 SHORT_ANSWERS = slice(0, 40, 2)
 BEHIND = np.zeros(ms_to_samples(40), np.int16)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from voicepipe.engines.whisper_model import Passage, WhisperReading
-from voicepipe.engines.whisper_schedule import PARTIALS_S, Passes, Purpose, Schedule
-from voicepipe.errors import EngineError
-from voicepipe.queues import QueueFigures
+from voicepipe.base.errors import EngineError
+from voicepipe.base.queues import QueueFigures
+from voicepipe.engines.asr.whisper_model import Passage, WhisperReading
+from voicepipe.engines.asr.whisper_schedule import PARTIALS_S, Passes, Purpose, Schedule
 
 SETTLE_S, EACH_S = 0.02, 0.01
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.engines.contract import tone
 from voicepipe.audio import RATE, Pcm
-from voicepipe.engines.whisper_sound import FRAME, MARGIN, WhisperSound
+from voicepipe.engines.asr.whisper_sound import FRAME, MARGIN, WhisperSound
 
 LEAD = MARGIN * FRAME
 

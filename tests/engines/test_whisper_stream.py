@@ -9,12 +9,12 @@ import pytest
 
 from tests.engines.contract import tone
 from voicepipe.audio import RATE
+from voicepipe.base.errors import EngineError
+from voicepipe.engines.asr.whisper import GAP, LONG, WhisperStream
+from voicepipe.engines.asr.whisper_model import LONGEST, Passage, WhisperReading
+from voicepipe.engines.asr.whisper_schedule import Passes
+from voicepipe.engines.asr.whisper_words import WhisperWord
 from voicepipe.engines.base import Hypothesis
-from voicepipe.engines.whisper import GAP, LONG, WhisperStream
-from voicepipe.engines.whisper_model import LONGEST, Passage, WhisperReading
-from voicepipe.engines.whisper_schedule import Passes
-from voicepipe.engines.whisper_words import WhisperWord
-from voicepipe.errors import EngineError
 
 pytestmark = pytest.mark.virtual_time
 BLOCK, EVERY, WORD = 320, RATE // 2, 2 * RATE // 5

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from voicepipe.engines.whisper_words import (
+from voicepipe.engines.asr.whisper_words import (
     Segment,
     Transcript,
     WhisperWord,

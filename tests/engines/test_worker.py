@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.waiting import until
-from voicepipe import queues
-from voicepipe.engines.fair import Fair, Ring, owned_by
-from voicepipe.engines.starved import Starved
-from voicepipe.engines.worker import EACH, Job, Worker
-from voicepipe.errors import EngineBusy, EngineDead, EngineError, OverQueued
+from voicepipe.base import queues
+from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, OverQueued
+from voicepipe.base.fair import Fair, Ring, owned_by
+from voicepipe.base.starved import Starved
+from voicepipe.base.worker import EACH, Job, Worker
 
 
 @pytest.fixture
@@ -263,7 +263,7 @@ async def test_the_loop_does_not_wait_for_a_job_that_begins(worker: Worker, monk
             freed.append(free.wait(20))
             super().__init__()
 
-    monkeypatch.setattr("voicepipe.engines.worker.Starved", Slow)
+    monkeypatch.setattr("voicepipe.base.worker.Starved", Slow)
     slow = worker.ask(time.time, within_s=60)
     await asyncio.to_thread(begins.wait, 20)
     other = worker.submit(divmod, 7, 2)

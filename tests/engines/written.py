@@ -1,6 +1,6 @@
 """How models write thoughts and tool calls beside their words: what opens them, and what closes them."""
 
-from voicepipe.engines import markup
+from voicepipe.engines.llm import markup
 
 THOUGHTS = {
     **markup.THOUGHTS,

@@ -26,7 +26,7 @@ from tests.fleet.pushes import pushed
 from tests.fleet.rig import Plan, Rig, running
 from tests.fleet.scale import Outcome, Scale
 from tests.fleet.strangers import strangers
-from voicepipe.figures import keep
+from voicepipe.base.figures import keep
 
 POPS = {"fra": "eu", "lhr": "eu", "par": "eu", "iad": "us", "ord": "us", "sfo": "us", "nrt": "ap", "sin": "ap",
         "bom": "ap"}  # fmt: skip

@@ -7,7 +7,7 @@ from functools import partial
 from tests.fleet.manifests import PLACES
 from tests.fleet.rig import Rig
 from tests.fleet.scale import Outcome, Scale, Watching, scenario
-from voicepipe.networks import network_of
+from voicepipe.base.networks import network_of
 
 CALLS = 3
 """Of one network, at each PoP; and until a network whose place is a lie is at home."""

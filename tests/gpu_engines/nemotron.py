@@ -19,11 +19,11 @@ from rich.table import Table
 
 from latency_probes import command
 from voicepipe.audio import RATE, Pcm
+from voicepipe.base.errors import ConfigError, EngineMissing
+from voicepipe.base.figures import for_tables, keep
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.nemotron.chunks import Chunks
-from voicepipe.engines.nemotron.rows import Row
-from voicepipe.errors import ConfigError, EngineMissing
-from voicepipe.figures import for_tables, keep
+from voicepipe.engines.asr.nemotron.chunks import Chunks
+from voicepipe.engines.asr.nemotron.rows import Row
 
 TOGETHER = 8
 STEPS, LEAST, ENOUGH_S = 15, 3, 15.0
@@ -45,7 +45,7 @@ def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
     written."""
     try:
         from tests.gpu_engines.random_nemotron import make_nemotron
-        from voicepipe.engines.nemotron.model import LoadedNemotron
+        from voicepipe.engines.asr.nemotron.model import LoadedNemotron
     except ImportError as error:
         raise EngineMissing(
             f"torch and transformers are needed ({error}); run this in the environment that has vLLM"

@@ -18,7 +18,7 @@ from transformers.models.nemotron_asr_streaming.configuration_nemotron_asr_strea
 from transformers.models.nemotron_asr_streaming.modeling_nemotron_asr_streaming import NemotronAsrStreamingForRNNT
 from transformers.utils.logging import disable_progress_bar
 
-from voicepipe.engines.nemotron import front_end, greedy
+from voicepipe.engines.asr.nemotron import front_end, greedy
 
 BANDS = 128
 TINY = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128,

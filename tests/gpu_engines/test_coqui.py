@@ -15,12 +15,12 @@ import pytest_asyncio
 
 from tests.engines.contract import TtsContract, whole
 from tests.support.waiting import until
+from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.config import Config
 from voicepipe.config.engine_config import CoquiConfig, EnginesConfig
 from voicepipe.engines.base import Tts
-from voicepipe.engines.coqui import CoquiTts
 from voicepipe.engines.loader import choose
-from voicepipe.errors import EngineDead, EngineError, EngineMissing
+from voicepipe.engines.tts.coqui import CoquiTts
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-coqui/bin/python"

@@ -17,10 +17,10 @@ from prometheus_client import REGISTRY
 from tests.engines.contract import ToolContract, texts
 from tests.support.waiting import until
 from voicepipe.agent import Agent
+from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.vllm.vllm_llm import VllmLlm
-from voicepipe.errors import EngineDead, EngineError
+from voicepipe.engines.llm.vllm.vllm_llm import VllmLlm
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
 NANO = Path(__file__).parents[1] / "models" / "nano-llm"

@@ -20,17 +20,17 @@ from tests.gpu_engines import nemotron, random_nemotron
 from tests.gpu_engines.random_nemotron import make_nemotron
 from tests.support.waiting import until
 from voicepipe.audio import RATE, Pcm
+from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMissing
+from voicepipe.base.fair import owned_by
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines import life
+from voicepipe.engines.asr.nemotron import front_end
+from voicepipe.engines.asr.nemotron.chunks import Chunks
+from voicepipe.engines.asr.nemotron.model import LoadedNemotron
+from voicepipe.engines.asr.nemotron.nemotron import NemotronAsr
+from voicepipe.engines.asr.nemotron.rows import Row
+from voicepipe.engines.asr.nemotron.stream import NemotronStream
 from voicepipe.engines.base import Asr, Hypothesis
-from voicepipe.engines.fair import owned_by
-from voicepipe.engines.nemotron import front_end
-from voicepipe.engines.nemotron.chunks import Chunks
-from voicepipe.engines.nemotron.model import LoadedNemotron
-from voicepipe.engines.nemotron.nemotron import NemotronAsr
-from voicepipe.engines.nemotron.rows import Row
-from voicepipe.engines.nemotron.stream import NemotronStream
-from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing
+from voicepipe.engines.hosting import life
 
 pytestmark = pytest.mark.engine
 BLOCK, BANDS = 320, 128
@@ -286,7 +286,7 @@ async def test_slots_come_back(asr: NemotronAsr, end: Callable[[NemotronStream],
 
 
 async def test_who_finds_no_slot_waits_and_calls_take_turns(asr: NemotronAsr, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.engines.nemotron.stream.WAIT_S", 0.2)
+    monkeypatch.setattr("voicepipe.engines.asr.nemotron.stream.WAIT_S", 0.2)
     streams = []
     for call in ("greedy", "greedy", "greedy", "greedy", "greedy", "other"):
         with owned_by(call):

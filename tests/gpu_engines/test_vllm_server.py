@@ -15,10 +15,10 @@ import pytest
 
 from tests.engines.contract import ToolContract, the_call
 from tests.models.dialogues import AGENT, TRANSFER
+from voicepipe.base.errors import EngineError
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Llm, Message, Prompt
-from voicepipe.engines.openai import OpenAiLlm
-from voicepipe.errors import EngineError
+from voicepipe.engines.llm.openai import OpenAiLlm
 
 NANO = Path(__file__).parents[1] / "models" / "nano-llm"
 SERVER = [

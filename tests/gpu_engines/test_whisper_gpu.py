@@ -8,9 +8,9 @@ import pytest
 from latency_probes.components.random_whisper import make_whisper
 from tests.engines.contract import AsrContract, tone
 from voicepipe.config.engine_config import WhisperConfig
+from voicepipe.engines.asr.whisper import WhisperAsr
+from voicepipe.engines.asr.whisper_model import LoadedWhisper, Passage
 from voicepipe.engines.base import Asr
-from voicepipe.engines.whisper import WhisperAsr
-from voicepipe.engines.whisper_model import LoadedWhisper, Passage
 
 pytestmark = [
     pytest.mark.engine,

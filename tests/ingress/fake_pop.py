@@ -12,9 +12,7 @@ import numpy as np
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import BLOCK, Pcm, dbfs
-from voicepipe.call_api import CallControl, Observer, RecordsApi, Refusal, ReplyRequest, Seat, Size, Tenant, Tokens
-from voicepipe.config import Config, HttpConfig
-from voicepipe.errors import (
+from voicepipe.base.errors import (
     ConfigError,
     InputEmpty,
     ItemExists,
@@ -25,12 +23,9 @@ from voicepipe.errors import (
     TransferFailed,
     Unauthorized,
 )
-from voicepipe.health import Health, Status
-from voicepipe.ingress import http, server
-from voicepipe.line import NO_TRANSFER, Line
-from voicepipe.observe.dashboard import Dashboard
-from voicepipe.observe.metrics import Metrics
-from voicepipe.turn.events import (
+from voicepipe.call_api import CallControl, Observer, RecordsApi, Refusal, ReplyRequest, Seat, Size, Tenant, Tokens
+from voicepipe.config import Config, HttpConfig
+from voicepipe.conversation.events import (
     CallEnded,
     CallEvent,
     Item,
@@ -47,8 +42,14 @@ from voicepipe.turn.events import (
     SpeechStopped,
     WordsHeard,
 )
-from voicepipe.turn.history import item_bytes
-from voicepipe.turn.timing import TurnSummary
+from voicepipe.conversation.history import item_bytes
+from voicepipe.conversation.timing import TurnSummary
+from voicepipe.health import Health, Status
+from voicepipe.ingress import server
+from voicepipe.line import NO_TRANSFER, Line
+from voicepipe.observe.dashboard import Dashboard
+from voicepipe.observe.metrics import Metrics
+from voicepipe.pop import pop_http as http
 
 QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"

@@ -12,10 +12,9 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from tests.support.waiting import until
 from voicepipe.agent import CallSettings, Origin
-from voicepipe.bucket import Rate
+from voicepipe.base.bucket import Rate
+from voicepipe.base.errors import KeysFailed, TransferFailed, UnknownCall
 from voicepipe.call_api import Tenant
-from voicepipe.errors import KeysFailed, TransferFailed, UnknownCall
-from voicepipe.ingress import http
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.keys import Caller
@@ -23,6 +22,7 @@ from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat, Session
 from voicepipe.ingress.telephony.telephony_http import Providers
+from voicepipe.pop import pop_http as http
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import UdpNetwork
 from voicepipe.turn.keypad import MOST

@@ -20,11 +20,11 @@ from tests.attacks import garbage_http, half_handshakes, idle_connections, slow_
 from tests.attacks.target import Attack, Target
 from tests.ingress.fake_pop import FakePop, serving
 from voicepipe.call_api import Tenant
-from voicepipe.commands.lan import certificate
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.ingress import accept, connection, server
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.visits import STRANGERS, Room, Visits
+from voicepipe.serving.lan import certificate
 
 pytestmark = pytest.mark.slow
 

@@ -16,11 +16,11 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from tests.ingress.test_connection import OTHERS, Streams, ended, eventually, raw
-from voicepipe.commands.lan import certificate
 from voicepipe.config import HttpConfig, LimitsConfig
 from voicepipe.ingress import connection, server
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE
+from voicepipe.serving.lan import certificate
 
 POST = b"POST %s HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"

@@ -7,12 +7,12 @@ import pytest
 
 from tests.ingress.fake_pop import OPERATOR_KEY, FakePop
 from tests.ingress.test_http import bearer, keyed, requests
+from voicepipe.conversation.events import Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.ingress import server, share
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.ingress.visits import Visits
-from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
-from voicepipe.turn.timing import TurnSummary
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
 

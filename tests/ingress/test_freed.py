@@ -33,6 +33,7 @@ from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.pop_config import with_slots
+from voicepipe.conversation.events import Item
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.hosted import HostedCall
@@ -41,12 +42,11 @@ from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.webrtc import peer
 from voicepipe.ingress.webrtc.channel import UNSENT
-from voicepipe.pop import Pop
+from voicepipe.pop.pop import Pop
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.transport import Transport, UdpNetwork
-from voicepipe.tools import ToolRunner
-from voicepipe.turn.events import Item
+from voicepipe.tools.tool_runner import ToolRunner
 
 ENDS = 4
 """Calls: what one alone leaves may be the last one of something."""

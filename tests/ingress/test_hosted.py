@@ -7,12 +7,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop
 from voicepipe.agent import CallSettings
-from voicepipe.ingress.hosted import HostedCall
-from voicepipe.ingress.realtime.clients import RealtimeClients
-from voicepipe.ingress.realtime.line import WebSocketLine
-from voicepipe.ingress.realtime.session import PcmFormat, Session
-from voicepipe.ingress.sender import Outbox
-from voicepipe.turn.events import (
+from voicepipe.conversation.events import (
     CallEvent,
     Item,
     ItemAdded,
@@ -25,6 +20,11 @@ from voicepipe.turn.events import (
     SpeechStarted,
     SpeechStopped,
 )
+from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.realtime.clients import RealtimeClients
+from voicepipe.ingress.realtime.line import WebSocketLine
+from voicepipe.ingress.realtime.session import PcmFormat, Session
+from voicepipe.ingress.sender import Outbox
 
 Happens = tuple[CallEvent | float, ...]
 """Events, and milliseconds of sound that is sent."""

@@ -18,12 +18,13 @@ from websockets.typing import Origin, Subprotocol
 
 from tests.ingress.fake_pop import FakePop, limited, serving
 from tests.support.waiting import until
+from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, HttpConfig, TenantConfig
-from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
 from voicepipe.health import Health
-from voicepipe.ingress import http, local, server
+from voicepipe.ingress import local, server
 from voicepipe.ingress.keys import Caller, Secrets
+from voicepipe.pop import pop_http as http
 
 TENANTS = (TenantConfig(name="acme", key_env="ACME_KEY"),)
 KEYS = {"sk-acme": Tenant("acme"), "sk-clinic": Tenant("clinic", agents=("clinic",))}

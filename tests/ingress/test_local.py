@@ -8,10 +8,10 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakePop, serving
+from voicepipe.base.errors import ConfigError
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
 from voicepipe.config.phone_config import SipConfig, SipUser
-from voicepipe.errors import ConfigError
 from voicepipe.ingress.local import PROXIED, check_phones
 
 PAGES = ("/v1/realtime/calls", "/dashboard", "/healthz")

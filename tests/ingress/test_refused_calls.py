@@ -18,9 +18,7 @@ from tests.ingress.test_http import bearer, keyed
 from tests.ingress.webrtc.peer import web
 from tests.ingress.webrtc.test_calls import HEAD
 from tests.support.waiting import until
-from voicepipe.call_api import DoorKind, Refusal
-from voicepipe.config.phone_config import RouteConfig
-from voicepipe.errors import (
+from voicepipe.base.errors import (
     Draining,
     EngineDown,
     NoPort,
@@ -32,6 +30,8 @@ from voicepipe.errors import (
     Refused,
     TenantFull,
 )
+from voicepipe.call_api import DoorKind, Refusal
+from voicepipe.config.phone_config import RouteConfig
 
 FULL = PopFull("All slots are taken.")
 BY_THE_POP: list[tuple[Refused, Reason, int, int]] = [

@@ -5,8 +5,8 @@ import gc
 
 import pytest
 
+from voicepipe.base.tasks import TaskGroup
 from voicepipe.ingress.share import FULL, LEAST, SLICE_S, Load, Share
-from voicepipe.tasks import TaskGroup
 
 
 def test_the_busier_the_loop_is_the_smaller_is_a_share() -> None:

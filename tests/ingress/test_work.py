@@ -12,8 +12,8 @@ from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving
 from voicepipe.agent import Agent
+from voicepipe.base.errors import OverShare
 from voicepipe.call_api import CallControl, Tenant
-from voicepipe.errors import OverShare
 from voicepipe.ingress import share
 from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.keys import Caller

@@ -24,8 +24,8 @@ from latency_probes.transcripts import errors, words
 from tests.latency_probes.read_back import Reader
 from tests.support.read_back import MODEL
 from voicepipe.audio import Pcm
-from voicepipe.engines import hub
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
+from voicepipe.engines.weights import hub
 
 LASTS_S = 120.0
 A_TURN_S = 8.0

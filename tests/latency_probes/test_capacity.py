@@ -15,9 +15,9 @@ from latency_probes.health import figures, latencies
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import sip
 from tests.ingress.test_calls_api import line
-from voicepipe.errors import PopFull, ProbeError
-from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
-from voicepipe.turn.timing import TurnSummary
+from voicepipe.base.errors import PopFull, ProbeError
+from voicepipe.conversation.events import Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.conversation.timing import TurnSummary
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -10,7 +10,7 @@ from latency_probes import clips, sound
 from latency_probes.clips import FOLDER, GUEST_KINDS, HARD, HARD_VOICES, KINDS, VOICES, Utterance
 from latency_probes.timeline import BLOCK, WIRE_RATE, frame_levels, voiced_span
 from voicepipe.audio import dbfs, samples_to_ms
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 SET = clips.load((*KINDS, *GUEST_KINDS, *HARD))
 SIZES = {

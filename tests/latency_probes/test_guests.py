@@ -9,7 +9,7 @@ from latency_probes.guest_file import Guest, guests
 from latency_probes.guests import Conversation, heard_back, question
 from latency_probes.timeline import Event, Timeline
 from tests.engines.front_desk import FRONT_DESK, Caller, a_wednesday  # noqa: F401
-from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue
+from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue
 
 pytestmark = pytest.mark.usefixtures("a_wednesday")
 BACK = "A table for 4, Friday at 7:30, for John Smith, telephone 5 5 5, 0 1 4 2. Is that right?"

@@ -18,7 +18,7 @@ from latency_probes import __main__, clips, own_server
 from latency_probes.__main__ import main
 from latency_probes.soak import Soaked
 from tests.latency_probes.fake_server import Script, fake_server
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from latency_probes.prompts import Pause
 from latency_probes.timeline import WIRE_RATE
 from latency_probes.transcripts import words
 from voicepipe.audio import Pcm, dbfs
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 TEXTS = """; Core Asterisk Sounds
 

@@ -10,7 +10,7 @@ from latency_probes.plan import CallPlan, Over, Plan, Turn
 from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames
 from latency_probes.run import Run, Runner
 from tests.latency_probes.fake_server import Script, fake_server
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 pytestmark = pytest.mark.slow
 

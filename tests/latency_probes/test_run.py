@@ -9,7 +9,7 @@ from latency_probes.plan import CallPlan, Plan
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.run import Runner
 from tests.latency_probes.fake_server import Script, fake_server
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 PLAN = Plan((), (CallPlan(1, "quiet", ()), CallPlan(2, "quiet", ()), CallPlan(3, "quiet", ())))
 

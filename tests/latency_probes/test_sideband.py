@@ -8,7 +8,7 @@ from latency_probes.sideband import UNANNOUNCED, Ascriber, beside
 from latency_probes.timeline import Timeline
 from tests.ingress.fake_pop import FakePop, serving, tone
 from voicepipe.audio import Pcm
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 LOUD = tone(480, 24_000)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from latency_probes import tables
-from voicepipe import figures
-from voicepipe.errors import ProbeError
+from voicepipe.base import figures
+from voicepipe.base.errors import ProbeError
 
 TEXTS = [page.read_text() for page in tables.PAGES]
 NAMES = re.findall(r"<!-- figures: (\S+) -->", "".join(TEXTS))

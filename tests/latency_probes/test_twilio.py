@@ -13,9 +13,9 @@ from latency_probes.twilio import TOKEN_ENV, TwilioCaller, door
 from tests.ingress.fake_pop import ANSWER, FakePop, serving, tone
 from tests.support.waiting import until
 from voicepipe.audio import dbfs
+from voicepipe.base.errors import PopFull, ProbeError
 from voicepipe.config import Config, load
 from voicepipe.config.phone_config import TwilioConfig
-from voicepipe.errors import PopFull, ProbeError
 
 TOKEN = "0123"
 

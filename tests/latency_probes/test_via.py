@@ -23,8 +23,8 @@ from tests.latency_probes.fake_directory import fake_directory
 from tests.latency_probes.fake_server import Script, fake_server
 from tests.latency_probes.test_report import run_of, turn
 from voicepipe.audio import opus
+from voicepipe.base.errors import ProbeError
 from voicepipe.directory.bus import MemoryBus
-from voicepipe.errors import ProbeError
 
 opus.load()
 NOBODY = "ws://127.0.0.1:9/v1/realtime"

@@ -11,7 +11,7 @@ from latency_probes.webrtc import WebRtcCaller, local_address
 from tests.ingress.fake_pop import ANSWER, FakePop, serving, tone
 from tests.support.waiting import until
 from voicepipe.audio import opus
-from voicepipe.errors import PopFull, ProbeError
+from voicepipe.base.errors import PopFull, ProbeError
 
 opus.load()
 

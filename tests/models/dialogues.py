@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.models.callers import NOISE, WORDS, framed, heldout, sentence, spoken, unclear
 from tests.models.slots import DAYS, PEOPLE, TIMES, Slot, answered, asked_for, kept
 from voicepipe.agent import ToolSpec
-from voicepipe.turn.prompt import Message, ToolCall
+from voicepipe.conversation.prompt import Message, ToolCall
 
 AGENT = tomllib.loads((Path(__file__).parent / "desk" / "front-desk.toml").read_text())
 INTENTS = {intent["name"]: intent for intent in AGENT["intents"] if intent["name"] in {*WORDS["says"], "booking"}}

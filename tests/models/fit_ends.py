@@ -19,8 +19,8 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
 
 from tests.models.dialogues import AGENT, BOOK, TRANSFER, Call  # noqa: E402
 from tests.models.nano import END, rendered  # noqa: E402
+from voicepipe.conversation.prompt import Message  # noqa: E402
 from voicepipe.turn.endpoint import EndpointConfig, Endpointer, Evidence  # noqa: E402
-from voicepipe.turn.prompt import Message  # noqa: E402
 
 SENTENCES: dict[str, list[tuple[str, bool]]] = json.loads(
     (HERE.parent / "turn" / "endpoint_sentences.json").read_text()

@@ -13,8 +13,8 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 from latency_probes.transcripts import matches
 from tests.models.callers import PROBES, UTTERANCES
 from tests.models.dialogues import AGENT, BOOK, INTENTS, TRANSFER, Call, call
-from voicepipe.engines import chat
-from voicepipe.turn.prompt import Message, Prompt
+from voicepipe.conversation.prompt import Message, Prompt
+from voicepipe.engines.llm import chat
 
 VOCABULARY = 2048
 PAD, END, SYSTEM, USER, ASSISTANT, TOOL = "<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"

@@ -10,8 +10,8 @@ import pytest
 from tests.models.callers import WORDS, framed, heldout, misheard, sentence, spoken, unclear, written
 from tests.models.dialogues import ADD, AGENT, BOOK, INTENTS, TRANSFER, Call, call
 from tests.models.slots import DAYS, PEOPLE, TIMES
-from voicepipe.engines.chat import messages
-from voicepipe.turn.prompt import Prompt
+from voicepipe.conversation.prompt import Prompt
+from voicepipe.engines.llm.chat import messages
 
 CALLS = [call(seed) for seed in range(150)]
 

@@ -10,7 +10,7 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import NeuCodecConfig, NeuCodecModel, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from voicepipe.engines.neutts.prompt import SPEECH_BEGINS, SPEECH_ENDS, TEXT_BEGINS, TEXT_ENDS
+from voicepipe.engines.tts.neutts.prompt import SPEECH_BEGINS, SPEECH_ENDS, TEXT_BEGINS, TEXT_ENDS
 
 LEVELS = (4, 4, 4)
 CODES = math.prod(LEVELS)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.observe.test_metrics import HEALTH, POP
 from tests.support.fake_nvml import FakeDriver, FakeGpu
-from voicepipe.observe.fleet_metrics import FleetMetrics
+from voicepipe.directory.server.fleet_metrics import FleetMetrics
 from voicepipe.observe.metrics import Metrics
 from voicepipe.records.metrics import of_records
 from voicepipe.records.records import Records

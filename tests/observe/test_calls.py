@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from tests.support.scenario import load, play
 from voicepipe.agent import Origin
+from voicepipe.conversation.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ToolUse
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.line import Network
 from voicepipe.observe.calls import LiveCall, LiveCalls
 from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn, Turns
-from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ToolUse
-from voicepipe.turn.timing import TurnSummary
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
 

@@ -8,14 +8,14 @@ import pytest
 from tests.support.healthy import HEALTHY
 from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
+from voicepipe.conversation.events import Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import LISTED, Dashboard
 from voicepipe.observe.turns import KEPT
-from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
-from voicepipe.turn.timing import TurnSummary
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
 

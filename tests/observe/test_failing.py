@@ -5,6 +5,8 @@ from random import Random
 import pytest
 
 from tests.directory.reports import seen
+from voicepipe.conversation.events import ReplyDone
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.directory.shares import Shares
 from voicepipe.observe.failing import (
     EVIDENCE,
@@ -18,8 +20,6 @@ from voicepipe.observe.failing import (
 )
 from voicepipe.observe.following import CallFacts
 from voicepipe.observe.turns import AskedTurn, full_turn
-from voicepipe.turn.events import ReplyDone
-from voicepipe.turn.timing import TurnSummary
 
 
 class Site:

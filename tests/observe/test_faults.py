@@ -21,9 +21,8 @@ from tests.directory.fleets import FRANKFURT, LONDON, OPERATOR, fleet, public_ke
 from tests.observe.watched import Watched, pop
 from tests.support.spoken import spoken
 from voicepipe.directory.bus import MemoryBus
-from voicepipe.ingress import http  # noqa: F401 - a PoP imports it when it starts, which reads files
-from voicepipe.pop import Pop
-from voicepipe.running import running
+from voicepipe.pop.pop import Pop
+from voicepipe.pop.running import running
 
 pytestmark = [
     pytest.mark.e2e,

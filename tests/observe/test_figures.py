@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latency_probes import stats
-from voicepipe.figures import percentile
+from voicepipe.base.figures import percentile
+from voicepipe.conversation.events import ReplyDone
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.observe.figures import BUCKETS, axis, figures, medians, over_time, share, upper_bound
 from voicepipe.observe.turns import AskedTurn, Listed, Stages, full_turn, stages
-from voicepipe.turn.events import ReplyDone
-from voicepipe.turn.timing import TurnSummary
 
 NUMBERS = st.floats(0, 60_000)
 

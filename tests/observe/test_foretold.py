@@ -1,8 +1,8 @@
 """What was predicted for a call, and what came of it."""
 
-from voicepipe.observe.foretold import FIRST_S, Foretold
-from voicepipe.turn.events import CallEnded, ReplyDone
-from voicepipe.turn.timing import TurnSummary
+from voicepipe.conversation.events import CallEnded, ReplyDone
+from voicepipe.conversation.timing import TurnSummary
+from voicepipe.pop.foretold import FIRST_S, Foretold
 
 
 class Told:

@@ -3,15 +3,15 @@
 import msgspec
 
 from tests.directory.reports import report
+from voicepipe.base.errors import Reason
 from voicepipe.call_api import Refusal
+from voicepipe.conversation.events import ReplyDone, ReplyStatus
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.directory.report import decoded, encoded
-from voicepipe.directory.tally import ByCall, Tally, bucket_of, middle_ms
-from voicepipe.errors import Reason
 from voicepipe.observe.following import CallFacts
 from voicepipe.observe.hour import KEPT_S, SLICE_S, SLICES, Hour
+from voicepipe.observe.tally import ByCall, Tally, bucket_of, middle_ms
 from voicepipe.observe.turns import AskedTurn, full_turn
-from voicepipe.turn.events import ReplyDone, ReplyStatus
-from voicepipe.turn.timing import TurnSummary
 
 CALL = CallFacts(id="rtc_1", tenant="acme", agent="front-desk", line="sip", since=1.0)
 ASKED = AskedTurn(1.0, "turn_1", "when are you open", "rtc_1", "acme", "front-desk")

@@ -4,10 +4,10 @@ import json
 
 from tests.observe.test_calls import LINE, answer, spoken
 from voicepipe.config.redaction_config import LONGEST, USUAL, RedactionConfig
+from voicepipe.conversation.events import CallEnded, CallEvent, Item, ReplyDone, ReplyStarted, ToolUse
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn, Turns
-from voicepipe.turn.events import CallEnded, CallEvent, Item, ReplyDone, ReplyStarted, ToolUse
 
 
 class Told(CallFollower):

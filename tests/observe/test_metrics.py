@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from voicepipe import queues
+from voicepipe.base import queues
+from voicepipe.base.queues import QueueFigures
 from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
+from voicepipe.conversation.events import ReplyDone
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.health import Health
 from voicepipe.line import Network
 from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.turns import AskedTurn, full_turn
-from voicepipe.queues import QueueFigures
-from voicepipe.turn.events import ReplyDone
-from voicepipe.turn.timing import TurnSummary
 
 POP = PopConfig(id="fra1", region="eu-central", slots=4, budget_ms=300)
 HEALTH = Health(

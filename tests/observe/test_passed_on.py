@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 
 from tests.observe.test_metrics import HEALTH, POP, read
 from tests.support.fake_nvml import GIB, FakeDriver, FakeGpu
-from voicepipe.engines.gpus import GpuLoad
+from voicepipe.engines.hosting.gpus import GpuLoad
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.passed_on import OfGpus, OfVllm, VllmLoad, vllm_loads
 

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 
 from tests.directory.reports import report
-from voicepipe.directory.report import RecentTurns, decoded, encoded
+from voicepipe.conversation.events import ReplyDone, ReplyStatus
+from voicepipe.conversation.timing import TurnSummary
+from voicepipe.directory.report import decoded, encoded
 from voicepipe.observe.following import CallFacts
-from voicepipe.observe.recent import KEPT_S, STEP_S, STEPS, Recent
+from voicepipe.observe.recent import KEPT_S, STEP_S, STEPS, Recent, RecentTurns
 from voicepipe.observe.turns import AskedTurn, full_turn
-from voicepipe.turn.events import ReplyDone, ReplyStatus
-from voicepipe.turn.timing import TurnSummary
 
 CALL = CallFacts(id="rtc_1", tenant="acme", agent="front-desk", line="sip", since=1.0)
 ASKED = AskedTurn(1.0, "turn_1", "when are you open", "rtc_1", "acme", "front-desk")

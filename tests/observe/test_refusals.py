@@ -3,8 +3,8 @@
 import tracemalloc
 from typing import get_args
 
+from voicepipe.base.errors import Reason
 from voicepipe.call_api import DoorKind, Refusal
-from voicepipe.errors import Reason
 from voicepipe.observe.refusals import KEPT_S, STEP_S, Refusals
 
 

@@ -16,6 +16,7 @@ from tests.support.healthy import HEALTHY
 from tests.support.scenario import load, play
 from voicepipe.agent import Origin, TraceContext
 from voicepipe.config import Config
+from voicepipe.conversation.events import CallEvent
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.line import Network
@@ -26,7 +27,6 @@ from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.otel import CallTraces
 from voicepipe.observe.otlp import Sender
 from voicepipe.observe.turns import Turns
-from voicepipe.turn.events import CallEvent
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 """Of the example in the convention."""

@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from voicepipe.config.redaction_config import LONGEST
+from voicepipe.conversation.events import Item, ReplyDone, ToolUse
+from voicepipe.conversation.timing import Hop, TurnRecord, TurnSummary
 from voicepipe.observe import turns
 from voicepipe.observe.turns import KEPT, AskedTurn, FullTurn, Stages, Turns, full_turn
-from voicepipe.turn.events import Item, ReplyDone, ToolUse
-from voicepipe.turn.timing import Hop, TurnRecord, TurnSummary
 
 SAID = (Item("item_2", role="assistant", text="From noon."),)
 

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.commands import compare
 from voicepipe.commands.compare import tally_of, verdict
-from voicepipe.directory.tally import Tally, added, bucket_of, grown, middle_ms
-from voicepipe.errors import ConfigError
+from voicepipe.observe.tally import Tally, added, bucket_of, grown, middle_ms
 from voicepipe.observe.versions import Floats, compared
 
 RUNS = 100

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict, astuple, replace
 
 from tests.support.scenario import Delays, Says, Scenario, play
+from voicepipe.conversation.events import ReplyDone, ToolUse
+from voicepipe.conversation.timing import Hop, TurnRecord, TurnSummary
 from voicepipe.observe.waits import Waits, waits
-from voicepipe.turn.events import ReplyDone, ToolUse
-from voicepipe.turn.timing import Hop, TurnRecord, TurnSummary
 
 NOTHING = dict.fromkeys(Waits.__struct_fields__, 0.0)
 HOPS: tuple[Hop, ...] = ("settle", "words", "prepare", "token", "phrase", "speech", "commit")

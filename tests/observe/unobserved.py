@@ -6,7 +6,7 @@ from typing import Any
 
 from voicepipe.commands import cli
 from voicepipe.observe import calls, dashboard
-from voicepipe.observe.traces import UNTRACED
+from voicepipe.observe.following import UNTRACED
 
 
 class Alone(calls.LiveCalls):

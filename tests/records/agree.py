@@ -18,7 +18,7 @@ from latency_probes.own_server import COMMAND, own_server
 from latency_probes.plan import CallPlan, make_plan
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.records import TurnResult
-from voicepipe.figures import percentile
+from voicepipe.base.figures import percentile
 from voicepipe.observe.turn_metrics import LATENCY_S
 
 SEED = 3

@@ -1,10 +1,10 @@
 """Calls as records keep them."""
 
+from voicepipe.conversation.events import Item, ReplyDone, ToolUse
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.observe.following import CallFacts
 from voicepipe.observe.turns import AskedTurn, FullTurn, full_turn
 from voicepipe.records.record import Host
-from voicepipe.turn.events import Item, ReplyDone, ToolUse
-from voicepipe.turn.timing import TurnSummary
 
 HOST = Host("fra1", "eu-central")
 LONG_AGO = 1_790_000_000.0

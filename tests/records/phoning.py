@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 from tests.observe.test_calls import LINE, answer, spoken
 from voicepipe.agent import Origin
+from voicepipe.conversation.events import CallEnded
 from voicepipe.observe.calls import LiveCall
-from voicepipe.pop import Pop
-from voicepipe.turn.events import CallEnded
+from voicepipe.pop.pop import Pop
 
 NUMBER = "+4930123456"
 

@@ -17,10 +17,10 @@ from tests.records.test_records import got, over, secrets, settings
 from tests.support.ports import free_port
 from tests.support.waiting import until
 from voicepipe.call_api import Deleted
-from voicepipe.pop import Pop
+from voicepipe.pop.pop import Pop
+from voicepipe.pop.running import running
 from voicepipe.records import deliveries, records, store
 from voicepipe.records.store import Store
-from voicepipe.running import running
 
 __all__ = ["secrets"]
 

@@ -16,13 +16,12 @@ from tests.records.typist import Typist
 from tests.support.ports import free_port
 from tests.support.waiting import until
 from voicepipe import config as configuration
+from voicepipe.base.errors import ConfigError
 from voicepipe.commands import records
 from voicepipe.config import Config
-from voicepipe.errors import ConfigError
-from voicepipe.ingress import http  # noqa: F401 - a PoP imports it when it starts, which reads files
-from voicepipe.pop import Pop
+from voicepipe.pop.pop import Pop
+from voicepipe.pop.running import running
 from voicepipe.records import deliveries
-from voicepipe.running import running
 
 SCRIPTED = dict.fromkeys(("vad", "asr", "llm", "tts"), "scripted")
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -14,10 +14,10 @@ from tests.observe.test_traces import Traced, traced
 from tests.redaction.transcripts import SHOWN, Transcript, leaks, with_secrets, without_secrets
 from voicepipe.agent import Hooks
 from voicepipe.config import Config
+from voicepipe.conversation.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ToolUse
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.turns import Turns
 from voicepipe.records.records import Records, kept
-from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ToolUse
 
 __all__ = ["traced"]
 

@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.redaction.transcripts import Line, Transcript, Who, leaks, readable, with_secrets, without_secrets
+from voicepipe.base.errors import ConfigError
 from voicepipe.config import toml_file
 from voicepipe.config.redaction_config import LONGEST, RedactionConfig
-from voicepipe.errors import ConfigError
 from voicepipe.redaction.redactor import Redactor
 
 CARD = "4539148803436467"

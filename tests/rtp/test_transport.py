@@ -18,7 +18,7 @@ from aiortc.rtcsctptransport import InboundStream
 
 from tests.rtp.ends import LOOPBACK, Ends, connected
 from tests.support.waiting import until
-from voicepipe.errors import NoPort
+from voicepipe.base.errors import NoPort
 from voicepipe.rtp import ice, sdp, transport
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket

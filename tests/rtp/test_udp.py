@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 
 from tests.support.waiting import until
-from voicepipe.errors import NoPort
+from voicepipe.base.errors import NoPort
 from voicepipe.rtp import rtcp, sip_sdp, udp
 from voicepipe.rtp.codec import PCMU
 from voicepipe.rtp.packet import RtpPacket, is_rtcp

@@ -8,6 +8,7 @@ from statistics import NormalDist, mean
 import pytest
 
 from voicepipe.config import LadderConfig
+from voicepipe.conversation.phrases import Phraser
 from voicepipe.sizing.gpu_models import GPUS, LINKS
 from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Group
@@ -17,7 +18,6 @@ from voicepipe.sizing.traffic import WORDS_A_MINUTE, Phrase, Traffic
 from voicepipe.sizing.turn import Making, TurnEstimate, first_sound, turn
 from voicepipe.sizing.voices import voice
 from voicepipe.turn.endpoint import EndpointConfig
-from voicepipe.turn.phrases import Phraser
 
 REPLIES = """\
 We are open from nine to six, Monday to Saturday.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.errors import ConfigError
+from voicepipe.base.errors import ConfigError
 from voicepipe.sizing.gpu_models import GPUS, LINKS, gpus, link
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.config.engine_config import NemotronConfig, NeuttsConfig, WhisperConfig
-from voicepipe.errors import ConfigError
 from voicepipe.sizing import constants, gpu_memory
 from voicepipe.sizing.recognition import Nemotron
 from voicepipe.sizing.shapes import ASRS, LLMS, LlmShape, of_config, quantised

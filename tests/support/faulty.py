@@ -1,10 +1,10 @@
-"""Scripted engines that hang on purpose, and say so as real ones do: what hangs owes an answer (`engines/owing.py`)."""
+"""Scripted engines that hang on purpose, and say so as real ones do: what hangs owes an answer (`owing.py`)."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 
 from voicepipe.engines.base import Delta, Hypothesis, OnPartial, Prompt, Speech
-from voicepipe.engines.owing import Owing
+from voicepipe.engines.hosting.owing import Owing
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts
 
 LIMIT_S = 4.0

@@ -4,7 +4,7 @@ import hashlib
 import zipfile
 from pathlib import Path
 
-from voicepipe.engines.known_models import KnownFile, KnownModel, Wheel
+from voicepipe.engines.weights.known_models import KnownFile, KnownModel, Wheel
 
 
 def sha256(data: bytes) -> str:

@@ -10,13 +10,13 @@ import numpy as np
 from latency_probes.transcripts import errors
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
+from voicepipe.base.words import plain
 from voicepipe.config import load
 from voicepipe.config.agent_store import open_agents
-from voicepipe.engines import hub
+from voicepipe.conversation.phrases import sentences
+from voicepipe.conversation.speakable import speakable
 from voicepipe.engines.base import Tts
-from voicepipe.turn.phrases import sentences
-from voicepipe.turn.speakable import speakable
-from voicepipe.words import plain
+from voicepipe.engines.weights import hub
 
 MODEL = "Systran/faster-whisper-tiny.en"
 AT_A_TIME = 8

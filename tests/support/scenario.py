@@ -13,11 +13,13 @@ from tests.support.paths import ROOT
 from tests.support.scripted_opinions import ScriptedReader, ScriptedTurnModel
 from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad, Tool, ToolSpec
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
+from voicepipe.base.errors import CallError, TransferFailed
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
 from voicepipe.call.errands import Errands
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
+from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall
 from voicepipe.engines.scripted import (
     ScriptedAsr,
@@ -26,10 +28,8 @@ from voicepipe.engines.scripted import (
     ScriptedTts,
     ScriptedVad,
 )
-from voicepipe.errors import CallError, TransferFailed
 from voicepipe.ingress.socket_line import by_timer
 from voicepipe.line import HIDDEN, Hear, Network, Pump
-from voicepipe.turn.events import CallEvent, Item
 
 SCENARIOS = ROOT / "tests" / "scenarios"
 

@@ -3,8 +3,8 @@
 import asyncio
 
 from voicepipe.audio import Pcm
+from voicepipe.base.errors import EngineError
 from voicepipe.engines.base import Prompt
-from voicepipe.errors import EngineError
 
 
 class ScriptedTurnModel:

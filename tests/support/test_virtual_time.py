@@ -6,8 +6,8 @@ import time
 import pytest
 
 from tests.support import virtual_time
-from voicepipe.engines.worker import Worker
-from voicepipe.errors import EngineError
+from voicepipe.base.errors import EngineError
+from voicepipe.base.worker import Worker
 
 
 @pytest.mark.virtual_time

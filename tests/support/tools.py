@@ -11,10 +11,10 @@ import httpx
 
 from tests.support.scenario import Recording, Says, Scenario
 from voicepipe.agent import Tool, Webhook
+from voicepipe.base.errors import OutcomeUnknown
+from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Message
-from voicepipe.errors import OutcomeUnknown
-from voicepipe.tools import ToolRunner
-from voicepipe.turn.prompt import ToolCall
+from voicepipe.tools.tool_runner import ToolRunner
 
 _NUMBERS = itertools.count(100)
 ABOUT = {"id": "rtc_1", "caller": "+4930123456", "called": "", "headers": {"X-Account": "42"}}

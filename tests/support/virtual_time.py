@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from typing import Any, TypeVar, TypeVarTuple
 from unittest import mock
 
-from voicepipe.engines.worker import Job, Worker
+from voicepipe.base.worker import Job, Worker
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")

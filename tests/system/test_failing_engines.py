@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-import voicepipe.pop
+import voicepipe.pop.pop
 from tests.support.faulty import LIMIT_S, Fault, FaultyAsr, FaultyLlm, FaultyTts, now
 from tests.support.scenario import Says, Scenario, ScenarioLine, told
 from tests.support.waiting import until
@@ -20,11 +20,11 @@ from voicepipe.call.first_words import get_to_know
 from voicepipe.config import Config, LadderConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.pop_config import with_slots
+from voicepipe.conversation.events import CallEvent
 from voicepipe.engines.base import Engines, Prompt
 from voicepipe.engines.scripted import ScriptedVad
-from voicepipe.pop import Pop
-from voicepipe.tools import ToolRunner
-from voicepipe.turn.events import CallEvent
+from voicepipe.pop.pop import Pop
+from voicepipe.tools.tool_runner import ToolRunner
 
 pytestmark = pytest.mark.virtual_time
 AGENT = """
@@ -95,7 +95,7 @@ def clock() -> float:
 
 @pytest.fixture(name="site")
 def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.setattr(voicepipe.pop, "time", SimpleNamespace(time=time.time, monotonic=clock))
+    monkeypatch.setattr(voicepipe.pop.pop, "time", SimpleNamespace(time=time.time, monotonic=clock))
     return Site(tmp_path)
 
 

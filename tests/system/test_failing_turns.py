@@ -8,19 +8,19 @@ from types import SimpleNamespace
 
 import pytest
 
-import voicepipe.pop
+import voicepipe.pop.pop
 from tests.support.faulty import now
 from tests.support.scenario import Says, Scenario, ScenarioLine
 from tests.system.test_failing_engines import AGENT, clock
 from voicepipe.agent import CallSettings
+from voicepipe.base.errors import EngineStalled
 from voicepipe.config import Config, PopConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.engines.base import Delta, Engines, Prompt
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.errors import EngineStalled
 from voicepipe.observe.failing import FIRST
-from voicepipe.pop import Pop
-from voicepipe.tools import ToolRunner
+from voicepipe.pop.pop import Pop
+from voicepipe.tools.tool_runner import ToolRunner
 
 pytestmark = pytest.mark.virtual_time
 EVERY_MS = 6000
@@ -54,7 +54,7 @@ async def call(pop: Pop, begins_ms: int) -> None:
 
 @pytest.fixture(name="pop")
 def _pop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pop:
-    monkeypatch.setattr(voicepipe.pop, "time", SimpleNamespace(time=time.time, monotonic=clock))
+    monkeypatch.setattr(voicepipe.pop.pop, "time", SimpleNamespace(time=time.time, monotonic=clock))
     (tmp_path / "front-desk.toml").write_text(AGENT)
     engines = Engines(ScriptedVad(), ScriptedAsr(["when are you open"] * ASKS), Failing(), ScriptedTts())
     made = Pop(Config(pop=PopConfig(slots=60)), AgentStore(tmp_path), engines, ToolRunner())

@@ -23,4 +23,4 @@ def test_the_environment_is_read_in_one_place(package: str) -> None:
         for path in (ROOT / package).rglob("*.py")
         if any(word in path.read_text() for word in ("os.environ", "os.getenv", "from os import"))
     }
-    assert readers <= {"voicepipe/environment.py"}
+    assert readers <= {"voicepipe/base/environment.py"}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.collector import uncollected
 from tests.support.scenario import SCENARIOS, Recording, Scenario, load, play
-from voicepipe.turn.events import ReplyDone
+from voicepipe.conversation.events import ReplyDone
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.toml"))
 

@@ -53,7 +53,7 @@ def slow_pop(folder: Path) -> Iterator[tuple[Started, str]]:
     (folder / "agents").mkdir()
     (folder / "slow.toml").write_text(SLOW)
     desk = (ROOT / "tests" / "models" / "desk" / "front-desk.toml").read_text()
-    slow = desk.replace("voicepipe.tools_demo:book_table", "tests.support.slow_tools:book_table")
+    slow = desk.replace("voicepipe.tools.restaurant:book_table", "tests.support.slow_tools:book_table")
     assert slow != desk
     (folder / "agents" / "desk.toml").write_text(slow)
     port = free_port()

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.stopwatch import spent
+from voicepipe.base.words import plain
 from voicepipe.turn.as_said import LONGEST, as_said
-from voicepipe.words import plain
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 import regex
 
-from voicepipe.turn.speakable import speakable
+from voicepipe.conversation.speakable import speakable
 
 EMOJI_ONLY = regex.compile(r"[\uFE0E\uFE0F\u20E3]")
 WRITTEN = regex.compile(r"[\p{L}\p{M}\p{Nd}]")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.errors import ItemExists, ItemMismatch, ItemUnknown
-from voicepipe.turn.events import Item
-from voicepipe.turn.history import ITEM_CHARS, History, Ids, cut_at, item_bytes
-from voicepipe.turn.prompt import Message, ToolCall
+from voicepipe.base.errors import ItemExists, ItemMismatch, ItemUnknown
+from voicepipe.conversation.events import Item
+from voicepipe.conversation.history import ITEM_CHARS, History, Ids, cut_at, item_bytes
+from voicepipe.conversation.prompt import Message, ToolCall
 
 
 def history(*items: Item) -> History:

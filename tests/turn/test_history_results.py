@@ -2,10 +2,10 @@
 
 import pytest
 
-from voicepipe.errors import ItemUnknown
-from voicepipe.turn.events import Item
-from voicepipe.turn.history import MAX_CHARS, History
-from voicepipe.turn.prompt import Message
+from voicepipe.base.errors import ItemUnknown
+from voicepipe.conversation.events import Item
+from voicepipe.conversation.history import MAX_CHARS, History
+from voicepipe.conversation.prompt import Message
 
 
 def call(name: str, arguments: str = "{}") -> Item:

@@ -1,7 +1,7 @@
 """Where a call comes from, as the model reads it: data from strangers, which stays data."""
 
 from voicepipe.agent import Origin
-from voicepipe.turn.prompt import BEGINS, LONGEST, MOST, with_origin, without_origin
+from voicepipe.conversation.prompt import BEGINS, LONGEST, MOST, with_origin, without_origin
 
 
 def test_nothing_known_is_nothing_said() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.turn.phrases import SENTENCES, PhraseConfig, Phraser, ends_sentence
+from voicepipe.conversation.phrases import SENTENCES, PhraseConfig, Phraser, ends_sentence
 
 WORDS = (
     "we are open until ten, on Friday. Dr. Smith paid $4.50 e.g. for 3.5 kg at 7:30 p.m. No. 5 - item **bold text** "

@@ -5,7 +5,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.turn.phrases import PhraseConfig, Phraser
+from voicepipe.conversation.phrases import PhraseConfig, Phraser
 
 SENTENCES = {
     "zh": ["您好，欢迎致电港湾餐厅。", "我们每天早上九点到晚上十点营业！", "请问您想预订座位吗？"],

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.stopwatch import spent
-from voicepipe.turn.speakable import pieces, speakable
+from voicepipe.conversation.speakable import pieces, speakable
 
 TRICKY = (
     "$18.50 7:30 pm 24:59 0:00 2026-05-14 31/12/2025 May 32 1st 00 +44 20 7946 **b** _i_ `c` [a](b) | --- # - 😀 e.g. "

@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.stopwatch import spent
-from voicepipe.turn.phrases import PhraseConfig, Phraser
-from voicepipe.turn.speakable import MARKDOWN, pieces, speakable
-from voicepipe.turn.verbaliser import ENGLISH, keys
-from voicepipe.turn.verbaliser.numbers import cardinal, ordinal, year
+from voicepipe.conversation.phrases import PhraseConfig, Phraser
+from voicepipe.conversation.speakable import MARKDOWN, pieces, speakable
+from voicepipe.conversation.verbaliser import ENGLISH, keys
+from voicepipe.conversation.verbaliser.numbers import cardinal, ordinal, year
 
 ROWS = [
     tuple(line.split(" -> "))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.turn.transfer import is_target, number, sip_uri
+from voicepipe.conversation.transfer import is_target, number, sip_uri
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from voicepipe.turn.timing import TurnRecord, TurnSummary
+from voicepipe.conversation.timing import TurnRecord, TurnSummary
 
 STAMPS = {
     "voice_ended": 10.0, "settle": 10.06, "words": 10.08, "prepare": 10.08, "token": 10.1, "phrase": 10.11,

@@ -3,8 +3,8 @@
 import pytest
 
 from voicepipe.agent import Agent
-from voicepipe.errors import TransferFailed
-from voicepipe.turn.transfer import target, transfer_tool
+from voicepipe.base.errors import TransferFailed
+from voicepipe.conversation.transfer import target, transfer_tool
 
 AGENT = Agent("desk", transfer={"ann": "sip:ann@example.com", "bar": "tel:+14155550123"})
 

@@ -10,11 +10,11 @@ import pytest
 from tests.support.healthy import HEALTHY
 from tests.web.node import needs_node, run
 from voicepipe.config import PopConfig
+from voicepipe.conversation.events import Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.observe.dashboard import Dashboard
-from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
-from voicepipe.turn.timing import TurnSummary
 
 pytestmark = needs_node
 

@@ -10,10 +10,10 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop
 from tests.web.node import WEB, needs_node, run
-from voicepipe.ingress import dashboard_http
+from voicepipe.conversation.timing import Hop, TurnRecord
 from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.keys import Secrets
-from voicepipe.turn.timing import Hop, TurnRecord
+from voicepipe.operator_api import dashboard_http
 
 FILES = sorted(path for path in WEB.rglob("*") if path.is_file())
 MODULES = [path for path in FILES if path.suffix == ".js"]

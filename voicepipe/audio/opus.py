@@ -14,7 +14,7 @@ import av
 import numpy as np
 
 from voicepipe.audio.pcm import RATE, Pcm
-from voicepipe.errors import ConfigError
+from voicepipe.base.errors import ConfigError
 
 CLOCK = 48_000
 """Rate in Hz of Opus' RTP timestamps, whatever the sound's own (RFC 7587)."""

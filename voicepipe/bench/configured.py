@@ -16,11 +16,11 @@ from voicepipe.bench.load import CACHED_TOKENS, TRAFFIC
 from voicepipe.bench.play import PlayedEngines
 from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
+from voicepipe.conversation.phrases import PhraseConfig
 from voicepipe.engines.base import Asr, AsrStream, Choosy, Engines, Llm, Message, Prompt, Tts
-from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.loader import loaded
-from voicepipe.prepared_agents import beginning
-from voicepipe.turn.phrases import PhraseConfig
+from voicepipe.engines.tts.espeak import EspeakTts
+from voicepipe.pop.prepared_agents import beginning
 
 SAYS = "What are your opening hours, and do you have a table for two tonight?"
 QUESTIONS = (

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from voicepipe.figures import percentile
-from voicepipe.prediction import latency_ms
+from voicepipe.base.figures import percentile
+from voicepipe.sizing.prediction import latency_ms
 
 ASR_BEHIND = "ASR, words behind the sound"
 ASR_FINAL = "ASR, final"

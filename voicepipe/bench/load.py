@@ -4,8 +4,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from voicepipe.conversation.phrases import PhraseConfig
 from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
-from voicepipe.turn.phrases import PhraseConfig
 
 TRAFFIC = Traffic()
 """What `voicepipe plan` reckons with. No ladder is climbed here: a first phrase that is late is not cut short."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from voicepipe.bench.figures import FiguresResult, Samples
 from voicepipe.bench.play import PlayedEngines, PlayedLoad, play
-from voicepipe.engines import gpus
+from voicepipe.engines.hosting import gpus
 
 WARM_UP_S = 6.0
 """Played before each number of calls, and not counted."""

@@ -7,14 +7,14 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+from voicepipe.base.errors import EngineBusy
+from voicepipe.base.fair import owned_by
 from voicepipe.bench import figures
 from voicepipe.bench.figures import Samples
 from voicepipe.bench.load import CallTurn, turns
 from voicepipe.bench.stages import AsrStage, HeardUtterance, LlmStage, TtsStage
-from voicepipe.engines.fair import owned_by
-from voicepipe.errors import EngineBusy
+from voicepipe.conversation.phrases import Phraser
 from voicepipe.rtp.clock import PERIOD_S, MediaClock
-from voicepipe.turn.phrases import Phraser
 
 IDLE_S = 0.05
 """Without idle gaps: when nobody speaks and nothing is being done, the next turn comes after this time."""

@@ -9,15 +9,15 @@ from pathlib import Path
 from rich.console import Console
 
 from voicepipe import __version__
+from voicepipe.base.errors import ConfigError, EngineMissing
+from voicepipe.base.figures import cpu, for_tables, keep
 from voicepipe.bench.configured import configured, speech
 from voicepipe.bench.measure import Options, Progress, measured
 from voicepipe.bench.report import BenchReport
 from voicepipe.bench.shaped import shaped
 from voicepipe.config import load
-from voicepipe.engines import gpus
-from voicepipe.engines.hub import copyable
-from voicepipe.errors import ConfigError, EngineMissing
-from voicepipe.figures import cpu, for_tables, keep
+from voicepipe.engines.hosting import gpus
+from voicepipe.engines.weights.hub import copyable
 from voicepipe.rtp.clock import SWITCH_S
 
 LIBRARIES = (

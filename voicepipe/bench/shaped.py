@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 
 from voicepipe.agent import Agent
+from voicepipe.base.errors import ConfigError
 from voicepipe.bench.configured import QUESTIONS, configured
 from voicepipe.bench.load import BY_LENGTH, CACHED_TOKENS, TRAFFIC
 from voicepipe.bench.measure import Progress
 from voicepipe.bench.play import PlayedEngines
 from voicepipe.config import Config
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.engines import gpus
-from voicepipe.errors import ConfigError
+from voicepipe.engines.hosting import gpus
 from voicepipe.sizing.shapes import LLMS, LlmShape
 
 ARCHITECTURES = {

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol
 
-from voicepipe.turn.phrases import PhraseConfig
+from voicepipe.conversation.phrases import PhraseConfig
 
 
 class Stage(Protocol):

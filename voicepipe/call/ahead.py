@@ -8,9 +8,9 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import Self
 
+from voicepipe.base.metered import charged
+from voicepipe.base.tasks import ended, forget_how_it_was_cancelled
 from voicepipe.engines.base import Aside, Delta
-from voicepipe.metered import charged
-from voicepipe.tasks import ended, forget_how_it_was_cancelled
 
 
 class Ahead:

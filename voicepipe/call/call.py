@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 
 from voicepipe.agent import CallSettings
+from voicepipe.base.errors import cause
+from voicepipe.base.shown import shown
 from voicepipe.call.errands import BeginTool
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.playout import Playout
@@ -21,13 +23,11 @@ from voicepipe.call.studio import Studio
 from voicepipe.call.transfer import Transfer
 from voicepipe.call.turns import Turns
 from voicepipe.config import Config
+from voicepipe.conversation.events import CallEnded, CallEvent
+from voicepipe.conversation.prompt import ToolCall
+from voicepipe.conversation.transfer import TRANSFER_TOOL
 from voicepipe.engines.base import Engines
-from voicepipe.errors import cause
 from voicepipe.line import Line
-from voicepipe.shown import shown
-from voicepipe.turn.events import CallEnded, CallEvent
-from voicepipe.turn.prompt import ToolCall
-from voicepipe.turn.transfer import TRANSFER_TOOL
 
 LOOK_S = 0.1
 """Between looks at whether the caller has something more to say, before the model hangs up."""

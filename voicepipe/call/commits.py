@@ -3,10 +3,10 @@
 import asyncio
 import logging
 
+from voicepipe.base.errors import EngineError
 from voicepipe.call.call import Call
 from voicepipe.call.utterance import Utterance
-from voicepipe.errors import EngineError
-from voicepipe.turn.events import Item
+from voicepipe.conversation.events import Item
 from voicepipe.turn.facts import Cleared, Committed
 from voicepipe.turn.keypad import Keypad
 

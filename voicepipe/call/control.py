@@ -8,12 +8,12 @@ from dataclasses import replace
 import msgspec
 
 from voicepipe.agent import CallSettings
+from voicepipe.base.errors import InputEmpty, NoReply, ReplyActive
 from voicepipe.call.call import Call
 from voicepipe.call.commits import Commits, Dtmf
 from voicepipe.call.studio import Order
 from voicepipe.call_api import ReplyRequest, Size
-from voicepipe.errors import InputEmpty, NoReply, ReplyActive
-from voicepipe.turn.events import Item, KeyPressed
+from voicepipe.conversation.events import Item, KeyPressed
 
 MIN_COMMIT_MS = 100
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from voicepipe.audio import ms_to_samples, samples_to_ms
+from voicepipe.base.errors import ItemMismatch
 from voicepipe.call.draft import Telling
 from voicepipe.call.said import Said
 from voicepipe.call.studio import Studio
 from voicepipe.call_api import Size
-from voicepipe.errors import ItemMismatch
-from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
-from voicepipe.turn.history import cut_at
+from voicepipe.conversation.events import Item, ItemAdded, ItemDeleted, ItemTruncated
+from voicepipe.conversation.history import cut_at
 
 REMEMBERED_REPLIES = 50
 """Of so many spoken items the word times are kept, for clients that truncate late."""

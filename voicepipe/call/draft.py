@@ -8,8 +8,8 @@ from voicepipe.call.errands import Errand, Errands
 from voicepipe.call.ladder import Ladder
 from voicepipe.call.speech import Phrase, Take
 from voicepipe.call.studio import Order, Studio
-from voicepipe.turn.prompt import ToolCall
-from voicepipe.turn.timing import Hop, TurnRecord
+from voicepipe.conversation.prompt import ToolCall
+from voicepipe.conversation.timing import Hop, TurnRecord
 
 READY_PIECES = 3
 """Pieces that are made ahead of the gate or of playout's queue; a full queue holds up the voice, not the model."""

@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any, Protocol
 
 from voicepipe.agent import Tool
-from voicepipe.errors import ItemUnknown, OutcomeUnknown, ToolError
-from voicepipe.python_tools import within
+from voicepipe.base.errors import ItemUnknown, OutcomeUnknown, ToolError
+from voicepipe.conversation.events import Item
+from voicepipe.conversation.history import History, Ids
+from voicepipe.conversation.prompt import Prompt, ToolCall
 from voicepipe.redaction.redactor import logged
-from voicepipe.turn.events import Item
-from voicepipe.turn.history import History, Ids
-from voicepipe.turn.prompt import Prompt, ToolCall
+from voicepipe.tools.python_tools import within
 
 log = logging.getLogger(__name__)
 MOST = 16

@@ -13,10 +13,10 @@ import numpy as np
 
 from voicepipe.audio import BLOCK, RATE, Pcm
 from voicepipe.audio.resample import Resampler
+from voicepipe.base.errors import EngineError
 from voicepipe.call.utterance import Waits
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Asr, Engines, Tts
-from voicepipe.errors import EngineError
 
 log = logging.getLogger(__name__)
 SENTENCE = "I would like to book a table for two, please."

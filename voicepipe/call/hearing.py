@@ -14,20 +14,20 @@ from typing import Protocol
 
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, Block, samples_to_ms
+from voicepipe.base.errors import EngineError
+from voicepipe.base.fair import owned_by
+from voicepipe.base.words import joined, running
 from voicepipe.call.ear import Ear, Gaps
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.studio import Studio
 from voicepipe.call.utterance import Utterance, Waits
 from voicepipe.config import Config
+from voicepipe.conversation.events import SpeechStarted, SpeechStopped, WordsHeard
+from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import AsrStream, Hypothesis
-from voicepipe.engines.fair import owned_by
-from voicepipe.errors import EngineError
 from voicepipe.turn.endpoint import Endpointer, Evidence, FixedSilence
-from voicepipe.turn.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.facts import Fact, Partial, Words
 from voicepipe.turn.no_input import LineSound
-from voicepipe.turn.timing import TurnRecord
-from voicepipe.words import joined, running
 
 log = logging.getLogger(__name__)
 REMEMBERED = 2 * RATE

@@ -6,8 +6,8 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-from voicepipe.engines.fair import owned_by
-from voicepipe.tasks import TaskGroup
+from voicepipe.base.fair import owned_by
+from voicepipe.base.tasks import TaskGroup
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

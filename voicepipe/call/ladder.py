@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from voicepipe.base.errors import EngineStalled
 from voicepipe.config import LadderConfig
-from voicepipe.errors import EngineStalled
-from voicepipe.turn.timing import Rung, TurnRecord
+from voicepipe.conversation.timing import Rung, TurnRecord
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from voicepipe.call.hearing import Hearing
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.speaking import Speaking
 from voicepipe.call.studio import Studio
-from voicepipe.turn.prompt import ToolCall
+from voicepipe.conversation.prompt import ToolCall
 
 
 class Owed:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from voicepipe.agent import Agent, CallSettings
+from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.speech import Speaker
+from voicepipe.conversation.phrases import Phraser, sentences
+from voicepipe.conversation.speakable import pieces, together
 from voicepipe.engines.base import Speech, Tts
-from voicepipe.engines.conversion import Conversion
-from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
-from voicepipe.turn.phrases import Phraser, sentences
-from voicepipe.turn.speakable import pieces, together
+from voicepipe.engines.tts.conversion import Conversion
 
 log = logging.getLogger(__name__)
 AGAIN_S, LATEST_S = 5.0, 600.0

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 
 from voicepipe.audio import samples_to_ms
+from voicepipe.base.tasks import TaskGroup
 from voicepipe.call.draft import Draft
 from voicepipe.call.errands import Errand
 from voicepipe.call.said import Said
@@ -16,10 +17,9 @@ from voicepipe.call.speech import Phrase
 from voicepipe.call.studio import Order, Studio
 from voicepipe.call.voicing import Voicing
 from voicepipe.call.writer import Writer
-from voicepipe.tasks import TaskGroup
-from voicepipe.turn.events import ReplyStatus
-from voicepipe.turn.prompt import ToolCall
-from voicepipe.turn.timing import TurnRecord
+from voicepipe.conversation.events import ReplyStatus
+from voicepipe.conversation.prompt import ToolCall
+from voicepipe.conversation.timing import TurnRecord
 
 
 class Reply:

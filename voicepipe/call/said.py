@@ -7,7 +7,7 @@ from voicepipe.audio import samples_to_ms
 from voicepipe.call.draft import Draft
 from voicepipe.call.errands import called
 from voicepipe.call.speech import Phrase
-from voicepipe.turn.events import (
+from voicepipe.conversation.events import (
     Item,
     ReplyDone,
     ReplyItemAdded,
@@ -17,9 +17,9 @@ from voicepipe.turn.events import (
     ReplyText,
     ToolUse,
 )
-from voicepipe.turn.history import cut_at
-from voicepipe.turn.phrases import ends_sentence
-from voicepipe.turn.prompt import ToolCall
+from voicepipe.conversation.history import cut_at
+from voicepipe.conversation.phrases import ends_sentence
+from voicepipe.conversation.prompt import ToolCall
 
 
 class Said:

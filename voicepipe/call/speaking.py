@@ -8,10 +8,10 @@ from voicepipe.call.conversation import Conversation
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.reply import Reply
 from voicepipe.call.studio import Order, Studio
+from voicepipe.conversation.events import Item
+from voicepipe.conversation.prompt import Prompt, ToolCall
+from voicepipe.conversation.timing import TurnRecord
 from voicepipe.turn.as_said import as_said
-from voicepipe.turn.events import Item
-from voicepipe.turn.prompt import Prompt, ToolCall
-from voicepipe.turn.timing import TurnRecord
 
 
 class ReplyEvents(Protocol):

@@ -9,11 +9,11 @@ from itertools import accumulate
 import numpy as np
 
 from voicepipe.audio import Pcm
+from voicepipe.base.words import written
+from voicepipe.conversation.characters import ends_in_word
+from voicepipe.conversation.speakable import Piece, pieces, together
 from voicepipe.engines.base import MadeAhead, Speech, Tts
-from voicepipe.engines.conversion import Conversion, converter
-from voicepipe.turn.characters import ends_in_word
-from voicepipe.turn.speakable import Piece, pieces, together
-from voicepipe.words import written
+from voicepipe.engines.tts.conversion import Conversion, converter
 
 KEPT, KEPT_BYTES = 6, 4 << 20
 """What a call's voice keeps of what it made ahead: three settings' worth, a minute and a half at 24 kHz."""

@@ -5,18 +5,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from voicepipe import call_ids
 from voicepipe.agent import CallSettings, Origin
+from voicepipe.base import call_ids
+from voicepipe.base.words import count
 from voicepipe.call.errands import BeginTool, ErrandEvents, Errands, called
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Speaker
 from voicepipe.config import LadderConfig
+from voicepipe.conversation.events import CallEvent, Item
+from voicepipe.conversation.history import History, Ids
+from voicepipe.conversation.prompt import Prompt, ToolCall, with_origin
+from voicepipe.conversation.transfer import END_CALL, END_CALL_TOOL, TRANSFER_TOOL, transfer_tool
 from voicepipe.engines.base import Engines
-from voicepipe.turn.events import CallEvent, Item
-from voicepipe.turn.history import History, Ids
-from voicepipe.turn.prompt import Prompt, ToolCall, with_origin
-from voicepipe.turn.transfer import END_CALL, END_CALL_TOOL, TRANSFER_TOOL, transfer_tool
-from voicepipe.words import count
 
 
 @dataclass(slots=True)

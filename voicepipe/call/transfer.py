@@ -9,14 +9,14 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from voicepipe.base.errors import TransferFailed
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.owed import Owed
 from voicepipe.call.speaking import Speaking
 from voicepipe.call.turns import Parting
-from voicepipe.errors import TransferFailed
+from voicepipe.conversation.prompt import ToolCall
+from voicepipe.conversation.transfer import target
 from voicepipe.line import NO_TRANSFER, Line
-from voicepipe.turn.prompt import ToolCall
-from voicepipe.turn.transfer import target
 
 log = logging.getLogger(__name__)
 WHAT = "transfer"

@@ -19,11 +19,11 @@ from voicepipe.call.speaking import Speaking
 from voicepipe.call.studio import Studio
 from voicepipe.call.utterance import Utterance
 from voicepipe.config import Config
-from voicepipe.turn.events import Item
+from voicepipe.conversation.events import Item
+from voicepipe.conversation.prompt import ToolCall
 from voicepipe.turn.facts import Action, Fact, ReplyEnded, Replying
 from voicepipe.turn.known import May
 from voicepipe.turn.machine import TurnMachine
-from voicepipe.turn.prompt import ToolCall
 
 
 class Parting(Protocol):

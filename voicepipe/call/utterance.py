@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from voicepipe.audio import RATE, Pcm, samples_to_ms
+from voicepipe.base.errors import EngineDead, EngineError, EngineStalled
+from voicepipe.base.words import joined, running, written
 from voicepipe.call.jobs import Spawn
 from voicepipe.config import LadderConfig
+from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
-from voicepipe.errors import EngineDead, EngineError, EngineStalled
 from voicepipe.turn.agreement import Agreement
 from voicepipe.turn.as_said import as_said
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import Pitch
-from voicepipe.turn.timing import TurnRecord
-from voicepipe.words import joined, running, written
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from voicepipe.base.errors import EngineBusy, EngineError, OverQueued, RequestRefused
+from voicepipe.base.shown import shown
 from voicepipe.call.draft import Draft
 from voicepipe.call.ladder import Rungs
 from voicepipe.call.speech import Phrase, Take, joined
 from voicepipe.call.writer import Writer
-from voicepipe.errors import EngineBusy, EngineError, OverQueued, RequestRefused
-from voicepipe.shown import shown
-from voicepipe.turn.phrases import sentences
+from voicepipe.conversation.phrases import sentences
 
 EMPTY = np.empty(0, np.int16)
 MUTE = "The language model called tools in words that its server did not read as calls: nothing was said or run."

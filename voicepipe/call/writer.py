@@ -9,17 +9,17 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from voicepipe.base.errors import EngineError, EngineStalled, ToolError, VoicepipeError
+from voicepipe.base.tasks import TaskGroup
 from voicepipe.call.ahead import Ahead
 from voicepipe.call.draft import Draft
 from voicepipe.call.errands import Errand, bridged, talkative
 from voicepipe.call.speech import Phrase
+from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
+from voicepipe.conversation.phrases import Phraser, ends_sentence
+from voicepipe.conversation.prompt import Message, Prompt, ToolCall
+from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL
 from voicepipe.engines.base import Aside
-from voicepipe.errors import EngineError, EngineStalled, ToolError, VoicepipeError
-from voicepipe.tasks import TaskGroup
-from voicepipe.turn.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
-from voicepipe.turn.phrases import Phraser, ends_sentence
-from voicepipe.turn.prompt import Message, Prompt, ToolCall
-from voicepipe.turn.transfer import END_CALL, TRANSFER_TOOL
 
 TOOL_ROUNDS = 5
 AT_ONCE_MS = 100

@@ -4,24 +4,28 @@ import asyncio
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from voicepipe import config, fleet_keys
-from voicepipe.agent import Agent
-from voicepipe.commands import runtime
-from voicepipe.config import credentials, directory_config, fleet_rules, toml_file
-from voicepipe.config.agent_store import Intents, load_agent, no_voice, open_agents
+from voicepipe import config
+from voicepipe.agent import Agent, Intents
+from voicepipe.base.errors import ConfigError, EngineError
+from voicepipe.config import credentials, load_directory, load_rules, toml_file
+from voicepipe.config.agent_store import load_agent, no_voice, open_agents
+from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.config.phone_config import takes_phones
 from voicepipe.config.pop_config import with_slots
-from voicepipe.directory_server.run import check as check_directory
-from voicepipe.engines import hub, local_servers, needed_models, packages
-from voicepipe.engines.auto import lacking
-from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
-from voicepipe.engines.nemotron import checkpoint
-from voicepipe.errors import ConfigError, EngineError
+from voicepipe.directory import fleet_keys
+from voicepipe.directory.server.run import check as check_directory
+from voicepipe.engines.asr.nemotron import checkpoint
+from voicepipe.engines import packages
+from voicepipe.engines.llm import local_servers
+from voicepipe.engines.llm.auto import lacking
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
+from voicepipe.engines.weights import hub, needed_models
 from voicepipe.ingress.local import unreached
 from voicepipe.observe import traces
 from voicepipe.records import signing
+from voicepipe.serving import runtime
 
 WELL, WARNED, WRONG = 0, 1, 2
 """Of a file: a PoP starts with it as it is; something is missing, on this machine or in this file alone; none does."""
@@ -61,9 +65,9 @@ def _verdict(file: Path, names: Names) -> int:
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":
-            fleet_rules.load(file)
+            load_rules(file)
         elif kind == "directory":
-            warned = _warnings_of_directory(directory_config.load(file))
+            warned = _warnings_of_directory(load_directory(file))
         else:
             settings = config.load(None, file) if kind == "manifest" else config.load(file)
             agents = tuple(open_agents(settings))
@@ -125,7 +129,7 @@ def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator
     except EngineError:  # `_warn` tells it.
         return
     if tts == "auto":
-        from voicepipe.engines.hibari import VOICE
+        from voicepipe.engines.tts.hibari import VOICE
 
         voices = {*voices, VOICE}
     yield from (f'{said} That is for engines.tts = "{tts}".' for agent in agents if (said := no_voice(agent, voices)))
@@ -166,7 +170,7 @@ def _knows_languages(settings: config.Config) -> bool:
 
 
 async def _espeak_voices(settings: config.Config) -> Collection[str]:
-    from voicepipe.engines.espeak import EspeakTts
+    from voicepipe.engines.tts.espeak import EspeakTts
 
     tts = EspeakTts(settings.espeak.voice, settings.espeak.words_per_minute)
     try:
@@ -176,7 +180,7 @@ async def _espeak_voices(settings: config.Config) -> Collection[str]:
         await tts.close()
 
 
-def _warnings_of_directory(settings: directory_config.DirectoryConfig) -> Iterator[str]:
+def _warnings_of_directory(settings: DirectoryConfig) -> Iterator[str]:
     try:
         check_directory(settings)
         fleet_keys.signer(settings.directory.key)

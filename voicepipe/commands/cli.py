@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from voicepipe import __version__
+from voicepipe.base.errors import ConfigError, EngineMissing, VoicepipeError
 from voicepipe.commands import cli_bench, cli_fleet, cli_records
-from voicepipe.errors import ConfigError, EngineMissing, VoicepipeError
 
 if TYPE_CHECKING:
     from voicepipe.config import Config
@@ -192,7 +192,8 @@ def _port(text: str) -> int:
 def _demo(args: argparse.Namespace) -> int:
     began = time.monotonic()
     from voicepipe import config
-    from voicepipe.commands import models, runtime
+    from voicepipe.commands import models
+    from voicepipe.serving import runtime
 
     _log_from(args.log)
     agent = _agent_file(args.agent)
@@ -207,14 +208,14 @@ def _demo(args: argparse.Namespace) -> int:
     if args.lan:
         if args.host:
             raise ConfigError("--lan listens on all addresses of this machine; give --lan or --host, not both")
-        from voicepipe.commands import lan
+        from voicepipe.serving import lan
 
         settings = lan.opened(settings)
     with _about(args.config):
         settings = _listening(args, settings, phones=True)
     models.provide(settings)
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
-    from voicepipe.engines import hub
+    from voicepipe.engines.weights import hub
 
     shipped = config.load().pop
     own_agent = (settings.pop.agents, settings.pop.default_agent) != (shipped.agents, shipped.default_agent)
@@ -265,8 +266,8 @@ def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
         return settings
     import msgspec
 
+    from voicepipe.base.ranges import check_url
     from voicepipe.config.engine_config import OpenAiConfig
-    from voicepipe.ranges import check_url
 
     try:
         check_url("--llm", args.llm, "http://127.0.0.1:11434/v1")
@@ -280,7 +281,8 @@ def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
 
 
 def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> int:
-    from voicepipe.commands import models, runtime
+    from voicepipe.commands import models
+    from voicepipe.serving import runtime
 
     if args.agent or args.config:
         other = "--agent" if args.agent else "--config"
@@ -301,8 +303,8 @@ def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> i
 
 def _pop(args: argparse.Namespace) -> int:
     from voicepipe import config
-    from voicepipe.commands import runtime
-    from voicepipe.engines import hub
+    from voicepipe.engines.weights import hub
+    from voicepipe.serving import runtime
 
     _log_from(args.log)
     settings = config.load(args.config, args.pop)
@@ -314,11 +316,11 @@ def _pop(args: argparse.Namespace) -> int:
 
 
 def _directory(args: argparse.Namespace) -> int:
-    from voicepipe.commands import runtime
-    from voicepipe.config import directory_config
+    from voicepipe.config import load_directory
+    from voicepipe.serving import runtime
 
     _log_from(args.log)
-    settings = directory_config.load(args.config)
+    settings = load_directory(args.config)
     with _about(args.config):
         return runtime.run(runtime.serve_directory(settings, args.host, args.port), service=True)
 
@@ -338,8 +340,8 @@ def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = F
     """The configuration of a command that listens: what could keep it from that is said at once. `phones`: they may
     call, also where it names no port for them."""
     from voicepipe import config
-    from voicepipe.commands import runtime
     from voicepipe.config import credentials
+    from voicepipe.serving import runtime
 
     settings = runtime.with_address(settings, args.host, args.port)
     if args.sip_port is not None or settings.sip.port:

@@ -48,7 +48,7 @@ def _counts(text: str) -> tuple[int, ...]:
 def _bench_engines(args: argparse.Namespace) -> int:
     from voicepipe.bench import run
     from voicepipe.bench.measure import Options
-    from voicepipe.commands import runtime
+    from voicepipe.serving import runtime
 
     options = Options(
         config=args.config,

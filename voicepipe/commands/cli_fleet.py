@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from voicepipe.errors import ConfigError
+from voicepipe.base.errors import ConfigError
 
 
 def add(commands: Any) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from voicepipe.errors import ConfigError
+from voicepipe.base.errors import ConfigError
 
 
 def add(command: argparse.ArgumentParser) -> None:

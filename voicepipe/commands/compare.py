@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.commands.fleet import asked, headed, own_console
-from voicepipe.directory.tally import Tally, added
-from voicepipe.errors import ConfigError
+from voicepipe.observe.tally import Tally, added
 from voicepipe.observe.versions import (
     FEWEST,
     FEWEST_CALLS,

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from voicepipe.environment import variable
-from voicepipe.errors import ConfigError
+from voicepipe.base.environment import variable
+from voicepipe.base.errors import ConfigError
 
 TIMEOUT_S = 10.0
 WIDTH = 170

@@ -9,11 +9,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
+from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.config import Config, load
-from voicepipe.engines import file_fetch, hub, hub_fetch, known_fetch, known_models
-from voicepipe.engines.known_models import KnownModel
-from voicepipe.engines.needed_models import NeededModel, chosen
-from voicepipe.errors import ConfigError, EngineMissing
+from voicepipe.engines.weights import file_fetch, hub, hub_fetch, known_fetch, known_models
+from voicepipe.engines.weights.known_models import KnownModel
+from voicepipe.engines.weights.needed_models import NeededModel, chosen
 
 
 def pull(asked: Sequence[str] = ()) -> int:

@@ -6,17 +6,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.commands import plan_text
 from voicepipe.commands.plan_cost import Prices
 from voicepipe.commands.plan_text import BUDGET_MS, Plan
-from voicepipe.engines import hub
-from voicepipe.errors import ConfigError, EngineMissing
-from voicepipe.prediction import BEFORE_COMPUTE_MS
+from voicepipe.engines.weights import hub
 from voicepipe.sizing import gpu_memory, gpu_models, names, shapes
 from voicepipe.sizing.advice import advice
 from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Group
 from voicepipe.sizing.options import Option, best, judged, options
+from voicepipe.sizing.prediction import BEFORE_COMPUTE_MS
 from voicepipe.sizing.recognition import recogniser
 from voicepipe.sizing.shapes import LLMS, LlmShape
 from voicepipe.sizing.traffic import Traffic

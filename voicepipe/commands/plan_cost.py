@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from voicepipe.errors import ConfigError
+from voicepipe.base.errors import ConfigError
 from voicepipe.sizing.options import Option
 from voicepipe.sizing.price import break_even_calls, minute_cost
 

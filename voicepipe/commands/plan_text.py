@@ -10,7 +10,6 @@ from rich.table import Table
 
 from voicepipe.commands.plan_cost import Prices
 from voicepipe.config import PopConfig
-from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
 from voicepipe.sizing import gpu_memory, names
 from voicepipe.sizing.advice import saves_only_memory
 from voicepipe.sizing.constants import MOST_SEQUENCES, STEP_TOKENS
@@ -18,6 +17,7 @@ from voicepipe.sizing.gpu_memory import DTYPES
 from voicepipe.sizing.gpu_models import GIB
 from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.options import MIB, Option, lifts
+from voicepipe.sizing.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
 from voicepipe.sizing.turn import turn
 
 BUDGET_MS = PopConfig().budget_ms

@@ -9,11 +9,11 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.commands.fleet import asked, headed
-from voicepipe.config import fleet_rules
+from voicepipe.config import load_rules
 from voicepipe.config.agent_store import AgentStore, read_agent
-from voicepipe.editions.edition import gathered
-from voicepipe.errors import ConfigError
+from voicepipe.directory.editions.edition import gathered
 
 EDITIONS = "/v1/editions"
 TAKEN_S = 10.0
@@ -29,7 +29,7 @@ def push(folder: Path, rules: Path | None, directory: str, key_env: str, *, own_
     files = gathered(folder, rules)
     AgentStore(folder, read=read_agent)  # What is wrong with a file is said before anybody is asked.
     if rules:
-        fleet_rules.load(rules)
+        load_rules(rules)
     body = {"files": files, "own_rules": own_rules, "dry_run": dry}
     pushed = asked("POST", directory, EDITIONS, key_env, body)
     if dry:

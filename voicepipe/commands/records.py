@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.markup import escape as unmarked
 from rich.table import Table
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.commands import fleet
-from voicepipe.errors import ConfigError
 
 TIMEOUT_S = 60.0
 """Longer than a directory waits for its PoPs."""

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from string import Template
 
-from voicepipe.errors import ConfigError
-from voicepipe.ranges import IN_WORDS, NAME
+from voicepipe.base.errors import ConfigError
+from voicepipe.base.ranges import IN_WORDS, NAME
 
 STARTER = Path(__file__).parent.parent / "starter"
 

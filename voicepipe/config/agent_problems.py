@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from voicepipe import tool_arguments, tool_code
 from voicepipe.agent import Agent, Intent, Tool, Webhook
-from voicepipe.errors import ConfigError
-from voicepipe.ranges import is_url
-from voicepipe.turn.transfer import END_CALL, TRANSFER_TOOL, is_target
+from voicepipe.base.errors import ConfigError
+from voicepipe.base.ranges import is_url
+from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL, is_target
+from voicepipe.tools import tool_arguments, tool_code
 
 FIRST = "above the file's first [table]"
 """Where the keys stand that are the agent's own."""

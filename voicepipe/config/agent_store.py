@@ -7,14 +7,14 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
-from voicepipe import tool_code
-from voicepipe.agent import Agent, Hooks, Intent
-from voicepipe.config import Config, agent_problems, toml_file
+from voicepipe.agent import Agent, Hooks, Intents
+from voicepipe.base.errors import ConfigError
+from voicepipe.config import agent_problems, toml_file
 from voicepipe.config.file_kind import check_kind
-from voicepipe.errors import ConfigError
+from voicepipe.config.pop_config import Config
+from voicepipe.tools import tool_code
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +59,6 @@ def _read(path: Path, of_functions: Callable[[Agent], Iterable[str]]) -> Agent:
     if problems := problems + [f"{of_intents}: {problem}" for problem in agent_problems.of_intents(agent)]:
         raise ConfigError("\n".join(problems))
     return agent
-
-
-class Intents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file that an agent's `intents_file` names."""
-
-    intents: tuple[Intent, ...]
 
 
 def _with_intents(agent: Agent, path: Path, file: Path) -> Agent:

@@ -7,11 +7,11 @@ from urllib.parse import unquote
 
 import msgspec
 
-from voicepipe.config import Config, HttpConfig, KeyOwner, TenantConfig
+from voicepipe.base.environment import made_up, variable
+from voicepipe.base.errors import ConfigError
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import KnownUser, TelnyxAccount, TwilioAccount
-from voicepipe.environment import made_up, variable
-from voicepipe.errors import ConfigError
+from voicepipe.config.pop_config import Config, HttpConfig, KeyOwner, TenantConfig
 
 Owner = TypeVar("Owner", bound=KeyOwner)
 HEADER = r"[A-Za-z0-9!#$&'*+.^_`|~-]+"

@@ -1,12 +1,11 @@
 """Configuration of a directory: `configs/directory.toml` has every key with its default."""
 
-from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
 
-from voicepipe.config import HttpConfig, KeyOwner, locate, place_made, toml_file
-from voicepipe.config.file_kind import check_kind, located
+from voicepipe.base.places import check_place
+from voicepipe.base.ranges import Label, Name, Section
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import (
     KnownTrunk,
@@ -15,17 +14,8 @@ from voicepipe.config.phone_config import (
     TelephonyConfig,
     TelnyxAccount,
     TwilioAccount,
-    takes_phones,
 )
-from voicepipe.config.together import check_routes, check_tenants
-from voicepipe.errors import ConfigError
-from voicepipe.places import check_place
-from voicepipe.ranges import Label, Name, Section
-
-PATHS = (("directory", "key"), ("directory", "keys"), ("bus", "credentials"), ("http", "cert"), ("http", "key"))
-"""Tables and keys that name files."""
-MADE = (("directory", "editions"),)
-"""That name files which are made."""
+from voicepipe.config.pop_config import HttpConfig, KeyOwner
 
 
 class DirectorySection(Section, frozen=True):
@@ -131,29 +121,3 @@ class DirectoryConfig(Section, frozen=True):
     tenants: tuple[DirectoryTenant, ...] = ()
     routes: tuple[DirectoryRoute, ...] = ()
     canaries: tuple[CanaryConfig, ...] = ()
-
-
-def load(file: Path) -> DirectoryConfig:
-    """Paths in the result are absolute. Raises ConfigError with one line for each problem."""
-    tables = toml_file.tables(file)
-    check_kind(file, tables, "directory")
-    toml_file.convert(tables, DirectoryConfig, file)
-    locate(tables, PATHS, file)
-    place_made(tables, MADE, file)
-    config = toml_file.convert(tables, DirectoryConfig, file)
-    try:
-        check_owners(config)
-        if (config.twilio.auth_token_env or config.telnyx.public_key) and not config.telephony.public_url:
-            raise ConfigError(
-                "telephony.public_url: say how Twilio and Telnyx reach this directory, as https://voice.example.com"
-            )
-    except ConfigError as error:
-        raise located(error, file) from None
-    return config
-
-
-def check_owners(config: DirectoryConfig) -> None:
-    """Raises ConfigError: its tenants and routes do not go together."""
-    check_tenants(config.tenants)
-    phones = takes_phones(config.sip, config.twilio, config.telnyx)
-    check_routes(config.routes, config.tenants, config.sip.trunks, phones)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from voicepipe.ranges import DEVICE, Count, Ms, Positive, Section, Variable, check_url
+from voicepipe.base.ranges import DEVICE, Count, Ms, Positive, Section, Variable, check_url
 
 Device = Annotated[str, Meta(pattern=DEVICE)]
 """"cuda:1" is the second GPU that this process sees; "auto": a GPU if there is one, beside the others' models as

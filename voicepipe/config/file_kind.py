@@ -1,11 +1,14 @@
 """What a TOML file is for, by its folder and its keys; and which files a problem is about."""
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from voicepipe.errors import ConfigError
+from voicepipe.agent import Agent, Intents
+from voicepipe.base.errors import ConfigError
+from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.config.fleet_rules import FleetRules
+from voicepipe.config.pop_config import Config
 
 Kind = Literal["configuration", "manifest", "intents", "directory", "agent", "rules"]
 """A manifest has keys of a configuration: only its folder tells the two apart."""
@@ -21,6 +24,13 @@ BELONGS: dict[Kind, str] = {
     "rules": "says whose calls a fleet takes; `voicepipe push FOLDER --with` sends it to its hosts",
 }
 """What is said of a file where one of another kind is wanted."""
+KEYS: dict[Kind, frozenset[str]] = {
+    "configuration": frozenset(Config.__struct_fields__),
+    "intents": frozenset(Intents.__struct_fields__),
+    "directory": frozenset(DirectoryConfig.__struct_fields__),
+    "agent": frozenset(Agent.__struct_fields__),
+    "rules": frozenset(FleetRules.__struct_fields__),
+}
 
 
 def kind_of(file: Path, tables: Mapping[str, Any]) -> Kind:
@@ -38,7 +48,7 @@ def check_kind(file: Path, tables: Mapping[str, Any], wanted: Kind) -> None:
     """Raises ConfigError: another kind has all of the file's keys that this one has, and more. Which of them are wrong
     here would be of no help."""
     kind = _by_keys(tables)
-    here, there = (_keys()[each] & tables.keys() for each in (wanted, kind))
+    here, there = (KEYS[each] & tables.keys() for each in (wanted, kind))
     if here < there:
         key = next(key for key in tables if key in there - here)
         raise ConfigError(f"{file}: {key}: this file {BELONGS[kind]}")
@@ -46,26 +56,7 @@ def check_kind(file: Path, tables: Mapping[str, Any], wanted: Kind) -> None:
 
 def _by_keys(tables: Mapping[str, Any]) -> Kind:
     """The kind that has most of these keys; of two that have as many, the first."""
-    return max(_keys(), key=lambda kind: len(_keys()[kind] & tables.keys()))
-
-
-@cache
-def _keys() -> dict[Kind, frozenset[str]]:
-    """Of each kind."""
-    # Here, not above: these files ask for the kind of what they read.
-    from voicepipe.agent import Agent
-    from voicepipe.config import Config
-    from voicepipe.config.agent_store import Intents
-    from voicepipe.config.directory_config import DirectoryConfig
-    from voicepipe.config.fleet_rules import FleetRules
-
-    return {
-        "configuration": frozenset(Config.__struct_fields__),
-        "intents": frozenset(Intents.__struct_fields__),
-        "directory": frozenset(DirectoryConfig.__struct_fields__),
-        "agent": frozenset(Agent.__struct_fields__),
-        "rules": frozenset(FleetRules.__struct_fields__),
-    }
+    return max(KEYS, key=lambda kind: len(KEYS[kind] & tables.keys()))
 
 
 def located(error: ConfigError, *files: Path | None) -> ConfigError:

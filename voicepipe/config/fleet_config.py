@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Meta
 
-from voicepipe.places import check_place
-from voicepipe.ranges import Section, Variable
+from voicepipe.base.places import check_place
+from voicepipe.base.ranges import Section, Variable
 
 BUSES = ("nats", "tls", "ws", "wss")
 Kind = Literal["websocket", "webrtc"]

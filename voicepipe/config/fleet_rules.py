@@ -4,16 +4,12 @@ go, and what is on trial.
 It is sent to all of them by `voicepipe push --with`. Keys are in no file: each host has the variables that it names.
 """
 
-from pathlib import Path
-from typing import Any
-
 from msgspec.structs import asdict, replace
 
 from voicepipe.agent import Hooks
-from voicepipe.config import Config, TenantConfig, toml_file
+from voicepipe.base.ranges import Section
 from voicepipe.config.directory_config import CanaryConfig, DirectoryConfig, DirectoryRoute, DirectoryTenant
-from voicepipe.config.file_kind import check_kind
-from voicepipe.ranges import Section
+from voicepipe.config.pop_config import Config, TenantConfig
 
 
 class FleetTenant(DirectoryTenant, frozen=True):
@@ -47,18 +43,3 @@ class FleetRules(Section, frozen=True):
 def _at_pop(tenant: FleetTenant) -> TenantConfig:
     known = asdict(tenant)
     return TenantConfig(**{key: known[key] for key in TenantConfig.__struct_fields__})
-
-
-def load(file: Path) -> FleetRules:
-    """Raises ConfigError with one line for each problem."""
-    return _of(toml_file.tables(file), file)
-
-
-def parsed(text: str, name: str) -> FleetRules:
-    """The same of a text; `name` is how its file is called."""
-    return _of(toml_file.parsed(text, name), Path(name))
-
-
-def _of(tables: dict[str, Any], file: Path) -> FleetRules:
-    check_kind(file, tables, "rules")
-    return toml_file.convert(tables, FleetRules, file)

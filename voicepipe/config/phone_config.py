@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from voicepipe.ranges import DIGITS, Ms, Name, Port, Section, Variable, Wait, check_hosts, check_ports, check_url
+from voicepipe.base.ranges import DIGITS, Ms, Name, Port, Section, Variable, Wait, check_hosts, check_ports, check_url
 
 MostCalls = Annotated[int, Meta(ge=1)] | None
 """At a time; None: as many as its tenant may have. Who steals a password takes no more than these."""

@@ -8,6 +8,20 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from voicepipe.agent import Hooks
+from voicepipe.base.environment import cores
+from voicepipe.base.ranges import (
+    Label,
+    Ms,
+    Name,
+    Port,
+    Price,
+    Section,
+    Variable,
+    Wait,
+    check_host,
+    check_hosts,
+    check_ports,
+)
 from voicepipe.config.engine_config import (
     CoquiConfig,
     DelaysConfig,
@@ -24,20 +38,6 @@ from voicepipe.config.engine_config import (
 from voicepipe.config.fleet_config import BusConfig, FleetConfig
 from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.config.redaction_config import RedactionConfig
-from voicepipe.environment import cores
-from voicepipe.ranges import (
-    Label,
-    Ms,
-    Name,
-    Port,
-    Price,
-    Section,
-    Variable,
-    Wait,
-    check_host,
-    check_hosts,
-    check_ports,
-)
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.known import TurnConfig
 from voicepipe.turn.vad import VadConfig

@@ -2,7 +2,7 @@
 
 import regex
 
-from voicepipe.ranges import Section
+from voicepipe.base.ranges import Section
 
 LONGEST = 2000
 """Characters of a text that is kept."""

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from voicepipe.base.errors import ConfigError
+from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.phone_config import KnownTrunk, RouteConfig, takes_phones
 from voicepipe.config.pop_config import Config, KeyOwner
-from voicepipe.errors import ConfigError
 
 RISING = (
     *(("endpoint", (least, "longest_ms")) for least in ("sure_ms", "answer_ms", "yes_ms")),
@@ -84,3 +85,10 @@ def _check_records(config: Config) -> None:
     wanted += [f"tenants[{index}].hooks" for index, tenant in enumerate(config.tenants) if tenant.hooks.after_call]
     for key in wanted:
         raise ConfigError(f"{key}: needs records of calls; say where they are kept (records.folder)")
+
+
+def check_owners(config: DirectoryConfig) -> None:
+    """Raises ConfigError: its tenants and routes do not go together."""
+    check_tenants(config.tenants)
+    phones = takes_phones(config.sip, config.twilio, config.telnyx)
+    check_routes(config.routes, config.tenants, config.sip.trunks, phones)

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from voicepipe.errors import ConfigError
-from voicepipe.ranges import IN_WORDS, VARIABLE
+from voicepipe.base.errors import ConfigError
+from voicepipe.base.ranges import IN_WORDS, VARIABLE
 
 T = TypeVar("T")
 Key = str | int

@@ -18,11 +18,11 @@ from latency_probes.measure import judge_call
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.records import TurnResult
-from voicepipe.commands import lan, runtime
+from voicepipe.base.errors import EngineMissing, ProbeError
 from voicepipe.config import Config
 from voicepipe.config.credentials import keys
-from voicepipe.errors import EngineMissing, ProbeError
-from voicepipe.running import running
+from voicepipe.pop.running import running
+from voicepipe.serving import lan, runtime
 
 INTENT = "hours"
 """What the demo's caller wants to know."""

@@ -20,7 +20,6 @@ from starlette.routing import BaseRoute, Route
 
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.via import Via
-from voicepipe.commands import runtime
 from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
@@ -29,10 +28,11 @@ from voicepipe.demo.hosts import CITIES, DemoHost, PopCity, configured
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import PlacedCall
 from voicepipe.directory.router import Why
-from voicepipe.directory_server.directory_http import DirectoryHealth
-from voicepipe.directory_server.run import serve
+from voicepipe.directory.server.directory_http import DirectoryHealth
+from voicepipe.directory.server.run import serve
 from voicepipe.ingress.doors import UnknownPath
-from voicepipe.running import engines_for
+from voicepipe.pop.running import engines_for
+from voicepipe.serving import runtime
 
 PARIS = (48.9, 2.4)
 """Where the demo's caller is."""

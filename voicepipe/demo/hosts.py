@@ -12,14 +12,14 @@ from weakref import WeakSet
 
 import msgspec
 
-from voicepipe.commands.runtime import free_port, url
+from voicepipe.base.errors import VoicepipeError, cause
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.fleet_config import FleetConfig
 from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.engines.base import Engines
-from voicepipe.errors import VoicepipeError, cause
 from voicepipe.ingress import server
-from voicepipe.running import member
+from voicepipe.pop.running import member
+from voicepipe.serving.runtime import free_port, url
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from voicepipe.base.errors import NoPop, Reason, WhyNone
+from voicepipe.base.places import Place
 from voicepipe.call_api import Grant
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory import subjects
@@ -28,8 +30,6 @@ from voicepipe.directory.shares import Canary, Shares
 from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye, RoundTrip
 from voicepipe.directory.tokens import Signer
 from voicepipe.directory.view import FleetView, SeenPop
-from voicepipe.errors import NoPop, Reason, WhyNone
-from voicepipe.places import Place
 
 REMEMBERED = 200
 """Calls that were placed here lately."""

@@ -16,9 +16,9 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import WAITING, BusMessage, put, taken
-from voicepipe.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 

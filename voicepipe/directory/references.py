@@ -14,9 +14,9 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from voicepipe.agent import Part
+from voicepipe.base.errors import TooManySecrets, Unauthorized
 from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.tokens import Signer, verified
-from voicepipe.errors import TooManySecrets, Unauthorized
 
 PREFIX = "ek_"
 SESSION_BYTES = 64 * 1024

@@ -5,36 +5,17 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from voicepipe.directory.tally import Tally
-from voicepipe.places import Place
+from voicepipe.base.places import Place
+from voicepipe.observe.recent import RecentTurns
+from voicepipe.observe.tally import Tally
 
 Epoch = int
 """Of one run of a PoP: the Unix millisecond at which it began."""
 CALLS = "/v1/realtime/calls"
 
 
-class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
-    """What the turns of a PoP's last 5 minutes add up to, of all tenants. Operators see it; it changes no choice."""
-
-    turns: int = 0
-    timed: int = 0
-    """Those with a latency."""
-    judged: int = 0
-    """Of the timed ones, those that could be late: the client had not said how long to wait."""
-    p50_ms: float | None = None
-    """Turn latency; None: no turn was timed."""
-    p95_ms: float | None = None
-    late: int = 0
-    cut_ins: int = 0
-    """Replies that began before the caller had finished."""
-    missed: int = 0
-    """Turns whose reply failed, or was the fallback."""
-    lag_ms: float = 0.0
-    """How late the event loop is: 99th percentile of the last half minute."""
-
-
 class EditionState(msgspec.Struct, frozen=True):
-    """Which edition of the fleet's agents, routes and tenants a PoP goes by (`editions/`)."""
+    """Which edition of the fleet's agents, routes and tenants a PoP goes by (`directory/editions/`)."""
 
     number: Annotated[int, Meta(ge=0, lt=2**53)] = 0
     """0: none yet, but its own files."""

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
+from voicepipe.base.errors import NoPop
+from voicepipe.base.places import Place
 from voicepipe.directory.nearness import By, Trip, Whereabouts, trips
 from voicepipe.directory.report import Condition
 from voicepipe.directory.shares import Limit
 from voicepipe.directory.view import SeenPop
-from voicepipe.errors import NoPop
-from voicepipe.places import Place
-from voicepipe.prediction import with_more
+from voicepipe.sizing.prediction import with_more
 
 PLAYOUT_MS = {"websocket": 40.0, "webrtc": 40.0, "sip": 60.0, "twilio": 60.0, "telnyx": 60.0}
 """What a caller's own end holds back, by kind of call."""

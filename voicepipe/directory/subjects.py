@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from voicepipe.base.ranges import NAME
 from voicepipe.directory.report import Epoch
-from voicepipe.ranges import NAME
 
 REPORTS = "vp.pop.*.report"
 """`report.PopReport`, once a second and whenever a PoP begins to drain."""

@@ -14,9 +14,9 @@ import jwt
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from voicepipe.base.errors import Unauthorized
 from voicepipe.call_api import TOKEN, Grant
 from voicepipe.directory.report import Epoch
-from voicepipe.errors import Unauthorized
 
 T = TypeVar("T")
 ALGORITHM = "EdDSA"

@@ -8,10 +8,10 @@ import msgspec
 from rich.console import Console
 
 from voicepipe import config
+from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config
 from voicepipe.doctor import chosen_engines, demo_needs, gpu, node, weights
 from voicepipe.doctor.finding import Finding, show
-from voicepipe.errors import ConfigError
 from voicepipe.observe import traces
 
 __all__ = ["Finding", "compare", "run", "to_json"]

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from voicepipe.audio import opus
-from voicepipe.commands import lan, runtime
+from voicepipe.base.environment import cores
+from voicepipe.base.errors import ConfigError, VoicepipeError
 from voicepipe.config import Config, load
 from voicepipe.config.agent_store import open_agents
 from voicepipe.config.credentials import missing_secrets
@@ -21,8 +22,7 @@ from voicepipe.doctor.finding import Finding
 from voicepipe.engines.base import Engine, Lacking
 from voicepipe.engines.gpu_placement import may_use_gpu
 from voicepipe.engines.loader import choose
-from voicepipe.environment import cores
-from voicepipe.errors import ConfigError, VoicepipeError
+from voicepipe.serving import lan, runtime
 
 PARTS = {
     "vad": "voice activity",

@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from voicepipe.base.environment import library_folders
+from voicepipe.base.errors import EngineMissing
 from voicepipe.config import Config
 from voicepipe.doctor import node
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import gpu_placement, gpus
-from voicepipe.engines.gpus import Machine
-from voicepipe.environment import library_folders
-from voicepipe.errors import EngineMissing
+from voicepipe.engines import gpu_placement
+from voicepipe.engines.hosting import gpus
+from voicepipe.engines.hosting.gpus import Machine
 from voicepipe.sizing.gpu_models import GIB
 
 SHM = 1 * GIB

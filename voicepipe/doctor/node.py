@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from voicepipe import __version__
+from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.config import Config
 from voicepipe.doctor.finding import Finding, State
-from voicepipe.engines import gpus, hub
-from voicepipe.errors import ConfigError, EngineMissing
+from voicepipe.engines.hosting import gpus
+from voicepipe.engines.weights import hub
 
 NETWORK = Path("/sys/class/net")
 INFINIBAND = Path("/sys/class/infiniband")

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from voicepipe.base.errors import EngineMissing
 from voicepipe.config import Config, load
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import hub, known_models
-from voicepipe.engines.known_models import KnownModel
-from voicepipe.engines.needed_models import chosen
-from voicepipe.errors import EngineMissing
+from voicepipe.engines.weights import hub, known_models
+from voicepipe.engines.weights.known_models import KnownModel
+from voicepipe.engines.weights.needed_models import chosen
 
 
 def findings(config: Config | None, file: Path | None) -> Iterator[Finding]:

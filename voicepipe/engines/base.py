@@ -11,9 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.audio import Pcm
+from voicepipe.conversation.prompt import Message, Prompt, ToolCall
 from voicepipe.engines.windows import Windows
 from voicepipe.turn.patience import Patience
-from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
     "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lacking", "Lends", "Llm",

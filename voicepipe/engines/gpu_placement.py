@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import msgspec
 
+from voicepipe.base.errors import EngineError
 from voicepipe.config import Config
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.engines.gpus import VisibleGpu
-from voicepipe.errors import EngineError
+from voicepipe.engines.hosting.gpus import VisibleGpu
 from voicepipe.sizing.gpu_models import GIB
 
 MIB = 2**20

@@ -6,13 +6,15 @@ import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from voicepipe.base.errors import EngineMissing, cause
 from voicepipe.config import Config
 from voicepipe.config.credentials import openai_key
 from voicepipe.config.engine_config import DelaysConfig
-from voicepipe.engines import gpu_placement, gpus, needed_models, packages
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Reader, Tts, TurnModel, Vad
+from voicepipe.engines import gpu_placement, packages
+from voicepipe.engines.hosting import gpus
 from voicepipe.engines.needs import needs
-from voicepipe.errors import EngineMissing, cause
+from voicepipe.engines.weights import needed_models
 
 log = logging.getLogger(__name__)
 ONNX_WITH_CUDA = "pip uninstall -y onnxruntime onnxruntime-gpu, then pip install onnxruntime-gpu"
@@ -85,7 +87,7 @@ def _without_cuda(config: Config, chosen: Config) -> Iterator[str]:
         log.warning("kokoro runs on the CPU, since this onnxruntime has no CUDA; for a GPU: %s", ONNX_WITH_CUDA)
         yield "kokoro"
     if config.engines.tts == "coqui" and config.coqui.device == "auto":
-        from voicepipe.engines.coqui import without_cuda
+        from voicepipe.engines.tts.coqui import without_cuda
 
         if why := without_cuda(chosen.coqui):
             log.warning("coqui runs on the CPU, since the torch of coqui.python cannot use its GPU: %s", why)
@@ -96,7 +98,7 @@ def kokoro_lacks_cuda(config: Config) -> bool:
     """Whether it would choose the CPU also where there is a GPU."""
     if config.engines.tts != "kokoro" or config.kokoro.device != "auto":
         return False
-    from voicepipe.engines.kokoro import has_cuda
+    from voicepipe.engines.tts.kokoro import has_cuda
 
     return not has_cuda()
 
@@ -118,7 +120,7 @@ def _vad(config: Config) -> Vad:
         from voicepipe.engines.scripted import ScriptedVad
 
         return ScriptedVad()
-    from voicepipe.engines.silero import SileroVad
+    from voicepipe.engines.vad.silero import SileroVad
 
     return SileroVad()
 
@@ -130,11 +132,11 @@ def _asr(config: Config) -> Asr:
 
             return ScriptedAsr(config.scripted.hears)
         case "whisper":
-            from voicepipe.engines.whisper import WhisperAsr
+            from voicepipe.engines.asr.whisper import WhisperAsr
 
             return WhisperAsr(config.whisper)
         case "nemotron":
-            from voicepipe.engines.nemotron.nemotron import NemotronAsr
+            from voicepipe.engines.asr.nemotron.nemotron import NemotronAsr
 
             return NemotronAsr(config.nemotron)
 
@@ -146,19 +148,19 @@ def _llm(config: Config) -> Llm:
 
             return ScriptedLlm()
         case "vllm":
-            from voicepipe.engines.vllm.vllm_llm import VllmLlm
+            from voicepipe.engines.llm.vllm.vllm_llm import VllmLlm
 
             return VllmLlm(config.vllm, reads=config.endpoint.ask_llm)
         case "openai":
-            from voicepipe.engines.openai import OpenAiLlm
+            from voicepipe.engines.llm.openai import OpenAiLlm
 
             return OpenAiLlm(config.openai, openai_key(config))
         case "auto":
-            from voicepipe.engines.auto import AutoLlm
+            from voicepipe.engines.llm.auto import AutoLlm
 
             return AutoLlm(config.openai, openai_key(config))
         case "frontdesk":
-            from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
+            from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
 
             return FrontdeskLlm()
 
@@ -170,27 +172,27 @@ def _tts(config: Config) -> Tts:
 
             return ScriptedTts()
         case "kokoro":
-            from voicepipe.engines.kokoro import KokoroTts
+            from voicepipe.engines.tts.kokoro import KokoroTts
 
             return KokoroTts(config.kokoro)
         case "neutts":
-            from voicepipe.engines.neutts.neutts_tts import NeuTts
+            from voicepipe.engines.tts.neutts.neutts_tts import NeuTts
 
             return NeuTts(config.neutts)
         case "coqui":
-            from voicepipe.engines.coqui import CoquiTts
+            from voicepipe.engines.tts.coqui import CoquiTts
 
             return CoquiTts(config.coqui)
         case "espeak":
-            from voicepipe.engines.espeak import EspeakTts
+            from voicepipe.engines.tts.espeak import EspeakTts
 
             return EspeakTts(config.espeak.voice, config.espeak.words_per_minute)
         case "hibari":
-            from voicepipe.engines.hibari import HibariTts
+            from voicepipe.engines.tts.hibari import HibariTts
 
             return HibariTts()
         case "auto":
-            from voicepipe.engines.auto_voice import AutoTts
+            from voicepipe.engines.tts.auto_voice import AutoTts
 
             return AutoTts(config.espeak)
 
@@ -199,6 +201,6 @@ def _turn(config: Config) -> TurnModel | None:
     name = needed_models.turn_model(config)
     if not name:
         return None
-    from voicepipe.engines.smart_turn import SmartTurn
+    from voicepipe.engines.vad.smart_turn import SmartTurn
 
     return SmartTurn(name)

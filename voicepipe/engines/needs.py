@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from voicepipe.base.errors import ConfigError, EngineError
 from voicepipe.config import Config
 from voicepipe.config.engine_config import NemotronConfig, VllmConfig
-from voicepipe.engines import hub, needed_models
+from voicepipe.engines.asr.nemotron import checkpoint
 from voicepipe.engines.gpu_placement import LlmNeed, Need, device_index, group
-from voicepipe.engines.nemotron import checkpoint
-from voicepipe.errors import ConfigError, EngineError
+from voicepipe.engines.weights import hub, needed_models
 from voicepipe.sizing import constants, gpu_memory, shapes
 
 UTILISATION = 0.92

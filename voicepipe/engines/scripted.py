@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 import numpy as np
 
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
+from voicepipe.base.errors import EngineBusy
 from voicepipe.engines.base import (
     Aside,
     Delta,
@@ -20,7 +21,6 @@ from voicepipe.engines.base import (
     ToolCall,
     Word,
 )
-from voicepipe.errors import EngineBusy
 
 Timeline = Sequence[tuple[int, str]]
 """(sample of the stream from which the word is known, word), in order."""

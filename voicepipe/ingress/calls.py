@@ -9,13 +9,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
+from voicepipe.base.errors import Draining, UnknownCall
+from voicepipe.base.supervised import supervised
 from voicepipe.call_api import Tenant
-from voicepipe.errors import Draining, UnknownCall
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.scope import LINGER
 from voicepipe.rtp.clock import MediaClock
-from voicepipe.supervised import supervised
 
 logger = logging.getLogger(__name__)
 

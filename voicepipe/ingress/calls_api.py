@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from voicepipe.errors import KeysFailed, TransferFailed, Unauthorized
+from voicepipe.base.errors import KeysFailed, TransferFailed, Unauthorized
+from voicepipe.conversation.transfer import is_target
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Doors, body, decoded
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.mistakes import WireError
-from voicepipe.turn.transfer import is_target
 
 CALLS = "/v1/realtime/calls"
 DIGITS = re.compile(r"[0-9*#A-D]{1,40}")

@@ -11,7 +11,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from voicepipe.bucket import Bucket, Rate
+from voicepipe.base.bucket import Bucket, Rate
 from voicepipe.ingress.accept import TOO_MANY
 from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
 from voicepipe.ingress.refusals import RefusalLog

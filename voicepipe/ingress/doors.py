@@ -13,9 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from voicepipe.agent import Agent
-from voicepipe.call_api import Alternate, DoorKind, Grant, KeyHolders, PopApi, Refusal, Tenant, Tokens
-from voicepipe.config import LimitsConfig
-from voicepipe.errors import (
+from voicepipe.base.errors import (
     CallFull,
     ConfigError,
     Draining,
@@ -34,15 +32,17 @@ from voicepipe.errors import (
     Unauthorized,
     UnknownCall,
 )
-from voicepipe.foreign_json import decode
+from voicepipe.base.foreign_json import decode
+from voicepipe.base.metered import Metered, Payer
+from voicepipe.base.shown import shown
+from voicepipe.call_api import Alternate, DoorKind, Grant, KeyHolders, PopApi, Refusal, Tenant, Tokens
+from voicepipe.config import LimitsConfig
 from voicepipe.ingress.keys import Caller, SecretRequest, ShortLived, caller, key_of, offered
 from voicepipe.ingress.mistakes import WireError, wire_error
 from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.scope import pays, visit_of
 from voicepipe.ingress.share import AGAIN_S, Work
-from voicepipe.metered import Metered, Payer
 from voicepipe.rtp.sdp_text import SdpError
-from voicepipe.shown import shown
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.http11 import Request
 
-from voicepipe.bucket import Bucket, Rate
+from voicepipe.base.bucket import Bucket, Rate
 from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
 from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.scope import LINGER, PEER, REFUSALS, VISIT

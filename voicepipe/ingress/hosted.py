@@ -10,15 +10,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from voicepipe.agent import CallSettings, Origin
-from voicepipe.bucket import Bucket, Rate
+from voicepipe.base.bucket import Bucket, Rate
+from voicepipe.base.caller_number import last_three
+from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.call_api import CallControl, Seat
-from voicepipe.caller_number import last_three
 from voicepipe.config import LimitsConfig
-from voicepipe.errors import KeysFailed, TransferFailed
-from voicepipe.ingress.far_end import OnAudio
-from voicepipe.ingress.scope import LINGER
-from voicepipe.line import Line
-from voicepipe.turn.events import (
+from voicepipe.conversation.events import (
     CallEnded,
     CallEvent,
     ItemDeleted,
@@ -27,6 +24,9 @@ from voicepipe.turn.events import (
     ReplyItemDone,
     ReplyStarted,
 )
+from voicepipe.ingress.far_end import OnAudio
+from voicepipe.ingress.scope import LINGER
+from voicepipe.line import Line
 from voicepipe.turn.keypad import MOST as MOST_KEYS
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 from starlette.requests import HTTPConnection
 
 from voicepipe.agent import Part
+from voicepipe.base.errors import TooManySecrets, Unauthorized
 from voicepipe.call_api import TOKEN, Grant, KeyHolders, Tenant, Tokens
-from voicepipe.errors import TooManySecrets, Unauthorized
 
 KEPT, KEPT_BYTES = 10_000, 16 * 1024 * 1024
 """A tenant's secrets at a time that have not expired, and the bytes of their sessions."""

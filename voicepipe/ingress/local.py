@@ -9,9 +9,9 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, HttpConfig, KeyOwner
 from voicepipe.config.phone_config import PhoneKind, SipDoorConfig, TelephonyConfig
-from voicepipe.errors import ConfigError
 from voicepipe.ingress.keys import brings_token
 
 

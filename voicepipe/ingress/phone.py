@@ -6,11 +6,11 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from voicepipe.agent import Agent
+from voicepipe.base.caller_number import SEPARATORS
+from voicepipe.base.errors import Refused
 from voicepipe.call_api import NO_TENANT, PopApi, Tenant
-from voicepipe.caller_number import SEPARATORS
 from voicepipe.config import Config
 from voicepipe.config.phone_config import PhoneKind, RouteConfig
-from voicepipe.errors import Refused
 from voicepipe.ingress.doors import find_agent
 
 _FILLERS = str.maketrans("", "", SEPARATORS)

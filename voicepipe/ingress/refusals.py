@@ -3,7 +3,7 @@
 import logging
 import time
 
-from voicepipe.bucket import Rate
+from voicepipe.base.bucket import Rate
 from voicepipe.ingress.throttle import Throttle
 
 LINES = Rate(20, 0.5), Rate(100, 5)

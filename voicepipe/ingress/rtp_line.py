@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from voicepipe.audio import RATE, Block, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
-from voicepipe.errors import KeysFailed, TransferFailed
+from voicepipe.base.errors import KeysFailed, TransferFailed
+from voicepipe.base.networks import is_of
 from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd, OnAudio
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Network, Pump
-from voicepipe.networks import is_of
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.rtp_sender import PACKET_S, PacketWire
 from voicepipe.rtp.rtp_session import RtpSession

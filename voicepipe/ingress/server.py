@@ -12,8 +12,8 @@ import uvicorn
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, HttpConfig
-from voicepipe.errors import ConfigError
 from voicepipe.ingress.accept import TOLD, Acceptor
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.frames import StampedWebSocket

@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from voicepipe.bucket import Allowance, Bucket, Rate
-from voicepipe.errors import OverShare
+from voicepipe.base.bucket import Allowance, Bucket, Rate
+from voicepipe.base.errors import OverShare
+from voicepipe.base.metered import Metered, PaidBy, Payer
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.throttle import Remembered
-from voicepipe.metered import Metered, PaidBy, Payer
 
 BURST_S = 0.1
 """Of the loop's time that a call can save up at most. It begins with nothing saved: who places call after call would

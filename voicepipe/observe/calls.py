@@ -8,13 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from voicepipe.agent import Origin
+from voicepipe.base.words import joined
 from voicepipe.config.redaction_config import LONGEST, USUAL, RedactionConfig
-from voicepipe.line import HIDDEN, Line, Network
-from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
-from voicepipe.observe.kept_words import KeptWords
-from voicepipe.observe.traces import UNTRACED, Traces
-from voicepipe.observe.turns import AskedTurn, FullTurn, Turns, full_turn
-from voicepipe.turn.events import (
+from voicepipe.conversation.events import (
     TOOL_CHARS,
     TOOL_NAME_CHARS,
     CallEnded,
@@ -25,7 +21,10 @@ from voicepipe.turn.events import (
     ReplyStarted,
     ToolUse,
 )
-from voicepipe.words import joined
+from voicepipe.line import HIDDEN, Line, Network
+from voicepipe.observe.following import UNTRACED, CallEnd, CallFacts, CallFollower, Traces
+from voicepipe.observe.kept_words import KeptWords
+from voicepipe.observe.turns import AskedTurn, FullTurn, Turns, full_turn
 
 NOWHERE = Origin()
 

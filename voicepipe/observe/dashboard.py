@@ -7,19 +7,18 @@ from functools import partial
 
 import msgspec
 
+from voicepipe.base.errors import Reason
 from voicepipe.call_api import NO_TENANT, Deleted, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
-from voicepipe.errors import Reason
 from voicepipe.health import Health
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.cost import HostCost
 from voicepipe.observe.culprits import Culprit, Seen, culprits
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
-from voicepipe.observe.following import CallFollower
+from voicepipe.observe.following import UNTRACED, CallFollower, Traces
 from voicepipe.observe.passed_on import vllm_loads
 from voicepipe.observe.refusals import NOT_ADMITTED, Refusals
-from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.observe.turns import FullTurn, ListedTurn, Turns
 from voicepipe.observe.waits import waits
 

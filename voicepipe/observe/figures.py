@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from voicepipe.figures import percentile
+from voicepipe.base.figures import percentile
 from voicepipe.observe.turns import Listed, ListedTurn, Stages
 
 BUCKETS = 30

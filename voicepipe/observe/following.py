@@ -66,3 +66,20 @@ class CallFollower:
 
     def left(self, call: CallFacts) -> None:
         """It is in progress no more, however it ended."""
+
+
+class Traces(CallFollower):
+    """Of one PoP. These are made of no call."""
+
+    @property
+    def dropped(self) -> int:
+        """Spans that never reached the collector."""
+        return 0
+
+    def begin(self, call: CallFacts) -> str:
+        """A call was answered, and its other followers are still to be told. Returns the id of its trace, as
+        `CallFacts.trace_id`."""
+        return ""
+
+
+UNTRACED = Traces()

@@ -1,4 +1,4 @@
-"""Counts what a PoP tells directories of its last hour (`directory/tally.py`). As in `recent.py`, calls are counted as
+"""Counts what a PoP tells directories of its last hour (`observe/tally.py`). As in `recent.py`, calls are counted as
 they go on, and added up every few seconds only."""
 
 import time
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from voicepipe.base.errors import Reason
 from voicepipe.call_api import Refusal
-from voicepipe.directory.tally import ByCall, Tally, added, bucket_of, grown, middle_ms, sum_of
-from voicepipe.errors import Reason
 from voicepipe.observe.following import CallFacts, CallFollower
+from voicepipe.observe.tally import ByCall, Tally, added, bucket_of, grown, middle_ms, sum_of
 from voicepipe.observe.turns import FullTurn
 
 SLICE_S = 300.0

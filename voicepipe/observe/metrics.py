@@ -11,17 +11,16 @@ from typing import get_args
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
-from voicepipe import queues
+from voicepipe.base import queues
+from voicepipe.base.errors import Reason
 from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config import PopConfig
-from voicepipe.errors import Reason
 from voicepipe.health import Health
 from voicepipe.line import Network
 from voicepipe.observe.families import Families, ReadNow, written
-from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
+from voicepipe.observe.following import UNTRACED, CallEnd, CallFacts, CallFollower, Traces
 from voicepipe.observe.passed_on import OfGpus, OfVllm
 from voicepipe.observe.present import HERE, of_queues, present
-from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.observe.turn_metrics import TurnMetrics
 from voicepipe.observe.turns import FullTurn
 

@@ -13,10 +13,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from voicepipe import __version__
 from voicepipe.agent import TraceContext
 from voicepipe.config import Config
-from voicepipe.observe.following import CallEnd, CallFacts
+from voicepipe.observe.following import CallEnd, CallFacts, Traces
 from voicepipe.observe.otlp import Sender
 from voicepipe.observe.spans import Attributes, Model, Stage, about_turn, stages
-from voicepipe.observe.traces import Traces
 from voicepipe.observe.turns import FullTurn
 
 

@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from voicepipe.engines.gpus import SLOWED, GpuLoad, loads
+from voicepipe.engines.hosting.gpus import SLOWED, GpuLoad, loads
 from voicepipe.observe.families import at_present
 from voicepipe.observe.present import HERE
 

@@ -6,10 +6,10 @@ from typing import get_args
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 
 from voicepipe import __version__
+from voicepipe.base.queues import QueueFigures
 from voicepipe.config import PopConfig
 from voicepipe.health import Health, Status
 from voicepipe.observe.families import F, at_present
-from voicepipe.queues import QueueFigures
 
 HERE = ("pop", "region")
 """Labels of every figure, so that one look says which region is late."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
-from voicepipe import descriptors, memory
 from voicepipe.audio import opus
+from voicepipe.base import descriptors, memory
 from voicepipe.health import Vitals
 
 PERIOD_S = 0.01

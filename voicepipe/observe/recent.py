@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 
-from voicepipe.directory.report import RecentTurns
+import msgspec
+
 from voicepipe.observe.figures import percentile_ms
 from voicepipe.observe.following import CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
@@ -18,6 +19,26 @@ STEPS = 30
 """Together the 5 minutes that are told of."""
 KEPT_S = 5.0
 """So long the figures stay as they are."""
+
+
+class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
+    """What the turns of a PoP's last 5 minutes add up to, of all tenants. Operators see it; it changes no choice."""
+
+    turns: int = 0
+    timed: int = 0
+    """Those with a latency."""
+    judged: int = 0
+    """Of the timed ones, those that could be late: the client had not said how long to wait."""
+    p50_ms: float | None = None
+    """Turn latency; None: no turn was timed."""
+    p95_ms: float | None = None
+    late: int = 0
+    cut_ins: int = 0
+    """Replies that began before the caller had finished."""
+    missed: int = 0
+    """Turns whose reply failed, or was the fallback."""
+    lag_ms: float = 0.0
+    """How late the event loop is: 99th percentile of the last half minute."""
 
 
 @dataclass(slots=True)

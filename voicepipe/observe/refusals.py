@@ -5,8 +5,8 @@ from array import array
 from collections import Counter
 from typing import NamedTuple
 
+from voicepipe.base.errors import Reason
 from voicepipe.call_api import Refusal
-from voicepipe.errors import Reason
 
 STEP_S = 10
 """Width of a count: of a point of the dashboard's shortest time axis."""

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from msgspec.structs import asdict
 
+from voicepipe.conversation.events import ToolUse
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.observe.turns import FullTurn
 from voicepipe.observe.waits import waits
-from voicepipe.turn.events import ToolUse
-from voicepipe.turn.timing import TurnSummary
 
 Attributes = dict[str, str | int | float | bool]
 SPECULATED = "voicepipe.speculated"

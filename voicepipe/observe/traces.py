@@ -4,28 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 
+from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config
-from voicepipe.errors import ConfigError
-from voicepipe.observe.following import CallFacts, CallFollower
+from voicepipe.observe.following import UNTRACED, Traces
 
 NEEDED = "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"
-
-
-class Traces(CallFollower):
-    """Of one PoP. These are made of no call."""
-
-    @property
-    def dropped(self) -> int:
-        """Spans that never reached the collector."""
-        return 0
-
-    def begin(self, call: CallFacts) -> str:
-        """A call was answered, and its other followers are still to be told. Returns the id of its trace, as
-        `CallFacts.trace_id`."""
-        return ""
-
-
-UNTRACED = Traces()
 
 
 def problem(config: Config) -> str:

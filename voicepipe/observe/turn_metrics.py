@@ -6,10 +6,10 @@ from typing import get_args
 import msgspec
 
 from voicepipe.call_api import DoorKind
+from voicepipe.conversation.timing import TurnSummary
 from voicepipe.observe.families import Families
 from voicepipe.observe.turns import FullTurn
 from voicepipe.observe.waits import Waits, waits
-from voicepipe.turn.timing import TurnSummary
 
 LATENCY_S = (*(n / 50 for n in range(1, 21)), 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Bounds of the histogram: steps of 20 ms up to 400 ms, where a budget is kept or missed."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import astuple
 
-from voicepipe.turn.events import ReplyDone, ReplyStatus, ToolUse
-from voicepipe.turn.timing import TurnSummary
+from voicepipe.conversation.events import ReplyDone, ReplyStatus, ToolUse
+from voicepipe.conversation.timing import TurnSummary
 
 KEPT = 2000
 """Turns at a time; beyond that the oldest goes."""

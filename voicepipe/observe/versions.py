@@ -21,7 +21,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from voicepipe.directory.tally import ByCall, Tally, middle_ms
+from voicepipe.observe.tally import ByCall, Tally, middle_ms
 
 SURE = 0.999
 """Of the intervals. One that leaves out 0 names a difference. There are five, and operators look again and again: with

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from voicepipe.turn.events import ToolUse
-from voicepipe.turn.timing import TurnSummary
+from voicepipe.conversation.events import ToolUse
+from voicepipe.conversation.timing import TurnSummary
 
 AT_ONCE_MS = 1.0
 """A turn that is confirmed so soon after its words were there waited for them, and not for silence: words that end a

@@ -12,12 +12,12 @@ import httpx
 import msgspec
 from msgspec.structs import replace
 
-from voicepipe.environment import variable
+from voicepipe.base.environment import variable
+from voicepipe.base.tasks import TaskGroup
+from voicepipe.base.web_answer import PLAIN
 from voicepipe.records import signing, store
 from voicepipe.records.store import Delivery, Spool
 from voicepipe.records.writer import Writer
-from voicepipe.tasks import TaskGroup
-from voicepipe.web_answer import PLAIN
 
 logger = logging.getLogger(__name__)
 

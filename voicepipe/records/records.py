@@ -18,9 +18,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from voicepipe.agent import Hooks
+from voicepipe.base.errors import ConfigError, RecordsFailing
 from voicepipe.call_api import CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
-from voicepipe.errors import ConfigError, RecordsFailing
 from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import signing, store

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 
 from voicepipe.agent import Hooks
-from voicepipe.environment import variable
+from voicepipe.base.environment import variable
 
 PREFIX = "whsec_"
 HOW = 'it must be "whsec_" and at least 24 random bytes in base64: whsec_$(openssl rand -base64 32)'

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import asdict, astuple
 
+from voicepipe.base.caller_number import SEPARATORS, compact
 from voicepipe.call_api import NO_TENANT, Deleted, RecordQuery
-from voicepipe.caller_number import SEPARATORS, compact
 from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records.record import CUT, CallRecord, CallSummary, Host, summary

@@ -11,8 +11,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from voicepipe import queues
-from voicepipe.queues import QueueFigures, Waits
+from voicepipe.base import queues
+from voicepipe.base.queues import QueueFigures, Waits
 from voicepipe.records.store import BUSY_S, Store
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ digits and the numbers below a hundred."""
 import re
 from enum import IntEnum, auto
 
-from voicepipe.turn import english
+from voicepipe.conversation import english
 
 
 class Kind(IntEnum):

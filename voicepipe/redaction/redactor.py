@@ -12,12 +12,12 @@ from typing import Any, Generic, TypeVar
 import regex
 
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
+from voicepipe.conversation.events import TOOL_CHARS
 from voicepipe.redaction import card_numbers
 from voicepipe.redaction.card_numbers import count, is_right, joined
 from voicepipe.redaction.kept_text import Digits, Leaf, Text, json_or_plain, plain, split
 from voicepipe.redaction.number_words import ASKED
 from voicepipe.redaction.numbers_read import Gap, Number, Reading, read
-from voicepipe.turn.events import TOOL_CHARS
 from voicepipe.turn.keypad import MOST as MOST_KEYS
 from voicepipe.turn.keypad import PRESSED
 

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 
 import pylibsrtp
 
-from voicepipe.bucket import Bucket, Rate
-from voicepipe.errors import NoPort
+from voicepipe.base.bucket import Bucket, Rate
+from voicepipe.base.errors import NoPort
 from voicepipe.rtp.latch import Address, Latch
 from voicepipe.rtp.packet import HEADER, is_rtcp
 from voicepipe.rtp.ports import candidates, taken

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from voicepipe.errors import ConfigError
+from voicepipe.base.errors import ConfigError
 
 GIB = 2**30
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from voicepipe.errors import ConfigError
+from voicepipe.base.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from voicepipe.prediction import BEFORE_COMPUTE_MS
 from voicepipe.sizing.constants import BUSIEST, MPS_SHARE
 from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Writing, writing
+from voicepipe.sizing.prediction import BEFORE_COMPUTE_MS
 from voicepipe.sizing.stage import Beside, Stage, shared
 from voicepipe.sizing.traffic import Phrase
 

@@ -7,7 +7,7 @@ committed when two successive hypotheses agree on it and on everything before it
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from voicepipe.words import plain
+from voicepipe.base.words import plain
 
 
 @dataclass(slots=True)

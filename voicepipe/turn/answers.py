@@ -7,10 +7,10 @@
 import re
 from typing import Literal
 
-from voicepipe.turn import english
+from voicepipe.base.words import plain
+from voicepipe.conversation import english
 from voicepipe.turn.as_said import as_said
 from voicepipe.turn.completeness import DIGITS, LEADS_ON, VERBS
-from voicepipe.words import plain
 
 MOST_WORDS = 8
 """What is longer is a sentence, and is judged as one."""

@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from voicepipe.base.words import plain
+from voicepipe.conversation.english import MONTHS, NUMBERS, ORDINALS, UNITS
+from voicepipe.conversation.speakable import speakable
+from voicepipe.conversation.verbaliser.codes import NAMED, NAMED_LONG
+from voicepipe.conversation.verbaliser.form import CURRENCY, before
 from voicepipe.turn.completeness import NUMBER_OF
-from voicepipe.turn.english import MONTHS, NUMBERS, ORDINALS, UNITS
-from voicepipe.turn.speakable import speakable
-from voicepipe.turn.verbaliser.codes import NAMED, NAMED_LONG
-from voicepipe.turn.verbaliser.form import CURRENCY, before
-from voicepipe.words import plain
 
 LONGEST = 2000
 """Characters. Nobody says more in a turn; a longer text stays as it is written."""

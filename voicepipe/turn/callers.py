@@ -6,7 +6,7 @@ import random
 import re
 from importlib import resources
 
-from voicepipe.turn.english import MONTHS, ORDINALS, UNITS, WEEKDAYS
+from voicepipe.conversation.english import MONTHS, ORDINALS, UNITS, WEEKDAYS
 
 SENTENCES = 6000
 """Drawn from the grammar. With 2,000 or 20,000 ends of sentences are told as well."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from voicepipe.turn.english import MONTHS, UNITS
+from voicepipe.conversation.english import MONTHS, UNITS
 
 
 @dataclass(frozen=True, slots=True)

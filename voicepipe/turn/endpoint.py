@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from voicepipe.punctuation import latin
-from voicepipe.ranges import Ms, Spread, Wait
+from voicepipe.base.punctuation import latin
+from voicepipe.base.ranges import Ms, Spread, Wait
 from voicepipe.turn import odds
 from voicepipe.turn.answers import answers, asks_to_wait, is_lone, is_stray, wants_digits
 from voicepipe.turn.as_said import as_said

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
-from voicepipe.turn import english
+from voicepipe.conversation import english
 from voicepipe.turn.callers import ordinary, sentences
 from voicepipe.turn.completeness import COMPLETE_ENDS, DIGITS, PHONE_DIGITS, RULES
 

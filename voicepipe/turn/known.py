@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from voicepipe.audio import samples_to_ms
-from voicepipe.ranges import Decibel, Ms
+from voicepipe.base.ranges import Decibel, Ms
 from voicepipe.turn.facts import (
     Action,
     Actions,

@@ -12,7 +12,7 @@ import numpy as np
 
 from voicepipe.agent import ServerVad
 from voicepipe.audio import RATE, Pcm, samples_to_ms
-from voicepipe.ranges import Gain, Ms, Probability
+from voicepipe.base.ranges import Gain, Ms, Probability
 
 FRAME = RATE // 100
 WINDOW = 512

@@ -9,7 +9,7 @@ from latency_probes.measure import greeting_ms, judge_call
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller, idle_frames
 from latency_probes.records import CallRecord, TurnResult
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 WORDS = "when do you open on sunday"
 GREETS, LISTENS = "greets", "listens"

@@ -1,6 +1,6 @@
 """Where the benches' PoPs and callers are: degrees of latitude and longitude, to a tenth."""
 
-from voicepipe.places import Place
+from voicepipe.base.places import Place
 
 
 def _places(table: str) -> dict[str, Place]:

@@ -17,13 +17,13 @@ from latency_probes.components import children
 from latency_probes.components.children import ServingChild
 from latency_probes.components.directory import simulated
 from latency_probes.components.directory.host import Hosted
-from voicepipe.commands.runtime import free_port
+from voicepipe.base.environment import made_up
+from voicepipe.base.errors import ConfigError
+from voicepipe.base.places import Place
 from voicepipe.config import HttpConfig
 from voicepipe.config.fleet_config import BusConfig
-from voicepipe.configured_bus import on_bus
-from voicepipe.environment import made_up
-from voicepipe.errors import ConfigError
-from voicepipe.places import Place
+from voicepipe.directory.configured_bus import on_bus
+from voicepipe.serving.runtime import free_port
 
 KEY_ENV, OPERATOR_ENV = "VOICEPIPE_BENCH_KEY", "VOICEPIPE_BENCH_OPERATOR_KEY"
 HERE = Place(50.1, 8.7)

@@ -15,12 +15,12 @@ import uvloop
 
 from latency_probes.components.directory import simulated
 from voicepipe import config
-from voicepipe.config.directory_config import load
+from voicepipe.config import load_directory
 from voicepipe.config.fleet_config import BusConfig
-from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus, MemoryBus
-from voicepipe.directory_server.run import serve
-from voicepipe.running import member
+from voicepipe.directory.configured_bus import on_bus
+from voicepipe.directory.server.run import serve
+from voicepipe.pop.running import member
 
 
 class Hosted(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ async def main(hosted: Hosted) -> None:
     async with _speaking(hosted.bus) as bus, asyncio.TaskGroup() as group, AsyncExitStack() as stack:
         url = "http://nowhere"
         if hosted.directory:
-            settings, ready = load(Path(hosted.directory)), asyncio.Event()
+            settings, ready = load_directory(Path(hosted.directory)), asyncio.Event()
             group.create_task(serve(settings, ready, bus))
             await ready.wait()
             url = f"http://{settings.http.host}:{settings.http.port}"

@@ -23,11 +23,11 @@ from latency_probes.components.directory.cities import CALLERS, POPS
 from latency_probes.components.directory.load import Connection
 from latency_probes.components.directory.placement_report import PlacementCall, PlacementTurn, PopThen
 from latency_probes.via import Candidate, Via
+from voicepipe.base.environment import made_up
+from voicepipe.base.errors import ProbeError
+from voicepipe.base.figures import for_tables, keep
+from voicepipe.base.places import RTT_MS_PER_KM, distance_km, reckoned_rtt_ms
 from voicepipe.directory.router import PLAYOUT_MS
-from voicepipe.environment import made_up
-from voicepipe.errors import ProbeError
-from voicepipe.figures import for_tables, keep
-from voicepipe.places import RTT_MS_PER_KM, distance_km, reckoned_rtt_ms
 
 AT_ONCE = 10
 TURNS = 2

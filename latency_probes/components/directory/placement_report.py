@@ -8,8 +8,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from voicepipe.base.figures import percentile
 from voicepipe.directory.router import FARTHEST_MS, FILLING, PLAYOUT_MS
-from voicepipe.figures import percentile
 
 WITHIN_MS, AIM_WITHIN = 10.0, 0.95
 AIM_ERROR_MS = 30.0

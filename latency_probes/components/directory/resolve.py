@@ -19,8 +19,8 @@ from rich.table import Table
 from latency_probes.components import children
 from latency_probes.components.directory import fleet
 from latency_probes.components.directory.load import Answers, RequestLoad, processor_s
-from voicepipe.errors import ConfigError
-from voicepipe.figures import for_tables, keep, percentile
+from voicepipe.base.errors import ConfigError
+from voicepipe.base.figures import for_tables, keep, percentile
 
 POPS = 50
 CONNECTIONS = 16

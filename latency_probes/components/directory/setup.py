@@ -18,8 +18,8 @@ from latency_probes.components.directory import calls, fleet
 from latency_probes.components.directory.calls import GREETS, LISTENS
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.via import Via
-from voicepipe.errors import ProbeError
-from voicepipe.figures import for_tables, keep, percentile
+from voicepipe.base.errors import ProbeError
+from voicepipe.base.figures import for_tables, keep, percentile
 
 STRAIGHT, ASKED, RELAYED = "straight to the PoP", "asked, then straight", "relayed by the directory"
 AIM_SETUP_MS, AIM_GAP_MS = 15.0, 2.0

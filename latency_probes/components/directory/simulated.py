@@ -6,12 +6,12 @@ from random import Random
 
 import msgspec
 
+from voicepipe.base.places import Place
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.subjects import Assignment
-from voicepipe.places import Place
 
 SLOTS = 1000
 """Of each: what is assigned during the bench finds room."""

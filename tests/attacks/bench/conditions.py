@@ -17,8 +17,8 @@ from latency_probes.records import TurnResult
 from latency_probes.run import Runner
 from tests.attacks.bench.attacker import Order, Said, attacked
 from tests.attacks.bench.pop import BenchPop, Held, bench_pop
-from voicepipe.errors import ProbeError
-from voicepipe.figures import percentile
+from voicepipe.base.errors import ProbeError
+from voicepipe.base.figures import percentile
 
 AT_A_TIME = 8
 TURNS_A_CALL = 8

@@ -20,7 +20,7 @@ from latency_probes.realtime import RealtimeCaller
 from latency_probes.sip import SipCaller, Subscriber
 from latency_probes.webrtc import WebRtcCaller
 from tests.support.ports import free_port
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 CONFIG = Path(__file__).parent / "pop.toml"

@@ -29,10 +29,10 @@ from latency_probes.realtime import RealtimeCaller
 from latency_probes.records import TurnResult
 from tests.clients.beside.caller import BotCaller
 from tests.clients.beside.compared import rows, table
+from voicepipe.base.errors import EngineMissing, ProbeError
+from voicepipe.base.figures import keep
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines import hub
-from voicepipe.errors import EngineMissing, ProbeError
-from voicepipe.figures import keep
+from voicepipe.engines.weights import hub
 
 ROOT = Path(__file__).parents[3]
 PYTHON = ROOT / ".venv-clients" / "bin" / "python"

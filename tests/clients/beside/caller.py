@@ -17,7 +17,7 @@ from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, WIRE_RATE, Event, Timeline
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
-from voicepipe.errors import ProbeError
+from voicepipe.base.errors import ProbeError
 
 
 class BotCaller(Talker[bytes]):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.support.waiting import until
+from voicepipe.base.worker import Worker
 from voicepipe.engines.base import Speech
-from voicepipe.engines.neutts.decoding import BATCH, Decoding
-from voicepipe.engines.neutts.windows import Sound
-from voicepipe.engines.worker import Worker
+from voicepipe.engines.tts.neutts.decoding import BATCH, Decoding
+from voicepipe.engines.tts.neutts.windows import Sound
 
 
 class Codec:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
-from voicepipe.engines.neutts import prompt
-from voicepipe.engines.neutts.prompt import PromptWriter, Recording, longest, recording
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.base.errors import EngineError, EngineMissing
+from voicepipe.engines.tts.neutts import prompt
+from voicepipe.engines.tts.neutts.prompt import PromptWriter, Recording, longest, recording
 
 CODES = 8
 VOICE = Recording("hˈaɪ", (3, 1, 2), 3.0, 2)

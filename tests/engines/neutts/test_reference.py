@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from voicepipe.engines.neutts import reference
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.base.errors import EngineError, EngineMissing
+from voicepipe.engines.tts.neutts import reference
 
 
 def saved(path: Path, *, rate: int = 24_000, width: int = 2, channels: int = 1, seconds: float = 3.0) -> Path:

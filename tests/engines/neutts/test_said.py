@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from voicepipe.engines.base import Speech
-from voicepipe.engines.neutts.said import LONGEST_PAUSE_S, Saying, Words, gain
-from voicepipe.engines.neutts.tempo import Tempo
-from voicepipe.engines.neutts.windows import Sound, Window
+from voicepipe.engines.tts.neutts.said import LONGEST_PAUSE_S, Saying, Words, gain
+from voicepipe.engines.tts.neutts.tempo import Tempo
+from voicepipe.engines.tts.neutts.windows import Sound, Window
 
 RATE, HOP = 24_000, 480
 TEXT = "Yes, it is open."

@@ -14,12 +14,12 @@ import pytest
 
 from tests.engines.vllm.test_core import FakeGuard, FakeLlm
 from tests.support.waiting import until
+from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice
 from voicepipe.engines.base import Speech
-from voicepipe.engines.neutts.prompt import Recording
-from voicepipe.engines.neutts.voice import NeuttsVoice, Parts, Voice
-from voicepipe.engines.neutts.windows import Sound
-from voicepipe.errors import EngineDead, EngineError
+from voicepipe.engines.tts.neutts.prompt import Recording
+from voicepipe.engines.tts.neutts.voice import NeuttsVoice, Parts, Voice
+from voicepipe.engines.tts.neutts.windows import Sound
 
 HOP, RATE, SILENT = 480, 24_000, 9
 RECORDED = Recording("", (1,) * 100, 3.0, 33)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from voicepipe.engines.neutts.windows import AHEAD, EVERY, FADE, FIRST, MOST, WIDTH, Joint, Window, Windows
+from voicepipe.engines.tts.neutts.windows import AHEAD, EVERY, FADE, FIRST, MOST, WIDTH, Joint, Window, Windows
 
 HOP = 4
 RECORDED = 200

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from voicepipe.base.errors import EngineError
 from voicepipe.config.engine_config import NeuttsConfig, VllmConfig
-from voicepipe.engines import needed_models
-from voicepipe.engines.vllm.arguments import LITTLE, arguments, check_parser, voice_arguments
-from voicepipe.errors import EngineError
+from voicepipe.engines.llm.vllm.arguments import LITTLE, arguments, check_parser, voice_arguments
+from voicepipe.engines.weights import needed_models
 
 HERE = {"vllm.model": "/models/name"}
 KNOWN = ("model", "tensor_parallel_size", "max_model_len", "quantization", "max_num_seqs", "scheduling_policy")

@@ -1,6 +1,6 @@
 """Conversations that are too long lose their oldest turns first, and the system's message never."""
 
-from voicepipe.engines.chat import Chat, shorter
+from voicepipe.engines.llm.chat import Chat, shorter
 
 SYSTEM = {"role": "system", "content": "Be brief."}
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.support.waiting import until
+from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.vllm.vllm_llm import CONFIRMED, VllmCore, _arguments
-from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused
+from voicepipe.engines.llm.vllm.vllm_llm import CONFIRMED, VllmCore, _arguments
 
 PROMPT = Prompt((Message("user", "Hello."),))
 
@@ -165,7 +165,7 @@ def test_a_library_that_vllm_lacks_is_named(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.delitem(sys.modules, "vllm")
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("default_variables", "put_variable"):
-        monkeypatch.setattr(f"voicepipe.engines.vllm.process.{name}", lambda *given: None)
+        monkeypatch.setattr(f"voicepipe.engines.llm.vllm.process.{name}", lambda *given: None)
     with pytest.raises(EngineMissing, match=r"cannot be imported \(libcudart"):
         _arguments(VllmConfig(model=str(tmp_path)))
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from voicepipe.agent import Agent
+from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.vllm.vllm_llm import KINDS, VllmLlm
-from voicepipe.errors import EngineDead, EngineError
+from voicepipe.engines.llm.vllm.vllm_llm import KINDS, VllmLlm
 
 LONG = "too long for the model"
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from voicepipe.base.errors import EngineError
 from voicepipe.engines.base import Delta, ToolCall
-from voicepipe.engines.vllm.reading import Output, ReplyReading
-from voicepipe.errors import EngineError
+from voicepipe.engines.llm.vllm.reading import Output, ReplyReading
 
 
 @dataclass

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 from psutil import Process
 
-from voicepipe.engines.vllm.start import WATCH_S, EngineStart, Guard, end, family, hung
+from voicepipe.engines.llm.vllm.start import WATCH_S, EngineStart, Guard, end, family, hung
 
 
 async def test_what_is_built_or_went_wrong_comes_back() -> None:
@@ -52,7 +52,7 @@ async def test_starts_go_one_after_the_other_and_know_their_own_processes() -> N
 
 
 async def test_a_start_that_hangs_does_not_keep_the_others_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.engines.vllm.start.LAST_WORDS_S", 0.1)
+    monkeypatch.setattr("voicepipe.engines.llm.vllm.start.LAST_WORDS_S", 0.1)
     go_on = Event()
     hanging, other = EngineStart(lambda: go_on.wait(60)), EngineStart(lambda: 5)
     await hanging.begun()

@@ -10,9 +10,9 @@ import msgspec
 from tests.fuzz.target import Target
 from voicepipe.config import data_directory
 from voicepipe.config.agent_store import load_agent
-from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue
-from voicepipe.engines.frontdesk.frontdesk_llm import work
-from voicepipe.turn.prompt import Prompt
+from voicepipe.conversation.prompt import Prompt
+from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import work
 
 SAYINGS = (
     "I would like to book a table for four on friday at seven thirty", "what are your opening hours", "two people",

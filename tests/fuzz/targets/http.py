@@ -8,12 +8,12 @@ from starlette.applications import Starlette
 
 from tests.fuzz.target import Target
 from tests.ingress.fake_pop import FakePop
+from voicepipe.base.errors import PopFull
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config
-from voicepipe.errors import PopFull
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.http import app
 from voicepipe.ingress.telephony.telephony_http import Providers
+from voicepipe.pop.pop_http import app
 from voicepipe.rtp.transport import UdpNetwork
 
 PATHS = (

@@ -7,14 +7,14 @@ from typing import Any
 
 from tests.engines.written import CALLS, THOUGHTS
 from tests.fuzz.target import Target
+from voicepipe.base.errors import EngineError, ToolError
 from voicepipe.engines.base import Aside, ToolCall
-from voicepipe.engines.event_stream import EventStream
-from voicepipe.engines.markup import ENDS, HEADERS
-from voicepipe.engines.openai_request import refused_field
-from voicepipe.engines.openai_wire import StreamedReply, complaint, names
-from voicepipe.engines.spoken import Habits
-from voicepipe.errors import EngineError, ToolError
-from voicepipe.tool_arguments import fitting, parse
+from voicepipe.engines.llm.event_stream import EventStream
+from voicepipe.engines.llm.markup import ENDS, HEADERS
+from voicepipe.engines.llm.openai_request import refused_field
+from voicepipe.engines.llm.openai_wire import StreamedReply, complaint, names
+from voicepipe.engines.llm.spoken import Habits
+from voicepipe.tools.tool_arguments import fitting, parse
 
 
 def _event(delta: Any, finish: Any = None, **more: Any) -> bytes:

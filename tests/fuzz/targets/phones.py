@@ -14,9 +14,9 @@ from tests.ingress.sip.grammar import Grammar
 from tests.ingress.sip.peer import sip
 from tests.ingress.sip.torture import answerable, tortures
 from tests.support.virtual_time import run as in_virtual_time
+from voicepipe.base.errors import PopFull
 from voicepipe.config import Config
 from voicepipe.config.phone_config import SipTrunk
-from voicepipe.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.sip.bodies import UnsupportedBody, session_description
 from voicepipe.ingress.sip.edge import SipEdge

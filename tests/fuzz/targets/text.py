@@ -3,10 +3,10 @@
 from random import Random
 
 from tests.fuzz.target import Target
+from voicepipe.base.words import plain, written
+from voicepipe.conversation.phrases import SENTENCES, PhraseConfig, Phraser
+from voicepipe.conversation.speakable import pieces
 from voicepipe.turn.as_said import as_said
-from voicepipe.turn.phrases import SENTENCES, PhraseConfig, Phraser
-from voicepipe.turn.speakable import pieces
-from voicepipe.words import plain, written
 
 SEEDS = (
     "Sure. Your table for 4 is booked for Friday, March 3rd, at 7:30 p.m. Anything else?",

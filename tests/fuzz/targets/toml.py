@@ -7,9 +7,9 @@ from typing import cast
 from unittest import mock
 
 from tests.fuzz.target import Target
+from voicepipe.base.errors import ConfigError
 from voicepipe.config import check_together, data_directory, parse, toml_file
 from voicepipe.config.agent_store import load_agent
-from voicepipe.errors import ConfigError
 
 WORDS = (
     *b"[ ] [[ ]] = . , ' \" ''' \"\"\" # true false nan inf 0x_ 1979-05-27 1e400 \\u0000 \\U00110000 {} {a={}}".split(),
@@ -42,14 +42,14 @@ def config(data: bytes) -> None:
 
 def _loaded(function: str) -> Callable[..., None]:
     """Nothing is imported: what a name that was made up would do is not ours."""
-    if not function.startswith("voicepipe.tools_demo:"):
+    if not function.startswith("voicepipe.tools.restaurant:"):
         raise ConfigError(f"there is no module {function}")
     return lambda **arguments: None
 
 
 def agent(data: bytes) -> None:
     try:
-        with mock.patch("voicepipe.tool_code.load", _loaded):
+        with mock.patch("voicepipe.tools.tool_code.load", _loaded):
             load_agent(cast(Path, _File(data)))
     except ConfigError as error:
         assert str(error)

@@ -11,7 +11,7 @@ import torch
 
 from tests.gpu_engines.standins.device import Device
 from tests.gpu_engines.standins.language import LanguageLoad, Replies
-from voicepipe.environment import put_variable
+from voicepipe.base.environment import put_variable
 from voicepipe.sizing.shapes import LlmShape
 
 START, ASK, STOP = "start", "ask", "stop"

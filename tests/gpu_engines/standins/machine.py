@@ -9,7 +9,7 @@ import torch
 import transformers
 
 from tests.gpu_engines.standins.device import Device
-from voicepipe.environment import mps_runs
+from voicepipe.base.environment import mps_runs
 
 ASKED = "name,driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.draw,power.limit,temperature.gpu"
 

@@ -1,4 +1,4 @@
-"""The stand-in for kokoro-onnx: a phrase at a time on each of a few threads, as `engines/kokoro.py` has it."""
+"""The stand-in for kokoro-onnx: a phrase at a time on each of a few threads, as `engines/tts/kokoro.py` has it."""
 
 from queue import SimpleQueue
 from threading import Lock
@@ -8,8 +8,8 @@ from torch import Tensor
 
 from tests.gpu_engines.standins.device import Device, Recorded
 from tests.gpu_engines.standins.kokoro import Kokoro, TtsShape, lengths
+from voicepipe.base.worker import Worker
 from voicepipe.bench.load import TRAFFIC
-from voicepipe.engines.worker import Worker
 from voicepipe.sizing.traffic import LATER_PHRASE_S
 
 WORKERS = 2

@@ -12,7 +12,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Protocol
 
-from voicepipe.prediction import latency_ms
+from voicepipe.sizing.prediction import latency_ms
 
 TAIL_S = 0.6
 """Turns that end so shortly before the window does are not counted: most of their replies would be cut off."""

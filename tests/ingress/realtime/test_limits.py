@@ -15,11 +15,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving, settled
+from voicepipe.conversation.events import CallEnded
 from voicepipe.ingress import frames, sender
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.realtime import websocket
 from voicepipe.ingress.realtime.clients import RealtimeClients
-from voicepipe.turn.events import CallEnded
 
 
 @asynccontextmanager

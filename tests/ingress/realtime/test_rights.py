@@ -14,13 +14,13 @@ from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakePop, limited, serving
 from voicepipe.agent import Agent, Part, Tool
+from voicepipe.base.errors import TooManySecrets, Unauthorized
 from voicepipe.call_api import Tenant
-from voicepipe.errors import TooManySecrets, Unauthorized
+from voicepipe.conversation.events import Item
 from voicepipe.ingress import blocks, keys, server
 from voicepipe.ingress.keys import Caller, Secrets
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.turn.events import Item
 
 BOOK = Tool("book", webhook=None, function="a:b")
 CLIENT_TOOL = {"type": "function", "name": "show", "parameters": {}}

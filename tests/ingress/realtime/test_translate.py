@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tests.support.scenario import Says, Scenario, play
+from voicepipe.conversation.events import ReplyDone, ReplyStarted
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.translate import METADATA_CHARS, RECORD_KEY, Translator
-from voicepipe.turn.events import ReplyDone, ReplyStarted
 
 pytestmark = pytest.mark.virtual_time
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.ingress.sip.peer import Phone, opened
 from tests.support.ports import free_port
-from voicepipe.commands import lan
+from voicepipe.serving import lan
 
 CONFIG = Path(__file__).parents[3] / "pops/deploy/kamailio.cfg"
 PROGRAM = shutil.which("kamailio", path="/usr/sbin:/usr/local/sbin") or shutil.which("kamailio")

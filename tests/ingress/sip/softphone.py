@@ -16,7 +16,7 @@ from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.config.agent_store import load_agent
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines.whisper import WhisperAsr
+from voicepipe.engines.asr.whisper import WhisperAsr
 
 SECONDS = 60.0
 """What is waited for comes within this, on slow machines too."""

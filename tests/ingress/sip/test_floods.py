@@ -21,10 +21,10 @@ from tests.ingress.sip.peer import SECONDS, Phone, Said, phone, sip
 from tests.ingress.sip.test_gate import digest
 from tests.support.waiting import until
 from voicepipe.agent import Agent
+from voicepipe.base.errors import Draining, PopFull, TenantFull
 from voicepipe.call_api import Refusal, Seat, Tenant
 from voicepipe.config import PopConfig
 from voicepipe.config.phone_config import SipTrunk, SipUser
-from voicepipe.errors import Draining, PopFull, TenantFull
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
 from voicepipe.ingress.sip.gate import SipGate

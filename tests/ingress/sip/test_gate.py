@@ -10,11 +10,11 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import Phone, calling, phone, sip
-from voicepipe.bucket import Rate
+from voicepipe.base.bucket import Rate
+from voicepipe.base.errors import ConfigError, Draining, PopFull, TenantFull
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
-from voicepipe.errors import ConfigError, Draining, PopFull, TenantFull
 from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.bodies import ACCEPT
 from voicepipe.ingress.sip.gate import SipGate

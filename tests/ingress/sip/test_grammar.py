@@ -11,7 +11,7 @@ from tests.ingress.fake_pop import FakePop
 from tests.ingress.sip.grammar import SDP, Grammar, Made
 from tests.ingress.sip.peer import Said, sip
 from tests.support.virtual_time import run as in_virtual_time
-from voicepipe.errors import PopFull
+from voicepipe.base.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.edge import SipEdge

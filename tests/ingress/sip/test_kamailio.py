@@ -15,8 +15,8 @@ from tests.ingress.sip.sipp import sipp
 from tests.support.ports import free_port
 from tests.support.waiting import until
 from voicepipe.audio import g711
+from voicepipe.base.errors import Draining, PopFull
 from voicepipe.config.phone_config import SipTrunk
-from voicepipe.errors import Draining, PopFull
 from voicepipe.rtp import sdes
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
 

@@ -15,10 +15,10 @@ from tests.ingress.sip.peer import Phone, Said, phone, sip
 from tests.ingress.sip.test_gate import digest
 from tests.support.waiting import until
 from voicepipe.agent import Agent
+from voicepipe.base.errors import PopFull, TenantFull
 from voicepipe.call_api import Seat, Tenant
 from voicepipe.config import PopConfig
 from voicepipe.config.phone_config import SipTrunk, SipUser
-from voicepipe.errors import PopFull, TenantFull
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.gate import Admitted, SipRefusal
 from voicepipe.ingress.sip.lent import FORGETS, LEAST_S, T1_S, UNHEARD, UNHEARD_S, Lent

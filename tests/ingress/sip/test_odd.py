@@ -10,9 +10,10 @@ from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, phone, sip
 from tests.support.waiting import until
 from voicepipe.config.phone_config import SipTrunk
-from voicepipe.ingress import http, server
+from voicepipe.ingress import server
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.header_text import SipError
+from voicepipe.pop import pop_http as http
 
 pytestmark = pytest.mark.slow
 

@@ -14,12 +14,12 @@ from voicepipe.agent import CallSettings
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
 from voicepipe.call_api import CallControl, Observer
+from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.hosted import KEYS as RATE
 from voicepipe.line import Line
 from voicepipe.rtp.telephone_events import KEYS, TelephoneEvent
-from voicepipe.turn.events import CallEvent, ReplyDone
 
 EVENTS = 101
 FLOOD = 2000

@@ -10,7 +10,8 @@ from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import calling, phone, sip
 from tests.support.waiting import until
 from voicepipe.agent import Origin
-from voicepipe.ingress import http, server
+from voicepipe.ingress import server
+from voicepipe.pop import pop_http as http
 
 
 async def test_a_spoken_turn_both_ways_and_a_program_beside_it() -> None:

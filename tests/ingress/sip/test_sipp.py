@@ -17,8 +17,8 @@ from tests.ingress.sip.sipp import sipp
 from tests.support.spoken import spoken
 from voicepipe.audio import g711
 from voicepipe.audio.resample import Resampler
+from voicepipe.base.errors import PopFull
 from voicepipe.config.phone_config import SipUser
-from voicepipe.errors import PopFull
 
 KEYS = Path("/usr/share/sip-tester")
 """Recordings of keys that come with sipp."""

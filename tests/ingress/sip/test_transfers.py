@@ -7,7 +7,7 @@ import pytest
 from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import Phone, calling, sip
 from tests.support.waiting import until
-from voicepipe.errors import TransferFailed
+from voicepipe.base.errors import TransferFailed
 
 
 async def transferring(pop: FakePop, ann: Phone) -> "asyncio.Task[None]":

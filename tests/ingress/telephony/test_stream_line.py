@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.ingress.fake_pop import tone
 from voicepipe.audio import Block
-from voicepipe.errors import KeysFailed, TransferFailed
+from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, Dialect, SoundFormat
 from voicepipe.ingress.telephony.stream_line import MARK_MS, StreamLine
 from voicepipe.line import HIDDEN

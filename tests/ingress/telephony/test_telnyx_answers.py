@@ -11,7 +11,7 @@ import pytest
 from tests.engines.test_openai_costs import BOMB, GZIP, Wild, chunked
 from tests.ingress.telephony.telnyx_provider import APPLICATION, CALL, ENV, PUBLIC, SECRET
 from tests.support.stopwatch import spent, watched
-from voicepipe import web_answer
+from voicepipe.base import web_answer
 from voicepipe.config.phone_config import TelnyxConfig
 from voicepipe.ingress.telephony import telnyx_api
 from voicepipe.ingress.telephony.telnyx_api import ERROR_BYTES, LIST_BYTES, MOST_CALLS, CommandFailed, TelnyxApi

@@ -11,8 +11,8 @@ from websockets.exceptions import InvalidStatus
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.telephony.telnyx_provider import call, post, streaming, telnyx
 from tests.support.waiting import until
+from voicepipe.base.errors import PopFull
 from voicepipe.config.phone_config import RouteConfig
-from voicepipe.errors import PopFull
 
 
 async def test_a_pop_that_is_full_is_busy_and_a_number_without_a_route_is_rejected() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from tests.ingress.telephony.telnyx_provider import Api, call, post, streaming, telnyx
 from tests.support.waiting import until
-from voicepipe.errors import TransferFailed
+from voicepipe.base.errors import TransferFailed
 
 
 async def transferring(pop: FakePop, api: Api, target: str = "+4940") -> tuple[asyncio.Task[None], dict[str, Any]]:

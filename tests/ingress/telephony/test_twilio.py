@@ -19,9 +19,9 @@ from tests.ingress.telephony.test_dialects import messages
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, post, signed, streaming, verbs
 from tests.support.waiting import until
 from voicepipe.agent import Origin
+from voicepipe.base.errors import Draining, PopFull, TransferFailed
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.phone_config import RouteConfig, TelephonyConfig, TwilioConfig
-from voicepipe.errors import Draining, PopFull, TransferFailed
 
 LOUD = tone(8000, 8000)
 QUIET = np.zeros(8000, np.int16)

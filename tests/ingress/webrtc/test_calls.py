@@ -15,11 +15,12 @@ from websockets.exceptions import InvalidStatus
 from tests.ingress.fake_pop import ANSWER, WORDS, FakePop, limited, serving, settled
 from tests.ingress.webrtc.peer import Peer, dialled, post, web
 from tests.support.waiting import until
+from voicepipe.base.errors import PopFull
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, LimitsConfig, PopConfig, TenantConfig
 from voicepipe.config.pop_config import WebRtcConfig
-from voicepipe.errors import PopFull
-from voicepipe.ingress import http, server
+from voicepipe.ingress import server
+from voicepipe.pop import pop_http as http
 
 SERVER_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
 KEYED = msgspec.structs.replace(Config(), tenants=(TenantConfig(name="acme", key_env="ACME_KEY"),))

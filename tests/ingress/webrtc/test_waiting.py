@@ -5,9 +5,9 @@ from contextlib import ExitStack
 import msgspec
 import pytest
 
+from voicepipe.base.errors import TenantFull
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, PopConfig, TenantConfig
-from voicepipe.errors import TenantFull
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.webrtc.webrtc_http import Waiting
 

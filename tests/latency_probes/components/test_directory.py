@@ -26,7 +26,7 @@ from latency_probes.components.directory.placement_report import (
 )
 from latency_probes.components.directory.resolve import Resolved
 from latency_probes.components.directory.setup import ASKED, RELAYED, STRAIGHT, Taken, more
-from voicepipe.places import distance_km
+from voicepipe.base.places import distance_km
 
 LONG_S = 120.0
 

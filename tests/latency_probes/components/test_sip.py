@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from latency_probes.components.sip import SipLoad, measured
-from voicepipe.errors import ConfigError
+from voicepipe.base.errors import ConfigError
 
 pytestmark = pytest.mark.e2e
 

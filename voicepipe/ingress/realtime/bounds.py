@@ -9,10 +9,10 @@ import msgspec
 
 from voicepipe.call_api import Size
 from voicepipe.config import LimitsConfig
+from voicepipe.conversation.events import Item
+from voicepipe.conversation.history import item_bytes, utf8_bytes
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.session import Session, ToolJson
-from voicepipe.turn.events import Item
-from voicepipe.turn.history import item_bytes, utf8_bytes
 
 SOUND_BYTES = 8 * 1024
 """Of a session's `audio`, as JSON: formats, voice, what is recognised and how. Clients send some hundred."""

@@ -5,8 +5,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from voicepipe.agent import Agent
+from voicepipe.base.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
+from voicepipe.base.shown import shown
 from voicepipe.call_api import ReplyRequest
-from voicepipe.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
+from voicepipe.conversation.events import Item
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime import client_events as ask
@@ -24,8 +26,6 @@ from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Format, Session, tool_choice, voice_name
 from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.ingress.realtime.voices import AskedVoices
-from voicepipe.shown import shown
-from voicepipe.turn.events import Item
 
 SLACK_MS = 100
 """A client's clock may say that it played this much more than it was sent; beyond that it is wrong."""

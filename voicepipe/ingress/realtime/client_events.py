@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from voicepipe import foreign_json
+from voicepipe.base import foreign_json
 from voicepipe.ingress.mistakes import LONGEST, WireError, wire_error
 from voicepipe.ingress.realtime.items import ItemIn
 from voicepipe.ingress.realtime.session import MaxTokens, ToolChoice, ToolJson

@@ -7,7 +7,8 @@ The client that placed the call is one of them; programs beside it (`?call_id=`)
 from collections.abc import Callable
 from typing import NamedTuple
 
-from voicepipe.errors import CallFull
+from voicepipe.base.errors import CallFull
+from voicepipe.conversation.events import CallEvent
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime import server_events as wire
@@ -18,7 +19,6 @@ from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.ingress.sender import Outbox
 from voicepipe.ingress.share import Share
-from voicepipe.turn.events import CallEvent
 
 EVERYTHING = Rights()
 MOST_CLIENTS = 16

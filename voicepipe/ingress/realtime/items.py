@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from voicepipe.conversation.events import Item, Role
 from voicepipe.ingress.mistakes import WireError
-from voicepipe.turn.events import Item, Role
 
 ItemId = Annotated[str, Meta(min_length=1, max_length=128)]
 Status = Literal["in_progress", "completed", "incomplete"]

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 
 from voicepipe.agent import Agent, CallSettings, Part
+from voicepipe.conversation.events import Item
 from voicepipe.ingress.doors import decoded
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.client_events import ResponseParams
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.session import AudioInput, AudioOutput, NamedTool, Session, ToolChoice, ToolJson
-from voicepipe.turn.events import Item
 
 _PATHS: dict[Part, str] = {
     "instructions": "instructions",

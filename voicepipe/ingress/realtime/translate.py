@@ -6,11 +6,7 @@ from typing import Any
 
 import msgspec
 
-from voicepipe.ingress.realtime import server_events as wire
-from voicepipe.ingress.realtime.items import Part, content_part, wire_item
-from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.realtime.voices import with_voice
-from voicepipe.turn.events import (
+from voicepipe.conversation.events import (
     CallEnded,
     CallEvent,
     Item,
@@ -28,7 +24,11 @@ from voicepipe.turn.events import (
     ToolUse,
     WordsHeard,
 )
-from voicepipe.turn.timing import TurnSummary
+from voicepipe.conversation.timing import TurnSummary
+from voicepipe.ingress.realtime import server_events as wire
+from voicepipe.ingress.realtime.items import Part, content_part, wire_item
+from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.realtime.voices import with_voice
 
 RECORD_KEY = "voicepipe.turn"
 """Where `response.created` and `response.done` carry the turn's milliseconds, in their metadata."""

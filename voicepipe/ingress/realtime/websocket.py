@@ -9,6 +9,8 @@ from functools import partial
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import CallSettings
+from voicepipe.base.metered import PaidBy
+from voicepipe.base.tasks import TaskGroup
 from voicepipe.call_api import Seat
 from voicepipe.config import LimitsConfig
 from voicepipe.ingress.hosted import HostedCall
@@ -18,8 +20,6 @@ from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.scope import peer_of
 from voicepipe.ingress.sender import Sender
-from voicepipe.metered import PaidBy
-from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
 

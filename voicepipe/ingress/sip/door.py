@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from voicepipe.errors import Reason, Refused, TenantFull
+from voicepipe.base.errors import Reason, Refused, TenantFull
 from voicepipe.ingress.doors import UnknownModel, retry_after
 from voicepipe.ingress.phone import NoRoute
 from voicepipe.ingress.refusals import RefusalLog

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import NamedTuple
 
-from voicepipe.bucket import Bucket, Rate
+from voicepipe.base.bucket import Bucket, Rate
 from voicepipe.ingress.sip.gate import SipGate, SipRefusal
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.throttle import Remembered, Throttle

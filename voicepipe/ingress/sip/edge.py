@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.base.caller_number import last_three
+from voicepipe.base.errors import PopFull, Reason, TenantFull
 from voicepipe.call_api import PopApi, Seat, Tenant
-from voicepipe.caller_number import last_three
-from voicepipe.errors import PopFull, Reason, TenantFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Attempt
 from voicepipe.ingress.keys import Caller

@@ -11,10 +11,10 @@ from functools import lru_cache
 
 from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse
 
-from voicepipe.bucket import Rate
+from voicepipe.base.bucket import Rate
+from voicepipe.base.errors import Reason
 from voicepipe.config.credentials import sip_passwords
 from voicepipe.config.phone_config import SipDoorConfig
-from voicepipe.errors import Reason
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.header_text import SipError, credentials

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from voicepipe.bucket import Bucket, Rate
+from voicepipe.base.bucket import Bucket, Rate
 from voicepipe.ingress.sip.gate import Admitted, SipRefusal
 
 T1_S = 0.5

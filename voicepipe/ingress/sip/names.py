@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from voicepipe.base.lookups import Answer, Limits, Lookups
 from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.sip.transactions import Host
-from voicepipe.lookups import Answer, Limits, Lookups
 
 logger = logging.getLogger(__name__)
 

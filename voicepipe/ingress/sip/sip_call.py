@@ -8,9 +8,11 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 from voicepipe.agent import CallSettings
+from voicepipe.base.errors import TransferFailed
+from voicepipe.base.tasks import TaskGroup
 from voicepipe.call_api import Seat
 from voicepipe.config import Config
-from voicepipe.errors import TransferFailed
+from voicepipe.conversation.transfer import sip_uri
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.sip.bodies import ACCEPT, UnsupportedBody
 from voicepipe.ingress.sip.dialog import Dialog
@@ -23,8 +25,6 @@ from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.sdp_text import SdpError
-from voicepipe.tasks import TaskGroup
-from voicepipe.turn.transfer import sip_uri
 
 logger = logging.getLogger(__name__)
 

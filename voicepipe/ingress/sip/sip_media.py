@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from voicepipe.base.errors import KeysFailed, TransferFailed
+from voicepipe.base.networks import network_of
 from voicepipe.config.phone_config import SipConfig
-from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.line import NO_TRANSFER
-from voicepipe.networks import network_of
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.codec import CODECS, PCMU
 from voicepipe.rtp.rtp_session import Statistics

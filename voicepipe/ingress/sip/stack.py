@@ -13,7 +13,7 @@ from sippy.Network_server import Remote_address
 from sippy.SipHeader import SipHeader
 from sippy.Time.MonoTime import MonoTime
 
-from voicepipe.errors import ConfigError
+from voicepipe.base.errors import ConfigError
 from voicepipe.ingress.sip import stateless
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.glance import Glance, glance

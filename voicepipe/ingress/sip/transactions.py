@@ -20,7 +20,7 @@ import sippy.Time.Timeout
 from sippy.SipConf import SipConf
 from sippy.SipTransactionManager import SipTransactionManager
 
-from voicepipe.bucket import Bucket, Rate
+from voicepipe.base.bucket import Bucket, Rate
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.kept_messages import Request, Response
 from voicepipe.ingress.sip.message import printable

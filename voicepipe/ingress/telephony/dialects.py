@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from voicepipe.audio import Pcm, g711
-from voicepipe.foreign_json import decode
+from voicepipe.base.foreign_json import decode
 
 Encoding = Literal["pcmu", "pcma", "l16"]
 MESSAGE_BYTES = 64 * 1024

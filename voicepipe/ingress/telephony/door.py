@@ -6,8 +6,8 @@ from typing import Literal
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
+from voicepipe.base.errors import Draining, EngineDown, PopFull, Refused, Unauthorized
 from voicepipe.call_api import Grant, PopApi
-from voicepipe.errors import Draining, EngineDown, PopFull, Refused, Unauthorized
 from voicepipe.ingress.doors import Attempt, body
 from voicepipe.ingress.keys import brings_token, offered
 from voicepipe.ingress.mistakes import WireError

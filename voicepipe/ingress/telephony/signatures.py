@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from voicepipe.errors import Refused
+from voicepipe.base.errors import Refused
 
 T = TypeVar("T")
 

@@ -11,8 +11,9 @@ import msgspec
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import CallSettings, Origin
+from voicepipe.base.errors import Refused
+from voicepipe.base.tasks import TaskGroup
 from voicepipe.call_api import PopApi
-from voicepipe.errors import Refused
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Attempt
 from voicepipe.ingress.hosted import HostedCall
@@ -26,7 +27,6 @@ from voicepipe.ingress.telephony.stream_line import StreamLine
 from voicepipe.ingress.telephony.wire import StreamWire
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.visits import Visit
-from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
-from voicepipe.errors import KeysFailed
+from voicepipe.base.errors import KeysFailed
+from voicepipe.base.networks import network_of
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.scope import Peer
 from voicepipe.ingress.socket_line import SocketLine
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
-from voicepipe.networks import network_of
 
 MARK_MS = 200
 """A mark follows each so much sound: it comes back once that was played."""

@@ -19,10 +19,11 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import Origin
+from voicepipe.base.errors import TransferFailed
+from voicepipe.base.foreign_json import decode
 from voicepipe.call_api import Grant, PopApi
 from voicepipe.config.phone_config import TelnyxConfig
-from voicepipe.errors import TransferFailed
-from voicepipe.foreign_json import decode
+from voicepipe.conversation.transfer import number
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures
@@ -34,7 +35,6 @@ from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed,
 from voicepipe.ingress.telephony.telnyx_boot import Boot
 from voicepipe.ingress.telephony.telnyx_hangups import HangUps
 from voicepipe.ingress.telephony.telnyx_legs import Legs
-from voicepipe.turn.transfer import number
 
 logger = logging.getLogger(__name__)
 

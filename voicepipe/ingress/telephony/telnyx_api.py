@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import msgspec
 
+from voicepipe.base.errors import VoicepipeError
+from voicepipe.base.foreign_json import decode
+from voicepipe.base.web_answer import PLAIN, whole
 from voicepipe.config.phone_config import TelnyxAccount
-from voicepipe.errors import VoicepipeError
-from voicepipe.foreign_json import decode
 from voicepipe.ingress.telephony.telnyx_boot import ActiveCall
-from voicepipe.web_answer import PLAIN, whole
 
 SILENT_S, COMMAND_S = 5.0, 10.0
 """So long Telnyx may say nothing, while we connect or wait for the answer; and so long all of a command may take."""

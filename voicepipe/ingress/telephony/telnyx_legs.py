@@ -8,7 +8,7 @@ import asyncio
 from base64 import b64encode
 from dataclasses import dataclass, field
 
-from voicepipe.errors import TransferFailed
+from voicepipe.base.errors import TransferFailed
 
 
 @dataclass(slots=True)

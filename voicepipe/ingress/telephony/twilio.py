@@ -11,8 +11,8 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import Origin
+from voicepipe.base.errors import TransferFailed
 from voicepipe.call_api import Grant, PopApi
-from voicepipe.errors import TransferFailed
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures, twiml

@@ -5,11 +5,11 @@ import logging
 import time
 from functools import partial
 
+from voicepipe.base.tasks import TaskGroup
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.rtp.sctp import DataChannel, Sctp
-from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
 

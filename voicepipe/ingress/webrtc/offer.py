@@ -10,7 +10,7 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from voicepipe.foreign_json import decode
+from voicepipe.base.foreign_json import decode
 from voicepipe.ingress.mistakes import WireError
 
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wrong with a form is told to its sender

@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 
 from voicepipe.agent import CallSettings
+from voicepipe.base.tasks import TaskGroup
 from voicepipe.call_api import Seat
 from voicepipe.config import Config
 from voicepipe.ingress.hosted import HostedCall
@@ -20,7 +21,6 @@ from voicepipe.ingress.webrtc.conduct import ENDED, LOOK_S, Conduct
 from voicepipe.rtp import sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import CLOSE_S, Transport, UdpNetwork
-from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
 _complaints = RefusalLog(logger, "WebRTC peers' packets")

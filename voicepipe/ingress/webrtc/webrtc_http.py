@@ -17,11 +17,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.audio import opus
+from voicepipe.base.errors import ConfigError, TenantFull
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config
 from voicepipe.config.credentials import turn_secret
 from voicepipe.config.pop_config import WebRtcConfig
-from voicepipe.errors import ConfigError, TenantFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
 from voicepipe.ingress.doors import Attempt, Doors, attempt, body, find_agent

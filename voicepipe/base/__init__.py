@@ -1,0 +1,1 @@
+"""What every room stands on: tasks, threads, limits, errors, the environment. Knows no call."""

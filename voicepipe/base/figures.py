@@ -1,0 +1,129 @@
+"""What was measured: percentiles, tables for a terminal, and what a command found as JSON beside how it was measured,
+from which tables of figures are made."""
+
+import dataclasses
+import json
+import math
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from voicepipe import __version__
+from voicepipe.base.errors import ProbeError
+
+WIDEST = 10_000
+"""Columns of a file or a pipe: no table is wider, so that none is cut off there."""
+SECRET = "--key"
+ROOT = Path(__file__).parents[2]
+VECTORS = {"avx512_vnni": "AVX-512 VNNI", "avx512f": "AVX-512", "avx2": "AVX2"}
+"""A flag of Linux's, and its name; the widest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredOn:
+    """Where it was measured."""
+
+    cores: int
+    cpu: str
+    """Its model; empty where the system does not tell."""
+    vectors: str
+    """The widest vector instructions, on which recognisers and voices on a CPU depend: "AVX-512 VNNI", "AVX-512",
+    "AVX2", or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How figures came about."""
+
+    command: str
+    date: str
+    """Year, month and day (UTC)."""
+    machine: MeasuredOn
+    version: str
+    commit: str
+    """With "-dirty" behind it where files had changed since; empty outside a checkout."""
+
+
+def for_tables() -> Console:
+    """Standard output, as wide as the terminal."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDEST)
+
+
+def percentile(values: Sequence[float], percent: float) -> float | None:
+    """By linear interpolation between the two nearest of `values`; None without any."""
+    if not values:
+        return None
+    ascending, place = sorted(values), (len(values) - 1) * percent / 100
+    below, above = ascending[math.floor(place)], ascending[math.ceil(place)]
+    return below if below == above else below + (above - below) * (place % 1)  # The same may be infinite.
+
+
+def keep(path: Path | None, figures: object) -> None:
+    """Write {"measured": ..., "figures": ...}, where a file is wanted. Raises ProbeError where it cannot be written."""
+    if path is None:
+        return
+    today, machine = datetime.now(UTC).date().isoformat(), MeasuredOn(os.cpu_count() or 0, cpu(), vectors())
+    made = Measured(command(sys.orig_argv), today, machine, __version__, commit())
+    text = json.dumps({"measured": made, "figures": figures}, indent=2, ensure_ascii=False, default=_plain)
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise ProbeError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _plain(figures: object) -> object:
+    """The fields of a dataclass or a structure."""
+    if dataclasses.is_dataclass(figures) and not isinstance(figures, type):
+        return dataclasses.asdict(figures)
+    return msgspec.to_builtins(figures, str_keys=True)
+
+
+def command(arguments: Sequence[str]) -> str:
+    """As one would type it: without this machine's folders, and without the key."""
+    words = [Path(word).name if word.startswith("/") else word for word in arguments]
+    for at, word in enumerate(words):
+        if word == SECRET and words[at + 1 :]:
+            words[at + 1] = "..."
+        elif word.startswith(f"{SECRET}="):
+            words[at] = f"{SECRET}=..."
+    return shlex.join(words)
+
+
+def cpu() -> str:
+    """The processor's model."""
+    return _cpuinfo("model name") or platform.processor()
+
+
+def vectors() -> str:
+    """See `MeasuredOn.vectors`."""
+    flags = _cpuinfo("flags").split()
+    return next((name for flag, name in VECTORS.items() if flag in flags), "")
+
+
+def _cpuinfo(field: str) -> str:
+    """What Linux says of the first processor; empty elsewhere."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")
+
+
+def commit() -> str:
+    """Of the checkout that this code is in."""
+    if not (ROOT / ".git").exists():
+        return ""
+    git = ("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*")
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""

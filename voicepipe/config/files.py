@@ -1,0 +1,167 @@
+"""Configuration files of PoPs, directories and fleets: read, checked, and their paths made absolute."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from voicepipe.base.errors import ConfigError
+from voicepipe.config import toml_file
+from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.config.file_kind import check_kind, located
+from voicepipe.config.fleet_rules import FleetRules
+from voicepipe.config.pop_config import Config, Manifest
+from voicepipe.config.together import check_owners, check_together
+
+PATHS = (
+    ("pop", "agents"),
+    ("http", "cert"),
+    ("http", "key"),
+    ("fleet", "keys"),
+    ("bus", "credentials"),
+)
+DIRECTORY_PATHS = (
+    ("directory", "key"),
+    ("directory", "keys"),
+    ("bus", "credentials"),
+    ("http", "cert"),
+    ("http", "key"),
+)
+"""Tables and keys that name files: of a PoP, of a directory."""
+
+MODELS = (
+    ("whisper", "model"),
+    ("nemotron", "model"),
+    ("vllm", "model"),
+    ("kokoro", "model"),
+    ("kokoro", "voices"),
+    ("neutts", "model"),
+    ("neutts", "codec"),
+    ("coqui", "model"),
+    ("coqui", "python"),
+    ("endpoint", "model"),
+)
+"""Tables and keys that name files which may come later, or be elsewhere: a model is fetched, an interpreter installed.
+A name that is no path from here ("org/name" on the hub, "python3") stays as it is."""
+
+MADE = (("records", "folder"), ("records", "lines"), ("fleet", "editions"))
+DIRECTORY_MADE = (("directory", "editions"),)
+"""Tables and keys that name files which are made; "-" is standard output."""
+
+
+def parse(data: dict[str, Any], source: object = "configuration") -> Config:
+    """Tables as TOML gives them, checked. Raises ConfigError; `source` names them in its text."""
+    return toml_file.convert(data, Config, source)
+
+
+def load(config_file: Path | None = None, pop_file: Path | None = None) -> Config:
+    """The built-in defaults, overridden by `config_file`, overridden by the PoP's manifest.
+
+    Paths in the result are absolute. Raises ConfigError with one line "FILE: key.path: what is wrong" for each problem.
+    """
+    tables: dict[str, Any] = {}
+    for file, shape in ((config_file, Config), (pop_file, Manifest)):
+        if file:
+            tables = _over(tables, _checked(file, shape))
+    tables = _over({"pop": {"agents": str(data_directory() / "agents")}}, tables)
+    # Each file was checked alone; what can still be wrong is how they go together.
+    config = parse(tables, " with ".join(str(file) for file in (config_file, pop_file) if file))
+    try:
+        check_together(config)
+    except ConfigError as error:
+        raise located(error, config_file, pop_file) from None
+    return config
+
+
+def data_directory() -> Path:
+    """The shipped `configs/`: inside the package when installed, beside it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "_configs"
+    return installed if installed.is_dir() else package.parent / "configs"
+
+
+def load_directory(file: Path) -> DirectoryConfig:
+    """Paths in the result are absolute. Raises ConfigError with one line for each problem."""
+    tables = toml_file.tables(file)
+    check_kind(file, tables, "directory")
+    toml_file.convert(tables, DirectoryConfig, file)
+    locate(tables, DIRECTORY_PATHS, file)
+    place_made(tables, DIRECTORY_MADE, file)
+    config = toml_file.convert(tables, DirectoryConfig, file)
+    try:
+        check_owners(config)
+        if (config.twilio.auth_token_env or config.telnyx.public_key) and not config.telephony.public_url:
+            raise ConfigError(
+                "telephony.public_url: say how Twilio and Telnyx reach this directory, as https://voice.example.com"
+            )
+    except ConfigError as error:
+        raise located(error, file) from None
+    return config
+
+
+def load_rules(file: Path) -> FleetRules:
+    """Raises ConfigError with one line for each problem."""
+    return _rules(toml_file.tables(file), file)
+
+
+def parse_rules(text: str, name: str) -> FleetRules:
+    """The rules in a text; `name` is how its file is called."""
+    return _rules(toml_file.parsed(text, name), Path(name))
+
+
+def _rules(tables: dict[str, Any], file: Path) -> FleetRules:
+    check_kind(file, tables, "rules")
+    return toml_file.convert(tables, FleetRules, file)
+
+
+def _checked(file: Path, shape: type[Manifest]) -> dict[str, Any]:
+    """The file's tables, valid on their own, with its relative paths resolved against its own place."""
+    tables = toml_file.tables(file)
+    check_kind(file, tables, "configuration")
+    allowed = shape.__struct_fields__
+    for key in tables:
+        if key in Config.__struct_fields__ and key not in allowed:
+            raise ConfigError(f"{file}: {key}: is not for a PoP's manifest; put it into the configuration (--config); "
+                              f"allowed: {', '.join(allowed)}")  # fmt: skip
+    toml_file.convert(tables, shape, file)
+    locate(tables, PATHS, file)
+    place_made(tables, MADE, file)
+    for voice in tables.get("neutts", {}).get("voices", {}).values():
+        place_made({"voice": voice}, (("voice", "file"),), file)
+    for table, key in MODELS:
+        if name := tables.get(table, {}).get(key):
+            path = file.resolve().parent / Path(name).expanduser()
+            if name.startswith((".", "/", "~")) or path.exists():
+                tables[table][key] = os.path.normpath(path)
+    return tables
+
+
+def locate(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path) -> None:
+    """Make the paths absolute that these keys name, one or several each. Raises ConfigError: there is none of them."""
+    for table, key in paths:
+        if named := tables.get(table, {}).get(key):
+            found = [_existing(file, f"{table}.{key}", name) for name in ([named] if isinstance(named, str) else named)]
+            tables[table][key] = found[0] if isinstance(named, str) else found
+
+
+def place_made(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path) -> None:
+    """Make the paths absolute that these keys name; what they lead to is made when it is needed."""
+    for table, key in paths:
+        if (name := tables.get(table, {}).get(key)) and name != "-":
+            tables[table][key] = os.path.normpath(file.resolve().parent / Path(name).expanduser())
+
+
+def _existing(file: Path, key: str, name: str) -> str:
+    """The path that `key` of this file names, absolute. Raises ConfigError: there is nothing."""
+    path = file.resolve().parent / Path(name).expanduser()
+    if not path.exists():
+        raise ConfigError(f"{file}: {key}: there is no {path}; paths are relative to this file")
+    return str(path)
+
+
+def _over(lower: dict[str, Any], upper: dict[str, Any]) -> dict[str, Any]:
+    """`lower` with the keys of `upper` laid over it, table by table; a list replaces a list."""
+    merged = dict(lower)
+    for key, value in upper.items():
+        merged[key] = _over(merged[key], value) if isinstance(value, dict) and key in merged else value
+    return merged

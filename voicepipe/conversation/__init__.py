@@ -1,0 +1,1 @@
+"""What was said, and how text is spoken: events, history, prompts, phrases. No clock, no await, no socket."""

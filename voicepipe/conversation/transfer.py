@@ -1,0 +1,76 @@
+"""Tools by which a model has its caller put through to a person, or hangs up; and where a caller can be put through to:
+a telephone number as people write it, or a sip:, sips: or tel: address."""
+
+import re
+
+import msgspec
+
+from voicepipe.agent import Agent, ToolSpec
+from voicepipe.base.errors import TransferFailed
+
+TRANSFER_TOOL = "transfer_call"
+END_CALL = "end_call"
+END_CALL_TOOL = ToolSpec(
+    END_CALL,
+    "Hang up. Only once the caller has made clear that they want nothing else; say goodbye in the same reply.",
+    {"type": "object", "properties": {}},
+)
+"""What is offered to the model."""
+_DIGITS = r"\+?[0-9*#(][0-9*#()./ -]{0,40}"
+"""A number, and what people write into it to read it."""
+_ADDRESS = r"[!#-;=?-~]{1,250}"
+"""Nothing that could end a header or an element."""
+_TARGET = re.compile(rf"{_DIGITS}|tel:{_DIGITS}(;{_ADDRESS})?|sips?:{_ADDRESS}", re.IGNORECASE)
+_FILLERS = str.maketrans("", "", "()./ -")
+
+
+class _Arguments(msgspec.Struct):
+    to: str
+
+
+def transfer_tool(agent: Agent) -> ToolSpec:
+    """What is offered to the model: the names of the agent's table."""
+    names = list(agent.transfer)
+    return ToolSpec(
+        TRANSFER_TOOL,
+        f"Put the caller through to a person: {', '.join(names)}. Tell the caller first that you will.",
+        {"type": "object", "required": ["to"], "properties": {"to": {"type": "string", "enum": names}}},
+    )
+
+
+def target(agent: Agent, arguments: str) -> str:
+    """Where the model wants the caller to go. Raises TransferFailed, which tells it what it may say instead."""
+    try:
+        to = msgspec.json.decode(arguments, type=_Arguments).to
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        to = ""
+    if to not in agent.transfer:
+        raise TransferFailed(f"`to` must be one of: {', '.join(agent.transfer)}")
+    return agent.transfer[to]
+
+
+def is_target(text: str) -> bool:
+    """Whether the telephone network, or a SIP network, can be asked for it."""
+    return bool(_TARGET.fullmatch(text) and (is_sip(text) or number(text).strip("+")))
+
+
+def is_sip(target: str) -> bool:
+    """Whether it is the address of a SIP network."""
+    return target.lower().startswith(("sip:", "sips:"))
+
+
+def number(target: str) -> str:
+    """What is dialled, as networks take it: "+4930123456" of "+49 (0)30 12-34 56" and "tel:+49-30-123456". A number
+    without "+" stays one. Of a SIP address it is empty."""
+    if is_sip(target):
+        return ""
+    said = target[4:] if target.lower().startswith("tel:") else target
+    said = said.partition(";")[0]
+    if said.startswith("+"):
+        said = said.replace("(0)", "")  # Dialled only where the country's code is not.
+    return said.translate(_FILLERS)
+
+
+def sip_uri(target: str, domain: str) -> str:
+    """As a SIP network is asked for it: a number is one of `domain`."""
+    return target if is_sip(target) else f"sip:{number(target).replace('#', '%23')}@{domain}"

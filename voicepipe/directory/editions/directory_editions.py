@@ -1,0 +1,329 @@
+"""A directory takes what operators push: asks every host whether it would take it, keeps it, and tells it to the fleet.
+
+The bus stores nothing. Each directory says once a second which edition is the newest that it has; who has an older one
+asks for it, be it a PoP that was cut off or a directory that has just begun.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from voicepipe.base.errors import ConfigError, NoPop
+from voicepipe.config import parse_rules
+from voicepipe.config.agent_store import AgentStore, read_agent
+from voicepipe.config.credentials import keys_of, operator_keys_of
+from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.config.file_kind import RULES
+from voicepipe.config.together import check_owners
+from voicepipe.directory import subjects
+from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory.directory import Directory
+from voicepipe.directory.editions import messages
+from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, packed, unpacked
+from voicepipe.directory.editions.messages import Newest, Proposal, Verdict, Wanted
+from voicepipe.directory.editions.round import Round
+from voicepipe.directory.editions.shelf import Shelf
+from voicepipe.ingress.local import check_who_may_call
+
+logger = logging.getLogger(__name__)
+
+EVERY_S = 1.0
+"""Between two words of which edition is the newest."""
+THERE_S = 3.5
+"""A directory that has said nothing for so long is not there."""
+AT_ONCE_S = 0.5
+"""Several hosts that ask for one edition within this time are answered at once."""
+AGAIN_S = 30.0
+"""One that could not be kept is tried again after so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What became of a push."""
+
+    edition: Edition
+    unheard: tuple[str, ...]
+    """Hosts that have said nothing, and report no more. They take it over when they hear of it."""
+
+
+class Begun(NamedTuple):
+    """What a directory begins with."""
+
+    config: DirectoryConfig
+    edition: Edition | None = None
+    problem: str = ""
+    """Why it is not the newest."""
+
+
+def shelf_of(config: DirectoryConfig) -> Shelf | None:
+    """None: this directory takes no pushes."""
+    its = config.directory
+    return Shelf(Path(its.editions), its.id, "directory.editions") if its.editions else None
+
+
+def begun(own: DirectoryConfig, shelf: Shelf | None) -> Begun:
+    """The edition that it went by last; if its routes and tenants are not good any more, the newest whose are. Raises
+    ConfigError: none are."""
+    operator_keys_of(own.http, ())  # What its own file lacks is said of that.
+    found = shelf.begin(lambda edition, folder: with_rules(own, edition.files)) if shelf else None
+    return Begun(*found) if found else Begun(own)
+
+
+def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryConfig:
+    """A directory's configuration with an edition's routes and tenants. Raises ConfigError, which names the file."""
+    if RULES not in files:
+        return config
+    config = parse_rules(files[RULES], RULES).at_directory(config)
+    try:
+        check_owners(config)
+        check_who_may_call(config.http, config.tenants)
+        if config.tenants and not config.http.operator_key_env:
+            raise ConfigError(
+                "tenants: this directory has no operator's key, so nobody could push, list or drain any more; set "
+                "http.operator_key_env in its file first"
+            )
+        operator_keys_of(config.http, keys_of(config.tenants))
+    except ConfigError as error:
+        raise ConfigError(f"{RULES}: {error}") from None
+    return config
+
+
+class DirectoryEditions:
+    """Of one directory. `own` is its own configuration, without any edition; `begun` what it began with; `take` has it
+    go by other routes and tenants; `clock` gives monotonic seconds."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        directory: Directory,
+        own: DirectoryConfig,
+        shelf: Shelf,
+        begun: Begun,
+        take: Callable[[DirectoryConfig], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.current = begun.edition
+        self._problem = begun.problem
+        self._bus = bus
+        self._directory = directory
+        self._own = own
+        self._shelf = shelf
+        self._take = take
+        self._clock = clock
+        self._pushing, self._changing = asyncio.Lock(), asyncio.Lock()
+        self._round: Round | None = None
+        self._published: dict[int, float] = {}
+        """When each edition was last told to all."""
+        self._failed, self._again_at = NONE, 0.0
+        """The last one that could not be kept, and when it is tried again."""
+        self._others: dict[str, tuple[Head, float]] = {}
+        """What other directories have, and when each said so."""
+
+    @property
+    def problem(self) -> str:
+        """What keeps this directory from going by the newest edition; empty: nothing does."""
+        beyond = [name for name, number in self._at_pops().items() if number > self._head.number]
+        if beyond and not self._problem:
+            return f"{', '.join(beyond)} have a newer edition, which no directory has that is heard here: push again."
+        return self._problem
+
+    def differing(self) -> dict[str, int]:
+        """Other directories that have another edition, and its number."""
+        return {name: head.number for name, head in self._there().items() if head.digest != self._head.digest}
+
+    # --- what operators order
+
+    async def push(
+        self, files: Mapping[str, str], like: int = 0, *, own_rules: bool = False, dry: bool = False
+    ) -> Pushed:
+        """Have the fleet go by these files, unless a host finds something wrong with them. Without routes and tenants
+        those of the last push stay, or with `own_rules` each host goes back to its own. `dry`: only ask. Raises
+        ConfigError, with a line for each problem, and nobody has taken anything; NoPop: this directory has lost the
+        bus."""
+        async with self._pushing:
+            if not self._bus.is_connected():
+                raise NoPop("This directory has lost the bus, so no PoP would hear of it: push again soon.")
+            if RULES not in files and self.current and RULES in self.current.files and not (own_rules or like):
+                files = {**files, RULES: self.current.files[RULES]}
+            edition = Edition(self._next_number(), dict(files), time.time(), like)
+            try:
+                said, unheard = await self._judged(edition)
+                if not dry:
+                    await self._put_first(edition, said)
+            except ConfigError as error:
+                logger.warning("a push is refused: %s", error)
+                raise
+            return Pushed(edition, unheard)
+
+    async def roll_back(self, number: int) -> Pushed:
+        """Push the files of an earlier edition again. Raises as `push`; ConfigError: it is not kept."""
+        older = await asyncio.to_thread(self._shelf.find, number)
+        if older is None:
+            kept = ", ".join(str(edition.number) for edition in await self.kept()) or "none"
+            raise ConfigError(f"There is no edition {number} here; kept: {kept}.")
+        return await self.push(older.files, older.like or number)
+
+    async def kept(self) -> list[Edition]:
+        """All that it may be rolled back to, the newest first."""
+        return await asyncio.to_thread(self._shelf.all)
+
+    # --- what it says, and hears
+
+    async def run(self) -> None:
+        """Say which edition is the newest, until cancelled."""
+        while True:
+            await self._say_newest()
+            await asyncio.sleep(EVERY_S)
+
+    async def listen(self) -> None:
+        """Hear of other directories' editions, and of who asks for one, until cancelled."""
+        patterns = (messages.HEADS, messages.EDITIONS, messages.PROPOSALS, messages.DIRECTORIES_WANT,
+                    messages.DIRECTORIES_SAY, messages.POPS_WANT, messages.POPS_SAY)  # fmt: skip
+        async with self._bus.listen(*patterns) as heard:
+            async for message in heard:
+                with reading(message):
+                    await self._hear(message)
+
+    async def _hear(self, message: BusMessage) -> None:
+        match message.subject:
+            case messages.HEADS:
+                await self._hear_of(msgspec.json.decode(message.data, type=Newest))
+            case messages.EDITIONS:
+                await self._offered(await asyncio.to_thread(unpacked, message.data))
+            case messages.PROPOSALS:
+                await self._judge(msgspec.msgpack.decode(message.data, type=Proposal))
+            case messages.DIRECTORIES_SAY:
+                said = msgspec.json.decode(message.data, type=Verdict)
+                self._note(said, f"directory {said.directory}")
+            case subject if (pop := subjects.pop_of(subject)) and subject == messages.verdict_of(pop):
+                self._note(msgspec.json.decode(message.data, type=Verdict), pop)
+            case _:
+                await self._send(msgspec.json.decode(message.data, type=Wanted))
+
+    async def _hear_of(self, newest: Newest) -> None:
+        head = newest.head
+        if newest.directory != self._own.directory.id:
+            self._others[newest.directory] = head, self._clock()
+        if self._wants(head):
+            await self._bus.publish(messages.DIRECTORIES_WANT, msgspec.json.encode(Wanted(head.number)))
+
+    async def _offered(self, edition: Edition) -> None:
+        """Another directory's, or our own come back."""
+        async with self._changing:
+            if not self._wants(edition.head):
+                return
+            try:
+                await self._go_by(edition)
+            except ConfigError as error:
+                self._failed, self._again_at = edition.head, self._clock() + AGAIN_S
+                self._problem = f"edition {edition.number}: {error}"
+                logger.error("edition %d is not kept: %s", edition.number, error)
+
+    def _wants(self, head: Head) -> bool:
+        return head > self._head and not (head == self._failed and self._clock() < self._again_at)
+
+    @property
+    def _head(self) -> Head:
+        return self.current.head if self.current else NONE
+
+    def _next_number(self) -> int:
+        """Beyond all that were ever heard of here, also by PoPs that got theirs from a directory that is gone."""
+        there = (head.number for head in self._there().values())
+        return max([self._head.number, *self._at_pops().values(), *there]) + 1
+
+    def _at_pops(self) -> dict[str, int]:
+        states = {seen.pop: seen.condition.edition for seen in self._directory.heard()}
+        return {pop: state.number for pop, state in states.items() if state}
+
+    def _there(self) -> dict[str, Head]:
+        """The other directories that are heard."""
+        now = self._clock()
+        return {name: head for name, (head, at) in self._others.items() if now - at < THERE_S}
+
+    async def _say_newest(self) -> None:
+        newest = Newest(self._own.directory.id, self._head)
+        await self._bus.publish(messages.HEADS, msgspec.json.encode(newest))
+
+    async def _send(self, wanted: Wanted) -> None:
+        if self._clock() - self._published.get(wanted.number, -AT_ONCE_S) < AT_ONCE_S:
+            return
+        edition = await asyncio.to_thread(self._shelf.find, wanted.number)
+        if edition:
+            await self._publish(edition, await asyncio.to_thread(packed, edition))
+
+    async def _publish(self, edition: Edition, said: bytes) -> None:
+        self._published[edition.number] = self._clock()
+        await self._bus.publish(messages.EDITIONS, said)
+
+    async def _put_first(self, edition: Edition, said: bytes) -> None:
+        """Keep it here and tell it to all. Raises ConfigError: it cannot be kept, or is not the newest any more."""
+        async with self._changing:
+            if edition.head <= self._head:
+                raise ConfigError(f"Another push came meanwhile, and is edition {self._head.number}: push again.")
+            await self._go_by(edition)
+        logger.info("edition %d (%s) is pushed: %d files", edition.number, edition.digest, len(edition.files))
+        await self._publish(edition, said)
+        await self._say_newest()
+
+    async def _go_by(self, edition: Edition) -> None:
+        """Keep it, and go by its routes and tenants; if they cannot be had here, by those before, and say so. Raises
+        ConfigError: it cannot be kept."""
+        await asyncio.to_thread(self._shelf.keep, edition)
+        await asyncio.to_thread(self._shelf.go_by, edition)
+        self.current, self._problem = edition, ""
+        try:
+            self._take(with_rules(self._own, edition.files))
+        except ConfigError as error:
+            self._problem = str(error)
+            logger.error("the routes and tenants of edition %d are not taken over: %s", edition.number, error)
+
+    # --- whether a proposal is good
+
+    async def _judged(self, edition: Edition) -> tuple[bytes, tuple[str, ...]]:
+        """It as it travels, and the hosts that fell silent: all others would take it. Raises ConfigError."""
+        await asyncio.to_thread(_check, self._own, edition)
+        said = await asyncio.to_thread(packed, edition)
+        self._round = its = Round(self._asked())
+        try:
+            await self._bus.publish(messages.PROPOSALS, msgspec.msgpack.encode(Proposal(its.id, said)))
+            unheard = await its.over(self._asked)
+        finally:
+            self._round = None
+        if problems := its.told():
+            raise ConfigError("\n".join(problems))
+        return said, unheard
+
+    def _asked(self) -> set[str]:
+        """Hosts that are heard now, and take what is pushed."""
+        seen = [seen for seen in self._directory.pops() if not seen.silent and (state := seen.condition.edition)
+                and not state.pinned]  # fmt: skip
+        return {one.pop for one in seen} | {f"directory {name}" for name in self._there()}
+
+    async def _judge(self, proposal: Proposal) -> None:
+        """What another directory asks. Our own, which we hear as well, was judged before."""
+        if self._round and self._round.id == proposal.id:
+            return
+        try:
+            await asyncio.to_thread(_check, self._own, await asyncio.to_thread(unpacked, proposal.edition))
+            problem = ""
+        except (ConfigError, ValueError) as error:
+            problem = str(error)[: messages.PROBLEM_LENGTH]
+        said = Verdict(proposal.id, problem, self._own.directory.id)
+        await self._bus.publish(messages.DIRECTORIES_SAY, msgspec.json.encode(said))
+
+    def _note(self, said: Verdict, whose: str) -> None:
+        if self._round and said.id == self._round.id:
+            self._round.said(whose, said.problem)
+
+
+def _check(own: DirectoryConfig, edition: Edition) -> None:
+    """Raises ConfigError: a file is wrong, whatever host has it, or this directory could not go by it."""
+    with laid_out(edition.files) as folder:
+        AgentStore(folder / AGENTS, read=read_agent)
+    with_rules(own, edition.files)

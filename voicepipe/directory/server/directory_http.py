@@ -1,0 +1,191 @@
+"""A directory's HTTP server: where to call, asked by callers who then connect to a PoP by themselves, and the way
+through for those who cannot."""
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+
+from voicepipe.base.places import Place, distance_km
+from voicepipe.config.credentials import OperatorKeys
+from voicepipe.directory.directory import Directory, Placement
+from voicepipe.directory.editions.directory_editions import DirectoryEditions
+from voicepipe.directory.references import References
+from voicepipe.directory.router import TAKES
+from voicepipe.directory.server.editions_http import EditionsApi
+from voicepipe.directory.server.fleet_metrics import FleetMetrics
+from voicepipe.directory.server.leaving import Leaving
+from voicepipe.directory.server.operator import OperatorApi, OperatorDoor
+from voicepipe.directory.server.passing import TIMEOUT, Passing
+from voicepipe.directory.server.placing import CallPlacing, CallRequest, PhonePlacing, Rules, network_of_client
+from voicepipe.directory.server.provider_webhooks import ProviderWebhooks
+from voicepipe.directory.server.relay import Relay
+from voicepipe.directory.server.secrets import FleetKeys, SecretsApi
+from voicepipe.directory.tokens import VALID_S
+from voicepipe.directory.view import SeenPop
+from voicepipe.ingress.doors import Doors, body, decoded, nowhere, told
+from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.local import LocalOnly
+from voicepipe.ingress.telephony.signatures import SIGNED
+from voicepipe.ingress.tenants import may_scrape
+from voicepipe.operator_api import metrics_http, pages
+from voicepipe.operator_api.metrics_http import METRICS
+
+REGIONS_AGE_S = 30
+"""So long a client may keep the list of regions."""
+PERCENT = 25
+"""Of the server's time for one `ek_` key, and twice as much for one tenant, so that none has all of it."""
+KEPT_S = 4.0
+"""A connection to a PoP that is not used: PoPs close theirs after 5 s, and a request would be lost that meets that."""
+WEB = Path(__file__).parents[2] / "web"
+
+
+Status = Literal["ok", "cut_off", "no_pops", "draining"]
+
+
+class DirectoryHealth(msgspec.Struct, frozen=True):
+    """GET /healthz of a directory."""
+
+    status: Status
+    pops: int
+    """Those that take calls."""
+    relayed: int
+    """Calls that go through it."""
+
+
+class DirectoryApi:
+    """The endpoints for those who ask where to call."""
+
+    def __init__(self, directory: Directory, doors: Doors, placing: CallPlacing, leaving: Leaving) -> None:
+        self._directory = directory
+        self._doors = doors
+        self._placing = placing
+        self._leaving = leaving
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/v1/calls", self.calls, methods=["POST"]),
+            Route("/v1/regions", self.regions),
+            *metrics_http.health_routes(self._health),
+        ]
+
+    async def calls(self, request: Request) -> Response:
+        """POST: up to three places where this call may go, the best first, with a token for each."""
+        who = self._doors.caller(request)
+        sent = await body(request)
+        return await self._doors.carry_out(who, self._placed(who, sent, network_of_client(request)))
+
+    async def _placed(self, who: Caller, sent: bytes, network: str) -> Response:
+        placement = await self._placing.place(who, decoded(sent or b"{}", CallRequest), network)
+        return told(_answer(placement))
+
+    async def regions(self, request: Request) -> Response:
+        """GET: the PoPs, the nearest to the directory first, and where callers reach them."""
+        self._doors.caller(request)
+        here = self._placing.here
+        rows = [_region(seen) for seen in sorted(self._directory.pops(), key=lambda seen: _distance(seen, here))]
+        return JSONResponse({"regions": rows}, headers={"Cache-Control": f"max-age={REGIONS_AGE_S}"})
+
+    def _health(self) -> DirectoryHealth:
+        pops = [seen for seen in self._directory.pops() if seen.condition.status in TAKES]
+        status: Status = "cut_off" if self._directory.is_cut_off else "ok" if pops else "no_pops"
+        if self._leaving.has_begun:
+            status = "draining"
+        return DirectoryHealth(status, len(pops), self._leaving.calls)
+
+
+async def _to_map(request: Request) -> Response:
+    """Who knows where a PoP's dashboard is finds the fleet's there, too."""
+    return RedirectResponse("map")
+
+
+def app(
+    rules: Rules,
+    directory: Directory,
+    references: References,
+    operator: OperatorKeys,
+    client: httpx.AsyncClient,
+    beside: Sequence[BaseRoute] = (),
+    leaving: Leaving | None = None,
+    editions: DirectoryEditions | None = None,
+) -> Starlette:
+    """The ASGI application of one directory. `client` reaches PoPs; `beside` is served besides its own; `leaving` is
+    told when it is to be stopped; `editions`: None if it takes no pushes."""
+    config, leaving = rules.config, leaving or Leaving()
+    metrics = FleetMetrics(config.directory.id)
+    directory.followers.append(metrics)
+
+    def read(accept: str) -> Callable[[], tuple[bytes, str]]:
+        return metrics.read(accept, directory.heard(), leaving.calls, directory.is_cut_off)
+
+    doors = Doors(rules.keys, FleetKeys(references, rules.keys), PERCENT)
+    door = OperatorDoor(rules.keys, operator.operator)
+    placing = CallPlacing(rules, directory, references)
+    passing = Passing(doors, directory, placing, client, door)
+    middleware = []
+    if config.http.origins:
+        middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],
+                                     allow_headers=["*"], expose_headers=["Location"]))  # fmt: skip
+    public = (METRICS, *SIGNED)
+    middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=config.http.origins, public=public,
+                                 has_keys=lambda: bool(rules.config.tenants)))  # fmt: skip
+    routes: list[BaseRoute] = [
+        *DirectoryApi(directory, doors, placing, leaving).routes(),
+        WebSocketRoute("/v1/realtime", Relay(doors, placing, passing, leaving).websocket),
+        *SecretsApi(doors, references, passing).routes(),
+        *passing.routes(),
+        *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), passing).routes(),
+        *OperatorApi(directory, door, editions).routes(),
+        *EditionsApi(door, editions).routes(),
+        metrics_http.route(partial(may_scrape, rules.keys, operator), read),
+        *beside,
+        Mount("/v1", nowhere),
+        Route("/map", pages.page(WEB / "map.html")),
+        Route("/dashboard", _to_map),
+        Route("/calls", pages.page(WEB / "calls.html")),
+        *pages.routes(WEB),
+    ]
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
+
+
+def reaching_pops() -> AbstractAsyncContextManager[httpx.AsyncClient]:
+    """What requests are passed on by: connections to PoPs stay open, since set-ups have no time to spare. How many
+    there may be is counted for each PoP (`passing.MOST_AT_ONE`): one that was stopped must not take them all."""
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
+    return httpx.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False, trust_env=True)
+
+
+def _answer(placement: Placement) -> dict[str, Any]:
+    candidates = [
+        {"pop": offer.pop, "url": offer.url, "token": offer.token, "turn_ms_est": offer.turn_ms}
+        for offer in placement.offers
+    ]
+    return {
+        "call_id": placement.call,
+        "expires_in": int(VALID_S),
+        "degraded": placement.degraded,
+        "candidates": candidates,
+    }
+
+
+def _region(seen: SeenPop) -> dict[str, Any]:
+    its = seen.condition
+    urls = {kind: its.call_url(kind) for kind in its.kinds}
+    return {"region": its.region, "pop": seen.pop, "url": its.url, "urls": urls, "probe": f"{its.url}/rtt"}
+
+
+def _distance(seen: SeenPop, here: Place | None) -> float:
+    """Unknown ones come last, as in a choice."""
+    place = seen.condition.place
+    return distance_km(here, place) if here and place else math.inf

@@ -1,0 +1,100 @@
+"""What PoPs answer to the same question, read and put together. Where many of them list a thousand calls each, that
+takes tens of milliseconds: a thread's work, never the event loop's. Pure."""
+
+from collections.abc import Mapping, Sequence
+from heapq import merge
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.responses import Response
+
+from voicepipe.ingress.doors import UNKNOWN_RECORD
+from voicepipe.operator_api.records_http import cursor
+
+T = TypeVar("T")
+
+
+class PopList(msgspec.Struct):
+    """One PoP's."""
+
+    data: list[dict[str, Any]]
+
+
+class PopRecords(msgspec.Struct):
+    """One PoP's records, the newest first. They are passed on as they came."""
+
+    data: Sequence[msgspec.Raw] = ()
+    next: str | None = None
+
+
+class _Place(msgspec.Struct):
+    """Of a record, in a list."""
+
+    began: float
+    id: str
+
+
+class _Merged(msgspec.Struct, kw_only=True):
+    """GET /v1/records of a directory."""
+
+    object: str = "list"
+    data: Sequence[msgspec.Raw]
+    next: str | None
+    missing: Sequence[str]
+
+
+class _Code(msgspec.Struct):
+    code: str
+
+
+class _Error(msgspec.Struct):
+    """Of a PoP."""
+
+    error: _Code
+
+
+_place = msgspec.json.Decoder(_Place).decode
+
+
+def read(answer: Response | None, shape: type[T], none: T | None = None) -> T | None:
+    """What a PoP has answered; `none`: so if it keeps no records. None: it has not answered, or not so."""
+    if answer is None or answer.status_code not in (200, 404):
+        return None
+    if answer.status_code == 404:
+        return none if says_unknown(answer) else None
+    return _decoded(answer, shape)
+
+
+def says_unknown(answer: Response) -> bool:
+    """Whether a PoP says that it keeps no such record; a proxy before it may give a 404, too."""
+    said = _decoded(answer, _Error)
+    return said is not None and said.error.code == UNKNOWN_RECORD
+
+
+def _decoded(answer: Response, shape: type[T]) -> T | None:
+    """None: it is no such thing."""
+    try:
+        return msgspec.json.decode(bytes(answer.body), type=shape)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+
+
+def not_answered(answers: Mapping[str, object]) -> list[str]:
+    """PoPs."""
+    return [pop for pop, answer in answers.items() if answer is None]
+
+
+def merged(lists: Mapping[str, PopRecords | None], limit: int, missing: Sequence[str]) -> bytes:
+    """As JSON, the newest first, at most `limit`; of no list more rows are read than are needed."""
+    answered = [its for its in lists.values() if its]
+    shown = list(islice(merge(*(its.data for its in answered), key=_when, reverse=True), limit))
+    more = sum(len(its.data) for its in answered) > limit or any(its.next for its in answered)
+    following = cursor(*_when(shown[-1])) if shown and more else None
+    return msgspec.json.encode(_Merged(data=shown, next=following, missing=missing))
+
+
+def _when(row: msgspec.Raw) -> tuple[float, str]:
+    """As PoPs sort them."""
+    place = _place(row)
+    return place.began, place.id

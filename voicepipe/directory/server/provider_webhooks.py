@@ -1,0 +1,164 @@
+"""Webhooks of Twilio and Telnyx that come to a directory: each call's goes on to a PoP that may take the call.
+
+The PoP answers as if the provider had asked it: from then on stream and webhooks go there directly. If it refuses, or
+gives no answer, the next candidate is asked, while the caller hears it ring.
+"""
+
+import logging
+import time
+from base64 import b64decode
+from typing import Literal, NamedTuple
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.base.errors import NoPop
+from voicepipe.base.foreign_json import decode
+from voicepipe.base.places import place_of
+from voicepipe.call_api import Grant
+from voicepipe.config.credentials import telnyx_key, twilio_token
+from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.config.phone_config import PhoneKind
+from voicepipe.directory.directory import Directory
+from voicepipe.directory.server.passing import ALONE_S, Passing
+from voicepipe.directory.server.placing import PhonePlacing
+from voicepipe.ingress.doors import body
+from voicepipe.ingress.phone import NoRoute
+from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.telephony import signatures, twiml
+from voicepipe.ingress.telephony.door import WEBHOOK_BYTES
+from voicepipe.ingress.telephony.signatures import Forbidden
+from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, Webhook
+from voicepipe.ingress.telephony.telnyx_boot import pop_of
+from voicepipe.ingress.telephony.twilio_forms import VOICE as TWILIO_VOICE
+from voicepipe.ingress.telephony.twilio_forms import signed_form
+
+logger = logging.getLogger(__name__)
+
+MOST_TRIED = 4
+"""Candidates, each of which has 3 s: Twilio waits 15 s for the answer to a webhook."""
+
+
+class _Outcome(NamedTuple):
+    answer: Response | None
+    """Of the PoP that has taken the call; None: none has."""
+    reason: Literal["busy", "rejected"]
+    """Why."""
+    unsure: bool
+    """A PoP that was asked has not answered in time: it may have taken the call all the same."""
+
+
+class ProviderWebhooks:
+    """The endpoints: each is there if its secret is configured. Raises ConfigError: the secret is missing."""
+
+    def __init__(self, config: DirectoryConfig, directory: Directory, placing: PhonePlacing, passing: Passing) -> None:
+        self._config = config
+        self._directory = directory
+        self._placing = placing
+        self._passing = passing
+        self._token = twilio_token(config.twilio)
+        self._api = TelnyxApi(config.telnyx, telnyx_key(config.telnyx))
+        self._refusals = RefusalLog(logger, "webhooks")
+
+    def routes(self) -> list[BaseRoute]:
+        found: list[BaseRoute] = []
+        if self._token:
+            found.append(Route(TWILIO_VOICE, self.twilio, methods=["POST"]))
+        if self._config.telnyx.public_key:
+            found.append(Route(VOICE, self.telnyx, methods=["POST"]))
+        return found
+
+    async def twilio(self, request: Request) -> Response:
+        """POST: somebody calls. TwiML that has the call streamed to a PoP; or the busy tone."""
+        try:
+            form = await signed_form(request, self._token, self._config.telephony.public_url, _body)
+        except Forbidden as error:
+            return self._forbid(request, "twilio", error)
+        outcome = await self._taken("twilio", request, form.fields.get("To", ""), form.raw)
+        return outcome.answer or Response(twiml.reject(outcome.reason), media_type="text/xml")
+
+    async def telnyx(self, request: Request) -> Response:
+        """POST: something has happened to a call. Always 200 for what is signed, or Telnyx would say it again."""
+        sent = await _body(request)
+        try:
+            key = Ed25519PublicKey.from_public_bytes(b64decode(self._config.telnyx.public_key))
+            signatures.telnyx(key, sent, request.headers, time.time())
+            said = decode(sent, Webhook).data
+        except Forbidden as error:
+            return self._forbid(request, "telnyx", error)
+        except msgspec.DecodeError as error:
+            logger.warning("telnyx: a webhook is not about a call and is ignored (%s)", error)
+            return Response()
+        if said.event_type == "call.initiated":
+            await self._initiated(said.payload, request, sent)
+        elif pop := pop_of(said.payload.client_state):
+            await self._told(said.event_type, said.payload, pop, request, sent)
+        return Response()
+
+    async def _initiated(self, call: Payload, request: Request, sent: bytes) -> None:
+        with self._directory.claims.seeing_to(call.call_control_id) as wanted:
+            if call.direction != "incoming" or not wanted:
+                return
+            outcome = await self._taken("telnyx", request, call.called or "", sent)
+            if outcome.answer is None and not outcome.unsure:
+                await self._order(call, "reject", cause=CAUSES[outcome.reason])
+            await self._directory.claims.done(call.call_control_id)
+
+    async def _told(self, event: str, call: Payload, pop: str, request: Request, sent: bytes) -> None:
+        """A webhook of a call that this PoP has answered. The PoP's own address is given with its answer, so such a one
+        comes only where Telnyx did not reach it there."""
+        try:
+            there = self._directory.passing(Grant(id="", tenant="", kind="telnyx"), pop)
+            answer = await self._passing.sent(request, f"{there.url}{VOICE}", there, sent, ALONE_S)
+            problem = "" if answer.status_code == 200 else f"{pop} answers with {answer.status_code}"
+        except NoPop as error:
+            problem = str(error)
+        if problem:
+            logger.warning("telnyx: %s of %s is lost: %s", event, call.call_control_id, problem)
+            if event == "call.answered":  # Nobody would stream it, and Telnyx would hold its caller in silence.
+                await self._order(call, "hangup")
+
+    async def _order(self, call: Payload, action: str, **fields: str) -> None:
+        try:
+            await self._api.command(call.call_control_id, action, **fields)
+        except CommandFailed as error:
+            logger.error("telnyx: %s: %s", call.call_control_id, error)
+
+    async def _taken(self, kind: PhoneKind, request: Request, called: str, sent: bytes) -> "_Outcome":
+        """What comes of asking PoPs, one after the other."""
+        place = (self._config.twilio if kind == "twilio" else self._config.telnyx).place
+        asked, unsure = request.query_params.get("agent", ""), False
+
+        def may_have_it() -> None:
+            nonlocal unsure
+            unsure = True
+
+        try:
+            # Streams come from elsewhere than webhooks: their network goes by the provider's name and place.
+            network = " ".join((kind, *map(str, place)))
+            placement = await self._placing.place(
+                kind, called, place_of(place), asked=asked, network=network, most=MOST_TRIED
+            )
+            places = [(offer, offer.url) for offer in placement.offers]
+            answer = await self._passing.first(request, places, sent, self._directory.bounced, may_have_it)
+        except (NoPop, NoRoute) as error:
+            if isinstance(error, NoRoute):
+                self._directory.refused(kind, error.reason)
+            logger.warning("%s: call refused: %s", kind, error)
+            return _Outcome(None, "rejected" if isinstance(error, NoRoute) else "busy", unsure)
+        if answer.status_code == 200:
+            return _Outcome(answer, "busy", unsure)
+        return _Outcome(None, "rejected" if answer.status_code == 404 else "busy", unsure)
+
+    def _forbid(self, request: Request, kind: PhoneKind, error: Forbidden) -> Response:
+        self._directory.refused(kind, "bad_signature")
+        source = request.client.host if request.client else ""
+        self._refusals.tell(source, "%s: a webhook is refused: %s", kind, error)
+        return PlainTextResponse("Forbidden", 403)
+
+
+async def _body(request: Request) -> bytes:
+    return await body(request, WEBHOOK_BYTES)

@@ -1,0 +1,125 @@
+"""`voicepipe directory`: hear what PoPs report, and say to callers where to call, until a signal."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
+
+from starlette.routing import BaseRoute
+
+from voicepipe.base import descriptors
+from voicepipe.base.errors import ConfigError
+from voicepipe.base.supervised import supervised
+from voicepipe.config.credentials import keys_of, operator_keys_of
+from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.directory.bus import Bus
+from voicepipe.directory.configured_bus import on_bus
+from voicepipe.directory.directory import Directory
+from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, shelf_of
+from voicepipe.directory.fleet_keys import key_id, public_key, signer
+from voicepipe.directory.references import References
+from voicepipe.directory.reporter import EVERY_S, UNEVEN
+from voicepipe.directory.server.directory_http import app, reaching_pops
+from voicepipe.directory.server.leaving import Leaving
+from voicepipe.directory.server.placing import Rules
+from voicepipe.directory.server.relay import MESSAGE_BYTES
+from voicepipe.directory.server.sip_redirect import redirecting
+from voicepipe.directory.shares import Canary
+from voicepipe.ingress import server
+from voicepipe.ingress.local import check_providers, check_sip, check_who_may_call
+
+logger = logging.getLogger(__name__)
+
+BUS_S = 3.0
+"""The bus is waited for so long, when a directory begins,"""
+REPORTED_S = EVERY_S * (1 + UNEVEN) + 0.1
+"""and then for what PoPs report."""
+
+
+async def serve(
+    config: DirectoryConfig,
+    serving: asyncio.Event,
+    own_bus: Bus | None = None,
+    beside: Sequence[BaseRoute] = (),
+    leaving: Leaving | None = None,
+) -> None:
+    """Until cancelled. `serving` is set once callers get in. `own_bus`: one of this process, in place of the configured
+    one. `beside`: what is served besides the directory's own. `leaving`: told when it is to be stopped. Raises
+    ConfigError."""
+    descriptors.raise_limit()
+    leaving = leaving or Leaving()
+    own, shelf = config, shelf_of(config)
+    its = await asyncio.to_thread(begun, own, shelf)
+    config = its.config
+    rules = Rules(config, keys_of(config.tenants))
+    signing = signer(config.directory.key)
+    operator = operator_keys_of(config.http, keys_of(config.tenants))
+    public = {signing.key_id: signing.key.public_key()}
+    public |= {key_id(key): key for key in map(public_key, config.directory.keys)}
+    hearing = nullcontext(own_bus) if own_bus else on_bus(config.bus)
+    async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
+        # PoPs of one process are all as near as it is.
+        directory = Directory(bus, signing, canaries=on_trial(config), learns=own_bus is None)
+        references = References(bus, signing, public)
+        group.create_task(supervised("hearing of PoPs", directory.run))
+        group.create_task(supervised("hearing of ek_ keys", references.run))
+        group.create_task(supervised("hearing of other directories' calls", directory.claims.run))
+        editions: DirectoryEditions | None = None
+        if shelf:
+            editions = DirectoryEditions(bus, directory, own, shelf, its, partial(go_by, rules, directory))
+            group.create_task(supervised("telling of editions", editions.run))
+            group.create_task(supervised("hearing of editions", editions.listen))
+        application = await asyncio.to_thread(  # it reads pages
+            app, rules, directory, references, operator, client, beside, leaving, editions
+        )
+        if not own_bus:
+            await listened(bus)
+            tell_unknown_regions(config, directory)
+        listener = server.bind(config.http)  # Only now: who is refused goes on to another directory of this name.
+        room = await asyncio.to_thread(descriptors.for_relays, config.directory.connections)
+        async with redirecting(rules, directory, leaving):
+            await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
+
+
+def on_trial(config: DirectoryConfig) -> list[Canary]:
+    """What gets only a share of the calls."""
+    return [Canary(canary.share, canary.version, canary.pop) for canary in config.canaries]
+
+
+def go_by(rules: Rules, directory: Directory, config: DirectoryConfig) -> None:
+    """Other tenants, routes and shares than before. Raises ConfigError: a tenant's key is not in the environment; then
+    nothing has changed."""
+    rules.become(config)
+    directory.shares.change(on_trial(config))
+
+
+async def listened(bus: Bus) -> None:
+    """Return once every PoP has had time to report, or the bus is not reached: a directory that knows nothing yet would
+    turn callers away."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(BUS_S):
+            while not bus.is_connected():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(REPORTED_S)
+
+
+def tell_unknown_regions(config: DirectoryConfig, directory: Directory) -> None:
+    """Log the routes whose region no PoP has that is heard: their calls go to the nearest PoP of any region."""
+    heard = sorted({seen.condition.region for seen in directory.pops()})
+    for index, route in enumerate(config.routes):
+        if heard and route.region and route.region not in heard:
+            logger.warning("routes[%d].region: no PoP of region %r is heard, so its calls go to any; heard: %s", index,
+                           route.region, ", ".join(heard))  # fmt: skip
+
+
+def check(config: DirectoryConfig) -> None:
+    """Raises ConfigError: it cannot run like this."""
+    if not config.bus.servers:
+        raise ConfigError(
+            "bus.servers: a directory hears of PoPs by NATS; say where that is, such as "
+            '["nats://127.0.0.1:4222"] after: nats-server -a 127.0.0.1'
+        )
+    check_who_may_call(config.http, config.tenants)
+    check_sip(config.sip, config.http)
+    check_providers(config.telephony)

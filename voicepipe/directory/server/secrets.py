@@ -1,0 +1,71 @@
+"""POST /v1/realtime/client_secrets at a directory: `ek_` keys that every directory of the fleet takes."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.base.errors import Unauthorized
+from voicepipe.directory.references import SESSION_BYTES, References
+from voicepipe.directory.server.passing import Passing
+from voicepipe.ingress.doors import Doors, agent_of, body, decoded, told
+from voicepipe.ingress.keys import Caller, SecretRequest
+from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.tenants import Tenants
+
+NAMES_AGENT = {"type", "model"}
+"""Of a session with no more than these nothing has to be remembered."""
+
+
+class FleetKeys:
+    """Implements `keys.ShortLived`."""
+
+    def __init__(self, references: References, tenants: Tenants) -> None:
+        self._references = references
+        self._tenants = tenants
+
+    def find(self, key: str) -> Caller:
+        said = self._references.read(key)
+        return Caller(self._tenants.named(said.tenant), said.agent, locked=said.locked, secret=key)
+
+
+class SecretsApi:
+    """The endpoint."""
+
+    def __init__(self, doors: Doors, references: References, passing: Passing) -> None:
+        self._doors = doors
+        self._references = references
+        self._passing = passing
+
+    def routes(self) -> list[BaseRoute]:
+        return [Route("/v1/realtime/client_secrets", self.make, methods=["POST"])]
+
+    async def make(self, request: Request) -> Response:
+        """POST: a key for a browser, and the session that it will have, the effective one of a PoP."""
+        who = self._doors.caller(request)
+        if who.secret:
+            raise Unauthorized("An ek_ key cannot make ek_ keys: use the tenant's own.")
+        sent = await self._doors.carry_out(who, body(request, 2 * SESSION_BYTES))
+        return await self._doors.carry_out(who, self._made(who, request, sent))
+
+    async def _made(self, who: Caller, request: Request, sent: bytes) -> Response:
+        asked = decoded(sent or b"{}", SecretRequest)
+        session = bytes(asked.session)
+        if len(session) > SESSION_BYTES:
+            too_long = f"The session is over {SESSION_BYTES} bytes, the most that a directory passes on: shorten it."
+            raise WireError("invalid_value", too_long, "session")
+        says_more = decoded(session, dict[str, msgspec.Raw], "session").keys() - NAMES_AGENT
+        answer = await self._passing.to_any(who, request, sent, agent_of(asked))
+        if answer.status_code != 200:
+            return answer
+        effective = msgspec.json.decode(bytes(answer.body), type=dict[str, Any])["session"]
+        value, until = await self._references.make(
+            who.tenant.name,
+            effective["model"],
+            session if says_more else b"",
+            asked.locked,
+            asked.expires_after.seconds,
+        )
+        return told({"value": value, "expires_at": until, "session": effective})

@@ -1,0 +1,134 @@
+"""A directory's SIP side: it tells telephones which PoPs to call, and takes no call itself (RFC 3261, 8.3).
+
+Who may ask is decided as at a PoP: a trunk by its address, a user by password. The PoP that they call then decides it
+again by the same rules. A redirected call brings no token: three of those would make the answer longer than a datagram
+may be, and carriers leave parameters out that they do not know.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
+
+from voicepipe.base.errors import Draining, NoPop, Reason
+from voicepipe.base.networks import network_of
+from voicepipe.base.places import place_of
+from voicepipe.base.tasks import TaskGroup
+from voicepipe.directory.directory import Directory, Placement
+from voicepipe.directory.server.leaving import Leaving
+from voicepipe.directory.server.placing import PhonePlacing, Rules
+from voicepipe.ingress.local import sip_host
+from voicepipe.ingress.sip.addresses import call_of, contact
+from voicepipe.ingress.sip.door import SipDoor, of_no_call, refusal
+from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
+from voicepipe.ingress.sip.stack import IncomingRequest
+from voicepipe.rtp.sdp_text import SdpError, parse
+
+logger = logging.getLogger(__name__)
+
+CAPABILITIES = (("Allow", "INVITE, ACK, CANCEL, OPTIONS, REGISTER"),)
+
+
+class SipRedirect:
+    """Between `open` and `close` it answers. `tasks` are those that place calls. Raises ConfigError."""
+
+    def __init__(self, rules: Rules, directory: Directory, leaving: Leaving, tasks: TaskGroup) -> None:
+        config, sip = rules.config, rules.config.sip
+        self._directory = directory
+        self._leaving = leaving
+        self._tasks = tasks
+        self._placing = PhonePlacing(rules, directory)
+        self._gateways = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
+        bind = sip_host(sip, config.http), sip.port
+        self._door = SipDoor(bind, "", SipGate(sip), self._requested, self._turned_away)
+
+    def open(self) -> None:
+        """Listen. Raises ConfigError."""
+        self._door.open()
+
+    def close(self) -> None:
+        """Hear and send nothing more."""
+        self._door.close()
+
+    def _turned_away(self, reason: Reason, status: int) -> None:
+        self._directory.refused("sip", reason)
+
+    def _requested(self, request: IncomingRequest) -> None:
+        try:
+            if request.to_tag:
+                raise of_no_call()
+            self._door.admit(request, CAPABILITIES, self._invite, self._takes_calls)
+        except Exception as error:
+            self._refuse(request, error)
+
+    def _refuse(self, request: IncomingRequest, error: Exception) -> None:
+        """Raises `error` if it is none of ours."""
+        told = refusal(error)
+        if told is None:
+            raise error
+        if isinstance(error, NoPop) and error.why == "no_match":  # Of this number alone: the server is well.
+            told = SipRefusal(480, "Temporarily Unavailable", told.why, reason=told.reason)
+        self._door.refuse(request, told)
+        if request.method == "INVITE" and not isinstance(told, Challenge) and not isinstance(error, NoPop):
+            self._turned_away(told.reason, told.code)
+
+    def _takes_calls(self) -> bool:
+        return self._directory.takes_calls("sip") and not self._leaving.has_begun
+
+    def _invite(self, invite: IncomingRequest, who: Admitted) -> None:
+        self._tasks.create_task(self._invited(invite, who))
+
+    async def _invited(self, invite: IncomingRequest, who: Admitted) -> None:
+        try:
+            uri, placement = invite.uri.uri, await self._placed(invite, who)
+            self._redirect(invite, [contact(uri, offer.url.removeprefix("sip:"), placement.call)
+                                    for offer in placement.offers])  # fmt: skip
+        except Exception as error:
+            try:
+                self._refuse(invite, error)
+            except Exception:
+                logger.exception("an INVITE from %s failed", invite.source[0])
+                invite.respond(500, "Server Internal Error")
+
+    def _redirect(self, invite: IncomingRequest, contacts: list[str]) -> None:
+        """The best first: RFC 3261 has them tried in the order of q (20.10)."""
+        headers = [("Contact", f"<{uri}>;q={1 - rank / 10:.1f}") for rank, uri in enumerate(contacts)]
+        invite.respond(302, "Moved Temporarily", headers)
+
+    async def _placed(self, invite: IncomingRequest, who: Admitted) -> Placement:
+        """Raises NoRoute, NoPop, SipError, UnsupportedBody, Draining."""
+        if self._leaving.has_begun:
+            raise Draining("This directory is being stopped and places no new calls; ask another one.")
+        uri, gateway = invite.uri, self._gateways.get(who.trunk)
+        if call_of(uri):  # It would be sent here again, and each time take another place for a while.
+            raise SipRefusal(
+                482, "Loop Detected", "it was told to call a PoP, and calls here: has it an outbound proxy?"
+            )
+        network = network_of_sound(invite.sdp or "", invite.source[0])
+        return await self._placing.place("sip", uri.user, gateway, domain=uri.domain, trunk=who.trunk, network=network)
+
+
+def network_of_sound(sdp: str, source: str) -> str:
+    """From which the call's sound will come: as its SDP says, or where that names a private address, or there is none,
+    from where its INVITE came."""
+    with suppress(SdpError, ValueError):
+        *_, said = next((one.connection.split() for one in parse(sdp) if one.kind == "audio"), [""])
+        named = ip_address(said)
+        if named.is_global or not (named.is_unspecified or ip_address(source).is_global):
+            return network_of(said)
+    return network_of(source)
+
+
+@asynccontextmanager
+async def redirecting(rules: Rules, directory: Directory, leaving: Leaving) -> AsyncIterator[None]:
+    """Answer telephones within the context, if `sip.port` is set. Raises ConfigError."""
+    if not rules.config.sip.port:
+        yield
+        return
+    async with TaskGroup() as tasks:
+        redirect = SipRedirect(rules, directory, leaving, tasks)
+        redirect.open()
+        try:
+            yield
+        finally:
+            redirect.close()

@@ -1,0 +1,173 @@
+"""One step: a chunk of each of some calls -> their tokens. Blocking; to be used by one thread.
+
+What goes in and out has its place, so that steps can be recorded: one for each size of a batch, the powers of two.
+Rows that fill a batch up begin with nothing and keep nothing. Encoder and the first rounds of the search are one
+recording; where a row says more than those rounds hold, further ones follow until all rows are done.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from voicepipe.audio import Pcm
+from voicepipe.engines.asr.nemotron import front_end, greedy
+from voicepipe.engines.asr.nemotron.chunks import FACTOR
+from voicepipe.engines.asr.nemotron.encoding import Encoder
+from voicepipe.engines.asr.nemotron.rows import Heard
+from voicepipe.engines.asr.nemotron.states import States, Visit
+
+log = logging.getLogger(__name__)
+WARM_UPS = 3
+"""Runs before a recording: libraries choose their kernels and take their workspaces."""
+FIRST_MORE, MORE = 2, 4
+"""Rounds of the search beside one a frame: in the first recording, and in each further one. Quick speech has two
+tokens in 160 ms. On a CPU, where nothing is recorded, there are no more than needed."""
+
+
+class Part(NamedTuple):
+    """One row: reads a slot, writes a slot."""
+
+    source: int
+    target: int
+    sound: Pcm
+    prompt: int
+
+
+class Batches:
+    """`most`: rows of a step."""
+
+    def __init__(self, model: Any, encoder: Encoder, states: States, frames: int, most: int) -> None:
+        self._model, self._encoder, self._states, self._last = model, encoder, states, frames - 1
+        self._lane = Lane(model.device)
+        self._sizes = [2**n for n in range((most - 1).bit_length() + 1)]
+        rows, device = self._sizes[-1], model.device
+        self._sound = torch.zeros(rows, front_end.samples(frames * FACTOR), dtype=torch.int16, device=device)
+        self._which = torch.zeros(3, rows, dtype=torch.long, device=device)
+        """Sources, targets, prompts."""
+        self._sent_sound, self._sent_which = self._sendable(self._sound), self._sendable(self._which)
+        size = model.config.decoder_hidden_size
+        self._frames = torch.zeros(rows, frames, size, dtype=model.dtype, device=device)
+        nobody = torch.full((rows,), states.nobody, device=device)
+        self._spoken = Visit(states, nobody, nobody).spoken()
+        lazy = not self._lane.cuda
+        self._rounds = (frames, 1) if lazy else (frames + FIRST_MORE, MORE)
+        self._begin: dict[int, Callable[[], Tensor]] = {n: partial(self._begun, n) for n in self._sizes}
+        self._go_on: dict[int, Callable[[], Tensor]] = {
+            n: partial(self._gone_on, n, self._rounds[1]) for n in self._sizes
+        }
+
+    def record(self) -> None:
+        """Run every size once; on a GPU record it."""
+        self._lane.follow()
+        with torch.no_grad(), self._lane.entered():
+            self._which[:2] = torch.tensor([[self._states.fresh], [self._states.nobody]], device=self._which.device)
+            self._begin[1]().tolist()  # makes what the first step makes, outside of any recording
+            self._begin[self._sizes[-1]]().tolist()
+            for size in self._sizes:
+                self._begin[size] = self._lane.recorded(self._begin[size])
+                self._go_on[size] = self._lane.recorded(self._go_on[size])
+
+    def hear(self, parts: Sequence[Part]) -> list[Heard]:
+        size = next(size for size in self._sizes if size >= len(parts))
+        self._send(parts, size)
+        said = [Heard([], True) for _ in parts]
+        with torch.no_grad(), self._lane.entered():
+            self._sound[:size].copy_(self._sent_sound[:size], non_blocking=True)
+            self._which[:, :size].copy_(self._sent_which[:, :size], non_blocking=True)
+            rows = self._begin[size]().tolist()  # waits for the device; others have the GIL meanwhile
+            while True:
+                for number, (*tokens, _, sane) in enumerate(rows[: len(parts)]):
+                    more = [token for token in tokens if token != greedy.NOTHING]
+                    said[number] = Heard(said[number].tokens + more, bool(sane))
+                if all(row[-2] > self._last for row in rows):
+                    return said
+                rows = self._go_on[size]().tolist()
+
+    def _send(self, parts: Sequence[Part], size: int) -> None:
+        fill = size - len(parts)
+        which = [
+            [*(part.source for part in parts), *[self._states.fresh] * fill],
+            [*(part.target for part in parts), *[self._states.nobody] * fill],
+            [*(part.prompt for part in parts), *[0] * fill],
+        ]
+        self._sent_which[:, :size] = torch.tensor(which)
+        for row, part in zip(self._sent_sound, parts, strict=False):
+            row.copy_(torch.from_numpy(part.sound))
+        self._sent_sound[len(parts) : size] = 0
+
+    def _sendable(self, there: Tensor) -> Tensor:
+        """The same here, where the device can fetch it."""
+        return torch.zeros(there.shape, dtype=there.dtype, pin_memory=self._lane.cuda)
+
+    def _begun(self, size: int) -> Tensor:
+        visit = self._visit(size)
+        self._frames[:size] = self._encoder.frames(self._sound[:size], visit, self._which[2, :size])
+        self._put(size, visit.spoken())
+        return self._gone_on(size, self._rounds[0])
+
+    def _gone_on(self, size: int, rounds: int) -> Tensor:
+        """int64[size, rounds + 2]: tokens, the frame at which each row stands, whether all were numbers."""
+        now = greedy.Spoken(*(_rows(part, size) for part in self._spoken))
+        spoken, tokens = greedy.searched(self._model, self._frames[:size], now, rounds, lazy=not self._lane.cuda)
+        self._put(size, spoken)
+        self._visit(size).keep(spoken)
+        return torch.cat([tokens, spoken.at[:, None], spoken.sane[:, None].long()], 1)
+
+    def _visit(self, size: int) -> Visit:
+        return Visit(self._states, self._which[0, :size], self._which[1, :size])
+
+    def _put(self, size: int, spoken: greedy.Spoken) -> None:
+        for place, part in zip(self._spoken, spoken, strict=True):
+            _rows(place, size).copy_(part)
+
+
+def _rows(part: Tensor, size: int) -> Tensor:
+    """Of a batch: the dimension before the last of states, else the only one."""
+    return part[..., :size, :] if part.dim() > 1 else part[:size]
+
+
+class Lane:
+    """Where one thread's work goes on a GPU, before that of others in this process; nothing on a CPU."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.cuda = device.type == "cuda"
+        self._stream = torch.cuda.Stream(device, priority=-1) if self.cuda else None
+        self._pool = torch.cuda.graph_pool_handle() if self.cuda else None
+
+    def follow(self) -> None:
+        """What was begun outside so far is done before what the lane begins."""
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+
+    def entered(self) -> AbstractContextManager[object]:
+        """What this thread begins goes to this lane."""
+        return torch.cuda.stream(self._stream) if self._stream else nullcontext()
+
+    def recorded(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+        """`work`, which takes and leaves its tensors where they are. What it returns stands until the lane's next work
+        begins. On a CPU, and where CUDA cannot record it, it is `work` itself."""
+        if self._stream is None:
+            return work
+        with self.entered():
+            for _ in range(WARM_UPS):
+                work()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
+                output = work()
+        except RuntimeError as error:
+            log.warning("the recogniser runs kernel by kernel, which is slow: CUDA cannot record a step: %s", error)
+            torch.cuda.set_stream(torch.cuda.default_stream(self._stream.device))  # it is still in the recording's
+            return work
+
+        def replay() -> Tensor:
+            graph.replay()
+            return output
+
+        return replay

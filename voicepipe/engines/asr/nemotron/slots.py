@@ -1,0 +1,70 @@
+"""Who has which slot of the model's memory. Pure.
+
+Each utterance needs one until it is over. Calls take turns for those that become free, and a call has two, for what it
+says and what it said before, unless more than a quarter of them are free for others.
+"""
+
+from collections import Counter
+from typing import Generic, TypeVar
+
+from voicepipe.base.fair import Ring
+
+EACH = 2
+Who = TypeVar("Who")
+
+
+class Slots(Generic[Who]):
+    """So many, numbered from 0."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._free = list(reversed(range(count)))
+        self._slots: dict[Who, int] = {}
+        self._owners: dict[Who, str] = {}
+        self._has: Counter[str] = Counter()
+        self._waiting: Ring[Who] = Ring()
+
+    @property
+    def lent(self) -> int:
+        return len(self._slots)
+
+    @property
+    def waiting(self) -> int:
+        """Utterances that have none yet."""
+        return len(self._waiting)
+
+    def of(self, who: Who) -> int | None:
+        """The slot of `who`."""
+        return self._slots.get(who)
+
+    def wish(self, who: Who, owner: str) -> None:
+        """`who`, of the call `owner`, wants one; `next` says who gets it. Once more changes nothing."""
+        if who not in self._slots:
+            self._owners[who] = owner
+            self._waiting.put(who, owner)
+
+    def leave(self, who: Who) -> None:
+        """`who` wants none, or no more. Safe to call twice."""
+        self._waiting.remove(who)
+        owner, slot = self._owners.pop(who, ""), self._slots.pop(who, None)
+        if slot is not None:
+            self._free.append(slot)
+            self._has -= Counter([owner])
+
+    def turned_away(self) -> list[Who]:
+        """All who have none yet: they will get none."""
+        return list(iter(self._waiting.pop, None))
+
+    def next(self) -> Who | None:
+        """Who has just got one; None: nobody waits who may have one, or none is free."""
+        if not self._free:
+            return None
+        who = self._waiting.pop(self._may)
+        if who is not None:
+            owner = self._owners[who]
+            self._slots[who] = self._free.pop()
+            self._has[owner] += 1
+        return who
+
+    def _may(self, owner: str) -> bool:
+        return self._has[owner] < EACH or 4 * len(self._free) > self._count

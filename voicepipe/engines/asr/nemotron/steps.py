@@ -1,0 +1,246 @@
+"""One step serves all calls: who takes part in the next one, and who has a slot.
+
+Words that a call waits for (`settle`, `finish`) go before partial ones, and calls take turns (`fair.py`): an utterance
+gives one chunk to a step, however many it has waiting. So a call whose sound comes faster than real time takes a row of
+each step and no more. A step cannot be stopped; it takes about as long for many as for one. So while nobody waits,
+steps begin `gather_s` apart and hear more calls each: else many calls would keep the device busy with steps for one or
+two.
+
+When a step fails nobody knows what it has written: the words of those who took part in it are lost, and they are told.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, Protocol, TypeVar
+
+from voicepipe.base.errors import EngineDead, EngineError
+from voicepipe.base.fair import Fair
+from voicepipe.base.queues import QueueFigures, Waits, show
+from voicepipe.base.worker import Worker
+from voicepipe.engines.asr.nemotron.rows import Heard, Row
+from voicepipe.engines.asr.nemotron.slots import Slots
+from voicepipe.engines.hosting.failures import Tried
+
+log = logging.getLogger(__name__)
+ENDED = "The recogniser has ended: see the log."
+INSANE = "Nemotron computed no numbers for this call: its words are lost."
+Who = TypeVar("Who")
+
+
+class Schedule(Generic[Who]):
+    """Pure. Who asks for a step."""
+
+    def __init__(self) -> None:
+        self._queue: Fair[Who] = Fair()
+        self._asking: dict[Who, bool] = {}
+        """... and whether somebody waits for it."""
+
+    def ask(self, who: Who, owner: str, *, urgent: bool = False) -> None:
+        """Once more changes nothing, but a request may become urgent. `owner`: the call that it is for."""
+        if who not in self._asking:
+            self._queue.put(who, owner, urgent=urgent)
+        elif urgent and not self._asking[who]:
+            self._queue.hurry(who)
+        self._asking[who] = urgent or self._asking.get(who, False)
+
+    def withdraw(self, who: Who) -> None:
+        if self._asking.pop(who, None) is not None:
+            self._queue.remove(who)
+
+    def __bool__(self) -> bool:
+        """Somebody asks."""
+        return bool(self._asking)
+
+    def next(self) -> Who | None:
+        """Who takes part next; None: nobody asks."""
+        who = self._queue.pop()
+        if who is not None:
+            del self._asking[who]
+        return who
+
+
+class Model(Protocol):
+    """As `model.LoadedNemotron`."""
+
+    most: int
+    """Rows of a step."""
+    copies: int
+    """Those of them that may be copies."""
+
+    def hear(self, rows: Sequence[Row]) -> list[Heard]: ...
+
+    def try_out(self) -> None:
+        """Raises what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What an utterance gives to a step."""
+
+    row: Row
+    upto: int
+    """Samples of it that are heard then."""
+
+
+class Asking(Protocol):
+    """Who can take part."""
+
+    owner: str
+    """The call that it is for."""
+
+    def admitted(self, slot: int) -> None:
+        """This slot is its own, until it leaves."""
+
+    def given(self) -> Given | None:
+        """What is to be heard, now that it is; None: nothing."""
+
+    def made(self, given: Given, tokens: list[int]) -> None:
+        """What was said in it."""
+
+    def failed(self, given: Given | None, error: EngineError) -> None:
+        """It could not be heard; `given` is None if nothing was tried."""
+
+
+class Steps:
+    """Runs `model` on the worker's thread, one step at a time; one that takes `stall_s` hangs."""
+
+    def __init__(
+        self, worker: Worker, model: Model, streams: int, stall_s: float, clock: Callable[[], float],
+        gather_s: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.failures = Tried(lambda: worker.ask(model.try_out, within_s=stall_s))
+        self.slots: Slots[Asking] = Slots(streams)
+        self._worker, self._model, self._stall_s, self._clock = worker, model, stall_s, clock
+        self._gather_s, self._began = gather_s, -math.inf
+        """When the last step did."""
+        self._alarm: asyncio.TimerHandle | None = None
+        self._schedule: Schedule[Asking] = Schedule()
+        self._running: list[tuple[Asking, Given]] = []
+        self._closed = False
+        self._since: dict[Asking, float] = {}
+        """Since when those wait who are waited for."""
+        self.waits = Waits()
+        show(self)
+
+    def figures(self) -> QueueFigures | None:
+        """As `queues.Queue`, of utterances whose words somebody waits for."""
+        if self._closed:
+            return None
+        return self.waits.figures("nemotron", waiting=len(self._since), running=len(self._running))
+
+    def enter(self, who: Asking) -> None:
+        """`who` wants a slot."""
+        if self._closed:
+            who.failed(None, EngineDead(ENDED))
+        else:
+            self.slots.wish(who, who.owner)
+            self._admit()
+
+    def leave(self, who: Asking) -> None:
+        """`who` is over. Its slot may be another's at once: a step that runs with it ends before the next begins."""
+        self.withdraw(who)
+        self.slots.leave(who)
+        self._admit()
+
+    def ask(self, who: Asking, *, urgent: bool = False) -> None:
+        """`who`, which has a slot, has something to be heard; told by its methods, on the event loop."""
+        if urgent:
+            self._since.setdefault(who, self._clock())
+        self._schedule.ask(who, who.owner, urgent=urgent)
+        self._next()
+
+    def withdraw(self, who: Asking) -> None:
+        """It has not any more. A step that runs ends by itself."""
+        self._since.pop(who, None)
+        self._schedule.withdraw(who)
+
+    def close(self) -> None:
+        """Whoever asks is told that it has ended, and so are those in a step that runs."""
+        self._closed = True
+        if self._alarm:
+            self._alarm.cancel()
+        running, self._running = self._running, []
+        for who, given in running:
+            who.failed(given, EngineDead(ENDED))
+        for who in self.slots.turned_away():
+            who.failed(None, EngineDead(ENDED))
+        self._next()
+
+    def _admit(self) -> None:
+        while (who := self.slots.next()) is not None:
+            slot = self.slots.of(who)
+            assert slot is not None
+            who.admitted(slot)
+
+    def _next(self) -> None:
+        if self._closed:
+            while (who := self._schedule.next()) is not None:
+                who.failed(None, EngineDead(ENDED))
+        elif self._running or not self._schedule:
+            return
+        elif (early_s := self._early_s()) > 0:
+            if self._alarm is None:
+                self._alarm = asyncio.get_running_loop().call_later(early_s, self._rung)
+        elif batch := self._chosen():
+            self._running, self._began = batch, self._clock()
+            rows = [given.row for _, given in batch]
+            hearing = self._worker.ask(partial(self._model.hear, rows), within_s=self._stall_s)
+            hearing.add_done_callback(partial(self._done, batch))
+
+    def _early_s(self) -> float:
+        """So much too early is it for the next step, unless somebody waits for words."""
+        return 0.0 if self._since else self._began + self._gather_s - self._clock()
+
+    def _rung(self) -> None:
+        self._alarm = None
+        self._next()
+
+    def _chosen(self) -> list[tuple[Asking, Given]]:
+        """The next step's. What is a copy too many comes in the one after it."""
+        batch: list[tuple[Asking, Given]] = []
+        late: list[Asking] = []
+        copies = 0
+        while len(batch) < self._model.most and (who := self._schedule.next()) is not None:
+            if (given := who.given()) is None:
+                continue
+            if given.row.copies and copies == self._model.copies:
+                late.append(who)
+                continue
+            copies += given.row.copies
+            batch.append((who, given))
+            if (since := self._since.pop(who, None)) is not None:
+                self.waits.began(self._clock() - since)
+        for who in late:
+            self._schedule.ask(who, who.owner, urgent=True)
+        return batch
+
+    def _done(self, batch: list[tuple[Asking, Given]], done: "asyncio.Future[list[Heard]]") -> None:
+        error = None if done.cancelled() else done.exception()
+        if self._closed:
+            return  # They have been told.
+        soon = asyncio.get_running_loop().call_soon  # each for itself: what goes wrong in one call is not another's
+        if done.cancelled() or error:
+            said = EngineError(f"Nemotron failed: {str(error).strip()}" if error else "The recogniser was closed.")
+            if error:
+                self.failures.failed()
+                log.warning("%s (%d utterances)", said, len(batch))
+            for who, given in batch:
+                soon(who.failed, given, said)
+        else:
+            heard = done.result()
+            (self.failures.worked if all(each.sane for each in heard) else self.failures.failed)()
+            for (who, given), each in zip(batch, heard, strict=True):
+                if each.sane:
+                    soon(who.made, given, each.tokens)
+                else:
+                    soon(who.failed, given, EngineError(INSANE))
+        soon(self._again)
+
+    def _again(self) -> None:
+        """The next step, once all have heard of the last and may have asked again."""
+        self._running = []
+        self._next()

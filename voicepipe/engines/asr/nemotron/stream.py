@@ -1,0 +1,154 @@
+"""One utterance that `nemotron` hears."""
+
+import asyncio
+from collections.abc import Callable
+
+from voicepipe.audio import Pcm
+from voicepipe.base.errors import EngineBusy, EngineError
+from voicepipe.base.fair import owner
+from voicepipe.engines.asr.nemotron.chunks import Chunks
+from voicepipe.engines.asr.nemotron.rows import Row
+from voicepipe.engines.asr.nemotron.steps import Given, Steps
+from voicepipe.engines.base import Hypothesis, OnPartial
+
+WAIT_S = 5.0
+"""Who ends without a slot waits so long for one."""
+
+
+class NemotronStream:
+    """One utterance."""
+
+    def __init__(
+        self, steps: Steps, on_partial: OnPartial, text: Callable[[list[int]], str], chunks: Chunks, prompt: int
+    ) -> None:
+        self.owner = owner()
+        self._steps, self._on_partial, self._text, self._chunks, self._prompt = steps, on_partial, text, chunks, prompt
+        self._slot: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._begins, self._over, self._finishing = True, False, False
+        self._tokens: list[int] = []
+        self._settled = Hypothesis()
+        self._lost: EngineError | None = None
+        """Why a part of it was not heard, and so is worth nothing as a whole."""
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        """Who wants the words up to where."""
+
+    def feed(self, pcm: Pcm) -> None:
+        if self._over or self._lost or not pcm.size:
+            return
+        if not self._chunks.fed:
+            self._steps.enter(self)  # and not sooner: a slot is for who speaks
+        self._chunks.feed(pcm)
+        if self._chunks.ready:
+            self._ask()
+
+    async def settle(self) -> Hypothesis:
+        if self._lost and not self._over:
+            raise _own(self._lost)
+        if self._settled.until < self._chunks.fed and not self._over:
+            await self._wait_for_slot()
+            await self._hear_out()
+        return self._settled
+
+    async def finish(self) -> Hypothesis:
+        self._finishing = True
+        try:
+            return await self.settle()
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        if self._over:
+            return
+        self._over = True
+        self._steps.leave(self)
+        self._slot.cancel()
+        for _, waiting in self._waiting:
+            waiting.cancel()
+
+    async def _wait_for_slot(self) -> None:
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await asyncio.shield(self._slot)
+        except TimeoutError:
+            self._steps.waits.refused += 1
+            raise EngineBusy(
+                f"No stream of the recogniser became free within {WAIT_S:g} s; admit fewer calls."
+            ) from None
+        if self._over:  # It was cancelled just as it had one, which may be another's by now.
+            raise asyncio.CancelledError
+
+    async def _hear_out(self) -> None:
+        """Until all that has been fed is heard."""
+        wanted = (self._chunks.fed, asyncio.get_running_loop().create_future())
+        self._waiting.append(wanted)
+        self._ask()
+        try:
+            await wanted[1]
+        finally:
+            self._waiting.remove(wanted)
+            if not self._waiting:
+                self._steps.withdraw(self)
+                if self._chunks.ready and not self._lost:
+                    self._ask()
+
+    def _ask(self) -> None:
+        if not self._over and self._slot.done() and not self._slot.exception():
+            self._steps.ask(self, urgent=self._waited_for)
+
+    @property
+    def _waited_for(self) -> bool:
+        """Somebody wants words that are not there yet."""
+        return any(not waiting.done() for _, waiting in self._waiting)
+
+    # For the steps.
+
+    def admitted(self, slot: int) -> None:
+        """It has a slot."""
+        self._slot.set_result(slot)
+        if self._chunks.ready or self._waited_for:
+            self._ask()
+
+    def given(self) -> Given | None:
+        """What is to be heard now: the next chunk, or for who waits the rest of the sound, in a copy."""
+        chunks, slot = self._chunks, self._slot.result()
+        if chunks.ready:
+            sound = chunks.take()
+            return Given(Row(slot, self._begins, [sound], self._prompt), chunks.heard)
+        if not self._waited_for:
+            return None
+        return Given(Row(slot, self._begins, chunks.rest(), self._prompt, copies=True), chunks.fed)
+
+    def made(self, given: Given, tokens: list[int]) -> None:
+        """It has been heard."""
+        if self._over:
+            return
+        if given.row.copies:
+            self._settled = Hypothesis(self._text([*self._tokens, *tokens]), given.upto)
+            for upto, waiting in self._waiting:
+                if upto <= given.upto and not waiting.done():
+                    waiting.set_result(None)
+        else:
+            self._begins = False
+            self._tokens += tokens
+        if self._chunks.ready or self._waited_for:
+            self._ask()
+        if tokens and not given.row.copies and not self._finishing:  # last: who is told may fail, or cancel
+            self._on_partial(Hypothesis(self._text(self._tokens), given.upto))
+
+    def failed(self, given: Given | None, error: EngineError) -> None:
+        """It could not be heard. Who waits is told, now or when the words are asked for: a text with a hole in it would
+        be answered as if it were whole."""
+        if given is None or not given.row.copies:
+            self._lost = error
+            self._steps.withdraw(self)
+        if not self._slot.done():
+            self._slot.set_exception(_own(error))
+            self._slot.exception()  # it may be asked for by nobody
+        for _, waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(_own(error))
+
+
+def _own(error: EngineError) -> EngineError:
+    """To be raised: each gets its own, since a traceback would keep a call."""
+    return type(error)(*error.args)

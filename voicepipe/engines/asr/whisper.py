@@ -1,0 +1,247 @@
+"""`whisper`: faster-whisper, streaming. One model for all calls, on a CPU or a GPU.
+
+Whisper reads a recording; it does not listen. So the sound of an utterance is read again and again while it grows. It
+is read at each gap of the voice, which may be the turn's end: by the time at which the turn machine asks for the words,
+the pass has mostly half of its time behind it. Where there is no gap, it is read now and then for partials.
+"""
+
+import asyncio
+import time
+from bisect import bisect_right
+from functools import partial
+
+import numpy as np
+
+from voicepipe.audio import RATE, Pcm, ms_to_samples
+from voicepipe.base.errors import EngineError
+from voicepipe.base.fair import owner
+from voicepipe.base.worker import Worker
+from voicepipe.config.engine_config import WhisperConfig
+from voicepipe.engines.asr.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading, passes_at_a_time
+from voicepipe.engines.asr.whisper_schedule import Passes, Purpose
+from voicepipe.engines.asr.whisper_sound import WhisperSound
+from voicepipe.engines.asr.whisper_words import DICTATED, Transcript, is_dictated
+from voicepipe.engines.base import Hypothesis, OnPartial
+from voicepipe.engines.hosting.life import IN_PROCESS, Life
+from voicepipe.engines.hosting.threaded import ThreadedRecogniser, loaded
+from voicepipe.turn.answers import wants_digits
+
+LONG = ms_to_samples(12_000)
+"""Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
+UNSURE = ms_to_samples(3_000)
+"""The end of a full window is read again with what follows it."""
+ASKED_DIGITS = 3
+"""Digits in a row that are dictated, where a telephone number was asked for."""
+GAP = ms_to_samples(40)
+"""A gap that is worth a pass: the shortest that is seen in two frames. Every other one is inside a word. From 20 ms on
+there are more passes, which slow each other down, and callers have the words no sooner (46 turns on two cores)."""
+
+
+class WhisperRecogniser(ThreadedRecogniser):
+    """A loaded model and whose turn it is."""
+
+    def __init__(self, worker: Worker, model: LoadedWhisper, stall_s: float) -> None:
+        silence = Passage(np.zeros(RATE, np.int16))
+        self.passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s, model.passes)
+        super().__init__(worker, self.passes, model)
+
+
+class WhisperAsr(Life[WhisperRecogniser]):
+    """Implements `base.Asr`. A model that fails and fails is loaded again.
+
+    `config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model
+    knows it.
+    """
+
+    def __init__(self, config: WhisperConfig) -> None:
+        super().__init__("recogniser", self._load, IN_PROCESS)
+        self._config = config
+
+    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "WhisperStream":
+        """While the model is loaded again, calls that go on have streams that hear nothing and say why."""
+        if self.last is None:
+            raise EngineError("WhisperAsr was not started.")
+        every = ms_to_samples(self._config.partial_ms)
+        spoken = None if self._config.detect_language else language
+        return WhisperStream(self.last.passes, on_partial, spoken, every, wants_digits(asked))
+
+    async def _load(self) -> WhisperRecogniser:
+        """With every kind of pass run once. Raises EngineMissing, EngineError."""
+        # It gets no more passes than it has threads: who waits for one is told (`Passes`).
+        worker = Worker("whisper", passes_at_a_time(self._config), told=False)
+        model = await loaded(worker, partial(LoadedWhisper, self._config))
+        return WhisperRecogniser(worker, model, self._config.stall_s)
+
+
+class WhisperStream:
+    """One utterance. `language`: None as long as it is not known; `every`: samples from one partial to the next;
+    `digits`: a telephone number or the like was asked for."""
+
+    def __init__(
+        self, passes: Passes, on_partial: OnPartial, language: str | None, every: int, digits: bool = False
+    ) -> None:
+        self.over = self._finishing = False
+        self.owner = owner()
+        self._passes = passes
+        self._on_partial = on_partial
+        self._language = language
+        self._every = every
+        self._sound = WhisperSound()
+        self._transcript = Transcript()
+        self._told = ""
+        self._dictated = ASKED_DIGITS if digits else DICTATED
+        """From so many digits in a row on it is read with a wide window."""
+        self._wide = False
+        self._full_stop: float | None = None
+        """Of the latest words."""
+        self._covered = 0
+        """Samples fed that have been read."""
+        self._latest = 0
+        """Where the sound of the latest words ends."""
+        self._begun = 0
+        """Where the sound ended when the latest pass began."""
+        self._in_gap = False
+        """A pass was asked for, because the voice paused."""
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        """Who wants the words up to where."""
+
+    def feed(self, pcm: Pcm) -> None:
+        if self.over:
+            return
+        self._sound.feed(pcm)
+        if self._in_gap and not self._sound.gap and not self._waiting:
+            self._passes.withdraw(self)  # The voice is back before the pass began.
+        self._in_gap = self._sound.gap >= GAP
+        unread = self._sound.end - self._begun
+        if not self._sound.unread or unread <= 0:
+            return
+        if self._in_gap:
+            self._passes.ask(self, Purpose.GAP)
+        elif unread >= self._every and not (self._passes.reading(self) or self._sound.gap):
+            self._passes.ask(self)
+
+    async def settle(self) -> Hypothesis:
+        if self._sound.unread and not self.over:
+            await self._read()
+        until = self._covered if self._sound.unread else self._sound.fed
+        return Hypothesis(self._transcript.text, until, self._full_stop)
+
+    async def finish(self) -> Hypothesis:
+        self._finishing = True
+        try:
+            return await self.settle()
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        if not self.over:
+            self._passes.end(self, heard=bool(self._transcript.text))
+        self.over = True
+        for _, waiting in self._waiting:
+            waiting.cancel()
+
+    async def _read(self) -> None:
+        """Until all that has been fed is read."""
+        wanted = (self._sound.end, asyncio.get_running_loop().create_future())
+        self._waiting.append(wanted)
+        self._ask_for(self._sound.end)
+        try:
+            await wanted[1]
+        finally:
+            self._waiting.remove(wanted)
+            if not self._waiting:
+                self._passes.withdraw(self)
+
+    def _ask_for(self, upto: int) -> None:
+        """A pass that reads `upto` there, unless one that does is under way."""
+        if self._begun < upto or not self._passes.reading(self):
+            self._passes.ask(self, Purpose.WORDS)
+
+    # For the passes.
+
+    def given(self) -> Passage:
+        """What is to be read now."""
+        sound = self._sound
+        pcm, end, voiced = sound.window(LONGEST)
+        self._begun = sound.end
+        upto = min(sound.end, sound.start + pcm.size)
+        wide, timed = self._wide and (self._in_gap or bool(self._waiting)), pcm.size > LONG
+        # A pass for a long sound tells which words' sound may be dropped.
+        wanted = None if timed else partial(self._still_wanted, sound.end, self._in_gap)
+        return Passage(pcm, voiced, end, self._language, wide, timed, wanted, sound.start, upto, sound.fed)
+
+    def _still_wanted(self, end: int, in_gap: bool) -> bool:
+        """Whether anybody wants the words up to `end`. Asked on another thread."""
+        if self.over:
+            return False
+        if not self._told or any(upto <= end for upto, _ in tuple(self._waiting)):
+            return True  # The first words tell soonest of an interruption.
+        # A later pass has begun, or the voice is back behind the gap.
+        return not (self._begun > end or (in_gap and self._sound.end > end))
+
+    def abandoned(self, passage: Passage) -> None:
+        """Its words were not wanted any more: the sound still is to be read."""
+        if self._begun == passage.upto:
+            self._begun = self._sound.read
+        self._again()
+
+    def made(self, passage: Passage, reading: WhisperReading) -> None:
+        """It has been read."""
+        if self.over or passage.upto < self._latest:
+            return  # A pass that began later was faster.
+        if passage.start != self._sound.start:  # Its first words are dropped.
+            return self._again()
+        if reading.sure:
+            self._language = reading.language
+        more, text = self._transcript.push(reading.words), self._transcript.text
+        self._covered, self._latest = passage.fed, passage.upto
+        if reading.words or not text:  # Otherwise the last words are some whose sound has been dropped.
+            self._full_stop = reading.full_stop
+        if not (passage.wide or passage.timed) and is_dictated(text, self._dictated):
+            self._read_wide()
+        else:
+            self._sound.read = passage.upto
+            if passage.timed:
+                self._drop(passage, reading)
+            self._answer(passage.upto)
+        if not self._finishing and (more or text != self._told or self._in_gap):
+            self._told = text
+            self._on_partial(Hypothesis(text, passage.fed, lags=True))
+
+    def failed(self, error: Exception) -> None:
+        """It could not be read. Who waits is told; a partial is missed by nobody."""
+        for _, waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(error)
+
+    def _answer(self, read: int) -> None:
+        """Who waits for words up to `read` has them; for the others more has to be read."""
+        if not self._in_gap:
+            self._passes.withdraw(self)
+        for upto, waiting in self._waiting:
+            if upto <= read and not waiting.done():
+                waiting.set_result(None)
+        self._again()
+
+    def _read_wide(self) -> None:
+        """Digits count as read once a wide window has them."""
+        self._wide = True
+        if self._in_gap:
+            self._begun = self._sound.read
+        self._again()
+
+    def _again(self) -> None:
+        if ends := [upto for upto, waiting in self._waiting if not waiting.done()]:
+            self._ask_for(max(ends))
+
+    def _drop(self, passage: Passage, reading: WhisperReading) -> None:
+        """Forget the sound of words that stand; where more than a window waits, the window's."""
+        count, at = self._transcript.committed, 0
+        if passage.pcm.size >= LONGEST:
+            at = LONGEST - UNSURE
+            count = bisect_right(reading.ends, at)
+        if count and reading.ends[count - 1] > at - UNSURE:
+            at = reading.ends[count - 1]
+        if at:
+            self._transcript.drop(count)
+            self._sound.drop(self._sound.start + at)

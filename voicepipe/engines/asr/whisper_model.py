@@ -1,0 +1,402 @@
+"""Whisper as faster-whisper loads it and CTranslate2 runs it: a few utterances in one pass. Blocking.
+
+faster-whisper's own `transcribe` pads everything to 30 s and takes one recording at a time; its parts do neither.
+Whisper writes timestamps among the words: without them it says a sentence again in what is left of a short window.
+"""
+
+import ctypes
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from voicepipe.audio import RATE, Pcm, ms_to_samples, samples_to_ms
+from voicepipe.base.environment import cores
+from voicepipe.base.errors import EngineError, EngineMissing
+from voicepipe.config.engine_config import WhisperConfig
+from voicepipe.engines.asr.whisper_words import (
+    Segment,
+    WhisperWord,
+    begins_as,
+    ends_sentence,
+    said,
+    spelled,
+    without_marks,
+)
+from voicepipe.engines.weights import hub
+
+WINDOW_MS = 30_000
+"""Whisper hears no more."""
+LONGEST = ms_to_samples(28_000)
+"""Sound that is read in one pass at most."""
+STEP_MS = 500
+"""Windows are a multiple of this."""
+QUIET_MS = 2000
+"""Silence that is read behind the sound. With 500 ms the words were wrong twice as often."""
+WIDE_MS = 20_000
+"""Window of digits that are dictated. Of 36 telephone numbers without a pause tiny.en read 5 right with 2 s of silence
+behind them, 19 with 10 s, 28 with 18 s, and 29 with 26 s, which takes twice the time."""
+TOKENS_A_SECOND, ENGLISH_TOKENS_A_SECOND, TOKENS_MORE = 15, 8, 8
+"""Nobody says more in a second than so many tokens, not in languages either that are spelled letter by letter."""
+FIRST_LIMIT_SHARE, FIRST_LIMIT_MORE = 5 / 8, 7
+"""A share of these, and so many more, are mostly enough. Where Whisper does not find the end, it says the words again
+and again until it is stopped, and callers wait for it: so at 161 of 580 sentences and answers that were read 40 ms
+behind their end. So it is stopped here first, and reads on only where it has not begun again."""
+REPETITION_PENALTY = 1.1
+"""Tokens that were written are so much less likely (Keskar et al., CTRL, 2019): Whisper finds the end of half of those
+161, and of dictated numbers half as many words are wrong. From 1.15 on other words become wrong."""
+TIME_STEP_MS = 20
+"""From one timestamp to the next."""
+CONTEXT = 448
+"""Tokens of the decoder, of which CTranslate2 spends at most half on new ones."""
+NO_SPEECH, NO_SPEECH_LOGPROB = 0.6, -1.0
+"""Whisper's own: it heard no speech, and it is not sure of the words that it wrote."""
+NAMED_OTHERWISE = {"nb": "no", "fil": "tl", "jv": "jw", "iw": "he", "in": "id"}
+"""Languages that Whisper calls something else than BCP 47 does."""
+
+CUBLAS, CUBLAS_PACKAGE = "libcublas.so.12", "nvidia-cublas-cu12"
+"""What CTranslate2 computes with on a GPU, and who brings it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What one utterance gives to a pass."""
+
+    pcm: Pcm
+    """int16[n <= LONGEST] at 16 kHz."""
+    voiced: int | None = None
+    """Samples in which there is voice; None: all."""
+    end: int | None = None
+    """Sample of it at which its last voice ends; None: it is the sound's end."""
+    language: str | None = "en"
+    """BCP 47; None: as the model finds."""
+    wide: bool = False
+    """It is digits, which take a wide window: in a short one Whisper loses count of them."""
+    timed: bool = False
+    """Wanted are the ends of the words, which take as long as reading them."""
+    wanted: Callable[[], bool] | None = None
+    """Whether its words still are, asked on the pass's thread; None: they are."""
+    start: int = 0
+    upto: int = 0
+    fed: int = 0
+    """These three are for the one who asks."""
+
+    @property
+    def seconds(self) -> float:
+        """How long its sound lasts."""
+        return self.pcm.size / RATE
+
+
+@dataclass(frozen=True, slots=True)
+class WhisperReading:
+    """What was read of it."""
+
+    words: tuple[WhisperWord, ...]
+    ends: tuple[int, ...] = ()
+    """Sample of the passage at which each word ends, if that was wanted."""
+    language: str = ""
+    sure: bool = True
+    """Of the language."""
+    full_stop: float | None = None
+    """Probability, in 0..1, that the last word ends a sentence; None: no words, no end of them, or not in English."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoding:
+    """What the decoder wrote of an utterance."""
+
+    words: tuple[WhisperWord, ...]
+    """Those of them that were said."""
+    result: Any
+    """CTranslate2's."""
+    most: int
+    """Tokens that it was allowed."""
+    stopped: bool
+    """In the middle: it had not begun to say all of it again."""
+
+
+class LoadedWhisper:
+    """Raises EngineMissing, EngineError: the model or a library behind it is not there, or not what it should be."""
+
+    def __init__(self, config: WhisperConfig) -> None:
+        directory = hub.local(config.model)
+        for name in ("model.bin", "config.json", "tokenizer.json"):
+            if not (directory / name).is_file():
+                raise EngineMissing(f"{directory} is not a Whisper model converted for CTranslate2: it has no {name}.")
+        threadpool_limits(
+            1, "blas"
+        )  # The spectrogram's matrices are small: threads that wait for each other cost more.
+        self._whisper = _loaded(directory, config)
+        self._device = config.device
+        self._least = config.window_ms
+        on_gpu = self._whisper.model.device == "cuda"
+        self.batch = config.batch if on_gpu else 1
+        """Utterances in a pass: a CPU takes as long for two as for one after the other, and the first would wait."""
+        self.passes = 1 if on_gpu else passes_at_a_time(config)
+        """Passes at a time."""
+        self._tokenizers: dict[str, Any] = {}
+        self._marks: NDArray[np.intp] | None = None
+        features, heard = self._whisper.feature_extractor.mel_filters.shape[0], self._whisper.model.n_mels
+        if features != heard:
+            raise EngineError(
+                f"{directory / 'preprocessor_config.json'} is missing or another model's: the model hears {heard} mel "
+                f"bands, and the file says {features}."
+            )
+
+    def warm(self) -> None:
+        """Run every kind of pass once; on a GPU also the largest. Raises EngineMissing, EngineError."""
+        silence = np.zeros(RATE, np.int16)
+        self._sentence_ends(self._tokenizer("en"))
+        try:
+            self.read([Passage(silence, language=None, timed=True)])
+            self.read([Passage(silence)] * self.batch)
+        except RuntimeError as error:
+            with suppress(RuntimeError):
+                self.unload()
+            raise _explained(error, self._device) from None
+
+    def unload(self) -> None:
+        """Give its memory back; it reads no more."""
+        self._whisper.model.unload_model()
+
+    def read(self, passages: list[Passage]) -> list[WhisperReading]:
+        """One pass; empty where nobody wants its words any more."""
+        from faster_whisper.transcribe import get_ctranslate2_storage
+
+        mel = self._features(passages)
+        encoded = self._whisper.encode(mel)
+        # A third of the work. The rest cannot be stopped either, but need not begin.
+        if not any(passage.wanted is None or passage.wanted() for passage in passages):
+            return []
+        languages = self._languages(passages, encoded)
+        tokenizers = [self._tokenizer(language) for language, _ in languages]
+        a_second = TOKENS_A_SECOND if self._whisper.model.is_multilingual else ENGLISH_TOKENS_A_SECOND
+        most = [a_second * passage.pcm.size // RATE for passage in passages]
+        decoded = self._decode(
+            encoded, passages, tokenizers, [FIRST_LIMIT_MORE + int(FIRST_LIMIT_SHARE * many) for many in most]
+        )
+        if any(each.stopped for each in decoded):
+            decoded = self._decode(encoded, passages, tokenizers, [TOKENS_MORE + many for many in most])
+        readings = []
+        for i, (passage, each, tokenizer) in enumerate(zip(passages, decoded, tokenizers, strict=True)):
+            frames = get_ctranslate2_storage(mel[i : i + 1])
+            ends = self._ends(each.words, frames, tokenizer, passage) if passage.timed else ()
+            language, sure = languages[i]
+            # Of other languages it is not known how well Whisper tells their ends.
+            full_stop = self._full_stop(each.words, each.result, each.most, tokenizer) if language == "en" else None
+            readings.append(WhisperReading(each.words, ends, language, sure, full_stop))
+        return readings
+
+    def _decode(
+        self, encoded: Any, passages: Sequence[Passage], tokenizers: Sequence[Any], most: Sequence[int]
+    ) -> list[_Decoding]:
+        """What the decoder writes of each, in at most so many tokens."""
+        from faster_whisper.transcribe import get_suppressed_tokens
+
+        results = self._whisper.model.generate(
+            encoded,
+            [tokenizer.sot_sequence for tokenizer in tokenizers],
+            beam_size=1,
+            max_length=min(CONTEXT, 2 * (len(tokenizers[0].sot_sequence) + max(most))),
+            suppress_tokens=get_suppressed_tokens(tokenizers[0], [-1]),
+            repetition_penalty=REPETITION_PENALTY,
+            return_scores=True,
+            return_no_speech_prob=True,
+            return_logits_vocab=True,
+        )
+        return list(map(_decoding, passages, results, most, tokenizers))
+
+    def _features(self, passages: Sequence[Passage]) -> NDArray[np.float32]:
+        """Log-mel spectrograms as if each sound were followed by silence: float32[n, bands, frames].
+
+        The silence is not computed but written: after Whisper's normalisation it is 2 below the loudest.
+        """
+        longest = max(passage.pcm.size for passage in passages) * 1000 // RATE + QUIET_MS
+        least = max(self._least, WIDE_MS) if any(passage.wide for passage in passages) else self._least
+        frames = min(WINDOW_MS, max(least, -(-longest // STEP_MS) * STEP_MS)) // 10
+        extractor = self._whisper.feature_extractor
+        mel = np.empty((len(passages), extractor.mel_filters.shape[0], frames), np.float32)
+        for row, passage in zip(mel, passages, strict=True):
+            sound = passage.pcm
+            heard = extractor(np.pad(sound, (0, max(0, RATE // 10 - sound.size))).astype(np.float32) / 32768)
+            heard = heard[:, :frames]
+            row[:] = max(heard.max() - 2.0, -1.5)
+            row[:, : heard.shape[1]] = heard
+        return mel
+
+    def _languages(self, passages: Sequence[Passage], encoded: Any) -> list[tuple[str, bool]]:
+        """Of each passage, and whether that is sure."""
+        if not self._whisper.model.is_multilingual:
+            return [("en", True)] * len(passages)
+        named = [self._known(passage.language) for passage in passages]
+        if all(named):
+            return [(name, True) for name in named if name]
+        found = self._whisper.model.detect_language(encoded)
+        likeliest = [(token.strip("<|>"), probability > 0.5) for (token, probability), *_ in found]
+        return [(name, True) if name else guess for name, guess in zip(named, likeliest, strict=True)]
+
+    def _known(self, language: str | None) -> str | None:
+        """Whisper's name of a language, None if it does not know it."""
+        first = (language or "").split("-")[0].lower()
+        name = NAMED_OTHERWISE.get(first, first)
+        return name if self._whisper.hf_tokenizer.token_to_id(f"<|{name}|>") else None
+
+    def _tokenizer(self, language: str) -> Any:
+        from faster_whisper.tokenizer import Tokenizer
+
+        if language not in self._tokenizers:
+            multilingual = self._whisper.model.is_multilingual
+            made = Tokenizer(self._whisper.hf_tokenizer, multilingual, task="transcribe", language=language)
+            self._tokenizers[language] = made
+        return self._tokenizers[language]
+
+    def _full_stop(self, words: Sequence[WhisperWord], result: Any, most: int, tokenizer: Any) -> float | None:
+        """What the decoder had in mind for the token behind the last word's letters."""
+        if not words:
+            return None
+        word = words[-1]
+        letters = without_marks(word.text)
+        counts = range(1, len(word.tokens))
+        spelled_by = (n for n in counts if tokenizer.decode(word.tokens[:n]).startswith(letters))
+        behind = word.at + next(spelled_by, len(word.tokens))
+        if behind >= min(most, len(result.logits[0])):
+            return None  # The decoder was stopped at its limit.
+        logits = _unpenalised(_on_cpu(result.logits[0][behind]), result.sequences_ids[0][:behind])
+        likely = np.exp(logits - logits.max())
+        return float(likely[self._sentence_ends(tokenizer)].sum() / likely.sum())
+
+    def _sentence_ends(self, tokenizer: Any) -> NDArray[np.intp]:
+        """Tokens that are a mark at which a sentence ends."""
+        if self._marks is None:
+            texts = [tokenizer.decode([token]).strip() for token in range(tokenizer.eot)]
+            self._marks = np.array([token for token, text in enumerate(texts) if ends_sentence(text)], np.intp)
+        return self._marks
+
+    def _ends(self, words: Sequence[WhisperWord], frames: Any, tokenizer: Any, passage: Passage) -> tuple[int, ...]:
+        """By the attention of the decoder to the sound: samples."""
+        tokens = [token for word in words for token in word.tokens]
+        if not tokens:
+            return ()
+        (aligned,) = self._whisper.find_alignment(tokenizer, [tokens], frames, passage.pcm.size // (RATE // 100))
+        ends, at = {}, 0
+        for piece in aligned:
+            at += len(piece["tokens"])
+            ends[at] = round(piece["end"] * RATE)
+        found, at, last = [], 0, passage.pcm.size if passage.end is None else passage.end
+        for word in words:
+            at += len(word.tokens)
+            found.append(min(last, ends.get(at, last)))
+        return tuple(found)
+
+
+def _decoding(passage: Passage, result: Any, most: int, tokenizer: Any) -> _Decoding:
+    if result.no_speech_prob > NO_SPEECH and result.scores[0] < NO_SPEECH_LOGPROB:
+        return _Decoding((), result, most, stopped=False)
+    tokens = result.sequences_ids[0][:most]
+    segments = list(_segments(tokens, tokenizer))
+    end = passage.pcm.size if passage.end is None else passage.end
+    voiced = passage.pcm.size if passage.voiced is None else passage.voiced
+    words = said(segments, samples_to_ms(end), samples_to_ms(voiced))
+    behind = [word for segment in segments for word in segment.words][len(words) :]
+    # One word alone is no repetition: "I want a table. I ..."
+    again = len(behind) > 1 and begins_as(words, behind)
+    return _Decoding(words, result, most, stopped=len(tokens) == most and not again)
+
+
+def _segments(tokens: Sequence[int], tokenizer: Any) -> Iterator[Segment]:
+    """Parted by the timestamps, which stand before and behind each: <|0.00|> Hello.<|0.80|><|1.20|> It's me.<|2.00|>"""
+    begins_ms, text = 0.0, list[int]()
+    for at, token in enumerate((*tokens, tokenizer.timestamp_begin)):
+        if token < tokenizer.eot:
+            text.append(token)
+        elif token >= tokenizer.timestamp_begin:
+            if text:
+                pieces = tokenizer.split_to_word_tokens(text)
+                yield Segment(begins_ms, _placed(spelled(zip(*pieces, strict=True)), at - len(text)))
+            begins_ms, text = TIME_STEP_MS * float(token - tokenizer.timestamp_begin), []
+
+
+def _placed(words: Iterable[WhisperWord], at: int) -> tuple[WhisperWord, ...]:
+    """`words`, of which the first begins at the token `at`."""
+    starts = accumulate((len(word.tokens) for word in words), initial=at)
+    return tuple(replace(word, at=start) for word, start in zip(words, starts, strict=False))
+
+
+def _unpenalised(logits: NDArray[np.float32], written: Sequence[int]) -> NDArray[np.float32]:
+    """As they were before `REPETITION_PENALTY`."""
+    again = np.unique(written)
+    logits = logits.copy()
+    logits[again] *= np.where(logits[again] < 0, 1 / REPETITION_PENALTY, REPETITION_PENALTY)
+    return logits
+
+
+def _on_cpu(view: Any) -> NDArray[np.float32]:
+    """CTranslate2's float[n], wherever it computed it."""
+    from ctranslate2 import DataType, Device
+
+    return np.asarray(view.to_device(Device.cpu).to(DataType.float32)).ravel()
+
+
+def _loaded(directory: Path, config: WhisperConfig) -> Any:
+    """faster-whisper's model, on its device."""
+    try:
+        import ctranslate2
+        from faster_whisper import WhisperModel
+    except ImportError as error:
+        raise EngineMissing(f"faster-whisper cannot be imported ({error}); pip install faster-whisper") from None
+    device, _, index = config.device.partition(":")
+    if device == "auto":
+        device = "cuda" if ctranslate2.get_cuda_device_count() else "cpu"
+    if device == "cuda":
+        find_cublas()
+    compute_type = config.compute_type
+    if compute_type == "auto":
+        compute_type = "float16" if device == "cuda" else "int8"
+    try:
+        return WhisperModel(
+            str(directory),
+            device=device,
+            device_index=int(index or 0),
+            compute_type=compute_type,
+            cpu_threads=1,
+            num_workers=passes_at_a_time(config) if device == "cpu" else 1,
+            local_files_only=True,
+        )
+    except Exception as error:  # tokenizers raises nothing narrower
+        raise _explained(error, config.device) from None
+
+
+def passes_at_a_time(config: WhisperConfig) -> int:
+    """Of a CPU. Each has one thread: two are slower than one with so small a model, and hold up two passes."""
+    return config.threads or cores()
+
+
+def find_cublas() -> bool:
+    """Whether cuBLAS can be opened; CTranslate2 does it by name alone, NVIDIA's wheel puts it where nobody looks."""
+    nvidia = find_spec("nvidia")
+    for folder in (nvidia.submodule_search_locations or ()) if nvidia else ():
+        for library in sorted(Path(folder).glob("*/lib/libcublas*.so.12")):
+            with suppress(OSError):  # said below
+                ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+    try:
+        ctypes.CDLL(CUBLAS)
+    except OSError:
+        return False
+    return True
+
+
+def _explained(error: Exception, device: str) -> EngineError:
+    said = str(error).strip()
+    if "is not found or cannot be loaded" in said:
+        return EngineMissing(f"{said}: pip install {CUBLAS_PACKAGE}")
+    if "out of memory" in said:
+        return EngineError(f"Whisper does not fit on the GPU ({said}): give it another `device`, or a smaller model.")
+    where = f" (whisper.device = {device!r}; `voicepipe doctor` shows what GPUs there are)" if "CUDA" in said else ""
+    return EngineError(f"Whisper cannot be loaded: {said}{where}")

@@ -1,0 +1,1 @@
+"""How engines live: threads, child processes, GPUs, failures."""

@@ -1,0 +1,338 @@
+"""The boundary to an engine in a process and an interpreter of its own, for libraries that cannot live beside others.
+
+An `EngineChild` keeps one such process: starts it, notices its death and starts another. `ChildPool` (child_pool.py) is
+what engines ask. What runs on the other end, and what goes over the pipes, is in child_main.py.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import re
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, NoReturn
+
+from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
+from voicepipe.base.lived import LOOK_S, Lived
+from voicepipe.base.tasks import ended
+from voicepipe.engines.hosting import child_main
+from voicepipe.engines.hosting.child_main import MAGIC, SIZES, frame
+from voicepipe.engines.hosting.failures import Failures
+
+log = logging.getLogger(__name__)
+
+MAX_BYTES = 1 << 28
+"""No frame is larger: sizes beyond it were not written by child_main."""
+LAST_LINES = 5
+"""Of what it said on standard error, in the message about its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a child runs."""
+
+    name: str
+    """The engine's, and its table's in the configuration."""
+    python: str
+    """An interpreter that has the engine's library."""
+    engine: Path
+    """The file with the engine's half: `load`, as child_main.py says."""
+    settings: Mapping[str, Any]
+    """For `load`; they travel as JSON."""
+    start_timeout_s: float = 120
+    stall_s: float = 30
+    """A process that is asked and sends nothing for so long hangs, and is killed."""
+    backoff_s: tuple[float, float] = (1, 60)
+    """The wait before another process is started, first and longest; it doubles until one has answered."""
+
+
+@dataclass(eq=False, slots=True)
+class ChildRequest:
+    """A question, and the parts of its answer as they come."""
+
+    head: dict[str, Any]
+    data: bytes
+    asked: float = 0.0
+    """Monotonic second from which on it waits."""
+    parts: "asyncio.Queue[tuple[dict[str, Any], bytes] | EngineError | None]" = field(default_factory=asyncio.Queue)
+    """None: it is complete. Not bounded: an answer is as long as its question makes it."""
+    given_up: bool = False
+    """Nobody waits for it any more. That the process ends it then without an error does not say that it works."""
+    child: "EngineChild | None" = None
+    """The one that works on it."""
+    number: int = 0
+
+
+class EngineChild:
+    """One process at a time; it works on one request. `changed` is called when it can take one, and no longer can."""
+
+    def __init__(self, program: Program, changed: Callable[[], None]) -> None:
+        self.about: dict[str, Any] = {}
+        """What the engine says of itself, once it is loaded."""
+        self.alive = False
+        self.restarts = 0
+        """How often a process has taken another's place."""
+        self.pid = 0
+        """Of the process that was started last; its group's, too."""
+        self.why = f"{program.name} has not been started."
+        """It is not alive, if it is not."""
+        self._program = program
+        self._changed = changed
+        self._stdin: asyncio.StreamWriter | None = None
+        self._lived = Lived()
+        self._due = 0.0
+        """Second of that clock by which something more comes, or it hangs."""
+        self._request: ChildRequest | None = None
+        """What it works on."""
+        self._numbers = count(1)
+        self._said: deque[str] = deque(maxlen=LAST_LINES)
+        self._answered = False
+        self._failures = Failures()
+        self._tried: ChildRequest | None = None
+        """The trial, while it is asked."""
+        self._life: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """It works on a request."""
+        return self._request is not None
+
+    @property
+    def free(self) -> bool:
+        """It can be sent a request."""
+        return self.alive and not self.busy
+
+    async def start(self) -> None:
+        """Returns when the engine is loaded. Raises EngineMissing or EngineError: it could not be."""
+        ready = asyncio.get_running_loop().create_future()
+        self._life = asyncio.create_task(self._live(ready), name=self._program.name)
+        await ready
+
+    async def close(self) -> None:
+        """Kill the process; what was asked fails. Safe to call twice."""
+        life, self._life = self._life, None
+        await ended(life)
+
+    def send(self, request: ChildRequest) -> None:
+        """Ask; it must be free."""
+        request.child, request.number = self, next(self._numbers)
+        self._request = request
+        self._expect()
+        self._write({"id": request.number, "ask": request.head}, request.data)
+
+    def cancel(self, request: ChildRequest) -> None:
+        """Nobody waits for it any more. The process is free again once it has noticed."""
+        if request is self._request:
+            request.given_up = True
+            self._write({"cancel": request.number})
+
+    # Life and death.
+
+    async def _live(self, ready: "asyncio.Future[None]") -> None:
+        first, longest = self._program.backoff_s
+        wait = first
+        try:
+            while True:
+                try:
+                    await self._once(ready)
+                except EngineError as error:
+                    over = error
+                except Exception as error:
+                    log.exception("%s's process could not be kept.", self._program.name)
+                    over = EngineError(f"{self._program.name}'s process could not be kept: {error!r}.")
+                if not ready.done():
+                    ready.set_exception(over)
+                    return
+                if self._answered:
+                    wait = first
+                self._fail(str(over))
+                log.error("%s Another is started in %g s.", over, wait)
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, longest)
+        finally:
+            self._fail(f"{self._program.name} is closed.")
+            if not ready.done():
+                ready.set_exception(EngineError(self.why))
+
+    async def _once(self, ready: "asyncio.Future[None]") -> NoReturn:
+        """One process, until it ends, and that raises: EngineMissing or EngineError, once it was ready EngineDead."""
+        self._answered, self._failures, self._tried = False, Failures(), None
+        process = await self._spawn()
+        assert process.stdin and process.stderr
+        self._stdin, self.pid = process.stdin, process.pid
+        hearing = asyncio.create_task(self._hear(process.stderr))
+        error: type[EngineError] = EngineError
+        try:
+            await self._load(process)
+            error, self.alive, self.why = EngineDead, True, f"{self._program.name}'s process has just ended."
+            if not ready.done():
+                ready.set_result(None)
+            else:
+                self.restarts += 1
+            await self._listen(process)
+        except _Over as over:
+            why = str(over)
+        finally:
+            self.alive = False
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with suppress(TimeoutError):
+                # Not forever: a pipe stays open that nobody reads to its end, or that whoever left the group has.
+                async with asyncio.timeout(1):
+                    await asyncio.gather(process.wait(), hearing)
+            process._transport.close()  # type: ignore[attr-defined]
+        raise error(f"{self._program.name}'s process {why}{self._last_words()}")
+
+    async def _spawn(self) -> Process:
+        program = self._program
+        self._said.clear()
+        try:
+            return await asyncio.create_subprocess_exec(
+                program.python,
+                "-Iu",  # without our PYTHONPATH, and without child_main's neighbours, which are named like libraries
+                child_main.__file__,
+                program.engine,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                start_new_session=True,  # Ctrl-C is for us; and killing the group takes the process's children along
+            )
+        except OSError as error:
+            raise EngineMissing(
+                f"{program.name}.python is {program.python!r}, which cannot be run ({error.strerror}): "
+                f"set it to the interpreter of an environment that has the library of {program.name}."
+            ) from None
+
+    async def _load(self, process: Process) -> None:
+        """Until the engine is ready. Raises EngineMissing, EngineError, _Over."""
+        program = self._program
+        self._write({"settings": dict(program.settings)})
+        try:
+            async with asyncio.timeout(program.start_timeout_s):
+                head, _ = await _read(process, MAGIC)
+        except TimeoutError:
+            raise _Over(f"was not ready after {program.start_timeout_s:g} s") from None
+        if "missing" in head:
+            raise EngineMissing(f"{program.python} lacks what {program.name} needs: {head['missing']}.")
+        if "failed" in head:
+            raise EngineError(f"{program.name} could not be loaded: {head['failed']}")
+        self.about = head.get("ready", {})
+
+    async def _listen(self, process: Process) -> None:
+        """Take answers, until the process ends or hangs. Raises _Over."""
+        self._changed()  # not earlier: whoever is sent something now expects an answer
+        while True:
+            self._take(*await self._next(process))
+            self._expect()
+
+    async def _next(self, process: Process) -> tuple[dict[str, Any], bytes]:
+        """The next frame. Raises _Over: there is none, or it is overdue."""
+        reading = asyncio.ensure_future(_read(process))
+        try:
+            while not reading.done():
+                await asyncio.wait({reading}, timeout=LOOK_S / 2)
+                if self.busy and not reading.done() and self._lived() > self._due:
+                    raise _Over(f"sent nothing for {self._program.stall_s:g} s while it was asked")
+            frame_read = reading.result()
+            self._answered = True
+            return frame_read
+        finally:
+            reading.cancel()
+
+    def _expect(self) -> None:
+        """Something is due from now on, if it works on a request."""
+        self._due = self._lived() + self._program.stall_s
+
+    def _take(self, head: dict[str, Any], data: bytes) -> None:
+        request = self._request
+        if request is None or head.get("id") != request.number:
+            raise _Over("sent what is no answer")
+        if "part" in head:
+            request.parts.put_nowait((head["part"], data))
+            return
+        self._request = None
+        failed = bool(head["end"])
+        request.parts.put_nowait(EngineError(f"{self._program.name} failed: {head['end']}") if failed else None)
+        self._judge(request, failed=failed)
+        self._changed()
+
+    def _judge(self, request: ChildRequest, *, failed: bool) -> None:
+        """Raises _Over: it works no more."""
+        if failed:
+            self._failures.failed()
+        elif not request.given_up:
+            self._failures.worked()
+        if request is self._tried:
+            self._tried = None
+            self._failures.tried()
+        if self._failures.broken:
+            raise _Over("failed again and again, and at a trial as well")
+        if self._failures.suspect and self._tried is None:
+            self._tried = ChildRequest(self.about["trial"], b"")
+            self.send(self._tried)
+
+    def _fail(self, why: str) -> None:
+        """Whoever waits for an answer gets none."""
+        self.alive, self.why = False, why
+        if self._request:
+            self._request.parts.put_nowait(EngineDead(why))
+            self._request = None
+        self._changed()
+
+    def _write(self, head: dict[str, Any], data: bytes = b"") -> None:
+        if self._stdin:  # if it is dead we shall hear so from its standard output
+            self._stdin.write(frame(head, data))
+
+    async def _hear(self, stderr: asyncio.StreamReader) -> None:
+        """What libraries print: into the log, and the last of it into the message if the process ends."""
+        rest = b""
+        while chunk := await stderr.read(1 << 12):
+            *lines, rest = re.split(rb"[\r\n]+", rest[-(1 << 12) :] + chunk)
+            for line in lines:
+                self._note(line)
+        self._note(rest)
+
+    def _note(self, line: bytes) -> None:
+        if text := line.decode(errors="replace").strip():
+            self._said.append(text)
+            log.debug("%s: %s", self._program.name, text)
+
+    def _last_words(self) -> str:
+        return f"; it said last: {' | '.join(self._said)}." if self._said else "."
+
+
+class _Over(Exception):
+    """The process is of no more use, since it ..."""
+
+
+async def _read(process: Process, after: bytes = b"") -> tuple[dict[str, Any], bytes]:
+    """The next frame, `after` these bytes. Raises _Over: there is none."""
+    assert process.stdout
+    try:
+        if after:
+            await process.stdout.readuntil(after)
+        text_size, data_size = SIZES.unpack(await process.stdout.readexactly(SIZES.size))
+        if text_size + data_size > MAX_BYTES:
+            raise ValueError
+        text = await process.stdout.readexactly(text_size)
+        return json.loads(text), await process.stdout.readexactly(data_size)
+    except asyncio.IncompleteReadError:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await process.wait()
+        raise _Over(f"ended ({_status(process.returncode)})") from None
+    except (ValueError, asyncio.LimitOverrunError):
+        raise _Over("sent what is no answer") from None
+
+
+def _status(code: int | None) -> str:
+    if code is None:
+        return "its standard output was closed"
+    return f"status {code}" if code >= 0 else signal.Signals(-code).name

@@ -1,0 +1,94 @@
+"""Requests for processes of the same engine: each goes to one that is free, what is first before what is not, and calls
+take turns."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, OverQueued
+from voicepipe.base.fair import Fair, owner
+from voicepipe.base.queues import QueueFigures, Waits, show
+from voicepipe.base.worker import EACH
+from voicepipe.engines.hosting.child import ChildRequest, EngineChild, Program
+
+
+class ChildPool:
+    """At most `limit` requests wait; one more raises EngineBusy at once, so that overload is seen and not queued."""
+
+    def __init__(self, program: Program, processes: int = 1, *, limit: int = 256) -> None:
+        self._name = program.name
+        self._children = [EngineChild(program, self._hand_out) for _ in range(processes)]
+        self._waiting: Fair[ChildRequest] = Fair()
+        self._limit = limit
+        self._waits = Waits()
+        show(self)
+
+    def figures(self) -> QueueFigures:
+        """As `queues.Queue`."""
+        running = sum(child.busy for child in self._children)
+        return self._waits.figures(self._name, waiting=len(self._waiting), running=running, limit=self._limit)
+
+    @property
+    def alive(self) -> bool:
+        """A process is there to ask; those that died come back by themselves."""
+        return any(child.alive for child in self._children)
+
+    @property
+    def restarts(self) -> int:
+        """How often a process has taken another's place."""
+        return sum(child.restarts for child in self._children)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the engine said of itself when it was loaded."""
+        return self._children[0].about
+
+    async def start(self) -> None:
+        """Load the engine in all processes. Raises EngineMissing or EngineError, and then leaves none behind."""
+        started = await asyncio.gather(*(child.start() for child in self._children), return_exceptions=True)
+        for problem in started:
+            if problem is not None:
+                await self.close()
+                raise problem
+
+    async def close(self) -> None:
+        """Kill the processes; what was asked fails. Safe to call twice."""
+        await asyncio.gather(*(child.close() for child in self._children))
+
+    async def ask(
+        self, head: dict[str, Any], data: bytes = b"", *, first: bool = False
+    ) -> AsyncGenerator[tuple[dict[str, Any], bytes], None]:
+        """The parts of the answer. Closing the generator cancels the request.
+
+        Raises EngineDead: no process is there, or the one that was asked ended; EngineBusy; EngineError: it failed.
+        """
+        if len(self._waiting) >= self._limit:
+            self._waits.refused += 1
+            raise EngineBusy(f"{self._name} has {len(self._waiting)} requests waiting; admit fewer calls.")
+        if self._waiting.of(owner()) >= EACH:
+            self._waits.refused += 1
+            raise OverQueued(f"One call has {EACH} requests waiting at {self._name}; it must ask for less.")
+        request = ChildRequest(head, data, time.monotonic())
+        self._waiting.put(request, owner(), urgent=first)
+        self._hand_out()
+        try:
+            while (part := await request.parts.get()) is not None:
+                if isinstance(part, EngineError):
+                    raise part
+                yield part
+        finally:
+            if request.child:
+                request.child.cancel(request)
+            else:
+                self._waiting.remove(request)
+
+    def _hand_out(self) -> None:
+        """A process is free, a request has come, or a process has died."""
+        while self._waiting and (child := next((child for child in self._children if child.free), None)):
+            request = self._waiting.pop()
+            assert request
+            self._waits.began(time.monotonic() - request.asked)
+            child.send(request)
+        while not self.alive and (request := self._waiting.pop()):
+            request.parts.put_nowait(EngineDead(self._children[0].why))

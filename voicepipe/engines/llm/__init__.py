@@ -1,0 +1,1 @@
+"""Language models, and the embedded engine that needs none."""

@@ -1,0 +1,218 @@
+"""The embedded language engine: answers by the intents of the agent's file, without a model."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Sequence
+from itertools import islice
+from typing import Any
+from uuid import uuid4
+
+from voicepipe.agent import Agent, ToolSpec
+from voicepipe.conversation.prompt import without_origin
+from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL
+from voicepipe.engines.base import Answering, Delta, Message, Prompt, ToolCall
+from voicepipe.engines.llm.frontdesk import guess
+from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import (
+    ACCEPT,
+    MAX_CHARS,
+    FrontdeskAnswer,
+    FrontdeskDialogue,
+    FrontdeskState,
+    fill,
+)
+from voicepipe.engines.llm.frontdesk.steps import Steps, unhurried
+from voicepipe.turn.keypad import as_digits
+
+OBEYED = re.compile(
+    r"\W*+(?:please\s+|just\s+|now\s+)*"
+    r"(?:say|speak|repeat|(?:greet|reply|respond|answer|tell)\b[^:\"“]{0,40}\b(?:with|exactly|only|saying|this|that))\b"
+    r"[^:\"“]{0,60}[:\"“]\s*(.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""'Say exactly: ...', 'Greet the caller with "..."'."""
+
+GREET = re.compile(
+    r"\W*(?:please\s+)?(?:greet|welcome|say (?:hello|hi)(?: to)?)\b"
+    r"(?:\s+(?:the|a|your|them|me|user|caller|customer|guest)\b)*(?:\s+\w+ly)?\W*",
+    re.IGNORECASE,
+)
+"""The whole instructions are to greet. "Greet callers and take their orders" is a job, not a sentence to say."""
+
+WORDS = 64
+"""After so many words of a reply the others get their turn: a client can have 60,000 of them said."""
+
+WAYS_OUT = 'set engines.llm to "auto" (a model that runs on this machine) or "openai" (with openai.base_url).'
+
+NO_MODEL = "I cannot answer that, since I have no language model."
+"""Said for an agent without intents: an echo of the caller's words would seem to be an answer."""
+
+NOBODY = Agent(name="", greeting="Hello, how can I help you?")
+"""Answers where a prompt names no agent."""
+
+
+class FrontdeskLlm:
+    """Answers from the agent's `intents`. Stateless: everything is in the prompt."""
+
+    def __init__(self) -> None:
+        self._dialogues: dict[int, FrontdeskDialogue] = {}
+
+    async def start(self) -> None:
+        """Agents are learnt by `warm`, or when they are first asked."""
+        await self._dialogue(NOBODY)
+
+    async def close(self) -> None:
+        """Forget all agents."""
+        self._dialogues.clear()
+
+    def answering(self, agent: Agent) -> Answering:
+        lacks = (
+            f"Agent {agent.name} has no [[intents]], and the embedded language engine knows nothing else: {WAYS_OUT}"
+        )
+        return Answering("the embedded engine", "" if agent.intents else lacks)
+
+    async def warm(self, prompt: Prompt) -> None:
+        """Learn the prompt's agent, in a thread: 2,000 examples take about 0.7 s, which no caller should wait for."""
+        await self._dialogue(prompt.agent or NOBODY)
+
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """The reply word by word, each with the space before it, then the tool call if there is one."""
+        dialogue = await self._dialogue(prompt.agent or NOBODY)
+        left = prompt.max_tokens
+        for delta in await unhurried(work(dialogue, prompt)):
+            if not isinstance(delta, str):
+                yield delta
+                continue
+            # Without the spaces at its end: each of them would be looked at as the beginning of a word.
+            for number, word in enumerate(islice(re.finditer(r"\s*\S+", delta.rstrip()), left), 1):
+                yield word[0]
+                left = None if left is None else left - 1
+                if number % WORDS == 0:
+                    await asyncio.sleep(0)
+
+    async def _dialogue(self, agent: Agent) -> FrontdeskDialogue:
+        """The agent's rules. Agents are immutable and re-made on change, so identity is the key."""
+        known = self._dialogues.get(id(agent))
+        if known is None or known.agent is not agent:
+            known = await asyncio.to_thread(FrontdeskDialogue, agent)
+            if len(self._dialogues) >= 64:
+                self._dialogues.pop(next(iter(self._dialogues)))
+            self._dialogues[id(agent)] = known
+        return known
+
+
+def work(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:
+    """The whole reply to a prompt. Clients may send much that is to be read for it: a message or a tool is a step."""
+    states = [FrontdeskState()]
+    for message in prompt.messages[:-1]:
+        states.append(dialogue.after(states[-1], message))
+        yield
+    news = yield from _news(dialogue, prompt.messages, states)
+    if prompt.messages and prompt.messages[-1].role == "tool":
+        return [" ".join(news)]
+    last = next(
+        (index for index in range(len(prompt.messages) - 1, -1, -1) if prompt.messages[index].role == "user"), -1
+    )
+    text = as_digits(prompt.messages[last].text) if last >= 0 else ""
+    if order := _order(dialogue.agent, prompt, text):
+        return [order]
+    text = text[:MAX_CHARS]
+    if last < 0:
+        return [dialogue.agent.greeting or NOBODY.greeting]
+    state, answer = dialogue.hear(states[last], text)
+    yield
+    asked = states[last].open or state.open
+    if call := (yield from _foreign_call(dialogue, prompt, answer, text, asked=asked)):
+        return [call]
+    if not answer.understood and not dialogue.intents and text.strip():
+        return [NO_MODEL]
+    if not answer.understood and (news or _pending(prompt.messages)):
+        # Most likely the end of what the tool was called for.
+        return [" ".join(news) or dialogue.agent.acknowledgement]
+    return [*(f"{told} " for told in news), *_spoken(prompt, answer)]
+
+
+def _order(agent: Agent, prompt: Prompt, text: str) -> str:
+    """What the instructions (or the user) say must be said, word for word; "" if they leave it open."""
+    theirs = (without_origin(message.text) for message in prompt.messages if message.role == "system")
+    system = [text for text in theirs if text != agent.instructions]
+    for order in [*system[::-1], text]:
+        if found := OBEYED.match(order):
+            return found[1].strip().strip("\"“”'").strip()
+        if order != text and GREET.fullmatch(order):
+            return agent.greeting or NOBODY.greeting
+    return ""
+
+
+def _spoken(prompt: Prompt, answer: FrontdeskAnswer) -> list[Delta]:
+    """The answer's text, or the call of its tool; the tool's result comes with the next prompt."""
+    offered = {} if prompt.tool_choice == "none" else {tool.name: tool for tool in prompt.tools}
+    if answer.tool in offered:
+        return [_call(answer.tool, json.dumps(typed(offered[answer.tool], answer.values), ensure_ascii=False))]
+    if answer.transfer and TRANSFER_TOOL not in offered:
+        return [answer.otherwise]
+    text: list[Delta] = [fill(answer.text, {"result": ""})]
+    if answer.transfer:
+        text.append(_call(TRANSFER_TOOL, json.dumps({"to": answer.transfer})))
+    elif answer.end_call and END_CALL in offered:
+        text.append(_call(END_CALL, "{}"))
+    return text
+
+
+def _foreign_call(
+    dialogue: FrontdeskDialogue, prompt: Prompt, answer: FrontdeskAnswer, text: str, *, asked: bool
+) -> Steps[ToolCall | None]:
+    """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent.
+    `asked`: what the caller says answers a question, or is asked about."""
+    own = {tool for intent in dialogue.intents.values() for tool in (intent.tool, intent.check)}
+    foreign = [tool for tool in prompt.tools if tool.name not in own | {TRANSFER_TOOL, END_CALL}]
+    choice = prompt.tool_choice
+    forced = next((tool for tool in prompt.tools if tool.name == choice), None)
+    if forced is None and choice == "required" and answer.tool not in {tool.name for tool in prompt.tools}:
+        forced = (yield from guess.choose(foreign, text)) or next(iter(foreign or prompt.tools), None)
+    if forced is not None:
+        return None if forced.name == answer.tool else _call(forced.name, (yield from guess.arguments(forced, text)))
+    if choice != "auto" or asked or dialogue.match(text).score >= 2 * ACCEPT:
+        return None
+    chosen = yield from guess.choose(foreign, text)
+    return _call(chosen.name, (yield from guess.arguments(chosen, text))) if chosen else None
+
+
+def _call(name: str, arguments: str) -> ToolCall:
+    return ToolCall(f"call_{uuid4().hex[:16]}", name, arguments)
+
+
+def typed(tool: ToolSpec, values: dict[str, str]) -> dict[str, Any]:
+    """The slots' values as the tool's schema wants them: "2" becomes 2 where an integer is asked for."""
+    properties = guess.table(tool.parameters.get("properties"))
+
+    def convert(name: str, value: str) -> Any:
+        wanted = guess.table(properties.get(name)).get("type")
+        return int(value) if wanted in ("integer", "number") and value.isdecimal() else value
+
+    return {name: convert(name, value) for name, value in values.items()}
+
+
+def _news(
+    dialogue: FrontdeskDialogue, messages: Sequence[Message], states: Sequence[FrontdeskState]
+) -> Steps[list[str]]:
+    """What tools have answered since the agent last said something. `states`: before each message."""
+    first = _unspoken(messages)
+    news: list[str] = []
+    for index, message in enumerate(messages):
+        if message.role == "tool" and index >= first:
+            news.append(dialogue.told(states[index], message)[1].text)
+            yield
+    return news
+
+
+def _pending(messages: Sequence[Message]) -> bool:
+    """A tool that was called since then has not answered yet."""
+    answered = {message.call_id for message in messages if message.role == "tool"}
+    return any(message.call and message.call.call_id not in answered for message in messages[_unspoken(messages) :])
+
+
+def _unspoken(messages: Sequence[Message]) -> int:
+    """Behind the last thing that the agent said."""
+    spoken = (index for index in range(len(messages) - 1, -1, -1) if messages[index].role == "assistant")
+    return next((index + 1 for index in spoken if messages[index].text), 0)

@@ -1,0 +1,63 @@
+"""vLLM's stream of one reply -> ours: words to speak, and whole tool calls."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, Protocol
+
+from voicepipe.base.errors import EngineError
+from voicepipe.engines.base import Aside, Delta
+from voicepipe.engines.llm.called import Called
+from voicepipe.engines.llm.spoken import Habits, SpokenFilter
+
+
+class Output(Protocol):
+    """What one or several steps of the model added: vLLM's CompletionOutput."""
+
+    text: str
+    token_ids: Sequence[int]
+    finish_reason: str | None
+
+
+Parse = Callable[[Output], Any]
+"""How this model writes thoughts and tool calls: a parser of vLLM's, which makes a DeltaMessage of an output, or None.
+Of tool calls in it see `called`."""
+
+
+def check(output: Output) -> None:
+    """Raises EngineError: vLLM failed."""
+    if output.finish_reason in ("error", "abort"):
+        raise EngineError(f"vLLM gave a reply up ({output.finish_reason}): its log says why.")
+
+
+class ReplyReading:
+    """One reply, of a model that was offered the tools `names`. Without `parse` all of it is text."""
+
+    def __init__(self, names: Collection[str], parse: Parse | None = None, habits: Habits | None = None) -> None:
+        self._parse = parse
+        self._spoken = SpokenFilter(habits)
+        self._called = Called(names)
+
+    def take(self, output: Output) -> Iterator[Delta]:
+        """What the output adds: a piece of text for each token, as replies count them by it, mostly empty where they
+        come together; the tool calls at the end. Raises EngineError: it failed."""
+        check(output)
+        said = self._spoken.push(self._content(output))
+        if output.finish_reason is not None:
+            said += self._spoken.rest(cut=output.finish_reason == "length")
+        yield from (each for each in said if isinstance(each, Aside))
+        text = "".join(each for each in said if isinstance(each, str))
+        if output.token_ids or text:
+            yield text
+        yield from [""] * (len(output.token_ids) - 1)
+        if output.finish_reason is not None:
+            yield from self._called
+
+    def _content(self, output: Output) -> str:
+        if self._parse is None:
+            return output.text
+        parsed = self._parse(output)
+        if parsed is None:
+            return ""
+        for fragment in parsed.tool_calls:
+            function = fragment.function
+            self._called.add(fragment.index, fragment.id, function and function.name, function and function.arguments)
+        return parsed.content or ""

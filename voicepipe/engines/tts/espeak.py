@@ -1,0 +1,269 @@
+"""Speech synthesis: espeak-ng through ctypes, library and voices being those of the espeakng-loader wheel.
+
+espeak-ng is one global instance that speaks one text at a time, so one worker thread owns it; ctypes releases the GIL
+while it works. 4 s of speech take about 4 ms.
+"""
+
+import asyncio
+import ctypes
+import difflib
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import espeakng_loader
+import numpy as np
+
+from voicepipe.audio import Pcm
+from voicepipe.base.errors import EngineError, EngineMissing
+from voicepipe.base.worker import Worker
+from voicepipe.engines.base import Speech
+from voicepipe.engines.hosting.failures import HELLO
+from voicepipe.engines.hosting.life import IN_PROCESS, Life
+from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
+from voicepipe.engines.tts.shaping import pieces, shape
+
+# speak_lib.h
+_SYNCHRONOUS = 2
+_CHARS_UTF8 = 1
+_EVENT_END, _EVENT_WORD = 0, 1
+_RATE, _VOLUME = 1, 2
+_POS_CHARACTER = 1
+
+
+class _Event(ctypes.Structure):
+    """espeak_EVENT; `id` stands for its union of 8 bytes."""
+
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("unique_identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("id", ctypes.c_char * 8),
+    ]
+
+
+class _Voice(ctypes.Structure):
+    """espeak_VOICE."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("languages", ctypes.c_void_p),
+        ("identifier", ctypes.c_char_p),
+        ("gender", ctypes.c_ubyte),
+        ("age", ctypes.c_ubyte),
+        ("variant", ctypes.c_ubyte),
+        ("xx1", ctypes.c_ubyte),
+        ("score", ctypes.c_int),
+        ("spare", ctypes.c_void_p),
+    ]
+
+
+DEFAULT = "gmw/en-US"
+OTHERWISE = {"en": "en-us", "no": "nb", "nn": "nb", "zh": "cmn"}
+"""Languages that espeak-ng calls by a narrower name."""
+STALL_S = 10.0
+"""A piece of up to 300 letters takes some 20 ms; one that takes so long hangs."""
+
+_Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
+
+
+@dataclass(slots=True)
+class _Take:
+    """What the callback collects while one text is spoken."""
+
+    chunks: list[Pcm] = field(default_factory=list)
+    starts: list[tuple[int, int]] = field(default_factory=list)
+    """(character of the text, sample) at which espeak begins a word."""
+
+
+class _Library:
+    """The one espeak-ng of this process. Everything here runs in the worker thread."""
+
+    def __init__(self, *, copy: bool = False) -> None:
+        """`copy`: beside one that hangs."""
+        self._lib = library(copy=copy)
+        self.rate = initialised(self._lib)
+        self._take = _Take()
+        self._callback = _Callback(self._collect)  # kept: ctypes does not own it
+        self._lib.espeak_SetSynthCallback(self._callback)
+        self.voices = identifiers(self._lib)
+        self.languages = {tag: tag for tag in sorted(self.voices)}
+        """Voices are named by the language that they speak."""
+        self._settings: tuple[str, int] = ("", 0)
+
+    def _collect(self, wav: "ctypes._Pointer[ctypes.c_short]", count: int, events: "ctypes._Pointer[_Event]") -> int:
+        if wav and count > 0:
+            # Not np.ctypeslib.as_array: ctypes makes a type for every length it meets, and keeps them all.
+            self._take.chunks.append(np.frombuffer(ctypes.string_at(wav, 2 * count), np.int16))
+        index = 0
+        while events[index].type != _EVENT_END:
+            event = events[index]
+            if event.type == _EVENT_WORD:
+                self._take.starts.append((event.text_position - 1, event.sample))
+            index += 1
+        return 0
+
+    def speak(self, text: str, voice: str, words_per_minute: int) -> Speech:
+        pcm, starts = self.synthesize(text, voice, words_per_minute)
+        return shape(pcm, starts, text, self.rate)
+
+    def warm(self) -> None:
+        """Say a word."""
+        self.speak(HELLO, DEFAULT, 165)
+
+    def unload(self) -> None:
+        """A library stays."""
+
+    def synthesize(self, text: str, voice: str, words_per_minute: int) -> tuple[Pcm, list[tuple[int, int]]]:
+        """Raw speech and the (character, sample) starts of its words."""
+        if (voice, words_per_minute) != self._settings:
+            self._lib.espeak_SetVoiceByName(voice.encode())
+            self._lib.espeak_SetParameter(_RATE, words_per_minute, 0)
+            self._lib.espeak_SetParameter(_VOLUME, 100, 0)
+            self._settings = (voice, words_per_minute)
+        self._take = _Take()
+        data = text.encode() + b"\0"
+        # Without the SSML and PHONEMES flags "<break/>" and "[[h@]]" are text like any other.
+        status = self._lib.espeak_Synth(
+            ctypes.c_char_p(data), ctypes.c_size_t(len(data)), 0, _POS_CHARACTER, 0, _CHARS_UTF8, None, None
+        )
+        if status != 0:
+            raise EngineError(f"espeak-ng could not speak (status {status})")
+        chunks = self._take.chunks
+        return (np.concatenate(chunks) if chunks else np.empty(0, np.int16)), self._take.starts
+
+
+def library(*, copy: bool = False) -> ctypes.CDLL:
+    """espeak-ng; a `copy` has a state of its own. Raises EngineMissing."""
+    path = espeakng_loader.get_library_path()
+    try:
+        return _copied(path) if copy else ctypes.CDLL(path)
+    except OSError as error:
+        raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
+
+
+def initialised(lib: ctypes.CDLL) -> int:
+    """The rate in Hz of its speech. Once for each copy. Raises EngineError."""
+    rate: int = lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
+    if rate <= 0:
+        raise EngineError("espeak-ng found no voices: reinstall espeakng-loader")
+    return rate
+
+
+def identifiers(lib: ctypes.CDLL) -> dict[str, str]:
+    """Language tag -> the identifier that espeak_SetVoiceByName accepts for sure (it refuses "en-gb" itself)."""
+    lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
+    lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
+    table = lib.espeak_ListVoices(None)
+    voices: dict[str, str] = {}
+    index = 0
+    while table[index]:
+        voice = table[index].contents
+        # Byte 0 is a priority. Voices are found whatever case they are asked for in: one tag has capitals.
+        tag = ctypes.string_at(voice.languages + 1).decode().lower()
+        voices.setdefault(tag, voice.identifier.decode())
+        index += 1
+    return voices
+
+
+def _copied(path: str) -> ctypes.CDLL:
+    with tempfile.TemporaryDirectory() as folder:
+        return ctypes.CDLL(shutil.copy(path, folder))
+
+
+class _Instance(ThreadedVoice[_Library]):
+    """espeak-ng in this process, and the one thread that owns it."""
+
+    async def close(self) -> None:
+        """It stays loaded unless it is broken: the process can have only one, and another engine may use it."""
+        global _instance
+        if self.errored:
+            await super().close()
+            _instance = None if _instance is self else _instance
+
+
+_instance: _Instance | None = None
+_loaded = 0
+"""Tries so far. espeak-ng cannot be initialised twice, so the next one is of a copy of the library."""
+
+
+async def _load() -> _Instance:
+    """A second engine shares the first one's instance."""
+    global _instance, _loaded
+    if _instance is None:
+        worker = Worker("espeak", nice=0)  # One thread, as there is one espeak-ng.
+        copy, _loaded = _loaded > 0, _loaded + 1
+        try:
+            async with asyncio.timeout(STALL_S):
+                library = await loaded(worker, partial(_Library, copy=copy))
+        except TimeoutError:
+            raise TimeoutError(f"espeak-ng did not say a word within {STALL_S:g} s.") from None
+        _instance = _Instance("espeak-ng", worker, library, library.warm, STALL_S)
+    return _instance
+
+
+class EspeakTts(Life[_Instance]):
+    """espeak-ng. Voices are language tags with an optional variant: "en-us", "en-gb-x-rp+Annie". Implements
+    `base.Tts`."""
+
+    rate = 22050
+
+    def __init__(self, voice: str = "en-us", words_per_minute: int = 165) -> None:
+        super().__init__("speech synthesis", _load, IN_PROCESS)
+        self._default = voice
+        self._words_per_minute = words_per_minute
+
+    async def start(self) -> None:
+        """Load the library and the default voice (about 10 ms). Raises EngineMissing or EngineError."""
+        await super().start()
+        library = self.core.model
+        if not self._identifier(library, self._default):
+            close = difflib.get_close_matches(self._default, library.voices, 3) or ["en-us"]
+            raise EngineError(
+                f"espeak.voice is {self._default!r}, and espeak-ng has none of that name: "
+                f"choose another, such as {', '.join(close)}."
+            )
+        self.rate = library.rate
+
+    def voices(self) -> Mapping[str, str]:
+        return self.last.model.languages if self.last else {}
+
+    def voice_for(self, asked: str, language: str = "") -> str:
+        """The default voice speaks also other countries' forms of its language."""
+        (tag, _, _), voices = asked.partition("+"), self.voices()
+        if tag.lower() in voices:
+            return asked
+        spoken, general = language.lower(), language.lower().partition("-")[0]
+        if general in ("", self._default.lower().partition("-")[0]):
+            return self._default
+        tags = (spoken, general, f"{general}-{general}", OTHERWISE.get(general, ""))
+        return next((tag for tag in tags if tag in voices), self._default)
+
+    async def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
+        """Speech for `text`, one piece for each 300 letters. `speed` 0.5..2 scales the rate of speaking.
+
+        Raises EngineError before `start`, EngineDead while it is loaded again.
+        """
+        core, library = self.core, self.core.model
+        name = self._identifier(library, voice) or self._identifier(library, self._default)
+        rate = round(self._words_per_minute * min(2.0, max(0.5, speed)))
+        for piece in pieces(text):
+            speak = partial(library.speak, piece, name, min(450, max(80, rate)))
+            speech = await core.ask(speak, first=first, within_s=STALL_S)
+            if speech.pcm.size:
+                yield speech
+
+    @staticmethod
+    def _identifier(library: _Library, voice: str) -> str:
+        """What espeak calls this voice; "" for one that it does not have. A variant it ignores by itself if unknown."""
+        tag, plus, variant = voice.partition("+")
+        known = library.voices.get(tag.lower(), "")
+        return f"{known}+{variant}" if known and plus and variant.isalnum() else known

@@ -1,0 +1,1 @@
+"""Is there voice, and is the turn complete? By the sound alone."""

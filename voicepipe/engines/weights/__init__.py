@@ -1,0 +1,1 @@
+"""Where models' files are on this machine, and how they are fetched."""

@@ -1,0 +1,76 @@
+"""The operator's dashboard over HTTP: its page, the script that draws its charts, and the figures as JSON."""
+
+from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.call_api import PopApi
+from voicepipe.ingress.doors import Doors, UnknownTurn, told, viewer
+from voicepipe.ingress.keys import account
+from voicepipe.ingress.mistakes import WireError
+from voicepipe.operator_api.pages import File, page
+
+MINUTES = range(5, 181)
+DEFAULT_MINUTES = "15"
+A_WEEK = {"Cache-Control": "public, max-age=604800"}
+
+Answer = Callable[[Request, str | None], msgspec.Struct]
+"""What a request gets; the second argument is whose calls may be seen, as `PopApi.viewer` says it."""
+
+
+def routes(pop: PopApi, doors: Doors, web: Path) -> list[BaseRoute]:
+    """What one PoP serves of its dashboard; `web` is the folder of the pages."""
+
+    def view(request: Request, tenant: str | None) -> msgspec.Struct:
+        return pop.dashboard.view(tenant, minutes_of(request.query_params.get("minutes", DEFAULT_MINUTES)))
+
+    def turn(request: Request, tenant: str | None) -> msgspec.Struct:
+        found = pop.dashboard.turn(tenant, request.path_params["turn_id"])
+        if found is None:
+            raise UnknownTurn("This turn is not kept any more: only the last ones are.")
+        return found
+
+    served: list[BaseRoute] = [
+        Route("/dashboard", page(web / "dashboard.html")),
+        Route("/calls", page(web / "calls.html")),
+        Route("/v1/dashboard", answering(pop, doors, view)),
+        Route("/v1/dashboard/turns/{turn_id}", answering(pop, doors, turn)),
+    ]
+    if script := plotly():
+        served.append(Route("/vendor/plotly.min.js", lambda request: File(script, headers=A_WEEK)))
+    return served
+
+
+def answering(pop: PopApi, doors: Doors, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint for those who may see something, on their key's account: figures are made anew for each request."""
+
+    async def endpoint(request: Request) -> Response:
+        tenant = viewer(pop, request)
+
+        async def made() -> Response:
+            return told(answer(request, tenant))
+
+        return await doors.carry_out(account(tenant), made())
+
+    return endpoint
+
+
+def minutes_of(text: str) -> int:
+    """The length of the time axis. Raises WireError."""
+    try:
+        return MINUTES[MINUTES.index(int(text))]
+    except ValueError:
+        allowed = f"from {MINUTES[0]} to {MINUTES[-1]}"
+        raise WireError("invalid_value", f"minutes must be a whole number {allowed}.", "minutes") from None
+
+
+def plotly() -> Path | None:
+    """plotly.js inside the installed package of that name, which is not imported for it; None: it is not installed."""
+    spec = find_spec("plotly")
+    path = Path(spec.origin).parent / "package_data" / "plotly.min.js" if spec and spec.origin else None
+    return path if path and path.is_file() else None

@@ -1,0 +1,62 @@
+"""What watches a server: GET /metrics, which Prometheus scrapes, and who may; how the server is, for load balancers."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from voicepipe.base.errors import Unauthorized
+from voicepipe.ingress.doors import told
+from voicepipe.ingress.keys import key_of
+from voicepipe.ingress.local import asks_from_here
+from voicepipe.ingress.scope import pays
+
+METRICS = "/metrics"
+HEALTH = "/healthz", "/readyz"
+"""What a load balancer or Kubernetes asks. With tenants it is for everybody, and so it is at a PoP of a fleet."""
+
+
+class HasStatus(Protocol):
+    """How a server is."""
+
+    @property
+    def status(self) -> str:
+        """Of a server that takes calls it is "ok"."""
+
+
+def health_routes(health: Callable[[], HasStatus]) -> list[Route]:
+    """/healthz answers with 200 as long as the server does, /readyz with 503 unless calls are taken."""
+
+    async def healthz(request: Request) -> Response:
+        return told(health())
+
+    async def readyz(request: Request) -> Response:
+        now = health()
+        return told(now, 200 if now.status == "ok" else 503)
+
+    return [Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)]
+
+
+def route(may_scrape: Callable[[str | None], bool], read: Callable[[str], Callable[[], tuple[bytes, str]]]) -> Route:
+    """Whoever has a key of which `may_scrape` says so; where it says so of none, this machine alone. `read`: as
+    `MetricsApi.read`."""
+
+    async def metrics(request: Request) -> Response:
+        key = key_of(request.headers.get("authorization"), [])
+        if not may_scrape(key):
+            raise Unauthorized(
+                "/metrics is opened by the key of http.metrics_key_env, or the operator's: send one of them."
+            )
+        if key:
+            pays(request)
+        elif not asks_from_here(request.scope):
+            raise Unauthorized(
+                "Without a key /metrics answers this machine alone: set http.metrics_key_env, and send it."
+            )
+        body, content_type = await asyncio.to_thread(read(request.headers.get("accept", "")))
+        return Response(body, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
+
+    return Route(METRICS, metrics)

@@ -1,0 +1,248 @@
+"""What is kept of calls, for their tenant's programs and for the operator."""
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.base.errors import Unauthorized
+from voicepipe.call_api import CostQuery, ListedCall, PopApi, RecordQuery, RecordsApi
+from voicepipe.ingress.doors import CallGoesOn, Doors, NotPermitted, UnknownRecord, told, viewer
+from voicepipe.ingress.keys import account, brings_token
+from voicepipe.ingress.mistakes import WireError
+
+RECORDS, COSTS = "/v1/records", "/v1/costs"
+MOST, USUAL = 1000, 100
+"""Calls in one answer: at most, and where nobody says how many."""
+QUERY = ("limit", "before", "since", "until", "agent", "caller", "reason")
+DELETION = ("caller",)
+COST_QUERY = ("since", "until", "by")
+BY: dict[str, Literal["agent", "tenant"]] = {"agent": "agent", "tenant": "tenant"}
+DAY_S = 86_400.0
+
+
+class RecordList(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /v1/records."""
+
+    object: str = "list"
+    data: Sequence[ListedCall]
+    next: str | None
+    """With `before=` this the list goes on; None: there is nothing more."""
+
+
+class RecordDeleted(msgspec.Struct, frozen=True, kw_only=True):
+    """DELETE /v1/records/{id}."""
+
+    id: str
+    object: str = "record.deleted"
+    deleted: bool = True
+
+
+class RecordsDeleted(msgspec.Struct, frozen=True, kw_only=True):
+    """DELETE /v1/records."""
+
+    object: str = "records.deleted"
+    caller: str
+    """As it was understood."""
+    deleted: int = 0
+    """Calls."""
+    in_progress: int = 0
+    """Calls from this number that are still kept, since they go on."""
+    not_permitted: int = 0
+    """Calls from this number that are still kept, since the key may not delete them."""
+
+
+class _Asker(NamedTuple):
+    """Who asks for records."""
+
+    viewer: str | None
+    """As `PopApi.viewer`."""
+    for_operator: bool = False
+    """A directory asks for its operator."""
+
+
+class RecordsHttp:
+    """The endpoints."""
+
+    def __init__(self, pop: PopApi, doors: Doors) -> None:
+        self._pop = pop
+        self._doors = doors
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(RECORDS, self.list, methods=["GET"]),
+            Route(RECORDS, self.delete_caller, methods=["DELETE"]),
+            Route(f"{RECORDS}/{{call_id}}", self.one, methods=["GET"]),
+            Route(f"{RECORDS}/{{call_id}}", self.delete, methods=["DELETE"]),
+            Route(COSTS, self.costs),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        """GET: calls, the newest first."""
+        tenant = self._asker(request).viewer
+        asked = query(request.query_params, tenant)
+        return await self._doors.carry_out(account(tenant), self._listed(asked))
+
+    async def one(self, request: Request) -> Response:
+        """GET: all that is kept of a call; while it goes on, so far."""
+        tenant = self._asker(request).viewer
+        return await self._doors.carry_out(account(tenant), self._found(request.path_params["call_id"], tenant))
+
+    async def delete(self, request: Request) -> Response:
+        """DELETE: all that is kept of a call; 409 while it goes on, 403 where it is no tenant's and a tenant asks."""
+        tenant = self._asker(request).viewer
+        return await self._doors.carry_out(account(tenant), self._deleted(request.path_params["call_id"], tenant))
+
+    async def delete_caller(self, request: Request) -> Response:
+        """DELETE: all that is kept of calls from one number, but of those that go on."""
+        who = self._asker(request)
+        number = deletion(request.query_params)
+        return await self._doors.carry_out(account(who.viewer), self._deleted_caller(number, who))
+
+    async def costs(self, request: Request) -> Response:
+        """GET: what calls have cost, by agent or by tenant; of the last day, if nobody says of which time."""
+        tenant = self._asker(request).viewer
+        asked = cost_query(request.query_params, tenant, time.time())
+        return await self._doors.carry_out(account(tenant), self._costs(asked))
+
+    async def _costs(self, asked: CostQuery) -> Response:
+        return told(await self._records().costs(asked))
+
+    async def _listed(self, asked: RecordQuery) -> Response:
+        rows = await self._records().listed(asked)
+        shown = rows[: asked.limit - 1]
+        more = cursor(shown[-1].began, shown[-1].id) if len(rows) == asked.limit else None
+        return told(RecordList(data=shown, next=more))
+
+    async def _found(self, call_id: str, viewer: str | None) -> Response:
+        record = await self._records().found(call_id, viewer)
+        if record is None:
+            raise _unknown(call_id)
+        return told(record)
+
+    async def _deleted(self, call_id: str, viewer: str | None) -> Response:
+        records, shown = self._pop.records, self._pop.dashboard
+        deleted = await records.delete(call_id, viewer) if records else shown.delete(call_id, viewer)
+        if deleted.in_progress:
+            raise CallGoesOn(
+                f"The call {call_id[:200]!r} goes on: wait for its end or hang up, then delete its record."
+            )
+        if deleted.not_permitted:
+            raise NotPermitted(
+                f"The call {call_id[:200]!r} belongs to no tenant, so it is still kept: only the operator of the PoP "
+                f"{self._pop.config.pop.id} can delete it, at that PoP."
+            )
+        if not deleted.ids:
+            self._records()  # Who keeps none says so.
+            raise _unknown(call_id)
+        return told(RecordDeleted(id=call_id))
+
+    async def _deleted_caller(self, number: str, who: _Asker) -> Response:
+        its = await self._records().delete_caller(number, who.viewer, for_operator=who.for_operator)
+        return told(RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
+                                    not_permitted=its.not_permitted))  # fmt: skip
+
+    def _asker(self, request: Request) -> _Asker:
+        """Raises Unauthorized."""
+        if not brings_token(request):
+            return _Asker(viewer(self._pop, request))
+        who = self._doors.caller(request)
+        if who.secret:
+            raise Unauthorized("An ek_ key or a call's token cannot read records: use the tenant's own.")
+        return _Asker(who.tenant.name, bool(who.grant and who.grant.operator))
+
+    def _records(self) -> RecordsApi:
+        if self._pop.records is None:
+            raise UnknownRecord("This PoP keeps no records of calls: its operator has set no records.folder.")
+        return self._pop.records
+
+
+def _unknown(call_id: str) -> UnknownRecord:
+    return UnknownRecord(f"No record of a call {call_id[:200]!r} is kept here.")
+
+
+def cursor(began: float, call_id: str) -> str:
+    """Of a list that goes on after this call."""
+    return f"{began!r}_{call_id}"
+
+
+def _place(cursor: str) -> tuple[float, str] | None:
+    """Raises WireError."""
+    if not cursor:
+        return None
+    began, _, call_id = cursor.partition("_")
+    try:
+        return float(began), call_id
+    except ValueError:
+        raise WireError("invalid_value", "before must be what a list gave as next.", "before") from None
+
+
+def query(asked: QueryParams, tenant: str | None) -> RecordQuery:
+    """One more call than `limit`, by which it is known whether there are more. Raises WireError."""
+    _check_names(asked, QUERY)
+    try:
+        limit = int(asked.get("limit", USUAL))
+    except ValueError:
+        limit = 0
+    if not 1 <= limit <= MOST:
+        raise WireError("invalid_value", f"limit must be a whole number from 1 to {MOST}.", "limit")
+    return RecordQuery(
+        tenant=tenant, limit=limit + 1, before=_place(asked.get("before", "")), since=_time(asked, "since"),
+        until=_time(asked, "until"), agent=asked.get("agent", ""), caller=_number(asked),
+        reason=asked.get("reason", ""),
+    )  # fmt: skip
+
+
+def deletion(asked: QueryParams) -> str:
+    """The number whose calls are to be deleted. Raises WireError: none is given, and nobody means all calls."""
+    _check_names(asked, DELETION)
+    if not (number := _number(asked)):
+        raise WireError("missing_required_parameter", "Say whose calls are to be deleted: DELETE "
+                        f"{RECORDS}?caller=%2B4930123456, the whole number. One call: DELETE {RECORDS}/ID.",
+                        "caller")  # fmt: skip
+    return number
+
+
+def cost_query(asked: QueryParams, tenant: str | None, now: float) -> CostQuery:
+    """Raises WireError."""
+    _check_names(asked, COST_QUERY)
+    since, until = _time(asked, "since"), _time(asked, "until")
+    by: Literal["agent", "tenant"] | None = BY.get(asked.get("by", "agent"))
+    if by is None:
+        raise WireError("invalid_value", 'by must be "agent" or "tenant".', "by")
+    until = now if until is None else until
+    since = until - DAY_S if since is None else since
+    if since >= until:
+        raise WireError("invalid_value", "since must be before until.", "since")
+    return CostQuery(tenant=tenant, since=since, until=until, by=by)
+
+
+def _check_names(asked: QueryParams, allowed: Sequence[str]) -> None:
+    for name in asked:
+        if name not in allowed and name != "token":
+            said = f"Unknown parameter {name[:100]!r}: expected one of {', '.join(allowed)}."
+            raise WireError("unknown_parameter", said, name[:100])
+
+
+def _number(asked: QueryParams) -> str:
+    """A calling number. Who writes "+" as it is, where it stands for a space, means no space."""
+    number = asked.get("caller", "")
+    return f"+{number[1:]}" if number.startswith(" ") else number
+
+
+def _time(asked: QueryParams, name: str) -> float | None:
+    if name not in asked:
+        return None
+    try:
+        when = float(asked[name])
+    except ValueError:
+        when = math.nan
+    if not math.isfinite(when):
+        raise WireError("invalid_value", f"{name} must be a Unix time in seconds.", name)
+    return when

@@ -1,0 +1,113 @@
+"""A PoP among others: what it tells directories, the calls that they send, and where a caller may go instead."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from voicepipe.base.errors import NotBriefed
+from voicepipe.call_api import Alternate, Grant
+from voicepipe.config import Config
+from voicepipe.directory import subjects
+from voicepipe.directory.briefings import Briefings
+from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory.fleet_keys import key_id, public_key
+from voicepipe.directory.report import Condition, PopReport, decoded
+from voicepipe.directory.reporter import Reporter, TripTeller
+from voicepipe.directory.router import others
+from voicepipe.directory.subjects import Briefing, Command
+from voicepipe.directory.tokens import AGAIN, TokenGate, audience
+from voicepipe.directory.view import FleetView
+
+logger = logging.getLogger(__name__)
+ANSWERED_S = 0.1
+"""PoPs that are heard again within this time of one another came back together: one report answers all."""
+
+
+class Membership:
+    """Implements `call_api.Tokens`."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        config: Config,
+        condition: Callable[[], Condition],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.dismissed = asyncio.Event()
+        """An operator orders the PoP to drain and to end."""
+        self.round_trips = TripTeller(bus, config.pop.id)
+        self._bus = bus
+        self._pop = config.pop.id
+        self._condition = condition
+        self._clock = clock
+        self._reporter = Reporter(bus, self._pop, condition)
+        keys = {key_id(key): key for key in map(public_key, config.fleet.keys)}
+        self._gate = TokenGate(audience(self._pop, self._reporter.epoch), keys, time.time)
+        self._briefings = Briefings()
+        self._view = FleetView()
+        self._answered = -ANSWERED_S
+        """When a PoP was last heard again, and told at once how we are."""
+
+    async def run(self) -> None:
+        """Report until cancelled; then say goodbye."""
+        await self._reporter.run()
+
+    async def listen(self) -> None:
+        """Hear what directories and other PoPs say, until cancelled."""
+        mine = subjects.briefing_to(self._pop), subjects.command_to(self._pop)
+        async with self._bus.listen(*mine, subjects.REPORTS, subjects.GOODBYES) as messages:
+            async for message in messages:
+                with reading(message):
+                    await self._take(message)
+
+    def tell(self) -> None:
+        """Report now, and not only when the second is over."""
+        self._reporter.tell()
+
+    def alternates(self) -> tuple[Alternate, ...]:
+        """Where a caller may go who is turned away here."""
+        seen = [seen for seen in self._view.alive(self._clock()) if seen.pop != self._pop]
+        return tuple(Alternate(seen.pop, seen.condition.url) for seen in others(seen, self._condition()))
+
+    def read(self, token: str, spent: bool = False) -> Grant:
+        return self._gate.read(token, spent)
+
+    def use(self, grant: Grant) -> None:
+        self._gate.use(grant)
+        if grant.begins and grant.kind not in ("twilio", "telnyx"):  # Those begin with their streams: `came`.
+            self._reporter.began(grant.id)
+
+    def came(self, call: str) -> None:
+        self._reporter.began(call)
+
+    async def session(self, grant: Grant) -> bytes:
+        session = await self._briefings.get(grant.tenant, grant.id)
+        if session is None:
+            raise NotBriefed(f"The session of this ek_ key has not come from the directory: {AGAIN}.")
+        return session
+
+    async def _take(self, message: BusMessage) -> None:
+        if message.subject == subjects.briefing_to(self._pop):
+            brief = msgspec.json.decode(message.data, type=Briefing)
+            await self._briefings.put(brief.tenant, brief.call, bytes(brief.session))
+        elif message.subject == subjects.command_to(self._pop):
+            msgspec.json.decode(message.data, type=Command)
+            logger.warning("an operator drains this PoP: it takes no new calls, and ends with the last one")
+            self.dismissed.set()
+        elif pop := subjects.pop_of(message.subject):
+            if message.subject == subjects.report_of(pop):
+                self._heard(pop, decoded(message.data))
+            else:
+                self._view.left(pop, msgspec.json.decode(message.data, type=subjects.PopGoodbye).epoch, self._clock())
+
+    def _heard(self, pop: str, report: PopReport) -> None:
+        """A PoP that was silent has perhaps been cut off, with directories that miss us as we missed it: they are told
+        as soon as the way is there again."""
+        now = self._clock()
+        silent = not self._view.hears(pop, now)
+        if self._view.heard(pop, report, now) and silent and pop != self._pop and now >= self._answered + ANSWERED_S:
+            self._answered = now
+            self.tell()

@@ -1,0 +1,374 @@
+"""ONE PoP: whom it admits, how it is, how it drains. `running.py` has its life."""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+import msgspec
+
+from voicepipe import __version__
+from voicepipe.agent import Agent, CallSettings
+from voicepipe.base import call_ids
+from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
+from voicepipe.base.places import place_of
+from voicepipe.call.call import Call
+from voicepipe.call.control import Control
+from voicepipe.call.first_words import get_to_know
+from voicepipe.call.rehearsed import Rehearsed
+from voicepipe.call_api import CallControl, Observer, Refusal, Seat, Tenant
+from voicepipe.config import Config
+from voicepipe.config.agent_store import AgentStore, hooks_of
+from voicepipe.config.credentials import keys, operator_keys
+from voicepipe.conversation.events import CallEvent, ReplyDone
+from voicepipe.directory.report import Condition, EditionState
+from voicepipe.engines.base import Engines, Lends
+from voicepipe.health import Health, Status
+from voicepipe.ingress.local import phone_kinds, sip_contact, unreached
+from voicepipe.ingress.tenants import Tenants, is_key, may_scrape
+from voicepipe.line import Line
+from voicepipe.observe.calls import LiveCall
+from voicepipe.observe.cost import CostMeter
+from voicepipe.observe.dashboard import Dashboard
+from voicepipe.observe.failing import FailingTurns
+from voicepipe.observe.following import UNTRACED, CallFollower, Traces
+from voicepipe.observe.hour import Hour
+from voicepipe.observe.metrics import Metrics
+from voicepipe.observe.process import Watch
+from voicepipe.observe.recent import Recent
+from voicepipe.pop.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
+from voicepipe.pop.foretold import Foretold
+from voicepipe.pop.membership import Membership
+from voicepipe.pop.prepared_agents import PreparedAgents
+from voicepipe.records.metrics import of_records
+from voicepipe.records.records import Records
+from voicepipe.tools.tool_runner import ToolRunner
+
+log = logging.getLogger(__name__)
+SOON_S = 1
+"""Calls that end within this are not worth a word."""
+FEWEST_LATE = 8
+"""Calls. With fewer something else makes the event loop late, and to refuse a caller would not help the others."""
+LOADS_S = 5.0
+"""Once a call has lasted so long, what it costs the event loop is seen."""
+LOOK_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    pop: "Pop"
+    owner: str
+    watched: LiveCall
+    foretold: Foretold
+
+    def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
+        pop = self.pop
+        call_id = call_ids.new(pop.config.pop.id)
+        self.watched.answered(call_id, line, time.time(), settings.origin)
+        observers = partial(pop.note, self.owner, call_id), self.foretold.note, self._listed, observer
+        begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
+        call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers), time.monotonic)
+        if pop.tokens:
+            pop.tokens.round_trips.began(call_id, line)
+        return Control(call)
+
+    def ended(self, reason: str) -> None:
+        if self.pop.tokens and self.watched.facts:
+            self.pop.tokens.round_trips.ended(self.watched.facts.id)
+        self.watched.ended(reason, time.time())
+
+    def _listed(self, event: CallEvent) -> None:
+        self.watched.note(event, time.time())
+
+
+def _each(observers: Sequence[Observer]) -> Observer:
+    """All of them as one, in this order."""
+
+    def tell(event: CallEvent) -> None:
+        for observer in observers:
+            observer(event)
+
+    return tell
+
+
+class Pop:
+    """Implements `call_api.PopApi`."""
+
+    def __init__(
+        self,
+        config: Config,
+        agents: AgentStore,
+        engines: Engines,
+        tools: ToolRunner,
+        records: Records | None = None,
+        traces: Traces = UNTRACED,
+    ) -> None:
+        self.config = config
+        self.tools = tools
+        self.watch = Watch()
+        self.metrics = Metrics(config.pop, self.health, traces)
+        self._recent, self._hour, self._failing = Recent(self.watch.lag_p99_ms), Hour(), FailingTurns(time.monotonic)
+        self.records = records
+        cost = CostMeter(config.pop, time.monotonic)
+        self.metrics.others.append(cost.read)
+        followers: list[CallFollower] = [self.metrics, cost, self._recent, self._hour, self._failing]
+        if records:
+            followers.append(records)
+            self.metrics.others.append(partial(of_records, records))
+        self.dashboard = Dashboard(config.pop, self.health, followers=followers, redaction=config.records,
+                                   traces=traces, cost=cost.so_far)  # fmt: skip
+        if records:
+            records.deleted.append(self.dashboard.forget)
+        self.serving = asyncio.Event()
+        """Set by the HTTP server once it listens."""
+        self.tokens: Membership | None = None
+        self.edition: Callable[[], EditionState] | None = None
+        """Which edition of the fleet's agents, routes and tenants it goes by; None: it takes none."""
+        self.rehearsed = Rehearsed(engines.tts, short=config.ladder.first_phrase == "short")
+        self.engines = replace(engines, made_ahead=self.rehearsed)
+        self.rehearsed.learn(agents)
+        self._agents = agents
+        self.prepared = PreparedAgents(agents, engines, self.rehearsed, config.engines.llm, records=records is not None)
+        self._tenants = Tenants(keys(config), "PoP")
+        self._operator_keys = operator_keys(config)
+        self._calls: dict[str, int] = {}
+        """Calls by tenant."""
+        self._admitted_at = -math.inf
+        """The monotonic second of the latest admission."""
+        self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=not config.is_shared)
+        self._down: dict[str, float] = {}
+        """Engines that do not work, and the monotonic second at which that was seen."""
+        self._drained_by: float | None = None
+        """On the event loop's clock."""
+        self._draining = False
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    async def go_by(self, config: Config, agents: AgentStore) -> None:
+        """Other agents, routes and tenants than before; live calls keep what they began with. The rest of `config` is
+        as it was. Raises ConfigError: a tenant's key is not in the environment."""
+        owners = keys(config)
+        await asyncio.to_thread(self._agents.become, agents)
+        self.config = config
+        self._tenants.become(owners)
+        if self.records:
+            self.records.hooks = partial(hooks_of, config, self._agents)
+
+    def agent(self, name: str | None) -> Agent:
+        agent = self._agents.get(name or self.config.pop.default_agent)
+        if agent is None:
+            raise ConfigError(f"There is no agent {name!r}; there are: {', '.join(self._agents.names())}.")
+        return agent
+
+    def agents(self) -> Sequence[Agent]:
+        return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
+
+    def lacks(self, agent: Agent) -> str:
+        return self.prepared.answering(agent).lacks
+
+    def voices(self) -> Mapping[str, str]:
+        return self.engines.tts.voices()
+
+    def voice_for(self, asked: str, language: str = "") -> str:
+        return self.engines.tts.voice_for(asked, language)
+
+    def tenant(self, key: str | None) -> Tenant:
+        return self._tenants.tenant(key)
+
+    def viewer(self, key: str | None) -> str | None:
+        known = self._operator_keys.operator
+        if not self._tenants or (known and key and is_key(known, key)):
+            return None
+        return self.tenant(key).name
+
+    def may_scrape(self, key: str | None) -> bool:
+        return may_scrape(self._tenants, self._operator_keys, key)
+
+    @contextmanager
+    def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator[_Seat]:
+        predicted_ms = self._check(tenant, leaving)
+        self._admitted_at = time.monotonic()
+        self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
+        self._empty.clear()
+        try:
+            with self.dashboard.watched(tenant.name, agent.name) as watched:
+                yield _Seat(self, tenant.name, watched, Foretold(self.metrics, predicted_ms, self._failed_ms))
+        finally:
+            self._calls[tenant.name] -= 1
+            if not self.calls:
+                self._empty.set()
+
+    def refused(self, refusal: Refusal) -> None:
+        self.dashboard.refused(refusal)
+        self.metrics.refused(refusal)
+        self._hour.refused(refusal)
+
+    def _check(self, tenant: Tenant, leaving: Seat | None) -> float:
+        """Turn latency in ms, 95th percentile, that one more call would bring. Raises Refused: there is no place for
+        it, even if that one leaves."""
+        if self._draining:
+            raise Draining("This PoP is being shut down and takes no new calls; try another one.")
+        if not self.engines.alive:
+            raise EngineDown("An engine of this PoP does not work at present; try another PoP, or again soon.")
+        mine, all_calls = self._calls.get(tenant.name, 0), self.calls
+        if leaving:
+            mine, all_calls = mine - (leaving.owner == tenant.name), all_calls - 1
+        if all_calls >= self.config.pop.slots:
+            raise PopFull(f"All {self.config.pop.slots} slots of this PoP are taken; try again later, or another PoP.")
+        if (predicted := self._predicted_ms(tenant.name, CallCounts(all_calls, mine))) > (
+            budget := self.config.pop.budget_ms
+        ):
+            raise PopLate(
+                f"One more call would be answered after {predicted:.0f} ms, over this PoP's budget of {budget} ms; "
+                "try again later, or another PoP."
+            )
+        if self._lags(all_calls):
+            raise PopLate(
+                f"The event loop of this PoP is {self.watch.lag_now_ms():.0f} ms late with {all_calls} calls; "
+                f"{self._allowed_lag_ms:g} ms are allowed now (pop.loop_lag_ms). Its processor serves no more: try "
+                "again later, or another PoP."
+            )
+        if tenant.slots is not None and mine >= tenant.slots:
+            raise TenantFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
+        return predicted
+
+    def _lags(self, calls: int) -> bool:
+        """The event loop is late, and it is so many calls that make it late."""
+        return calls >= FEWEST_LATE and self.watch.lag_now_ms() > self._allowed_lag_ms
+
+    @property
+    def _allowed_lag_ms(self) -> float:
+        """Half as much after a call has begun: a crowd that comes at once would all be let in before the first of them
+        is felt."""
+        begins = time.monotonic() - self._admitted_at < LOADS_S
+        return self.config.pop.loop_lag_ms / (2 if begins else 1)
+
+    @property
+    def calls(self) -> int:
+        """Calls in progress."""
+        return sum(self._calls.values())
+
+    @property
+    def predicted_ms(self) -> float:
+        """Turn latency, 95th percentile, that one more call would bring, of somebody who has none."""
+        return self._predicted_ms(None, CallCounts(self.calls, 0))
+
+    def _predicted_ms(self, tenant: str | None, calls: CallCounts) -> float:
+        return self._admission.predicted_ms(time.monotonic(), calls, tenant)
+
+    def note(self, tenant: str, call_id: str, event: CallEvent) -> None:
+        """A call of this tenant's tells how it is going."""
+        if isinstance(event, ReplyDone):
+            took_ms = engines_ms(event, self._failed_ms)
+            if took_ms is not None:
+                turn = AnsweredTurn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
+                self._admission.note(turn, CallCounts(self.calls, self._calls.get(tenant, 0)))
+
+    @property
+    def _failed_ms(self) -> float:
+        """What engines took for an answer that did not come."""
+        return max(self.config.ladder.fallback_ms, self.config.pop.budget_ms)
+
+    def health(self) -> Health:
+        now = time.monotonic()
+        return Health(
+            status=self.status,
+            warning=self._agents.warning,
+            down={name: round(now - since) for name, since in self._look().items()},
+            restarts=self.engines.restarts(),
+            calls=self.calls,
+            predicted_ms=round(self.predicted_ms),
+            decoders=sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends)),
+            **msgspec.structs.asdict(self.watch.vitals()),
+        )
+
+    def condition(self) -> Condition:
+        """What directories are told."""
+        pop, fleet, status = self.config.pop, self.config.fleet, self.status
+        return Condition(
+            status=status,
+            slots=pop.slots,
+            calls=self.calls,
+            predicted_ms=round(self.predicted_ms),
+            budget_ms=pop.budget_ms,
+            region=pop.region,
+            zone=fleet.zone,
+            place=place_of(fleet.place),
+            url=fleet.url.rstrip("/"),
+            kinds=(*fleet.kinds, *phone_kinds(self.config)),
+            sip=sip_contact(self.config),
+            agents={agent.name: agent.language for agent in self._agents},
+            model=self.config.engines.llm,
+            version=pop.version or __version__,
+            share=self._failing.share(lets_in=status in ("ok", "full")),
+            weight=fleet.weight,
+            price_per_hour=pop.price_per_hour,
+            recent=self._recent.figures(),
+            edition=self.edition() if self.edition else None,
+            hour=self._hour.tally(),
+        )
+
+    def _look(self) -> dict[str, float]:
+        """Which engines are down, and since when."""
+        self._down = {name: self._down.get(name, time.monotonic()) for name in self.engines.down()}
+        return self._down
+
+    @property
+    def status(self) -> Status:
+        """ "ok" as long as a new tenant's call would be let in."""
+        if self._draining:
+            return "draining"
+        if not self.serving.is_set():
+            return "starting"
+        if not self.engines.alive:
+            return "engine_down"
+        if self.calls >= self.config.pop.slots:
+            return "full"
+        late = self.predicted_ms > self.config.pop.budget_ms or self._lags(self.calls)
+        return "late" if late else "ok"
+
+    async def drain(self) -> None:
+        """Take no new calls; return when the last one has ended, or `pop.drain_ms` after this was first asked for."""
+        self._draining = True
+        if self.tokens:
+            self.tokens.tell()
+        now = asyncio.get_running_loop().time()
+        self._drained_by = self._drained_by or now + self.config.pop.drain_ms / 1000
+        drain_s = max(0.0, self._drained_by - now)
+        empty = asyncio.ensure_future(self._empty.wait())
+        try:
+            await asyncio.wait({empty}, timeout=min(SOON_S, drain_s))
+            if empty.done() or not drain_s:
+                return
+            log.warning("calls still going on: %d; they have %.0f s to end, a second signal ends them now",
+                        self.calls, drain_s)  # fmt: skip
+            await asyncio.wait({empty}, timeout=drain_s - SOON_S)
+            if not empty.done():
+                log.warning("calls still going on after %.0f s: %d; ending them", drain_s, self.calls)
+        finally:
+            empty.cancel()
+
+    async def dismissed(self) -> None:
+        """Wait until an operator orders this PoP to drain and to end."""
+        await (self.tokens.dismissed if self.tokens else asyncio.Event()).wait()
+
+    async def watch_engines(self) -> None:
+        """So that it is known since when one is down."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self._look()
+
+    async def time_recogniser(self) -> None:
+        """Once. A scripted one would take it for its first caller."""
+        if self.config.engines.asr != "scripted":
+            await get_to_know(self.engines, lambda: self.calls > 0)
+
+    def tell_what_is_lacking(self) -> None:
+        """Log it: to telephones an address; to agents a language model, a voice."""
+        if said := unreached(self.config):
+            log.warning("%s", said)
+        self.prepared.tell_what_is_lacking()

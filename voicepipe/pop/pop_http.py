@@ -1,0 +1,211 @@
+"""The PoP's HTTP server: Realtime WebSockets, calls, their keys, health, and the built-in pages."""
+
+import asyncio
+import logging
+import socket
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from voicepipe.agent import Agent
+from voicepipe.base import descriptors
+from voicepipe.base.errors import Refused, Unauthorized
+from voicepipe.base.supervised import supervised
+from voicepipe.call_api import DoorKind, PopApi
+from voicepipe.ingress import server
+from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.calls_api import CALLS, CallsInProgress
+from voicepipe.ingress.doors import Attempt, Doors, agent_of, attempt, body, decoded, find_agent, mistake, nowhere, told
+from voicepipe.ingress.keys import Caller, SecretRequest, Secrets
+from voicepipe.ingress.lists import Lists
+from voicepipe.ingress.local import LocalOnly, check_exposure
+from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.realtime.bounds import check_session
+from voicepipe.ingress.realtime.clients import RealtimeClients
+from voicepipe.ingress.realtime.rights import Rights, effective_session
+from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.realtime.voices import with_voice
+from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
+from voicepipe.ingress.sip import edge as sip
+from voicepipe.ingress.telephony import telephony_http as telephony
+from voicepipe.ingress.telephony.signatures import SIGNED
+from voicepipe.ingress.trace_context import in_trace
+from voicepipe.ingress.webrtc.webrtc_http import CallsApi, prepared
+from voicepipe.operator_api import dashboard_http, metrics_http, pages
+from voicepipe.operator_api.metrics_http import HEALTH, METRICS
+from voicepipe.operator_api.records_http import RecordsHttp
+from voicepipe.rtp.transport import UdpNetwork
+
+logger = logging.getLogger(__name__)
+
+WEB = Path(__file__).parents[1] / "web"
+REALTIME = "/v1/realtime"
+SUBPROTOCOL = "realtime"
+RTT = "/rtt"
+
+
+class Realtime:
+    """The /v1/realtime endpoints of one PoP."""
+
+    def __init__(self, pop: PopApi, doors: Doors, calls: Calls, secrets: Secrets) -> None:
+        self._pop = pop
+        self._doors = doors
+        self._calls = calls
+        self._secrets = secrets
+
+    async def websocket(self, socket: WebSocket) -> None:
+        """GET /v1/realtime, refused by HTTP status before it is accepted."""
+        with ExitStack() as place:
+            try:
+                if (call_id := socket.query_params.get("call_id")) is not None:
+                    who = self._doors.caller(socket)
+                    call = self._calls.find(call_id, who)
+                    clients, rights = RealtimeClients.of(call), Rights.of(who, call.agent)
+                    return await listen_in(socket, clients, _subprotocol(socket), rights)
+                with attempt(self._pop, "websocket") as asked:
+                    who = self._doors.caller(socket)
+                    asked.by(who.tenant)
+                    begun = self._begun(who, socket, place, asked)
+                    clients = await self._doors.carry_out(who, begun)
+            except Refused as error:
+                return await socket.send_denial_response(self._doors.refuse(socket, error))
+            except WireError as error:  # A key's session asks for what its agent has locked since.
+                self._doors.tell(socket, 400, error)
+                return await socket.send_denial_response(mistake(error))
+            await socket.accept(_subprotocol(socket))
+            await converse(socket, clients, partial(self._calls.known, who), Rights.of(who, clients.call.agent))
+
+    async def _begun(self, who: Caller, socket: WebSocket, place: ExitStack, asked: Attempt) -> RealtimeClients:
+        """A call whose place and end are `place`'s. Raises Refused, WireError."""
+        limits = self._pop.config.limits
+        who = await self._doors.briefed(who)
+        agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
+        asked.by(who.tenant, agent)
+        session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
+        seat = place.enter_context(self._pop.admit(who.tenant, agent))
+        self._doors.begins(who, "websocket")
+        settings, rights = in_trace(settings, socket), Rights.of(who, agent)
+        clients = opened(socket, seat, session, settings, limits, rights, who.network)
+        place.callback(clients.call.close)
+        return clients
+
+    async def client_secrets(self, request: Request) -> Response:
+        """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""
+        who = self._doors.caller(request)
+        if who.secret:
+            raise Unauthorized("An ek_ key or a token cannot make ek_ keys: use the tenant's own.")
+        sent = await self._doors.carry_out(who, body(request, self._pop.config.limits.event_bytes))
+        return await self._doors.carry_out(who, self._secret(who, sent))
+
+    async def _secret(self, who: Caller, sent: bytes) -> Response:
+        asked = decoded(sent or b"{}", SecretRequest)
+        agent = find_agent(self._pop, who.tenant, agent_of(asked))
+        fresh = Caller(who.tenant, agent.name, bytes(asked.session), asked.locked)
+        session, _ = effective_session(agent, fresh)
+        check_session(session, self._pop.config.limits)
+        # A directory makes keys of its own, and asks whether the session will do.
+        made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
+        shown = with_voice(session, self._voice_of(session, agent))
+        return told({"value": made[0], "expires_at": made[1], "session": shown})
+
+    def _voice_of(self, session: Session, agent: Agent) -> str:
+        """The voice that will speak in a call of this session."""
+        asked = session.audio.output.voice
+        known = self._pop.voice_for(asked) == asked
+        return self._pop.voice_for(asked if known else agent.voice, agent.language)
+
+
+async def rtt(request: Request) -> Response:
+    """GET /rtt, for everybody: nothing, so that a page can tell how far this PoP is."""
+    return Response(status_code=204, headers={"Cache-Control": "no-store", "Timing-Allow-Origin": "*"})
+
+
+def _subprotocol(socket: WebSocket) -> str | None:
+    return SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None
+
+
+def _door(connection: HTTPConnection) -> DoorKind | None:
+    """At which a request or a WebSocket asks for a call; None: it asks for something else."""
+    scope = connection.scope
+    if scope["type"] == "websocket":
+        return "websocket" if scope["path"] == REALTIME and "call_id" not in connection.query_params else None
+    return "webrtc" if scope["path"] == CALLS and scope["method"] == "POST" else None
+
+
+def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Providers) -> Starlette:
+    """The ASGI application of one PoP."""
+    secrets = Secrets()
+    doors = Doors(pop, secrets, pop.config.limits.client_percent, pop.tokens)
+    realtime = Realtime(pop, doors, calls, secrets)
+
+    def turned_away(connection: HTTPConnection, status: int, why: str) -> None:
+        doors.tell(connection, status, why)
+        if door := _door(connection):
+            Attempt(pop, door).refused("forbidden", status)
+
+    routes: list[BaseRoute] = [
+        WebSocketRoute(REALTIME, realtime.websocket),
+        Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
+        *CallsApi(pop, doors, calls, network).routes(),
+        *CallsInProgress(doors, calls).routes(),
+        *Lists(pop, doors).routes(),
+        *providers.routes(),
+        Route(RTT, rtt),
+        *metrics_http.health_routes(lambda: pop.health()),
+        metrics_http.route(pop.may_scrape, pop.metrics.read),
+        *dashboard_http.routes(pop, doors, WEB),
+        *RecordsHttp(pop, doors).routes(),
+        Mount("/v1", nowhere),
+        *pages.routes(WEB),
+    ]
+    origins, in_fleet = pop.config.http.origins, pop.tokens is not None
+    middleware = []
+    if origins or in_fleet:
+        # A page that a directory has sent here has a token, and no other page has anything that would let it in.
+        allowed = ("*",) if in_fleet else origins
+        middleware.append(
+            Middleware(CORSMiddleware, allow_origins=allowed, allow_methods=["*"], allow_headers=["*"],
+                       expose_headers=["Location"])
+        )  # fmt: skip
+    public = (*SIGNED, RTT, METRICS, *(HEALTH if in_fleet else ()))
+    middleware.append(Middleware(LocalOnly, tell=turned_away, origins=origins, public=public, tokens=in_fleet,
+                                 has_keys=lambda: bool(pop.config.tenants)))  # fmt: skip
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
+
+
+async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
+    """Serve one PoP until cancelled; `listener` from `server.bind`, where it is made early. Sets `pop.serving`.
+
+    Raises ConfigError: the address cannot be had, or would let strangers call.
+    """
+    check_exposure(pop.config)
+    calls = Calls()
+    network = await asyncio.to_thread(prepared, pop.config)
+    providers = await asyncio.to_thread(telephony.Providers, pop, calls)  # it reads certificates
+    application = await asyncio.to_thread(app, pop, calls, network, providers)  # it looks at files
+    listening = listener or server.bind(pop.config.http)
+    async with sip.listening(pop, calls):
+        room = await asyncio.to_thread(descriptors.for_calls, pop.config.pop.slots)
+        message_bytes = pop.config.limits.message_bytes
+        serving = server.serve(application, listening, pop.config.http, room, message_bytes, pop.serving)
+        jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
+        tidying = asyncio.create_task(supervised("ending calls left behind", providers.tidy_up))
+        try:
+            done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+            for job in done:
+                job.result()
+        finally:
+            jobs.add(tidying)
+            for job in jobs:
+                job.cancel()
+            await asyncio.wait(jobs)
+            await providers.close()

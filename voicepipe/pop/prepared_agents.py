@@ -1,0 +1,83 @@
+"""The agents of ONE PoP: who answers for each, what is missing for that, prompts that are read ahead, and files that
+are read again when somebody edits them."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from voicepipe.agent import Agent
+from voicepipe.base.errors import EngineError
+from voicepipe.base.tasks import TaskGroup
+from voicepipe.call.rehearsed import Rehearsed
+from voicepipe.config.agent_store import AgentStore, no_voice
+from voicepipe.conversation.prompt import Message, Prompt
+from voicepipe.conversation.transfer import END_CALL_TOOL
+from voicepipe.engines.base import Answering, Choosy, Engines
+from voicepipe.records import signing
+
+log = logging.getLogger(__name__)
+EVERY_S = 1.0
+WARM_S = 120.0
+"""An edited agent's prompt is read ahead within this, or not: its calls come behind others'."""
+
+
+def beginning(agent: Agent) -> Prompt:
+    """What every prompt of the agent begins with."""
+    system = (Message("system", agent.instructions),) if agent.instructions else ()
+    tools = (*(tool.spec for tool in agent.tools), *((END_CALL_TOOL,) if agent.end_call else ()))
+    return Prompt(system, tools, agent=agent)
+
+
+class PreparedAgents:
+    """`llm`: how the configuration calls the language engine; `records`: calls are recorded."""
+
+    def __init__(self, agents: AgentStore, engines: Engines, rehearsed: Rehearsed, llm: str, *, records: bool) -> None:
+        self._agents = agents
+        self._engines = engines
+        self._rehearsed = rehearsed
+        self._llm = llm
+        self._records = records
+
+    def answering(self, agent: Agent) -> Answering:
+        """Who answers this agent's callers."""
+        llm = self._engines.llm
+        return llm.answering(agent) if isinstance(llm, Choosy) else Answering(self._llm)
+
+    def tell_what_is_lacking(self) -> None:
+        """Log it: a language model, a voice, a receiver's key."""
+        voices = self._engines.tts.voices()
+        for agent in self._agents:
+            lacks = self.answering(agent).lacks, no_voice(agent, voices), self._lacks_hook(agent)
+            for said in filter(None, lacks):
+                log.warning("%s", said)
+
+    async def reread(self) -> None:
+        """Take over edited agent files; live calls keep the agent that they began with."""
+        async with TaskGroup() as tasks:
+            warming: asyncio.Task[None] | None = None
+            while True:
+                await asyncio.sleep(EVERY_S)
+                if await asyncio.to_thread(self._agents.refresh):
+                    self._rehearsed.learn(self._agents)
+                    if warming:
+                        warming.cancel()
+                    # Beside the rereading: a busy model takes minutes for many agents, and the next edit may mend one.
+                    warming = tasks.create_task(self._warm([*self._agents]))
+
+    def _lacks_hook(self, agent: Agent) -> str:
+        """What keeps the receiver that the agent names from being told of its calls."""
+        if agent.hooks.after_call and not self._records:
+            return f"Agent {agent.name} names a hooks.after_call, and nothing is sent: set records.folder."
+        lacks = signing.lacks(agent.hooks)
+        return f"Agent {agent.name}: {lacks}." if lacks else ""
+
+    async def _warm(self, agents: Iterable[Agent]) -> None:
+        for agent in agents:
+            try:
+                async with asyncio.timeout(WARM_S):
+                    await self._engines.llm.warm(beginning(agent))
+            except TimeoutError:
+                log.error("agent %s is not warmed up: its prompt was not read within %g s", agent.name, WARM_S)
+            except EngineError as error:
+                log.error("agent %s is not warmed up: %s", agent.name, error)
+        self.tell_what_is_lacking()

@@ -1,0 +1,116 @@
+"""A PoP's life: load the engines, warm them up, serve, keep records, drain."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from voicepipe.base import descriptors, memory
+from voicepipe.base.supervised import supervised
+from voicepipe.config import Config
+from voicepipe.config.agent_store import AgentStore, hooks_of
+from voicepipe.config.pop_config import with_slots
+from voicepipe.directory.bus import Bus
+from voicepipe.directory.configured_bus import on_bus
+from voicepipe.directory.editions.pop_editions import PopEditions, begun, shelf_of
+from voicepipe.engines.base import Engines
+from voicepipe.engines.loader import loaded
+from voicepipe.observe.traces import traced
+from voicepipe.pop.membership import Membership
+from voicepipe.pop.pop import Pop
+from voicepipe.pop.prepared_agents import beginning
+from voicepipe.records.records import kept
+from voicepipe.rtp.clock import SWITCH_S
+from voicepipe.tools.tool_runner import ToolRunner
+from voicepipe.turn.ends import callers_ends
+
+
+@asynccontextmanager
+async def running(config: Config, agent_file: Path | None = None) -> AsyncIterator["Pop"]:
+    """A PoP that answers at `config.http`; drained when the context ends. `agent_file`: the one that is wanted, as in
+    `AgentStore`. Raises ConfigError, EngineError."""
+    async with AsyncExitStack() as stack:
+        bus = await stack.enter_async_context(on_bus(config.bus)) if config.bus.servers else None
+        yield await stack.enter_async_context(member(config, bus, agent_file=agent_file))
+
+
+@asynccontextmanager
+async def member(
+    config: Config, bus: Bus | None, shared: Engines | None = None, listener: socket.socket | None = None,
+    agent_file: Path | None = None,
+) -> AsyncIterator["Pop"]:  # fmt: skip
+    """The same, heard of on `bus`; None: by nobody. `shared`: engines of `engines_for`, which several PoPs have.
+    `listener`: where it answers, from `server.bind`; None: it sees to that itself."""
+    from voicepipe.pop.pop_http import serve
+
+    descriptors.raise_limit()
+    sys.setswitchinterval(SWITCH_S)
+    own, shelf = with_slots(config), shelf_of(config)
+    its = await asyncio.to_thread(begun, own, shelf, agent_file)
+    config, agents = its.config, its.agents
+    await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.
+    async with (
+        kept(config, partial(hooks_of, config, agents)) as records,
+        traced(config) as traces,
+        warmed(shared, agents) if shared else engines_for(config, agents) as engines,
+        ToolRunner() as tools,
+    ):
+        pop = Pop(config, agents, engines, tools, records, traces)
+        pop.tell_what_is_lacking()
+        editions: PopEditions | None = None
+        if bus:
+            pop.tokens = Membership(bus, config, pop.condition)
+            if shelf:
+                editions = PopEditions(bus, own, shelf, its, pop.go_by, pop.tokens.tell)
+                pop.edition = editions.state
+        async with asyncio.TaskGroup() as group:
+            beside = (
+                supervised("measuring the process", pop.watch.run),
+                supervised("giving back memory", memory.trimmed),
+                supervised("watching the engines", pop.watch_engines),
+                supervised("rereading agents", pop.prepared.reread),
+                supervised("rehearsing", pop.rehearsed.run),
+                supervised("timing the recogniser", pop.time_recogniser),
+            )
+            serves = group.create_task(serve(pop, listener))
+            jobs = [group.create_task(job) for job in beside]
+            if records:
+                jobs.append(group.create_task(supervised("forgetting old records", records.tidy)))
+                jobs.append(group.create_task(supervised("emptying the log of records", records.empty_log)))
+                jobs.append(group.create_task(supervised("telling of calls that ended", records.deliveries.run)))
+            if pop.tokens:
+                jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
+                jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
+                jobs.append(group.create_task(supervised("telling round trips", pop.tokens.round_trips.run)))
+            if editions:
+                jobs.append(group.create_task(supervised("taking over editions", editions.listen)))
+            await pop.serving.wait()
+            try:
+                yield pop
+            finally:
+                await pop.drain()
+                serves.cancel()
+                if records:  # Calls that did not end by themselves have ended now.
+                    await asyncio.wait({serves})
+                    await records.deliveries.last()
+                for job in jobs:
+                    job.cancel()
+
+
+@asynccontextmanager
+async def engines_for(config: Config, agents: AgentStore) -> AsyncIterator[Engines]:
+    """The configured engines, prepared for these agents. Raises EngineError."""
+    async with loaded(config, [beginning(agent) for agent in agents]) as engines:
+        memory.give_back()  # Only now: how the memory of models is laid out is left to glibc.
+        yield engines
+
+
+@asynccontextmanager
+async def warmed(shared: Engines, agents: AgentStore) -> AsyncIterator[Engines]:
+    """Engines that are loaded, knowing these agents, too: each PoP has read its own. Raises EngineError."""
+    for agent in agents:
+        await shared.llm.warm(beginning(agent))
+    yield shared

@@ -1,0 +1,233 @@
+"""What every command that serves needs: the event loop, its signals, a port."""
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import signal
+import socket
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+import uvloop
+
+from voicepipe.base.errors import ConfigError, VoicepipeError, cause
+from voicepipe.base.lookups import Limits, Lookups
+from voicepipe.config import Config, HttpConfig
+from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.directory.fleet_keys import check_keys
+from voicepipe.ingress.local import check_exposure, check_phones, is_loopback, sip_host
+from voicepipe.ingress.server import check_certificate
+
+logger = logging.getLogger(__name__)
+
+SIP_PORT = 5060
+REFUSALS = (check_exposure, check_phones, check_certificate, check_keys)
+"""Raise ConfigError where a PoP with this configuration does not start. Secrets are `environment.check`."""
+NOT_FOR_SERVICES = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Ask other services to read files again, or to open their logs anew. A terminal that is closed sends SIGHUP, too."""
+LOOKUPS = Limits(
+    threads=32,  # So many names at a time may have a name server that does not answer.
+    line=256,
+    wait_s=1.0,  # Where lookups succeed, a thread is free much sooner.
+    found_s=5.0,  # A server that moved is soon found again.
+    missing_s=2.0,  # So is one that is new.
+)
+
+
+class Loop(uvloop.Loop):
+    """uvloop, but a name whose name server does not answer delays no other: httpx asks the loop where hosts are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lookups = Lookups("names", LOOKUPS)
+
+    async def getaddrinfo(
+        self,
+        host: str | bytes | None,
+        port: str | bytes | int | None,
+        *,
+        family: int = 0,
+        type: int = 0,
+        proto: int = 0,
+        flags: int = 0,
+    ) -> list[Any]:
+        name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
+        if not name or _is_address(name) or not isinstance(port, int):
+            return await super().getaddrinfo(host, port, family=family, type=type, proto=proto, flags=flags)
+        found = await self._lookups.find((name, family, type, proto, flags))
+        return [(*info, (address[0], port, *address[2:])) for *info, address in found]
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def run(command: Coroutine[Any, Any, int], *, service: bool = False) -> int:
+    """Run a command on uvloop; its exit status.
+
+    Ctrl-C or SIGTERM cancels it once, so that its `async with` blocks drain live calls; that is a clean end (0). A
+    second signal cancels the draining too. Of SIGHUP, SIGUSR1 and SIGUSR2 a service only logs that they change nothing.
+    Other commands end with their terminal (SIGHUP), unless it is `nohup` that started them. Raises VoicepipeError as
+    such, not in the group of a TaskGroup.
+    """
+    try:
+        with asyncio.Runner(loop_factory=Loop) as runner:
+            return runner.run(_until_signal(command, service=service))
+    except BaseExceptionGroup as group:
+        ours, others = group.split(VoicepipeError)
+        if ours is None or others is not None:
+            raise
+        raise cause(ours) from None
+
+
+async def _until_signal(command: Coroutine[Any, Any, int], *, service: bool) -> int:
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(command)
+    ends = [signal.SIGINT, signal.SIGTERM]
+    if service:
+        for number in NOT_FOR_SERVICES:
+            loop.add_signal_handler(number, _tell_ignored, number)
+    elif signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        ends.append(signal.SIGHUP)
+    for number in ends:
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return 0
+
+
+def _tell_ignored(number: signal.Signals) -> None:
+    logger.warning(
+        "%s is ignored: the configuration is read at the start alone. To change it, end this process with SIGTERM, "
+        "which lets live calls end, and start it again",
+        number.name,
+    )
+
+
+async def serve(config: Config) -> int:
+    """Run a PoP until a signal."""
+    # Here, not above: the engines' libraries take a second to import, and `doctor` needs only the port.
+    from voicepipe.pop.running import running
+
+    async with running(config) as pop:
+        where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"
+        elsewhere = (
+            "" if is_loopback(sip_host(config.sip, config.http)) else " (from other machines: this one's own address)"
+        )
+        phones = f", and phones at {sip_url(config)}{elsewhere}" if config.sip.port else ""
+        print(f"{config.pop.id} answers at {where}{phones}; Ctrl-C drains and stops", flush=True)
+        await pop.dismissed()
+        await pop.drain()  # Here, so that a first signal only ends this wait; the PoP still drains until a second one.
+        return 0
+
+
+async def serve_directory(config: DirectoryConfig, host: str | None, port: int | None) -> int:
+    """Run a directory until a signal; `host` and `port` are the command line's. Raises ConfigError."""
+    from voicepipe.directory.server.leaving import Leaving
+    from voicepipe.directory.server.run import check, serve
+
+    config = msgspec.structs.replace(config, http=http_with_address(config.http, host, port))
+    check(config)
+    ready, leaving = asyncio.Event(), Leaving()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve(config, ready, leaving=leaving))
+        await ready.wait()
+        print(f"{config.directory.id} answers at {url(config.http)}; Ctrl-C drains and stops", flush=True)
+        try:
+            return await forever()
+        finally:
+            await leaving.over(config.directory.drain_ms / 1000)
+
+
+async def forever() -> int:
+    """Until the command is cancelled."""
+    never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    return await never
+
+
+def with_address(config: Config, host: str | None, port: int | None) -> Config:
+    """The configuration with the command line's address in it, known to be free now. Raises ConfigError."""
+    return msgspec.structs.replace(config, http=http_with_address(config.http, host, port))
+
+
+def http_with_address(http: HttpConfig, host: str | None, port: int | None) -> HttpConfig:
+    """The same, of a server of any kind. Raises ConfigError."""
+    changes = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
+    http = msgspec.structs.replace(http, **changes)
+    try:
+        return msgspec.structs.replace(http, port=free_port(http))
+    except ConfigError as error:
+        raise _of_options(error, *changes) from None
+
+
+def with_sip_port(config: Config, port: int) -> Config:
+    """The configuration with phones at this UDP port; 0: at any free one. Raises ConfigError: it is taken."""
+    host = sip_host(config.sip, config.http)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind((host, port))
+            port = int(probe.getsockname()[1])
+    except OSError as error:
+        refusal = ConfigError(
+            f"UDP port {port} on {host} cannot be had for phones ({error.strerror}); choose another sip.port, such "
+            f"as --sip-port {port + 10}"
+        )
+        options = () if port == config.sip.port else ("sip-port",)
+        raise _of_options(refusal, *options) from error
+    return msgspec.structs.replace(config, sip=msgspec.structs.replace(config.sip, port=port))
+
+
+def _of_options(error: ConfigError, *options: str) -> ConfigError:
+    """`error` with these options of the command line in front: no file is to be blamed for them."""
+    if not options:
+        return error
+    return ConfigError(f"{' '.join(f'--{option}' for option in options)}: {error}")
+
+
+def with_phones(config: Config) -> Config:
+    """The configuration with phones at their usual port, unless it says where, or at any that is free; without phones
+    where it listens on IPv6, by which none call."""
+    if config.sip.port or ":" in sip_host(config.sip, config.http):
+        return config
+    try:
+        return with_sip_port(config, SIP_PORT)
+    except ConfigError:
+        return with_sip_port(config, 0)
+
+
+def free_port(http: HttpConfig) -> int:
+    """`http.port`, or any free one for 0. Raises ConfigError if nobody can listen there."""
+    try:
+        family = socket.getaddrinfo(http.host, http.port, type=socket.SOCK_STREAM)[0][0]
+        with socket.create_server((http.host, http.port), family=family) as server:
+            return int(server.getsockname()[1])
+    except OSError as error:
+        raise ConfigError(_refusal(http, error)) from error
+
+
+def _refusal(http: HttpConfig, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        taken = f"port {http.port} on {http.host} is taken by another program"
+        return f"{taken}; choose another, such as --port {http.port + 1}"
+    if error.errno == errno.EACCES:
+        return f"port {http.port} is for the administrator only; choose one above 1023, such as --port 8080"
+    return f"cannot listen on {http.host}: {error.strerror}; use an address of this machine, such as --host 127.0.0.1"
+
+
+def sip_url(config: Config) -> str:
+    """What a telephone on this machine calls."""
+    host = sip_host(config.sip, config.http)
+    return f"sip:{config.pop.default_agent}@{'127.0.0.1' if host == '0.0.0.0' else host}:{config.sip.port}"
+
+
+def url(http: HttpConfig, scheme: str = "http") -> str:
+    """Where a program on this machine reaches the server; `scheme` is http or ws."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(http.host, http.host)
+    return f"{scheme}{'s' if http.cert else ''}://{f'[{host}]' if ':' in host else host}:{http.port}"

@@ -1,0 +1,1 @@
+"""The tools of agents: their code, their arguments, and running them."""

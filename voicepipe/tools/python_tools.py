@@ -1,0 +1,273 @@
+"""Tools that are Python functions: async ones on the event loop, the others in threads of their own.
+
+A function that hangs cannot be stopped. It keeps its thread, and nobody waits for it any more. So no call may have so
+many threads that other calls get none, and no tenant so many that other tenants get none. What comes of it in the end
+is told all the same (`OutcomeUnknown.later`).
+"""
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from voicepipe.agent import Tool
+from voicepipe.base.bucket import Parts
+from voicepipe.base.errors import ConfigError, OutcomeUnknown, ToolError
+from voicepipe.base.fair import Ring
+from voicepipe.base.queues import QueueFigures, Waits, show
+from voicepipe.tools import tool_code
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+RESULT_CHARS = 8000
+"""A longer result is cut: it has to fit into the model's context."""
+SHARE = 16
+"""Threads of one function of one tenant's, for all its calls."""
+THREADS = 256
+"""All threads."""
+TENANTS_TIMES = 3
+"""A tenant may have so many times what is free: three quarters of all if it is alone."""
+
+
+class _Share:
+    """The threads of one function and tenant. Calls wait for them in turn."""
+
+    def __init__(self, tenant: str) -> None:
+        self.tenant = tenant
+        self.hung = Parts(SHARE)
+        """Threads whose function nobody waits for any more, by call."""
+        self._busy = Parts(SHARE)
+        """All threads, by call."""
+        self._waiting: Ring[tuple[str, asyncio.Future[None]]] = Ring()
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for a thread."""
+        return len(self._waiting)
+
+    async def take(self, call: str, ends: float) -> None:
+        """A thread for this call. Raises TimeoutError: it had none by the loop's second `ends`."""
+        given: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.put((call, given), call)
+        self._hand_out()
+        try:
+            async with asyncio.timeout_at(ends):
+                await given
+        except BaseException:
+            self._waiting.remove((call, given))
+            if not given.cancelled():  # It was given one in the same step of the loop.
+                self.give_back(call)
+            raise
+
+    def give_back(self, call: str) -> None:
+        self._busy.give_back(call)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while turn := self._waiting.pop(self._busy.may):
+            call, given = turn
+            if not given.cancelled():
+                self._busy.take(call)
+                given.set_result(None)
+
+
+class PythonTools:
+    """Those of all calls of a PoP."""
+
+    def __init__(self) -> None:
+        self._of_tenants = Parts(THREADS, TENANTS_TIMES)
+        self._of_calls = Parts(THREADS)
+        """The same threads: no call may have all that its tenant may."""
+        self._shares: dict[tuple[str, str], _Share] = {}
+        self._hung: set[asyncio.Task[Any]] = set()
+        """Async functions that were cancelled and go on."""
+        self._waits = Waits()
+        show(self)
+
+    def figures(self) -> QueueFigures:
+        """As `queues.Queue`, of functions that need a thread."""
+        waiting = sum(share.waiting for share in self._shares.values())
+        return self._waits.figures("tool-threads", waiting=waiting, running=self._of_tenants.busy)
+
+    async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str) -> str:
+        """What the function returns, as the model reads it. Takes at most `tool.timeout_ms`. Raises ToolError."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + tool.timeout_ms / 1000
+        share = self._shares.setdefault((tenant, tool.function), _Share(tenant))
+        function = tool_code.known(tool.function)
+        if function is None:
+            try:
+                function = await self._in_thread(tool, share, about["id"], ends, partial(load, tool))
+            except OutcomeUnknown:
+                raise ToolError(f"{tool.name} does not answer at the moment") from None
+        signature = inspect.signature(function)
+        if "call" in signature.parameters and "call" not in tool.parameters.get("properties", {}):
+            arguments = {**arguments, "call": about}
+        try:
+            signature.bind(**arguments)
+        except TypeError as error:
+            raise ToolError(f"{tool.name} was called with wrong arguments: {error}") from None
+        if inspect.iscoroutinefunction(function):
+            return await self._on_loop(tool, ends, _contained(function(**arguments)))
+        return await self._in_thread(tool, share, about["id"], ends, lambda: _answer(function(**arguments), loop))
+
+    def left(self) -> int:
+        """Functions that still run, though nobody may wait for them any more."""
+        return self._of_tenants.busy + len(self._hung)
+
+    async def _on_loop(self, tool: Tool, ends: float, job: Coroutine[Any, Any, str]) -> str:
+        # As a task of its own: a function may refuse to be cancelled, and is not waited for then.
+        task = asyncio.create_task(job)
+        ran: asyncio.Future[Callable[[], str]] = asyncio.get_running_loop().create_future()
+
+        def over(task: "asyncio.Task[str]") -> None:
+            if task in self._hung and task.cancelled():
+                ran.cancel()
+            else:
+                ran.set_result(partial(_outcome, tool, task.result))
+            self._hung.discard(task)
+
+        task.add_done_callback(over)
+        try:
+            return await within(tool, ends, ran)
+        finally:
+            if not task.done():
+                task.cancel()
+                self._hung.add(task)
+
+    async def _in_thread(self, tool: Tool, share: _Share, call: str, ends: float, job: Callable[[], T]) -> T:
+        asked = asyncio.get_running_loop().time()
+        if not share.hung.may(call):  # Nor once all the others have ended.
+            self._waits.refused += 1
+            log.error("%s: not begun for %s, %d threads of it hang", tool.name, call, share.hung.busy)
+            raise ToolError(f"{tool.name} does not answer at the moment")
+        try:
+            await share.take(call, ends)
+        except TimeoutError:
+            self._waits.refused += 1
+            raise ToolError(f"{tool.name} has too much to do at the moment") from None
+        try:
+            ran = self._start(tool, share, call, job)
+        except RuntimeError as error:  # The system has no thread for us, perhaps.
+            share.give_back(call)
+            self._waits.refused += 1
+            log.error("%s: not begun for %s: %s", tool.name, call, error)
+            raise ToolError(f"{tool.name} has too much to do at the moment") from None
+        self._waits.began(asyncio.get_running_loop().time() - asked)
+        try:
+            return await within(tool, ends, ran)
+        except OutcomeUnknown:
+            if not ran.done():
+                share.hung.take(call)
+                ran.add_done_callback(lambda _: share.hung.give_back(call))
+            raise
+
+    def _start(self, tool: Tool, share: _Share, call: str, job: Callable[[], T]) -> "asyncio.Future[Callable[[], T]]":
+        """A thread for one job, as a daemon: one that hangs must not keep the process from ending. Raises RuntimeError:
+        there is none."""
+        if not (self._of_tenants.may(share.tenant) and self._of_calls.may(call)):
+            raise RuntimeError(f"{self._of_tenants.busy} threads of tools are busy; the others are for other callers")
+        loop = asyncio.get_running_loop()
+        ran: asyncio.Future[Callable[[], T]] = loop.create_future()
+
+        def over(outcome: Callable[[], T]) -> None:
+            self._of_tenants.give_back(share.tenant)
+            self._of_calls.give_back(call)
+            share.give_back(call)
+            ran.set_result(partial(_outcome, tool, outcome))
+
+        def run() -> None:
+            outcome = _caught(job)
+            with suppress(RuntimeError):  # The loop is closed: it was hung up to now.
+                loop.call_soon_threadsafe(over, outcome)
+
+        threading.Thread(target=run, name=f"tool {tool.name}", daemon=True).start()
+        self._of_tenants.take(share.tenant)
+        self._of_calls.take(call)
+        return ran
+
+
+async def within(tool: Tool, ends: float, ran: "asyncio.Future[Callable[[], T]]") -> T:
+    """What comes of it by the loop's second `ends`. Raises ToolError."""
+    await asyncio.wait({ran}, timeout=ends - asyncio.get_running_loop().time())
+    if not ran.done() or ran.cancelled():
+        raise too_long(tool, ran)
+    return ran.result()()
+
+
+def too_long(tool: Tool, ran: "asyncio.Future[Any] | None" = None) -> OutcomeUnknown:
+    """Nobody waits for it any longer."""
+    why = f"{tool.name} took longer than {tool.timeout_ms} ms; nobody knows whether it was done"
+    return OutcomeUnknown(why, ran)
+
+
+def text(result: Any) -> str:
+    """A function's result as the model reads it: text as it is, None as "", everything else as JSON."""
+    if isinstance(result, str):
+        return result
+    if result is None:
+        return ""
+    try:
+        return msgspec.json.encode(result).decode()
+    except (TypeError, ValueError, msgspec.MsgspecError):
+        return str(result)
+
+
+def shorten(result: str) -> str:
+    """At most 8000 characters."""
+    return result if len(result) <= RESULT_CHARS else result[: RESULT_CHARS - 1] + "…"
+
+
+def load(tool: Tool) -> Callable[..., Any]:
+    """The function behind `module:function`. Raises ToolError. Imports, so not for the event loop."""
+    try:
+        return tool_code.load(tool.function)
+    except ConfigError as error:
+        log.error("%s is not there: %s", tool.name, error)
+        raise ToolError(f"{tool.name} is not there") from None
+
+
+def _caught(job: Callable[[], T]) -> Callable[[], T]:
+    """What gives the job's result, or raises what it raised."""
+    try:
+        result = job()
+    except BaseException as error:
+        failure = error
+
+        def fail() -> T:
+            raise failure
+
+        return fail
+    return lambda: result
+
+
+def _outcome(tool: Tool, outcome: Callable[[], T]) -> T:
+    """Raises ToolError. What the function raised is for the log alone, unless it wrote it for the model."""
+    try:
+        return outcome()
+    except ToolError:
+        raise
+    except BaseException as error:
+        log.error("%s failed", tool.name, exc_info=error)
+        raise ToolError(f"{tool.name} failed") from None
+
+
+async def _contained(job: Awaitable[Any]) -> str:
+    """`sys.exit` in a function is that function's failure, and not the server's end."""
+    try:
+        return shorten(text(await job))
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise RuntimeError(f"it ended with {type(error).__name__}") from error
+
+
+def _answer(result: Any, loop: asyncio.AbstractEventLoop) -> str:
+    """In a thread. A plain function may return what is yet to be awaited: an async function in a decorator does."""
+    if inspect.isawaitable(result):
+        return asyncio.run_coroutine_threadsafe(_contained(result), loop).result()
+    return shorten(text(result))
