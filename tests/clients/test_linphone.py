@@ -10,7 +10,7 @@ import pytest
 from latency_probes.own_server import own_server
 from tests.clients.linphone import PROGRAM, linphone
 from tests.directory.fleets import FRANKFURT, LONDON, fleet, public_key, settings
-from tests.directory_server.test_sip_redirect import asking
+from tests.directory.server.test_sip_redirect import asking
 from tests.ingress.sip.softphone import HOURS, USER, likest, question, transcribed
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENT_POP, until

@@ -15,7 +15,7 @@ import websockets
 from tests.directory.fleets import FRANKFURT, LONG_S, OPERATOR, SIGNER, fleet, public_key, served, settings
 from tests.directory.reports import FRANKFURT as FRANKFURT_PLACE
 from tests.directory.reports import LONDON, TOKYO, VIRGINIA, report
-from tests.directory_server.test_provider_webhooks import CALL, providers, site, streamed
+from tests.directory.server.test_provider_webhooks import CALL, providers, site, streamed
 from tests.ingress.sip.peer import Phone
 from tests.ingress.webrtc.peer import Peer
 from tests.support.ports import free_port

@@ -12,9 +12,9 @@ from voicepipe import config, doctor
 from voicepipe.base.errors import EngineMissing
 from voicepipe.doctor import chosen_engines, demo_needs, gpu
 from voicepipe.doctor.finding import Finding
+from voicepipe.engines import packages
 from voicepipe.engines.asr import whisper_model
 from voicepipe.engines.hosting import gpus
-from voicepipe.engines import packages
 from voicepipe.engines.hosting.gpus import Machine, Pair, VisibleGpu
 
 GIB = 2**30

@@ -8,7 +8,7 @@ from latency_probes import clips
 from latency_probes.guest_file import Guest, guests
 from latency_probes.guests import Conversation, heard_back, question
 from latency_probes.timeline import Event, Timeline
-from tests.engines.front_desk import FRONT_DESK, Caller, a_wednesday  # noqa: F401
+from tests.engines.llm.frontdesk.front_desk import FRONT_DESK, Caller, a_wednesday  # noqa: F401
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue
 
 pytestmark = pytest.mark.usefixtures("a_wednesday")

@@ -16,8 +16,8 @@ from voicepipe.config.phone_config import takes_phones
 from voicepipe.config.pop_config import with_slots
 from voicepipe.directory import fleet_keys
 from voicepipe.directory.server.run import check as check_directory
-from voicepipe.engines.asr.nemotron import checkpoint
 from voicepipe.engines import packages
+from voicepipe.engines.asr.nemotron import checkpoint
 from voicepipe.engines.llm import local_servers
 from voicepipe.engines.llm.auto import lacking
 from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm

@@ -7,11 +7,10 @@ from voicepipe.base.errors import EngineError
 from voicepipe.config import Config
 from voicepipe.doctor.demo_needs import PARTS
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import loader
+from voicepipe.engines import loader, packages
 from voicepipe.engines.asr import whisper_model
-from voicepipe.engines.hosting import gpus
-from voicepipe.engines import packages
 from voicepipe.engines.gpu_placement import device_index, group, may_use_gpu, uses_gpus
+from voicepipe.engines.hosting import gpus
 from voicepipe.engines.weights import hub, needed_models
 
 

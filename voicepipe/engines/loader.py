@@ -10,8 +10,8 @@ from voicepipe.base.errors import EngineMissing, cause
 from voicepipe.config import Config
 from voicepipe.config.credentials import openai_key
 from voicepipe.config.engine_config import DelaysConfig
-from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Reader, Tts, TurnModel, Vad
 from voicepipe.engines import gpu_placement, packages
+from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Reader, Tts, TurnModel, Vad
 from voicepipe.engines.hosting import gpus
 from voicepipe.engines.needs import needs
 from voicepipe.engines.weights import needed_models

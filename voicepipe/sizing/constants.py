@@ -3,7 +3,7 @@
 GPUs' data sheets are in `gpu_models.py`, models' shapes in `shapes.py`, what callers do in `traffic.py`. Sources:
 
 [1] gpustack's performance lab: a token of Qwen3-8B on an H100, 7.1 to 7.4 ms in bf16, 5.6 in fp8; johnmusgrave.com: one
-    of Llama-3.1-8B in bf16 on an A100-40, 13.3 ms. `tests/sizing/test_speed.py` holds the formulas to both.
+    of Llama-3.1-8B in bf16 on an A100-40, 13.3 ms. `tests/sizing/test_language.py` holds the formulas to both.
 [2] faster-whisper's large-v3-turbo on an RTX 4090: 205 to 219 ms for 2 to 10 s of sound, in windows of 30 s.
 [3] Nemotron Speech Streaming on an H100: 560 streams with chunks of 320 ms (NVIDIA, "Scaling Real-Time Voice Agents
     with Cache-Aware Streaming ASR", January 2026), 240 with chunks of 80 ms (vllm-project/vllm#47455).

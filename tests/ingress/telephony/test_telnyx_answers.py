@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.engines.test_openai_costs import BOMB, GZIP, Wild, chunked
+from tests.engines.llm.test_openai_costs import BOMB, GZIP, Wild, chunked
 from tests.ingress.telephony.telnyx_provider import APPLICATION, CALL, ENV, PUBLIC, SECRET
 from tests.support.stopwatch import spent, watched
 from voicepipe.base import web_answer

@@ -14,8 +14,8 @@ import numpy as np
 
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config.engine_config import CoquiConfig
-from voicepipe.engines.base import Speech
 from voicepipe.engines import packages
+from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.child import Program
 from voicepipe.engines.hosting.child_pool import ChildPool
 from voicepipe.engines.tts.shaping import pieces, shape, word_starts

@@ -28,8 +28,8 @@ from voicepipe.base.worker import Worker
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.life import IN_PROCESS, Life
-from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
+from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.tts.shaping import pieces, shape
 
 RATE = 24_000

@@ -25,8 +25,8 @@ from voicepipe.config.engine_config import KokoroConfig
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.life import IN_PROCESS, Life
-from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
+from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.tts.shaping import letters, pieces, shape, word_starts
 from voicepipe.engines.weights import hub, needed_models
 

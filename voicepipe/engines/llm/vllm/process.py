@@ -12,8 +12,8 @@ from voicepipe.base.environment import default_variables, put_variable, variable
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused, VoicepipeError
 from voicepipe.base.lived import Lived
 from voicepipe.engines.hosting.owing import Owing
-from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.llm.vllm.start import EngineStart, end, lower
+from voicepipe.engines.packages import INSTALLS
 
 if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM

@@ -15,8 +15,8 @@ from voicepipe.base.errors import EngineDead, EngineError, EngineMissing, Voicep
 from voicepipe.base.worker import Worker
 from voicepipe.config.engine_config import NeuttsConfig
 from voicepipe.engines.base import Speech
-from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.gpu_placement import device_index
+from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.llm.vllm import process
 from voicepipe.engines.llm.vllm.arguments import voice_arguments
 from voicepipe.engines.llm.vllm.process import VllmProcess

@@ -5,7 +5,7 @@ from functools import reduce
 import pytest
 from msgspec.structs import replace
 
-from tests.engines.front_desk import AT_ONCE, FRONT_DESK, Caller, a_wednesday, reply  # noqa: F401
+from tests.engines.llm.frontdesk.front_desk import AT_ONCE, FRONT_DESK, Caller, a_wednesday, reply  # noqa: F401
 from voicepipe.agent import ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState

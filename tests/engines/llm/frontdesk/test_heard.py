@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines.front_desk import FRONT_DESK
+from tests.engines.llm.frontdesk.front_desk import FRONT_DESK
 from voicepipe.engines.llm.frontdesk import slots
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState
 from voicepipe.turn.answers import agrees, answers, asks_to_wait, declines, to_be_done

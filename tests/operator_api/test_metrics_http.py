@@ -1,8 +1,8 @@
 """Who may scrape, and what is said to the others."""
 
 from tests.ingress.fake_pop import METRICS_KEY, OPERATOR_KEY, FakePop
-from tests.ingress.test_dashboard_http import answered
-from tests.ingress.test_http import bearer, keyed, requests
+from tests.operator_api.test_dashboard_http import answered
+from tests.pop.test_pop_http import bearer, keyed, requests
 
 
 async def test_this_machine_may_scrape_and_a_proxys_clients_and_rebound_pages_may_not() -> None:

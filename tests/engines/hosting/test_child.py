@@ -294,7 +294,7 @@ async def test_close_takes_the_processes_own_children_along(pool: ChildPool) -> 
 async def test_it_ends_with_a_parent_that_is_killed(load: str, tmp_path: Path) -> None:
     script = f"""
 import asyncio, os
-from tests.engines.test_child import ChildPool, program
+from tests.engines.hosting.test_child import ChildPool, program
 
 async def main():
     pool = ChildPool(program({load!r}))

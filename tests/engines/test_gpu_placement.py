@@ -12,8 +12,7 @@ from tests.support.fake_nvml import GIB, FakeDriver, FakeGpu
 from voicepipe import config
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config import Config
-from voicepipe.engines import loader
-from voicepipe.engines import gpu_placement, packages
+from voicepipe.engines import gpu_placement, loader, packages
 from voicepipe.engines.gpu_placement import LlmNeed, Need
 from voicepipe.engines.hosting.gpus import VisibleGpu
 from voicepipe.engines.needs import needs

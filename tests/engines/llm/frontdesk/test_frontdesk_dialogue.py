@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engines.contract import texts
-from tests.engines.front_desk import AT_ONCE, Caller, a_wednesday, reply  # noqa: F401
+from tests.engines.llm.frontdesk.front_desk import AT_ONCE, Caller, a_wednesday, reply  # noqa: F401
 from voicepipe.agent import Agent, Intent, Origin, ToolSpec
 from voicepipe.conversation.prompt import with_origin
 from voicepipe.conversation.transfer import END_CALL_TOOL

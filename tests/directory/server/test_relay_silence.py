@@ -5,8 +5,8 @@ import asyncio
 import pytest
 import websockets
 
+from tests.directory.server.test_relay import called
 from tests.directory.stub_pops import directory_of, greets, opens, text, vanishes
-from tests.directory_server.test_relay import called
 from voicepipe.directory.server import relay
 
 pytestmark = pytest.mark.e2e

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.engines.vllm.test_core import FakeGuard, FakeLlm
+from tests.engines.llm.vllm.test_core import FakeGuard, FakeLlm
 from tests.support.waiting import until
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice

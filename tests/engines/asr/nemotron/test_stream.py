@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines.test_nemotron_steps import STEP_S, FakeModel, opened, silence
+from tests.engines.asr.nemotron.test_steps import STEP_S, FakeModel, opened, silence
 from voicepipe.base.errors import EngineError
 from voicepipe.engines.asr.nemotron.steps import Steps
 from voicepipe.engines.asr.nemotron.stream import NemotronStream

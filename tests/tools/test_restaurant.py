@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines.front_desk import TODAY, a_wednesday  # noqa: F401
+from tests.engines.llm.frontdesk.front_desk import TODAY, a_wednesday  # noqa: F401
 from voicepipe.tools import restaurant as tools_demo
 from voicepipe.tools.restaurant import book_table, cancel_booking, change_booking, check_table, find_booking
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engines.contract import texts, the_call
-from tests.engines.front_desk import FILE, at_once, reply
+from tests.engines.llm.frontdesk.front_desk import FILE, at_once, reply
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk import guess, slots

@@ -2,22 +2,22 @@
 
 import json
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
 
+from tests.support.paths import ROOT
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.config.agent_store import load_agent
 from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue
 from voicepipe.engines.llm.frontdesk.frontdesk_llm import work
 from voicepipe.engines.llm.frontdesk.steps import Steps
-from voicepipe.tools import restaurant as tools_demo
+from voicepipe.tools import restaurant
 
 T = TypeVar("T")
-FILE = Path(__file__).parents[2] / "configs" / "agents" / "front-desk.toml"
+FILE = ROOT / "configs" / "agents" / "front-desk.toml"
 FRONT_DESK = load_agent(FILE)
 TODAY = datetime(2026, 11, 25, 11)
 """A Wednesday, before lunch."""
@@ -58,8 +58,8 @@ AT_ONCE = _at_once(FRONT_DESK)
 @pytest.fixture
 def a_wednesday(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the tools take for now; nothing is booked yet."""
-    monkeypatch.setattr(tools_demo, "clock", lambda: TODAY)
-    tools_demo._booked.clear()
+    monkeypatch.setattr(restaurant, "clock", lambda: TODAY)
+    restaurant._booked.clear()
 
 
 class Caller:
@@ -102,5 +102,5 @@ class Caller:
     def _run(self, call: ToolCall, result: str) -> str | None:
         arguments = json.loads(call.arguments)
         self.calls.append((call.name, arguments))
-        function = getattr(tools_demo, call.name, None)
+        function = getattr(restaurant, call.name, None)
         return (result or function(**arguments)) if function else None

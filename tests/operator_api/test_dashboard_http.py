@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.ingress.fake_pop import OPERATOR_KEY, FakePop
-from tests.ingress.test_http import bearer, keyed, requests
+from tests.pop.test_pop_http import bearer, keyed, requests
 from voicepipe.conversation.events import Item, ItemAdded, ReplyDone, ReplyStarted
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.ingress import server, share

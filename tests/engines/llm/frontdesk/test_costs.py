@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.engines.front_desk import FRONT_DESK as AGENT
-from tests.engines.front_desk import at_once
+from tests.engines.llm.frontdesk.front_desk import FRONT_DESK as AGENT
+from tests.engines.llm.frontdesk.front_desk import at_once
 from tests.support.stopwatch import watched
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.config import LimitsConfig
