@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.engines.llm.frontdesk.front_desk import TODAY, a_wednesday  # noqa: F401
-from voicepipe.tools import restaurant as tools_demo
+from voicepipe.tools import restaurant
 from voicepipe.tools.restaurant import book_table, cancel_booking, change_booking, check_table, find_booking
 
 pytestmark = pytest.mark.usefixtures("a_wednesday")
@@ -40,7 +40,7 @@ def problem(answer: str) -> str:
     ],
 )
 def test_days(day: str, means: str | None) -> None:
-    assert tools_demo._date(day, TODAY.date()) == (date.fromisoformat(means) if means else None)
+    assert restaurant._date(day, TODAY.date()) == (date.fromisoformat(means) if means else None)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_times(time: str, about: str) -> None:
      ("12 noon", "12:00"), ("9 at night", "21:00"), ("12 at night", "00:00"), ("7:30 a.m.", "07:30")],
 )  # fmt: skip
 def test_parts_of_the_day(said: str, means: str) -> None:
-    assert tools_demo._time(said) == datetime.strptime(means, "%H:%M").time()
+    assert restaurant._time(said) == datetime.strptime(means, "%H:%M").time()
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_parts_of_the_day(said: str, means: str) -> None:
 def test_what_cannot_be(people: int, day: str, about: str) -> None:
     assert problem(check_table(people, day)) == about
     assert problem(book_table(people, day, "7 pm", phone="1")) == (about if day else "day")
-    assert bool(tools_demo._booked) == (not about and bool(day))
+    assert bool(restaurant._booked) == (not about and bool(day))
 
 
 def test_a_weekday_whose_time_is_over_is_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools_demo, "clock", lambda: datetime(2026, 11, 25, 20))
+    monkeypatch.setattr(restaurant, "clock", lambda: datetime(2026, 11, 25, 20))
     book_table(2, "Wednesday", "7 o'clock", "Ann", "1")
-    assert tools_demo._booked["1"].day == date(2026, 12, 2)
+    assert restaurant._booked["1"].day == date(2026, 12, 2)
     assert problem(check_table(2, "today", "7 o'clock")) == "time"
 
 
@@ -92,16 +92,16 @@ def test_a_booking_is_found_changed_and_cancelled() -> None:
     assert json.loads(find_booking("5550142")) == found
     assert problem(change_booking("5550142", 2, "Monday", "7 pm")) == "day"
     assert change_booking("5550142", 3, "Saturday", "8 pm") == "It is changed."
-    assert tools_demo._booked["5550142"].people == 3
+    assert restaurant._booked["5550142"].people == 3
     assert cancel_booking("5550142") == "It is cancelled."
-    assert not tools_demo._booked
+    assert not restaurant._booked
 
 
 def test_the_book_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools_demo, "MOST_BOOKINGS", 2)
+    monkeypatch.setattr(restaurant, "MOST_BOOKINGS", 2)
     for phone in ("1", "2", "3"):
         book_table(2, "Friday", "7 pm", phone=phone)
-    assert [*tools_demo._booked] == ["2", "3"]
+    assert [*restaurant._booked] == ["2", "3"]
 
 
 def test_equal_bookings_have_equal_references() -> None:

@@ -9,7 +9,7 @@ from tests.engines.llm.frontdesk.front_desk import AT_ONCE, FRONT_DESK, Caller, 
 from voicepipe.agent import ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState
-from voicepipe.tools import restaurant as tools_demo
+from voicepipe.tools import restaurant
 
 pytestmark = pytest.mark.usefixtures("a_wednesday")
 RIGHT = "Is that right?"
@@ -204,11 +204,11 @@ def test_what_was_refused_is_refused_again(caller: Caller) -> None:
 
 def test_what_became_impossible_meanwhile_is_not_booked(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     asked_for(caller)
-    monkeypatch.setattr(tools_demo, "CLOSED", 4)
+    monkeypatch.setattr(restaurant, "CLOSED", 4)
     assert caller.say("yes").endswith("closed. For which day?")
-    assert not tools_demo._booked
+    assert not restaurant._booked
     caller.says("saturday", "yes")
-    assert [booking.people for booking in tools_demo._booked.values()] == [2]
+    assert [booking.people for booking in restaurant._booked.values()] == [2]
 
 
 @pytest.mark.parametrize("said", ["wait, stop please", "hold on", "stop", "wait a moment please", "no wait"])
@@ -265,10 +265,10 @@ def test_a_booking_is_cancelled(caller: Caller, desk: FrontdeskDialogue) -> None
     assert again == "I find no booking under that number. Under which telephone number is it?"
     table = "That is a table for 2, Friday, the 27th of November at 7 o'clock. Shall I cancel it?"
     assert later.say("sorry it's five five five oh one four two") == table
-    assert later.say("no") == "All right, it stays as it is." and tools_demo._booked
+    assert later.say("no") == "All right, it stays as it is." and restaurant._booked
     assert later.says("please cancel my reservation", PHONE) == table
     assert later.say("yes cancel it please") == "It is cancelled. Is there anything else?"
-    assert not tools_demo._booked
+    assert not restaurant._booked
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_booking_is_changed(caller: Caller, desk: FrontdeskDialogue) -> None:
     assert later.say("on monday").endswith("closed. For which day?") or later.called("change_booking") == []
     assert later.says("saturday at eight for three people") == f"So a table for 3, Saturday at 8 o'clock. {RIGHT}"
     assert later.say("that's right") == "It is changed. See you then."
-    (booking,) = tools_demo._booked.values()
+    (booking,) = restaurant._booked.values()
     assert (booking.people, booking.day.isoformat(), booking.time) == (3, "2026-11-28", "8 o'clock")
 
 
@@ -301,7 +301,7 @@ def test_a_change_to_a_day_that_is_closed_is_refused(caller: Caller, desk: Front
     later = Caller(desk)
     later.says("i want to change my reservation", PHONE, "to monday evening at seven o'clock for two")
     assert "closed" in later.say("yes")
-    (booking,) = tools_demo._booked.values()
+    (booking,) = restaurant._booked.values()
     assert booking.day.isoformat() == "2026-11-27"
 
 
@@ -326,7 +326,7 @@ def test_while_a_check_runs_the_caller_goes_on(desk: FrontdeskDialogue) -> None:
         Message("user", "a table for two at seven on the 7th of december"),
         Message("assistant", call=check),
         Message("user", NAME),
-        Message("tool", tools_demo.check_table(2, "the 7th of December", "7 o'clock"), call_id="c1"),
+        Message("tool", restaurant.check_table(2, "the 7th of December", "7 o'clock"), call_id="c1"),
     )
     said = reply(desk, Prompt(messages, tuple(tool.spec for tool in FRONT_DESK.tools), agent=FRONT_DESK))
     assert said == ["On Mondays we are closed. For which day?"]
