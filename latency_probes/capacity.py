@@ -25,7 +25,7 @@ from latency_probes.run import processor_seconds
 from latency_probes.sip import dialled
 from latency_probes.sound import bed, mixed
 from latency_probes.timeline import BLOCK, WIRE_RATE
-from latency_probes.webrtc import place
+from latency_probes.webrtc import PacketSink, place
 from voicepipe.audio import Pcm, g711, opus
 from voicepipe.audio.resample import Resampler
 from voicepipe.base.errors import ProbeError
@@ -70,15 +70,12 @@ class Call(Protocol):
     async def hang_up(self) -> None: ...
 
 
-OnMedia = Callable[[bytes, float], None]
-
-
 @dataclass(frozen=True, slots=True)
 class Way:
     """How calls are placed, and what they carry."""
 
     name: str
-    place: Callable[[OnMedia], Awaitable[Call]]
+    place: Callable[[PacketSink], Awaitable[Call]]
     encoder: Callable[[], Callable[[Pcm], bytes]]
     """Of int16[480] at 24 kHz."""
 
@@ -91,10 +88,8 @@ def ways(url: str, phone: str, key: str, agent: str) -> dict[str, Way]:
         return lambda pcm: g711.encode("pcmu", down(pcm))
 
     return {
-        "webrtc": Way(
-            "WebRTC", lambda heard: place(url, key, agent, on_media=heard), lambda: opus.OpusEncoder(WIRE_RATE)
-        ),
-        "sip": Way("SIP", lambda heard: dialled(url, phone, agent, heard), pcmu),
+        "webrtc": Way("WebRTC", lambda sink: place(url, key, agent, sink=sink), lambda: opus.OpusEncoder(WIRE_RATE)),
+        "sip": Way("SIP", lambda sink: dialled(url, phone, agent, sink.datagram), pcmu),
     }
 
 
@@ -109,7 +104,7 @@ class Asker:
 
     async def dial(self, way: Way) -> None:
         """Raises ProbeError."""
-        self._call = await way.place(self._heard)
+        self._call = await way.place(self)
 
     def tick(self, now: float) -> None:
         """A packet more."""
@@ -121,7 +116,8 @@ class Asker:
         assert self._call
         await self._call.hang_up()
 
-    def _heard(self, data: bytes, arrived: float) -> None:
+    def datagram(self, data: bytes, arrived: float) -> None:
+        """As `PacketSink.datagram`."""
         self.packets += not is_rtcp(data)
 
 

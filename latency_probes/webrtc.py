@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -30,7 +31,14 @@ from voicepipe.rtp.transport import Transport, UdpNetwork
 CALLS = "/v1/realtime/calls"
 CHANNEL = "oai-events"
 
-OnMedia = Callable[[bytes, float], None]
+
+class PacketSink(Protocol):
+    """Where a call's packets come to."""
+
+    def datagram(self, data: bytes, arrived: float) -> None:
+        """RTP or RTCP, decrypted, that came at the monotonic second `arrived`."""
+
+
 OnMessage = Callable[[str], None]
 
 
@@ -64,12 +72,13 @@ class Placed:
 
 
 async def place(
-    url: str, key: str, agent: str, *, on_media: OnMedia | None = None, on_message: OnMessage | None = None
+    url: str, key: str, agent: str, *, sink: PacketSink | None = None, on_message: OnMessage | None = None
 ) -> Placed:
     """Ask for a call and connect. `url`: of the server, or where it takes offers. Raises ProbeError."""
     url = url if urlsplit(url).path.endswith(CALLS) else f"{origin(url)}{CALLS}"
     transport = Transport(UdpNetwork((await asyncio.to_thread(local_address, url),)), controlling=True)
-    transport.on_media = on_media
+    if sink:
+        transport.deliver_to(sink)
     channel = transport.open_channel(CHANNEL)
     if on_message:
         channel.on("message", on_message)
@@ -136,7 +145,7 @@ class WebRtcCaller(Talker[Pcm]):
         self._tasks = [asyncio.create_task(self._mouth.speak(self._send)), asyncio.create_task(placed.transport.gone())]
 
     async def _enter(self, url: str, key: str) -> Placed:
-        return await place(url, key, self._agent, on_media=self._media, on_message=self._message)
+        return await place(url, key, self._agent, sink=self, on_message=self._message)
 
     async def _disconnect(self) -> None:
         if self._placed:
@@ -151,7 +160,8 @@ class WebRtcCaller(Talker[Pcm]):
         self._placed.send(self._encode(pcm))
         self.timeline.note_setup("first packet out")
 
-    def _media(self, data: bytes, arrived: float) -> None:
+    def datagram(self, data: bytes, arrived: float) -> None:
+        """As `PacketSink.datagram`."""
         if is_rtcp(data):
             return
         try:

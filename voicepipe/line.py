@@ -8,9 +8,6 @@ import msgspec
 
 from voicepipe.audio import Block, Pcm
 
-Hear = Callable[[Block], None]
-"""Takes 20 ms of the caller's sound."""
-
 Pump = Callable[[], float | None]
 """Sends what is due. Returns the seconds until more is; None: nothing waits to be sent."""
 
@@ -32,6 +29,13 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
 
 HIDDEN = Network()
 """By TCP, which sends again what is lost and tells nobody."""
+
+
+class SoundListener(Protocol):
+    """Who hears a caller: a call."""
+
+    def hear(self, block: Block) -> None:
+        """20 ms of the caller's sound."""
 
 
 class Line(Protocol):
@@ -56,9 +60,9 @@ class Line(Protocol):
     def listens(self) -> bool:
         """Whether sound may be sent now: not while a telephone has the call on hold. What is to be said waits."""
 
-    async def listen(self, hear: Hear) -> None:
-        """Call `hear` with the caller's sound from the answer on, 20 ms at a time, without gaps, as it comes in.
-        Returns when the caller is gone; raises what `hear` raised."""
+    async def listen(self, listener: SoundListener) -> None:
+        """Have `listener` hear the caller's sound from the answer on, 20 ms at a time, without gaps, as it comes in.
+        Returns when the caller is gone; raises what `listener.hear` raised."""
 
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         """Call `pump` when packets may be due, until cancelled. `wake` is set when there is more to send."""

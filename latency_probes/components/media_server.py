@@ -85,7 +85,6 @@ class Ours(Far):
     def _line(self, codec: Codec, payload_type: int, transport: Transport | UdpMedia) -> RtpLine:
         line = RtpLine(codec, payload_type, transport)
         line.on_audio = lambda data, ms: self._count()
-        transport.on_media = line.media.datagram
         return line
 
     def _count(self) -> None:
@@ -100,9 +99,10 @@ class Ours(Far):
         playout = Playout(line, time.monotonic, duck_db=-15)
         self._tasks.create_task(playout.run())
         self._tasks.create_task(self._speak(playout))
-        await line.listen(self._hear)
+        await line.listen(self)
 
-    def _hear(self, block: Block) -> None:
+    def hear(self, block: Block) -> None:
+        """As `SoundListener.hear`."""
         self.heard += 1
 
     async def _speak(self, playout: Playout) -> None:

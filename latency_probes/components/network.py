@@ -12,6 +12,7 @@ from voicepipe.audio import BLOCK_MS, Pcm, opus
 from voicepipe.base.figures import for_tables, keep
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
+from voicepipe.rtp.rtp_sender import PacketSink
 from voicepipe.rtp.rtp_session import RtpSession
 
 TYPE, FRAME_S = 111, BLOCK_MS / 1000
@@ -31,13 +32,16 @@ class HeardSound:
     """(second at which it was sent, delay)."""
     holes: list[float] = field(default_factory=list)
     """Lengths in ms of what was made up, one after the other as long as nothing real came between."""
+    sent_at: dict[float, float] = field(default_factory=dict)
+    """Of packets, by when they arrive."""
     now: float = 0.0
     _in_hole: bool = False
 
     def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
-        """As `RtpSession` tells it."""
+        """As `MediaListener.sound`."""
         if not filled:
-            self._in_hole = False
+            sent, self._in_hole = self.sent_at[arrived], False
+            self.delays.append((sent, 1000 * (self.now - sent - TRANSIT_S)))
             return
         ms = pcm.size / 16
         if self._in_hole:
@@ -45,6 +49,9 @@ class HeardSound:
         else:
             self.holes.append(ms)
         self._in_hole = True
+
+    def key(self, key: str) -> None:
+        """As `MediaListener.key`."""
 
 
 class Added(msgspec.Struct):
@@ -62,6 +69,8 @@ class Added(msgspec.Struct):
 
 
 class _Nobody:
+    def deliver_to(self, sink: PacketSink) -> None: ...
+
     def send_rtp(self, packet: bytes) -> None: ...
 
     def send_rtcp(self, packet: bytes) -> None: ...
@@ -72,22 +81,15 @@ def simulate(jitter_s: float, loss: float, seed: int = 1) -> HeardSound:
     rng, heard = random.Random(seed), HeardSound()
     encode = opus.OpusEncoder(OPUS.out_rate)
     tone = (6000 * np.sin(2 * np.pi * 200 * np.arange(480) / 24_000)).astype(np.int16)
-    sent_at: dict[float, float] = {}
-
-    def sound(pcm: Pcm, arrived: float, filled: bool) -> None:
-        heard.sound(pcm, arrived, filled)
-        if not filled:
-            sent = sent_at[arrived]
-            heard.delays.append((sent, 1000 * (heard.now - sent - TRANSIT_S)))
-
-    session = RtpSession(OPUS, TYPE, _Nobody(), sound, clock=lambda: heard.now)
+    session = RtpSession(OPUS, TYPE, _Nobody(), heard, clock=lambda: heard.now)
+    session.listened = True
     events: list[tuple[float, bytes]] = []
     for n in range(int((BAD_S + GOOD_S) / FRAME_S)):
         sent, packet = n * FRAME_S, bytes(RtpPacket(TYPE, n & 0xFFFF, n * 960, 7, encode(tone)))
         bad = sent < BAD_S
         if not (bad and rng.random() < loss):
             arrives = sent + TRANSIT_S + (rng.uniform(0, jitter_s) if bad else 0.0)
-            sent_at[arrives] = sent
+            heard.sent_at[arrives] = sent
             events.append((arrives, packet))
         events.append((sent + 0.013, b""))  # the clock's tick, in a phase of its own
     for heard.now, packet in sorted(events):

@@ -7,7 +7,7 @@ import pytest
 
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.call.ear import Ear
-from voicepipe.engines.windows import Told
+from voicepipe.engines.windows import WindowListener
 from voicepipe.turn.facts import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.vad import WINDOW, VadConfig
 
@@ -19,16 +19,19 @@ def noise(ms: int, seed: int, level: float = 3000) -> Pcm:
 QUIET, OURS = noise(480, 0, 2), noise(1000, 1)
 
 
-def loud_is_voice(window: Pcm, told: Told) -> None:
-    level = np.abs(window).mean()
-    told(0.95 if level > 500 else 0.2 if level > 100 else 0.02)
+class LoudIsVoice:
+    """A `WindowDetector`."""
+
+    def ask(self, window: Pcm, listener: WindowListener) -> None:
+        level = np.abs(window).mean()
+        listener.answered(0.95 if level > 500 else 0.2 if level > 100 else 0.02)
 
 
 class Listener:
     """An ear, and what it told last."""
 
     def __init__(self, reference: Callable[[], Pcm | None]) -> None:
-        self.ear = Ear(loud_is_voice, VadConfig(), reference, self)
+        self.ear = Ear(LoudIsVoice(), VadConfig(), reference, self)
         self._fact: Fact | None = None
 
     def heard(self, block: Block, fact: Fact | Exception | None) -> None:

@@ -11,8 +11,8 @@ from voicepipe.call.playout import NOBODY, Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.engines.vad.silero import SileroVad
-from voicepipe.engines.windows import Told
-from voicepipe.line import Hear
+from voicepipe.engines.windows import WindowListener
+from voicepipe.line import SoundListener
 from voicepipe.turn.facts import Fact, MaybeVoice, VoiceStarted
 from voicepipe.turn.vad import VadConfig
 
@@ -39,7 +39,7 @@ class Phone:
     def clear(self) -> int:
         return 0
 
-    async def listen(self, hear: Hear) -> None:
+    async def listen(self, listener: SoundListener) -> None:
         raise NotImplementedError
 
     async def hang_up(self) -> None: ...
@@ -54,18 +54,24 @@ class Facts(list[Fact]):
             self.append(fact)
 
 
+class AtOnce:
+    """The `WindowDetector` of one stream that answers before it returns."""
+
+    def __init__(self, vad: SileroVad) -> None:
+        self._vad, self._stream = vad, vad.stream()
+
+    def ask(self, window: Pcm, listener: WindowListener) -> None:
+        listener.answered(self._vad.probabilities([(self._stream, window)])[0])
+
+
 async def facts(delay_ms: int, voice: Pcm | None = None) -> list[Fact]:
     """What the ear tells while REPLY is played, in a room with its echo; `voice` speaks from 1.5 s on."""
     tts, vad, phone = EspeakTts(), SileroVad(), Phone()
     await tts.start()
     await vad.start()
     playout = Playout(phone, lambda: phone.now, -15.0)  # type: ignore[arg-type]
-    stream, told = vad.stream(), Facts()
-
-    def ask(window: Pcm, answered: Told) -> None:
-        answered(vad.probabilities([(stream, window)])[0])
-
-    ear = Ear(ask, VadConfig(), playout.reference, told)
+    told = Facts()
+    ear = Ear(AtOnce(vad), VadConfig(), playout.reference, told)
     spoken = Resampler(tts.rate, RATE)((await whole(tts, REPLY)).pcm)
     noise = np.random.default_rng(delay_ms).normal(0, 12, phone.air.size)
     for n in range(5 * RATE // BLOCK):

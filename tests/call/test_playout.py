@@ -11,7 +11,7 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.ingress.socket_line import by_timer
-from voicepipe.line import Hear, Pump
+from voicepipe.line import Pump, SoundListener
 
 pytestmark = pytest.mark.virtual_time
 RATE = 8000
@@ -50,7 +50,7 @@ class RecordingLine:
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         await by_timer(pump, wake)
 
-    async def listen(self, hear: Hear) -> None: ...
+    async def listen(self, listener: SoundListener) -> None: ...
 
     async def hang_up(self) -> None: ...
 

@@ -14,6 +14,7 @@ import websockets
 
 from latency_probes import webrtc
 from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, Served, fleet, obeys, public_key, served, settings
+from tests.support.sinks import Packets
 from tests.support.waiting import until
 from voicepipe.base import call_ids
 from voicepipe.commands import cli
@@ -125,13 +126,11 @@ async def test_a_pop_that_is_full_before_the_directory_hears_of_it_costs_one_try
 
 
 async def test_the_sound_of_a_webrtc_call_goes_straight_to_its_pop(through: Fleet) -> None:
-    came: list[bytes] = []
+    packets = Packets()
     events: list[str] = []
     key = (await secret(through, session={"type": "realtime", "instructions": "Be kind."}))["value"]
-    placed = await webrtc.place(
-        through.at.url, key, "", on_media=lambda data, _: came.append(data), on_message=events.append
-    )
-    await until(lambda: len(came) > 20 and bool(events))
+    placed = await webrtc.place(through.at.url, key, "", sink=packets, on_message=events.append)
+    await until(lambda: len(packets.data) > 20 and bool(events))
     assert json.loads(events[0])["session"]["instructions"] == "Be kind."
     assert (through.pops["fra"].calls, through.pops["lhr"].calls) == (1, 0)
     async with through.at.client(key) as client, through.at.client() as owner:

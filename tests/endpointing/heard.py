@@ -16,7 +16,7 @@ from voicepipe.call.utterance import Utterance, Waits
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import Engines, Hypothesis
-from voicepipe.engines.windows import Told
+from voicepipe.engines.windows import WindowListener
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.facts import Fact, Silence, VoiceStarted
 from voicepipe.turn.known import TurnConfig
@@ -75,13 +75,13 @@ class Listener:
         self._engines = engines
         self._narrow = narrow
         self._facts: list[Fact] = []
-        stream = engines.vad.stream()
-
-        def ask(window: Pcm, told: Told) -> None:
-            told(engines.vad.probabilities([(stream, window)])[0])
-
-        self._ear = Ear(ask, VadConfig(), lambda: None, self)
+        self._stream = engines.vad.stream()
+        self._ear = Ear(self, VadConfig(), lambda: None, self)
         self._tasks: set[asyncio.Future[None]] = set()
+
+    def ask(self, window: Pcm, listener: WindowListener) -> None:
+        """As `WindowDetector.ask`, at once."""
+        listener.answered(self._engines.vad.probabilities([(self._stream, window)])[0])
 
     def heard(self, block: Block, fact: Fact | Exception | None) -> None:
         if isinstance(fact, Exception):

@@ -1,7 +1,7 @@
 """Windows of several calls are asked about together, each stream's in order, all of them in one turn of the loop."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -9,6 +9,13 @@ from voicepipe.audio import Pcm
 from voicepipe.engines.windows import Windows
 
 WINDOW: Pcm = np.zeros(512, np.int16)
+
+
+class Answered:
+    """A `WindowListener`."""
+
+    def __init__(self, told: Callable[[float | Exception], None]) -> None:
+        self.answered = told
 
 
 class Detector:
@@ -35,7 +42,7 @@ async def test_what_comes_in_one_turn_is_asked_about_together_and_told_in_it() -
             if left > 1:
                 of(stream, left - 1)
 
-        windows.ask(stream, WINDOW, answered)
+        windows.ask(stream, WINDOW, Answered(answered))
 
     for stream, number in (("a", 1), ("b", 3), ("c", 2)):
         of(stream, number)
@@ -56,10 +63,10 @@ async def test_one_call_that_fails_leaves_the_others_their_answers() -> None:
         raise RuntimeError("this call is ending")
 
     for answered in (told.append, fails, told.append):
-        windows.ask("a", WINDOW, answered)
+        windows.ask("a", WINDOW, Answered(answered))
     await asyncio.sleep(0)
     assert told == [0.5, 0.5]
-    windows.ask("a", WINDOW, told.append)
+    windows.ask("a", WINDOW, Answered(told.append))
     await asyncio.sleep(0)
     assert told == [0.5] * 3
 
@@ -73,7 +80,7 @@ async def test_a_window_that_cannot_be_looked_at_fails_no_other() -> None:
 
     windows, told = Windows(Picky()), list[float | Exception]()
     for stream in ("a", "bad", "b"):
-        windows.ask(stream, WINDOW, told.append)
+        windows.ask(stream, WINDOW, Answered(told.append))
     await asyncio.sleep(0)
     assert [answer for answer in told if isinstance(answer, float)] == [0.5, 0.5]
     assert isinstance(told[1], ArithmeticError)
@@ -82,6 +89,6 @@ async def test_a_window_that_cannot_be_looked_at_fails_no_other() -> None:
 async def test_a_detector_that_fails_is_told_to_each_call_that_asked() -> None:
     windows, told = Windows(Detector(fails=True)), list[float | Exception]()
     for stream in "ab":
-        windows.ask(stream, WINDOW, told.append)
+        windows.ask(stream, WINDOW, Answered(told.append))
     await asyncio.sleep(0)
     assert [type(answer) for answer in told] == [ArithmeticError] * 2

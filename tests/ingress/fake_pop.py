@@ -160,7 +160,7 @@ class FakeCall:
 
     async def run(self) -> None:
         try:
-            await self.line.listen(self.hear)
+            await self.line.listen(self)
         finally:
             if self.reply:
                 self.reply.cancel()

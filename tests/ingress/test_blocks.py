@@ -5,6 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
+from tests.support.sinks import Blocks
 from tests.support.virtual_time import VirtualTimeLoop
 from voicepipe.audio import BLOCK, Block
 from voicepipe.ingress.blocks import AHEAD_S, BEHIND_BLOCKS, BEHIND_S, FAST_BLOCK_S, BlockQueue, Intake
@@ -56,6 +57,6 @@ async def test_a_call_catches_up_after_the_loop_stood_still_and_while_its_turns_
     def hear(block: Block) -> None:
         late.append(loop.time() - block.arrived)
 
-    await asyncio.gather(speak(), keep_busy(), queue.listen(hear))
+    await asyncio.gather(speak(), keep_busy(), queue.listen(Blocks(hear)))
     assert len(late) == 500 and max(late) > 0.9
     assert max(late[200:]) < 0.2, "the second in which it stood still is made up for"

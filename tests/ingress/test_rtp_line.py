@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.rtp.test_rtp_session import FRAME_S, Clock, Wire
+from tests.support.sinks import Blocks
 from voicepipe.audio import Block, Pcm, g711
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Phrase
@@ -141,7 +142,7 @@ async def test_a_voice_over_a_reply_that_is_held_twice_lets_it_go_on_after_both(
 async def test_a_commit_after_a_stall_waits_until_all_that_came_is_heard() -> None:
     clock, heard = Clock(), list[Block]()
     line = RtpLine(PCMU, 0, Wire(clock), clock)
-    listening = asyncio.create_task(line.listen(heard.append))
+    listening = asyncio.create_task(line.listen(Blocks(heard.append)))
     await asyncio.sleep(0)
     for n in range(30):  # In one go, as after a stall of the network.
         line.media.datagram(bytes(RtpPacket(0, n, 160 * n, 5, bytes(160))), clock.now)
@@ -159,7 +160,7 @@ async def test_a_commit_after_a_stall_waits_until_all_that_came_is_heard() -> No
 async def test_what_came_before_another_source_is_heard_first() -> None:
     clock, heard = Clock(), list[Block]()
     line = RtpLine(PCMU, 0, Wire(clock), clock)
-    listening = asyncio.create_task(line.listen(heard.append))
+    listening = asyncio.create_task(line.listen(Blocks(heard.append)))
     await asyncio.sleep(0)
     for n in range(30):
         line.media.datagram(bytes(RtpPacket(0, n, 160 * n, 5, bytes(160))), clock.now)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from latency_probes import __main__, capacity
 from latency_probes.health import figures, latencies
+from latency_probes.webrtc import PacketSink
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import sip
 from tests.ingress.test_calls_api import line
@@ -84,10 +85,10 @@ async def test_offered_calls_are_counted_let_in_or_refused(monkeypatch: pytest.M
     async with serving(pop) as address:
         chosen, placed = way("webrtc", pop, address), list[int]()
 
-        async def place(heard: capacity.OnMedia) -> capacity.Call:
+        async def place(sink: PacketSink) -> capacity.Call:
             placed.append(1)
             pop.refuse = PopFull("late") if len(placed) > 2 else None
-            return await chosen.place(heard)
+            return await chosen.place(sink)
 
         step, refused = await capacity.offered(replace(chosen, place=place), f"http://{address}", "", 5)
         assert (step.calls, refused) == (2, 3)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.support.sinks import Packets
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS, PCMU
 from voicepipe.rtp.transport import Transport, UdpNetwork
@@ -15,8 +16,9 @@ class Ends:
     def __init__(self, caller: UdpNetwork = LOOPBACK, answerer: UdpNetwork = LOOPBACK) -> None:
         self.caller = Transport(caller, controlling=True)
         self.answerer = Transport(answerer, controlling=False)
-        self.heard: list[bytes] = []
-        self.answerer.on_media = lambda data, arrived: self.heard.append(data)
+        packets = Packets()
+        self.heard = packets.data
+        self.answerer.deliver_to(packets)
         self.offer = self.answer = ""
 
     async def connect(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.rtp.test_rtp_session import FRAME_S, Clock, End, speech
 from tests.rtp.test_sdp import BROWSER
 from tests.rtp.test_sip_sdp import DESK_PHONE, TRUNK
+from tests.support.sinks import Blocks
 from voicepipe.audio import RATE, dbfs
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.rtp import sdp, sip_sdp
@@ -171,8 +172,7 @@ def test_a_line_is_narrow_while_what_it_hears_is() -> None:
     line = RtpLine(OPUS, 96, end.wire, clock)
     blocks: list[bool] = []
     line.media.may_send(ALL)
-    line._hear = lambda block: blocks.append(block.narrow)
-    line.media.on_sound = line._heard
+    line._listener, line.media.listened = Blocks(lambda block: blocks.append(block.narrow)), True
     end.session = line.media
     talker = Talker(end, clock)
     for codec in (OPUS, PCMU, G722, PCMA):

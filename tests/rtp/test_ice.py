@@ -6,6 +6,7 @@ import sys
 REMEMBERED = """
 import gc, socket, uvloop
 from collections import OrderedDict
+from tests.support.sinks import NoSrtp
 from voicepipe.rtp.ice import IceConnection, UdpNetwork
 
 def remembered():
@@ -13,7 +14,7 @@ def remembered():
     return sum(len(part) for cache in caches for part in gc.get_referents(cache) if isinstance(part, OrderedDict))
 
 async def main():
-    ice = IceConnection(UdpNetwork(), lambda data, arrived: None)
+    ice = IceConnection(UdpNetwork(), NoSrtp())
     await ice.gather_candidates()
     [protocol] = ice._protocols
     before = remembered()

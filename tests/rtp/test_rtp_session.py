@@ -9,12 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.support.sinks import Media
 from voicepipe.audio import RATE, Pcm, dbfs
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import CODECS, OPUS, PCMU, Codec
 from voicepipe.rtp.jitter import MOST_WAITING
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
+from voicepipe.rtp.rtp_sender import PacketSink
 from voicepipe.rtp.rtp_session import AT_ONCE, RtpSession
 from voicepipe.rtp.telephone_events import KeyFormat
 
@@ -37,6 +39,8 @@ class Wire:
     rtp: list[tuple[float, RtpPacket]] = field(default_factory=list)
     rtcp: list[bytes] = field(default_factory=list)
 
+    def deliver_to(self, sink: PacketSink) -> None: ...
+
     def send_rtp(self, packet: bytes) -> None:
         self.rtp.append((self.clock.now, RtpPacket.parse(packet)))
 
@@ -49,12 +53,10 @@ class End:
 
     def __init__(self, codec: Codec, clock: Clock) -> None:
         self.wire = Wire(clock)
-        self.heard: list[tuple[Pcm, float, bool]] = []
-        self.keys: list[str] = []
-        self.session = RtpSession(
-            codec, 96, self.wire, lambda *sound: self.heard.append(sound), clock,
-            keys=KeyFormat(101, codec.clock), on_key=self.keys.append,
-        )  # fmt: skip
+        self.media = Media()
+        self.heard, self.keys = self.media.heard, self.media.keys
+        self.session = RtpSession(codec, 96, self.wire, self.media, clock, keys=KeyFormat(101, codec.clock))
+        self.session.listened = True
 
     @property
     def sound(self) -> Pcm:
@@ -213,7 +215,7 @@ def test_a_source_that_changes_is_heard() -> None:
         far.session.close()
         block = rtcp.parse(far.wire.rtcp[-1]).reports[0]
         assert (block.ssrc, block.lost) == (near.session.ssrc, 1)
-        far.session.on_sound = lambda *sound: far.heard.append(sound)
+        far.session._listener, far.session.listened = far.media, True
     assert far.sound.size == pytest.approx(0.4 * RATE, abs=RATE // 25)
     statistics = far.session.statistics()
     assert (statistics.received, statistics.lost) == (18, 2)

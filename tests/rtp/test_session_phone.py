@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.rtp.test_rtp_session import FRAME_S, Clock, End, speech, talk
+from tests.support.sinks import Media
 from voicepipe.audio import RATE, dbfs
 from voicepipe.rtp.codec import COMFORT_NOISE, G722, OPUS, PCMA, PCMU, Codec
 from voicepipe.rtp.packet import RtpPacket
@@ -227,7 +228,7 @@ def test_after_the_end_nobody_is_told() -> None:
 def test_who_asks_for_no_keys_gets_none() -> None:
     clock = Clock()
     near, far = End(PCMU, clock), End(PCMU, clock)
-    deaf = RtpSession(PCMU, 96, far.wire, lambda *sound: None, clock)
+    deaf = RtpSession(PCMU, 96, far.wire, Media(), clock)
     near.session.press("1")
     near.session.tick(clock.now)
     deaf.datagram(bytes(near.wire.rtp[-1][1]), clock.now)

@@ -17,6 +17,7 @@ from aiortc import RTCDataChannel, RTCDtlsTransport, RTCIceGatherer, RTCIceTrans
 from aiortc.rtcsctptransport import InboundStream
 
 from tests.rtp.ends import LOOPBACK, Ends, connected
+from tests.support.sinks import Packets
 from tests.support.waiting import until
 from voicepipe.base.errors import NoPort
 from voicepipe.rtp import ice, sdp, transport
@@ -62,8 +63,9 @@ async def test_what_it_uses_of_them_is_there() -> None:
 
 async def test_media_and_events_go_both_ways_past_aiortcs_queues() -> None:
     ends = Ends()
-    back: list[bytes] = []
-    ends.caller.on_media = lambda data, arrived: back.append(data)
+    packets_back = Packets()
+    ends.caller.deliver_to(packets_back)
+    back = packets_back.data
     opened: list[RTCDataChannel] = []
     ends.answerer.on_channel = opened.append
     channel = ends.caller.open_channel("oai-events")

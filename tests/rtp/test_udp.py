@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
+from tests.support.sinks import Media, Packets
 from tests.support.waiting import until
 from voicepipe.base.errors import NoPort
 from voicepipe.rtp import rtcp, sip_sdp, udp
@@ -33,18 +34,14 @@ class Phone:
 
     def __init__(self, ports: tuple[int, int] = (0, 0)) -> None:
         self.media = UdpMedia(HOST, ports)
-        self.heard: list[bytes] = []
-        self.arrived: list[float] = []
         self.port = self.media.open()
         self.local = sip_sdp.Local(HOST, self.port)
         self.listen()
 
     def listen(self) -> None:
-        def heard(data: bytes, arrived: float) -> None:
-            self.heard.append(data)
-            self.arrived.append(arrived)
-
-        self.media.on_media = heard
+        packets = Packets()
+        self.heard, self.arrived = packets.data, packets.arrived
+        self.media.deliver_to(packets)
 
 
 def agree(caller: Phone, callee: Phone, *, secure: bool = False, mux: bool = False) -> tuple[Srtp, Srtp] | None:
@@ -252,14 +249,13 @@ async def test_a_flood_at_one_port_does_not_starve_another_call() -> None:
 async def test_a_flood_of_reports_is_read_no_further_than_any_phone_sends_them(which: int) -> None:
     """At both ports together; sound goes on beside it."""
     async with talking() as (caller, callee):
-        session = RtpSession(PCMU, 0, callee.media, lambda *_: None)
-        callee.media.on_media = session.datagram
+        session = RtpSession(PCMU, 0, callee.media, Media())
         costly = rtcp.build(7, "name", None, (), goodbye=False) + bytes([0x80, 205, 0, 0]) * 350
-        sock, source, began = callee.media._sockets[which], (HOST, caller.port), time.monotonic()
+        source, began = (HOST, caller.port), time.monotonic()
         before = time.thread_time()
         for n in range(100):  # Of these windows each is full: 2 s.
             for _ in range(MOST):
-                sock._on_datagram(costly, source, began + n * WINDOW_S)
+                callee.media.came(costly, source, began + n * WINDOW_S, control=bool(which))
         took_s = time.thread_time() - before
         assert callee.media.invalid >= 100 * MOST - REPORTS.burst - 2 * REPORTS.per_s - 1
         assert took_s < 0.2, "it was 0.9 s"
@@ -272,11 +268,10 @@ async def test_a_flood_of_reports_is_read_no_further_than_any_phone_sends_them(w
 async def test_a_report_each_100_ms_and_what_comes_in_one_go_is_read(mux: bool) -> None:
     async with talking(mux=mux) as (caller, callee):
         data, source, began = rtcp.build(7, "name", None, (), goodbye=True), (HOST, caller.port), time.monotonic()
-        sock = callee.media._sockets[0 if mux else 1]
         for n in range(600):
-            sock._on_datagram(data, source, began + n * 0.1)
+            callee.media.came(data, source, began + n * 0.1, control=not mux)
         for _ in range(40):
-            sock._on_datagram(data, source, began + 60.0)
+            callee.media.came(data, source, began + 60.0, control=not mux)
         assert len(callee.heard) == 640 and callee.media.invalid == 0
 
 
@@ -284,8 +279,8 @@ async def test_strangers_reports_take_nothing_from_the_peers() -> None:
     async with talking() as (caller, callee):
         data, now = rtcp.build(7, "name", None, (), goodbye=False), time.monotonic()
         for _ in range(1000):
-            callee.media._sockets[1]._on_datagram(data, ("192.0.2.1", 9), now)
-        callee.media._sockets[1]._on_datagram(data, (HOST, caller.port + 1), now)
+            callee.media.came(data, ("192.0.2.1", 9), now, control=True)
+        callee.media.came(data, (HOST, caller.port + 1), now, control=True)
         assert callee.heard == [data] and callee.media.invalid == 1000
 
 

@@ -29,7 +29,7 @@ from voicepipe.engines.scripted import (
     ScriptedVad,
 )
 from voicepipe.ingress.socket_line import by_timer
-from voicepipe.line import HIDDEN, Hear, Network, Pump
+from voicepipe.line import HIDDEN, Network, Pump, SoundListener
 
 SCENARIOS = ROOT / "tests" / "scenarios"
 
@@ -186,7 +186,7 @@ class ScenarioLine:
     def now_ms(self) -> float:
         return (asyncio.get_running_loop().time() - self.began) * 1000
 
-    async def listen(self, hear: Hear) -> None:
+    async def listen(self, listener: SoundListener) -> None:
         self.began = asyncio.get_running_loop().time()
         pos = 0
         for n in range(self.scenario.length_ms // 20):
@@ -196,7 +196,7 @@ class ScenarioLine:
             if (early_s := due - asyncio.get_running_loop().time()) > 0:  # What is there is taken without a pause.
                 await asyncio.sleep(early_s)
             if not any(mutes.at_ms <= n * 20 < mutes.at_ms + mutes.for_ms for mutes in self.scenario.mutes):
-                hear(Block(self._voice(n * 20), pos, asyncio.get_running_loop().time()))
+                listener.hear(Block(self._voice(n * 20), pos, asyncio.get_running_loop().time()))
                 pos += BLOCK
 
     def _voice(self, ms: int) -> Pcm:

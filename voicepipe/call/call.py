@@ -77,7 +77,7 @@ class Call:
                 for job in (self._playout.run(), self._greet(), self.hearing.gaps.mind()):
                     jobs.spawn(job)
                 self._rehearsal.begin(self.speaking.settings)
-                await self.line.listen(self.hearing.hear)
+                await self.line.listen(self.hearing)
                 reason, detail, jobs.over = self._ending or "caller", self._ending_detail, True
                 self._errands.leave()  # A tool that is over now begins no reply: it would never end.
                 self.speaking.stop("client_cancelled")

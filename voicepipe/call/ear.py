@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
-from voicepipe.engines.windows import Told
+from voicepipe.engines.windows import WindowListener
 from voicepipe.turn.echo import WINDOW as ECHO_WINDOW
 from voicepipe.turn.echo import likeness
 from voicepipe.turn.facts import Fact, MaybeVoice, NoSound, NoVoice, Silence, VoiceGoesOn, VoiceStarted
@@ -37,6 +37,22 @@ class EarEvents(Protocol):
         """A block was heard: what it tells about the caller's voice, or why it cannot be heard."""
 
 
+class TurnTaking(Protocol):
+    """Who decides whose turn it is."""
+
+    def feed(self, fact: Fact) -> None: ...
+
+    def block_heard(self) -> None:
+        """20 ms have passed for the caller, and what they told was fed."""
+
+
+class WindowDetector(Protocol):
+    """A voice detector, of which a caller's windows are asked: `StreamWindows`."""
+
+    def ask(self, window: Pcm, listener: WindowListener) -> None:
+        """`listener` is answered; `window`: int16[512]."""
+
+
 class _CallOver:
     """Null object of `EarEvents`."""
 
@@ -45,17 +61,17 @@ class _CallOver:
 
 
 class Ear:
-    """`ask` has the detector look at a window (int16[512]) and tells its answer, as `Windows.ask` of one stream;
-    `reference` returns what the caller has heard from us in the last second (16 kHz), None if that was before."""
+    """`detector` tells which windows hold voice; `reference` returns what the caller has heard from us in the last
+    second (int16[n] at 16 kHz), None if that was before."""
 
     def __init__(
         self,
-        ask: Callable[[Pcm, Told], None],
+        detector: WindowDetector,
         config: VadConfig,
         reference: Callable[[], Pcm | None],
         told: EarEvents,
     ) -> None:
-        self._ask = ask
+        self._detector = detector
         self._told = told
         self._coming: deque[Block] = deque()
         """The first one waits for the detector's answer, the others for it."""
@@ -107,10 +123,11 @@ class Ear:
             self._rest = np.concatenate([self._rest, self._coming[0].pcm])
             if self._rest.size >= WINDOW:  # A block completes no more than one.
                 window, self._rest = self._rest[:WINDOW], self._rest[WINDOW:]
-                return self._ask(window, self._answered)
+                return self._detector.ask(window, self)
             self._tell([])
 
-    def _answered(self, answer: float | Exception) -> None:
+    def answered(self, answer: float | Exception) -> None:
+        """As `WindowListener.answered`."""
         if isinstance(answer, Exception):
             self._told.heard(self._coming.popleft(), answer)
         else:
@@ -227,11 +244,11 @@ class Ear:
 
 class Gaps:
     """Silence is counted in the caller's sound, and a client that stops sending (a button let go, a muted microphone)
-    sends none either. `told` gets what it means that none comes."""
+    sends none either. `turns` is told what it means that none comes."""
 
-    def __init__(self, ear: Ear, told: Callable[[Fact], None], clock: Callable[[], float]) -> None:
+    def __init__(self, ear: Ear, turns: TurnTaking, clock: Callable[[], float]) -> None:
         self._ear = ear
-        self._told = told
+        self._turns = turns
         self._clock = clock
         self._last_at = clock()
 
@@ -245,4 +262,4 @@ class Gaps:
             await asyncio.sleep(GAP_S / 4)
             gap = self._clock() - self._last_at
             if gap >= GAP_S and (fact := self._ear.nothing(gap * 1000)):
-                self._told(fact)
+                self._turns.feed(fact)

@@ -10,14 +10,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, Block, samples_to_ms
 from voicepipe.base.errors import EngineError
 from voicepipe.base.fair import owned_by
 from voicepipe.base.words import joined, running
-from voicepipe.call.ear import Ear, Gaps
+from voicepipe.call.ear import Ear, Gaps, TurnTaking
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.studio import Studio
 from voicepipe.call.utterance import Utterance, Waits
@@ -34,15 +33,6 @@ REMEMBERED = 2 * RATE
 """Samples that the ear remembers: so much of unnoticed speech a client's commit can still have recognised."""
 
 
-class TurnTaking(Protocol):
-    """Who decides whose turn it is."""
-
-    def feed(self, fact: Fact) -> None: ...
-
-    def block_heard(self) -> None:
-        """20 ms have passed for the caller, and what they told was fed."""
-
-
 class Hearing:
     """One call's."""
 
@@ -54,14 +44,12 @@ class Hearing:
         self._call_id, self._ids, self._emit = studio.call_id, studio.ids, studio.emit
         self._clock, self._asked = studio.clock, studio.history.said_last
         self._engines = engines = studio.engines
-        ask, reference = partial(engines.windows.ask, engines.vad.stream()), studio.playout.reference
         self.sound = LineSound()
-        self._ear = Ear(ask, config.vad, reference, self)
+        self._ear = Ear(engines.windows.of(engines.vad.stream()), config.vad, studio.playout.reference, self)
         self._waits = Waits(engines.patience, config.ladder, studio.clock)
         self._committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
-        # `turns` is a proxy: its method, taken from it now, would hold the real one in a circle.
-        self.gaps = Gaps(self._ear, lambda fact: turns.feed(fact), studio.clock)
+        self.gaps = Gaps(self._ear, turns, studio.clock)
         self.configure(settings)
 
     def configure(self, settings: CallSettings) -> None:
@@ -88,7 +76,7 @@ class Hearing:
     # Sound in.
 
     def hear(self, block: Block) -> None:
-        """20 ms of the caller's sound."""
+        """As `SoundListener.hear`."""
         self.gaps.over()
         self._ear.hear(block)
 

@@ -6,15 +6,19 @@ that: with few calls a turn has one window, and the more calls there are, the mo
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from voicepipe.audio import Pcm
 
 log = logging.getLogger(__name__)
 
-Told = Callable[[float | Exception], None]
-"""Takes the probability that a window holds voice, or why there is none."""
+
+class WindowListener(Protocol):
+    """Who asks about windows."""
+
+    def answered(self, answer: float | Exception) -> None:
+        """The probability that the window holds voice, or why there is none."""
 
 
 class Detector(Protocol):
@@ -28,30 +32,34 @@ class Windows:
 
     def __init__(self, vad: Detector) -> None:
         self._vad = vad
-        self._asked: list[tuple[Any, Pcm, Told]] = []
+        self._asked: list[tuple[Any, Pcm, WindowListener]] = []
         self._telling = False
 
-    def ask(self, stream: Any, window: Pcm, told: Told) -> None:
-        """`told` is called later in this turn of the loop. It may ask about the stream's next window, whose answer
-        still comes in this turn."""
-        self._asked.append((stream, window, told))
+    def ask(self, stream: Any, window: Pcm, listener: WindowListener) -> None:
+        """`listener` is answered later in this turn of the loop. It may ask about the stream's next window, whose
+        answer still comes in this turn."""
+        self._asked.append((stream, window, listener))
         if not self._telling:
             self._telling = True
             asyncio.get_running_loop().call_soon(self._tell)
+
+    def of(self, stream: Any) -> "StreamWindows":
+        """Those of one stream of the detector's."""
+        return StreamWindows(self, stream)
 
     def _tell(self) -> None:
         try:
             while self._asked:
                 asked, self._asked = self._asked, []
-                for answer, (_, _, told) in zip(self._answers(asked), asked, strict=True):
+                for answer, (_, _, listener) in zip(self._answers(asked), asked, strict=True):
                     try:
-                        told(answer)
+                        listener.answered(answer)
                     except Exception:  # Others were asked about, too.
                         log.exception("what a window holds could not be told")
         finally:
             self._telling = False
 
-    def _answers(self, asked: Sequence[tuple[Any, Pcm, Told]]) -> Sequence[float | Exception]:
+    def _answers(self, asked: Sequence[tuple[Any, Pcm, WindowListener]]) -> Sequence[float | Exception]:
         try:
             return self._vad.probabilities([(stream, window) for stream, window, _ in asked])
         except Exception:
@@ -63,3 +71,14 @@ class Windows:
             return self._vad.probabilities([(stream, window)])[0]
         except Exception as error:
             return error
+
+
+class StreamWindows:
+    """The windows of one caller's sound."""
+
+    def __init__(self, windows: Windows, stream: Any) -> None:
+        self._windows, self._stream = windows, stream
+
+    def ask(self, window: Pcm, listener: WindowListener) -> None:
+        """As `Windows.ask`; `window`: int16[512]."""
+        self._windows.ask(self._stream, window, listener)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
-from voicepipe.line import Hear
+from voicepipe.line import SoundListener
 
 QUEUED = 50
 """Blocks (20 ms each) that may wait for the call before `room` is waited for."""
@@ -115,7 +115,7 @@ class BlockQueue:
         self.ended = True
         self._filled.set()
 
-    async def listen(self, hear: Hear) -> None:
+    async def listen(self, listener: SoundListener) -> None:
         """As `Line.listen`: what is queued is heard in turns with all else on the event loop."""
         intake = Intake(self._clock())
         try:
@@ -124,7 +124,7 @@ class BlockQueue:
                     block = self._queue.popleft()
                     if len(self._queue) < QUEUED:
                         self.room.set()
-                    hear(block)
+                    listener.hear(block)
                     heard = block.pos + BLOCK
                     if (pause := intake.pause_s(heard / RATE, self._clock(), heard // BLOCK)) is not None:
                         await asyncio.sleep(pause)

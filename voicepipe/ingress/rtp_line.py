@@ -10,7 +10,7 @@ from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.networks import is_of
 from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd, OnAudio
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Network, Pump
+from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Network, Pump, SoundListener
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.rtp_sender import PACKET_S, PacketWire
 from voicepipe.rtp.rtp_session import RtpSession
@@ -47,13 +47,13 @@ class RtpLine:
         self.out_rate = codec.out_rate
         self._clock = clock
         self.on_key: Callable[[str], None] | None = None
-        self.media = RtpSession(codec, payload_type, wire, None, clock, on_key=self._pressed)
+        self.media = RtpSession(codec, payload_type, wire, self, clock)
         self._convert = Resampler(self.out_rate, self.out_rate)
         self._pump: Pump | None = None
         self._paced: asyncio.Future[None] | None = None
         """Lasts as long as the call is paced."""
         self._cutter = Cutter()
-        self._hear: Hear | None = None
+        self._listener: SoundListener | None = None
         self._listening: asyncio.Future[None] | None = None
         """Lasts as long as the caller is listened to."""
         self._ended = False
@@ -62,24 +62,26 @@ class RtpLine:
         self.source: Callable[[], str] = str
         """The IP address that the caller's sound comes from; empty: it is not known."""
 
-    def _heard(self, pcm: Pcm, arrived: float, filled: bool) -> None:
+    def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
+        """As `MediaListener.sound`."""
         self._cutter.narrow = self.media.heard_codec.out_rate < RATE
         self._give(self._cutter.cut(pcm, arrived, filled=filled))
 
-    def _pressed(self, key: str) -> None:
+    def key(self, key: str) -> None:
+        """As `MediaListener.key`."""
         if self.on_key:
             self.on_key(key)
 
     def _give(self, blocks: list[Block]) -> None:
         try:
             for block in blocks:
-                if self._hear:
-                    self._hear(block)
+                if self._listener:
+                    self._listener.hear(block)
         except Exception as error:  # The call's, not the socket's.
             self._stop_listening(error)
 
     def _stop_listening(self, error: Exception | None = None) -> None:
-        self.media.on_sound = None
+        self.media.listened = False
         if self._listening and not self._listening.done():
             if error:
                 self._listening.set_exception(error)
@@ -96,17 +98,17 @@ class RtpLine:
         """As `RtpSession.sends`."""
         return self.media.sends
 
-    async def listen(self, hear: Hear) -> None:
+    async def listen(self, listener: SoundListener) -> None:
         """As `Line.listen`, called right where packets come in: sound that comes as it is spoken needs no queue."""
         if self._ended:
             return
-        self._hear, self._listening = hear, asyncio.get_running_loop().create_future()
-        self.media.on_sound = self._heard
+        self._listener, self._listening = listener, asyncio.get_running_loop().create_future()
+        self.media.listened = True
         try:
             await self._listening
         finally:
             self._stop_listening()
-            self._hear = None
+            self._listener = None
 
     def tick(self, now: float) -> None:
         """Every 20 ms, by the clock of all calls: speech that is due, or else silence."""

@@ -5,7 +5,7 @@ import asyncio
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd, OnAudio
 from voicepipe.ingress.scope import Peer
-from voicepipe.line import HIDDEN, Hear, Network, Pump
+from voicepipe.line import HIDDEN, Network, Pump, SoundListener
 
 
 class SocketLine:
@@ -22,9 +22,9 @@ class SocketLine:
         self._peer = peer
         self._network = network
 
-    async def listen(self, hear: Hear) -> None:
+    async def listen(self, listener: SoundListener) -> None:
         """As `Line.listen`."""
-        await self._queue.listen(hear)
+        await self._queue.listen(listener)
 
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         await by_timer(pump, wake)

@@ -27,7 +27,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from aioice import Candidate, Connection
 from aioice.candidate import candidate_foundation, candidate_priority
@@ -37,7 +37,6 @@ from aioice.stun import Message, TransactionError
 from voicepipe.base.bucket import Allowance, Bucket, Rate
 from voicepipe.base.errors import NoPort
 from voicepipe.rtp.ports import candidates, taken
-from voicepipe.rtp.rtp_sender import MediaSink
 
 Address = tuple[str, int]
 """IPv4 address and port."""
@@ -183,12 +182,19 @@ class _Protocol(StunProtocol):
         return data[:2] in _ANSWERS and data[8:20] in self.transactions
 
 
-class IceConnection(Connection):
-    """aioice's ICE agent. `on_srtp` gets SRTP and SRTCP."""
+class SrtpReader(Protocol):
+    """Who reads what comes by ICE beside STUN and DTLS."""
 
-    def __init__(self, network: UdpNetwork, on_srtp: MediaSink) -> None:
+    def srtp(self, data: bytes, arrived: float) -> None:
+        """An SRTP or SRTCP packet that reached the socket at the monotonic second `arrived`."""
+
+
+class IceConnection(Connection):
+    """aioice's ICE agent."""
+
+    def __init__(self, network: UdpNetwork, reader: SrtpReader) -> None:
         super().__init__(ice_controlling=False)
-        self.on_srtp: MediaSink | None = on_srtp
+        self.reader: SrtpReader | None = reader
         self.refused = 0
         """Datagrams that no honest peer sends, or sends so many of."""
         self.media_refused = self.data_refused = 0
@@ -214,8 +220,8 @@ class IceConnection(Connection):
         now = time.monotonic()
         known = source in self.known
         if (self._media if known else self._strange_media).admits(now):
-            if self.on_srtp:
-                self.on_srtp(data, now)
+            if self.reader:
+                self.reader.srtp(data, now)
         else:
             self.refused += 1
             self.media_refused += known

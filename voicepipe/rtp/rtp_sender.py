@@ -18,19 +18,24 @@ STEADY = 5
 its packet is half as dear as one of speech."""
 
 
+class PacketSink(Protocol):
+    """Where a peer's packets come to: a call's `RtpSession`."""
+
+    def datagram(self, data: bytes, arrived: float) -> None:
+        """RTP or RTCP, decrypted, that reached the socket at the monotonic second `arrived`."""
+
+
 class PacketWire(Protocol):
-    """Where packets go: protects (SRTP) and sends them."""
+    """The way to a peer and back. It protects packets by SRTP where that was agreed."""
 
-    def send_rtp(self, packet: bytes) -> None: ...
+    def deliver_to(self, sink: PacketSink) -> None:
+        """From now on `sink` gets the peer's packets."""
 
-    def send_rtcp(self, packet: bytes) -> None: ...
+    def send_rtp(self, packet: bytes) -> None:
+        """Protect and send an RTP packet."""
 
-
-class MediaSink(Protocol):
-    """Where packets come to."""
-
-    def __call__(self, data: bytes, arrived: float, /) -> None:
-        """RTP or RTCP, and the monotonic second at which it came."""
+    def send_rtcp(self, packet: bytes) -> None:
+        """Protect and send an RTCP packet."""
 
 
 class RtpSender:

@@ -54,12 +54,25 @@ def cname(ssrc: int) -> str:
     return f"{ssrc:08x}"
 
 
-class SoundSink(Protocol):
-    """Where a caller's sound comes to."""
+class MediaListener(Protocol):
+    """Where the peer's sound and keys come to."""
 
-    def __call__(self, pcm: Pcm, arrived: float, filled: bool, /) -> None:
-        """What follows: int16[n] at 16 kHz; `arrived`: when the packet came that completed it; `filled`: it was made
-        up."""
+    def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
+        """What follows: int16[n] at 16 kHz; `arrived`: the monotonic second at which the packet came that completed it;
+        `filled`: it was made up for one that was lost."""
+
+    def key(self, key: str) -> None:
+        """The peer pressed one of `telephone_events.KEYS`."""
+
+
+class _Nobody:
+    """Null object of `MediaListener`."""
+
+    def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
+        """It is not heard."""
+
+    def key(self, key: str) -> None:
+        """It means nothing."""
 
 
 class Reports:
@@ -111,9 +124,8 @@ class Reports:
 
 
 class RtpSession:
-    """`on_sound` gets the caller's sound in order. It can be set later: without it the sound waits, 10 s at most.
-    `on_key` gets the keys they press, if `keys` says how they are sent. `send` and `tick` are to be called every
-    20 ms.
+    """`listener` gets the caller's sound in order, once it is `listened` to; until then it waits, 10 s at most. It gets
+    the keys that they press, too, if `keys` says how they are sent. `send` and `tick` are to be called every 20 ms.
 
     We speak in one codec, `codec`, by `payload_type`. The peer is heard in it and in all that `may_send` names, and may
     change from one to another with any packet."""
@@ -123,12 +135,13 @@ class RtpSession:
         codec: Codec,
         payload_type: int,
         wire: PacketWire,
-        on_sound: SoundSink | None,
+        listener: MediaListener,
         clock: Callable[[], float] = time.monotonic,
         *,
         keys: KeyFormat | None = None,
-        on_key: Callable[[str], None] | None = None,
     ) -> None:
+        self.listened = False
+        """Whether the caller's sound is wanted."""
         self.codec = codec
         """In which we speak."""
         self.heard_codec = codec
@@ -136,7 +149,7 @@ class RtpSession:
         self._formats: dict[int, Format] = {**NOISE, **_spoken(codec, payload_type, keys)}
         """What the peer may send, by payload type."""
         self._wire = wire
-        self.on_sound, self._on_key = on_sound, on_key
+        self._listener = listener
         self._clock = clock
         self._out = RtpSender(codec, payload_type, keys, wire, clock)
         self.ssrc = self._out.ssrc
@@ -159,6 +172,7 @@ class RtpSession:
         """So many more pieces may be heard before the next tick."""
         self._before = Counts()
         """Of sources that the peer does not use any more."""
+        wire.deliver_to(self)
 
     def begin(self) -> None:
         """The call is accepted: from now on the peer is missed."""
@@ -167,7 +181,7 @@ class RtpSession:
     # --- in
 
     def datagram(self, data: bytes, arrived: float) -> None:
-        """RTP or RTCP, decrypted, that reached the socket at the monotonic second `arrived`."""
+        """As `PacketSink.datagram`."""
         try:
             if is_rtcp(data):
                 self._reports.heard(rtcp.parse(data), arrived, ours=self.ssrc, remote=self._remote)
@@ -188,8 +202,8 @@ class RtpSession:
             self.hasty += 1
             return
         self._heard_at = arrived
-        if form is Beside.KEYS and (key := self._keys.heard(packet)) and self._on_key:
-            self._on_key(key)
+        if form is Beside.KEYS and (key := self._keys.heard(packet)):
+            self._listener.key(key)
         if self._deaf:
             return
         if isinstance(form, Codec):
@@ -237,14 +251,14 @@ class RtpSession:
         self._reports.restart()
 
     def _deliver(self, now: float) -> None:
-        while self.on_sound and self._room and (piece := self._buffer.pop(now)):
+        while self.listened and self._room and (piece := self._buffer.pop(now)):
             self._room -= 1
             pcm = self._sound(piece)
             self._heard_s += pcm.size / RATE
             if isinstance(piece, HeardPacket):
-                self.on_sound(pcm, piece.arrived, False)
+                self._listener.sound(pcm, piece.arrived, False)
             else:
-                self.on_sound(pcm, now, True)
+                self._listener.sound(pcm, now, True)
 
     def _sound(self, piece: Piece) -> Pcm:
         samples = RATE // 50 if isinstance(piece, HeardPacket) else piece.span * RATE // self.heard_codec.clock
@@ -310,7 +324,7 @@ class RtpSession:
     def close(self) -> None:
         """Tell the peer that nothing follows. What it still sends is not heard."""
         self._report(goodbye=True)
-        self.on_sound = self._on_key = None  # Who listened knows us.
+        self.listened, self._listener = False, _Nobody()  # Who listened knows us.
 
     def _report(self, *, goodbye: bool) -> None:
         now, out = self._clock(), self._out

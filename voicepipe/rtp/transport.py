@@ -1,8 +1,8 @@
 """ICE, DTLS-SRTP and data channels of one WebRTC call, by aiortc.
 
-aiortc's own audio path is not used: datagrams of media go past its queue, straight to `on_media`, and ours past its
-sender. What of its insides is used stands here, in `ice.py` and in `sctp.py`, which guard it against its peers as well;
-`tests/rtp/test_transport.py` says when an update changes what is used.
+aiortc's own audio path is not used: datagrams of media go past its queue, straight to the call's `PacketSink`, and ours
+past its sender. What of its insides is used stands here, in `ice.py` and in `sctp.py`, which guard it against its peers
+as well; `tests/rtp/test_transport.py` says when an update changes what is used.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from aiortc.rtcsctptransport import RTCSctpCapabilities
 
 from voicepipe.rtp.ice import IceConnection, UdpNetwork
 from voicepipe.rtp.packet import is_rtcp
-from voicepipe.rtp.rtp_sender import MediaSink
+from voicepipe.rtp.rtp_sender import PacketSink
 from voicepipe.rtp.sctp import LONGEST_MESSAGE, Sctp
 
 __all__ = ["Drops", "Remote", "Transport", "UdpNetwork", "certificate"]
@@ -80,13 +80,11 @@ class Transport:
     taken from the peer, at most `LONGEST_MESSAGE`."""
 
     def __init__(self, network: UdpNetwork, *, controlling: bool, message_bytes: int = LONGEST_MESSAGE) -> None:
-        self.on_media: MediaSink | None = None
-        """Gets what comes, decrypted."""
         self.on_channel: Callable[[RTCDataChannel], None] | None = None
         """Gets data channels that the peer opens."""
         self._unsigned = 0
         """Datagrams that were no SRTP of this call's."""
-        self._ice = IceConnection(network, self._srtp)
+        self._ice = IceConnection(network, self)
         self._ice.ice_controlling = controlling
         gatherer = RTCIceGatherer(iceServers=[])
         gatherer._connection = self._ice
@@ -97,6 +95,7 @@ class Transport:
         self._gone = asyncio.Event()
         self._dtls.on("statechange", self._changed)
         self._up = False
+        self._sink: PacketSink | None = None
 
     @property
     def invalid(self) -> int:
@@ -154,6 +153,10 @@ class Transport:
         """A data channel of ours, which opens once there is a connection."""
         return RTCDataChannel(self.sctp, RTCDataChannelParameters(label=label))
 
+    def deliver_to(self, sink: PacketSink) -> None:
+        """As `PacketWire.deliver_to`."""
+        self._sink = sink
+
     def send_rtp(self, packet: bytes) -> None:
         """Protect and send; dropped while there is no connection."""
         if self._up:
@@ -187,7 +190,7 @@ class Transport:
             self._ice.drop()
             self._gone.set()
             # Who listened knows us: in a circle, all of it would stay until the collector's next full round.
-            self.on_media = self.on_channel = self.sctp.on_overlong = self._ice.on_srtp = None
+            self._sink = self.on_channel = self.sctp.on_overlong = self._ice.reader = None
             for emitter in (self.sctp, self._dtls):  # aiortc does so itself only where a connection came about
                 emitter.remove_all_listeners()
 
@@ -200,7 +203,8 @@ class Transport:
             self._up = False
             self._gone.set()
 
-    def _srtp(self, data: bytes, arrived: float) -> None:
+    def srtp(self, data: bytes, arrived: float) -> None:
+        """As `SrtpReader.srtp`."""
         session = self._dtls._rx_srtp
         if session is None:
             return  # The peer was faster than its own handshake.
@@ -209,5 +213,5 @@ class Transport:
         except (pylibsrtp.Error, ValueError):
             self._unsigned += 1
             return
-        if self.on_media:
-            self.on_media(media, arrived)
+        if self._sink:
+            self._sink.datagram(media, arrived)

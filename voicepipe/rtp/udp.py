@@ -8,8 +8,8 @@ import asyncio
 import socket
 import struct
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Protocol
 
 import pylibsrtp
 
@@ -18,7 +18,7 @@ from voicepipe.base.errors import NoPort
 from voicepipe.rtp.latch import Address, Latch
 from voicepipe.rtp.packet import HEADER, is_rtcp
 from voicepipe.rtp.ports import candidates, taken
-from voicepipe.rtp.rtp_sender import MediaSink
+from voicepipe.rtp.rtp_sender import PacketSink
 from voicepipe.rtp.sdes import Srtp
 from voicepipe.rtp.sip_sdp import SipDescription
 
@@ -41,8 +41,6 @@ class UdpMedia:
 
     def __init__(self, address: str, ports: tuple[int, int] = (0, 0)) -> None:
         """`address`: of this machine; `ports`: first and last, (0, 0): any."""
-        self.on_media: MediaSink | None = None
-        """Gets what comes, decrypted."""
         self.invalid = 0
         """Datagrams that were not the peer's."""
         self.refused: Address | None = None
@@ -54,6 +52,7 @@ class UdpMedia:
         self._said_rtcp = self._rtcp_to = (_NOWHERE, 0)
         self._reports = Bucket(REPORTS)
         self._sockets: tuple[_Socket, ...] = ()
+        self._sink: PacketSink | None = None
 
     @property
     def source(self) -> str:
@@ -72,7 +71,7 @@ class UdpMedia:
                 if taken(error):
                     continue
                 break
-            self._sockets = _Socket(rtp, self._rtp), _Socket(rtcp, self._rtcp)
+            self._sockets = _Socket(rtp, self), _Socket(rtcp, self, control=True)
             return int(rtp.getsockname()[1])
         raise NoPort(
             f"No pair of UDP ports can be had on {self._address} ({refusal or 'the range is too small'}): set "
@@ -90,6 +89,10 @@ class UdpMedia:
         if said.rtcp != self._said_rtcp:
             self._said_rtcp = self._rtcp_to = said.rtcp
         self._mux, self._srtp = said.rtcp_mux, srtp
+
+    def deliver_to(self, sink: PacketSink) -> None:
+        """As `PacketWire.deliver_to`."""
+        self._sink = sink
 
     def send_rtp(self, packet: bytes) -> None:
         """Protect and send; dropped while nothing is agreed."""
@@ -111,11 +114,18 @@ class UdpMedia:
         for one in self._sockets:
             one.close()
         self._sockets = ()
-        self.on_media = None
+        self._sink = None
 
     def _send(self, which: int, data: bytes, target: Address) -> None:
         if self._sockets and target[0] != _NOWHERE:
             self._sockets[which].send(data, target)
+
+    def came(self, data: bytes, source: Address, arrived: float, *, control: bool) -> None:
+        """As `_Datagrams.came`."""
+        if control:
+            self._rtcp(data, source, arrived)
+        else:
+            self._rtp(data, source, arrived)
 
     def _rtp(self, data: bytes, source: Address, arrived: float) -> None:
         latch = self._latch
@@ -130,8 +140,8 @@ class UdpMedia:
         seq, ssrc = _SEQ_SSRC.unpack_from(media)
         if not latch.takes(source, ssrc, seq):
             return self._refuse(source)
-        if self.on_media:
-            self.on_media(media, arrived)
+        if self._sink:
+            self._sink.datagram(media, arrived)
 
     def _rtcp(self, data: bytes, source: Address, arrived: float) -> None:
         latch = self._latch
@@ -147,20 +157,28 @@ class UdpMedia:
             int.from_bytes(media[4:8]) == latch.ssrc
         ):  # Who knows the stream's is its sender, whatever a NAT makes of it.
             self._rtcp_to = source
-        if self.on_media:
-            self.on_media(media, arrived)
+        if self._sink:
+            self._sink.datagram(media, arrived)
 
     def _refuse(self, source: Address) -> None:
         self.invalid += 1
         self.refused = source
 
 
-class _Socket:
-    """Hands on datagrams with their source and the monotonic second at which they came."""
+class _Datagrams(Protocol):
+    """Who reads two sockets."""
 
-    def __init__(self, sock: socket.socket, on_datagram: Callable[[bytes, Address, float], None]) -> None:
+    def came(self, data: bytes, source: Address, arrived: float, *, control: bool) -> None:
+        """A datagram, at the monotonic second `arrived`; `control`: at the port for RTCP."""
+
+
+class _Socket:
+    """Hands on what comes to one of the two ports; `control`: to that for RTCP."""
+
+    def __init__(self, sock: socket.socket, reader: _Datagrams, *, control: bool = False) -> None:
         self._sock = sock
-        self._on_datagram = on_datagram
+        self._reader = reader
+        self._control = control
         self._loop = asyncio.get_running_loop()
         self._began, self._read = 0.0, 0
         self._resume: asyncio.TimerHandle | None = None
@@ -190,7 +208,7 @@ class _Socket:
                 return
             self._read += 1
             if len(data) <= LONGEST:
-                self._on_datagram(data, source, arrived)
+                self._reader.came(data, source, arrived, control=self._control)
         if self._sock.fileno() < 0:  # What was read ended the call.
             return
         self._loop.remove_reader(self._sock)

@@ -21,6 +21,7 @@ from tests.attacks.sctp_forge import chunk, data, opening, sack
 from tests.fuzz.target import Target
 from tests.rtp.test_sdp import BROWSER
 from tests.support import virtual_time
+from tests.support.sinks import Media, NoSrtp, NoWire
 from voicepipe.audio import opus
 from voicepipe.rtp import ice, rtcp, sctp, sdp
 from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU
@@ -82,7 +83,7 @@ async def _answered(said: sdp.WebRtcDescription) -> None:
 
 def _port() -> tuple[ice.IceConnection, ice._Protocol]:
     """Of a call with a path to its peer, and no socket."""
-    connection = ice.IceConnection(UdpNetwork(), lambda data, arrived: None)
+    connection = ice.IceConnection(UdpNetwork(), NoSrtp())
     connection._local_username, connection._local_password, connection.user = "user", PASSWORD, b"user:"
     connection.remote_username, connection.remote_password = "peer", PASSWORD
     connection._tie_breaker, connection._early_checks_done = 1, True
@@ -236,25 +237,19 @@ def _packets(random: Random) -> bytes:
 # --- media
 
 
-class _Wire:
-    def send_rtp(self, packet: bytes) -> None:
-        """Nowhere."""
-
+class _Wire(NoWire):
     def send_rtcp(self, packet: bytes) -> None:
         assert rtcp.parse(packet)
 
 
 def media(joined: bytes) -> None:
     """RTP and RTCP, decrypted; a packet every 20 ms."""
-    now, heard = [100.0], [0]
-
-    def hears(pcm: Any, arrived: float, filled: bool) -> None:
-        heard[0] += pcm.size
-
+    now, heard = [100.0], Media()
     opus.load()
     codec = OPUS if len(joined) % 2 else PCMU
     kind = next((one[1] & 0x7F for one in unframed(joined) if len(one) > 1), 111)
-    session = RtpSession(codec, kind, _Wire(), hears, lambda: now[0], keys=KeyFormat(101, codec.clock))
+    session = RtpSession(codec, kind, _Wire(), heard, lambda: now[0], keys=KeyFormat(101, codec.clock))
+    session.listened = True
     session.may_send({0: PCMU, 8: PCMA, 9: G722, 97: OPUS, 102: Beside.KEYS})
     for datagram in unframed(joined):
         session.datagram(datagram, now[0])
@@ -262,7 +257,7 @@ def media(joined: bytes) -> None:
         session.tick(now[0])
     session.statistics()
     session.close()
-    assert heard[0] <= 16_000 * (0.02 * MOST_DATAGRAMS + 7 + 1)
+    assert sum(pcm.size for pcm, _, _ in heard.heard) <= 16_000 * (0.02 * MOST_DATAGRAMS + 7 + 1)
 
 
 def _stream(random: Random) -> bytes:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingress.fake_pop import tone
+from tests.support.sinks import Blocks
 from voicepipe.audio import BLOCK, Block, g711
 from voicepipe.ingress.blocks import QUEUED
 from voicepipe.ingress.mistakes import WireError
@@ -20,7 +21,7 @@ from voicepipe.ingress.realtime.session import PcmaFormat, PcmFormat, PcmuFormat
 
 async def collected(audio: AudioIn) -> list[Block]:
     blocks: list[Block] = []
-    await audio.queue.listen(blocks.append)
+    await audio.queue.listen(Blocks(blocks.append))
     return blocks
 
 
@@ -48,7 +49,7 @@ def test_appends_of_any_length_become_gapless_blocks(lengths: list[int]) -> None
 @pytest.mark.parametrize("format", [PcmFormat(), PcmuFormat()])
 async def test_a_packet_is_heard_when_it_comes_and_not_with_the_next(format: PcmFormat | PcmuFormat) -> None:
     audio, blocks = AudioIn(format), list[Block]()
-    listening = asyncio.create_task(audio.queue.listen(blocks.append))
+    listening = asyncio.create_task(audio.queue.listen(Blocks(blocks.append)))
     for n in range(5):
         await audio.append(bytes(960 if isinstance(format, PcmFormat) else 160), arrived=float(n))
         await audio.queue.flush()
@@ -76,7 +77,7 @@ async def test_a_listener_that_leaves_releases_the_caller() -> None:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
-        await audio.queue.listen(fails)
+        await audio.queue.listen(Blocks(fails))
     await audio.append(bytes(80_000), 0.0)
     await audio.queue.flush()
 

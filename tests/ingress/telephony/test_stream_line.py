@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingress.fake_pop import tone
+from tests.support.sinks import Blocks
 from voicepipe.audio import Block
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, Dialect, SoundFormat
@@ -194,7 +195,7 @@ def test_a_provider_that_sends_no_marks_back_is_taken_to_play_in_real_time() -> 
 async def test_blocks_come_as_packets_do() -> None:
     _, _, line = connected(lambda: 0.0)
     blocks = list[Block]()
-    listening = asyncio.create_task(line.listen(blocks.append))
+    listening = asyncio.create_task(line.listen(Blocks(blocks.append)))
     for number in range(3):
         await line.hear(PCMU.encode(tone(PACKET, RATE)), float(number))
         await line.flush()

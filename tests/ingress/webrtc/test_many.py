@@ -7,6 +7,7 @@ import os
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.webrtc.peer import post, web
 from tests.ingress.webrtc.test_calls import webrtc
+from tests.support.sinks import Packets
 from tests.support.waiting import until
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.rtp import sdp
@@ -21,8 +22,9 @@ KINDS = (HostedCall, RtpSession, Transport)
 
 async def call(address: str, number: int) -> None:
     """Set up, a second's packets at once, hung up in one of four ways."""
-    transport, received = Transport(UdpNetwork(), controlling=True), []
-    transport.on_media = lambda data, arrived: received.append(data)
+    transport, packets = Transport(UdpNetwork(), controlling=True), Packets()
+    transport.deliver_to(packets)
+    received = packets.data
     channel = transport.open_channel("oai-events")
     try:
         placed = await post(address, sdp.offer(transport, await transport.gather(), (OPUS,)))

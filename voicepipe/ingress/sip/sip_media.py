@@ -61,7 +61,6 @@ class SipMedia:
         self._srtp: Srtp | None = None
         self._offered: tuple[Crypto, ...] = ()
         """Our keys in an offer that is not answered yet."""
-        udp.on_media = line.media.datagram
         line.source = lambda: udp.source
 
     @classmethod

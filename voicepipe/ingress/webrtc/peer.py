@@ -47,7 +47,6 @@ class WebRtcCall:
         self._line = RtpLine(offer.codec, offer.payload_type, self._transport, network=caller_network)
         self._line.media.may_send(offer.formats)
         self._line.source = lambda: self._transport.source
-        self._transport.on_media = self._line.media.datagram
         self.hosted = HostedCall(self._line, seat, settings, config.limits)
         clients = RealtimeClients(self.hosted, session, rights)
         self.waits = ExitStack()
