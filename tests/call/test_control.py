@@ -7,18 +7,15 @@ import msgspec
 import pytest
 
 from tests.support.scenario import Recording, Says, Scenario, ScenarioLine, Transfers, play
-from tests.support.scripted_opinions import ScriptedReader
 from voicepipe.agent import Tool
 from voicepipe.base.errors import ItemExists, ItemUnknown
 from voicepipe.call.control import Control
-from voicepipe.call.utterance import Reads, Utterance
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.conversation.events import Item, ItemAdded, ReplyDone, ReplyItemAdded, SpeechStarted
 from voicepipe.conversation.history import MAX_CHARS, item_bytes
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.scripted import ScriptedLlm
-from voicepipe.turn.endpoint import Evidence
 
 pytestmark = pytest.mark.virtual_time
 
@@ -211,30 +208,3 @@ async def test_what_is_asked_while_the_call_ends_ends_nothing_else(monkeypatch: 
     brief = Scenario(about="", hears=[], says=[], length_ms=2000)
     recording = await play(brief, asks=asks)
     assert recording.story[-1] == "ended: caller" and not recording.llm.prompts
-
-
-async def test_while_the_words_are_settled_whether_they_end_is_asked_with_the_settings_of_now(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    controls: list[Control] = []
-    asked: list[str] = []
-
-    async def ends(reader: ScriptedReader, prompt: Prompt) -> float:
-        asked.append(prompt.messages[0].text)
-        return 0.9
-
-    async def settle(utterance: Utterance, reads: Reads) -> AsyncGenerator[Evidence, None]:
-        for _ in range(2):
-            await reads("hello there")
-            controls[0].configure(msgspec.structs.replace(controls[0].settings, instructions="Be short."))
-        yield Evidence("hello there")
-
-    monkeypatch.setattr(ScriptedReader, "ends", ends)
-    monkeypatch.setattr(Utterance, "settle", settle)
-
-    async def watches(control: Control) -> None:
-        controls.append(control)
-        control.configure(msgspec.structs.replace(control.settings, instructions="Be polite."))
-
-    await play(msgspec.structs.replace(SPOKEN, turn_ends=0.9), asks=watches)
-    assert asked[:2] == ["Be polite.", "Be short."]

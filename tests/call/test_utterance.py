@@ -1,4 +1,4 @@
-"""Settling an utterance: which of the language model's answers count."""
+"""Settling an utterance: its words, and what speaks for their being all."""
 
 import asyncio
 from contextlib import aclosing
@@ -10,7 +10,7 @@ from tests.support.scenario import Delays, Says, Scenario, play
 from tests.support.scripted_opinions import ScriptedTurnModel
 from voicepipe.audio import RATE, Pcm
 from voicepipe.base.errors import EngineStalled
-from voicepipe.call.utterance import LONGEST, Reads, Utterance, Waits
+from voicepipe.call.utterance import LONGEST, Utterance, Waits
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import Hypothesis
@@ -42,29 +42,10 @@ class Stream:
     def cancel(self) -> None: ...
 
 
-async def first(utterance: Utterance, reads: Reads) -> Evidence:
+async def first(utterance: Utterance) -> Evidence:
     """What is known as soon as the words are."""
-    async with aclosing(utterance.settle(reads)) as known:
+    async with aclosing(utterance.settle()) as known:
         return await anext(known)
-
-
-@pytest.mark.parametrize(("final", "ends"), [(FIRST_PASS, 0.9), (FINAL, None)])
-async def test_the_answer_about_the_latest_words_counts_and_about_others_none(final: str, ends: float | None) -> None:
-    asked: list[str] = []
-
-    async def reads(words: str) -> float | None:
-        asked.append(words)
-        await asyncio.sleep(0.01)
-        return {GUESS: 0.1, FIRST_PASS: 0.9}[words]
-
-    utterance = Stream(final).utterance
-    utterance.guess(GUESS)
-    evidence = await first(utterance, reads)
-    assert (evidence.text, evidence.reading) == (final, ends)
-    assert asked == [GUESS, FIRST_PASS]
-    utterance.guess(FINAL)
-    await asyncio.sleep(0)
-    assert asked == [GUESS, FIRST_PASS], "nobody waits for an answer any more"
 
 
 async def test_the_same_words_written_otherwise_are_no_others() -> None:
@@ -81,29 +62,12 @@ async def test_whatever_fails_beside_the_recogniser_costs_nobody_the_words() -> 
         async def complete(self) -> float:
             raise ZeroDivisionError("no engine should raise this")
 
-    async def reads(words: str) -> float | None:
-        raise ZeroDivisionError("nor this")
-
     utterance = Stream(FINAL).utterance
     utterance.voice = Broken()
     async with asyncio.TaskGroup() as group:  # As a call's: a task that fails would end it.
         utterance.spawn = group.create_task
-        evidence = await first(utterance, reads)
-    assert (evidence.text, evidence.reading) == (FINAL, None)
-
-
-async def test_words_that_come_while_the_answer_is_waited_for_do_not_take_it_back() -> None:
-    utterance = Stream(FIRST_PASS).utterance
-
-    async def reads(words: str) -> float | None:
-        if words == FIRST_PASS:
-            await asyncio.sleep(0.06)
-            utterance.guess(FINAL)
-        await asyncio.sleep(0.01)
-        return 0.9
-
-    utterance.guess(GUESS)
-    assert (await first(utterance, reads)).reading == 0.9
+        evidence = await first(utterance)
+    assert (evidence.text, evidence.voice) == (FINAL, None)
 
 
 @pytest.mark.virtual_time
@@ -118,16 +82,12 @@ async def test_what_is_judged_more_slowly_counts_when_it_is() -> None:
             await asyncio.sleep(0.3)
             return 0.2
 
-    async def reads(words: str) -> float | None:
-        await asyncio.sleep(0.4)
-        return 0.9
-
     utterance = Stream(FIRST_PASS).utterance
     utterance.voice = Slow()
     utterance.guess(GUESS)
     began = clock()
-    known = [(round(clock() - began, 2), each.voice, each.reading) async for each in utterance.settle(reads)]
-    assert known == [(0.13, None, None), (0.3, 0.2, None), (0.45, 0.2, 0.9)]
+    known = [(round(clock() - began, 2), each.voice) async for each in utterance.settle()]
+    assert known == [(0.13, None), (0.3, 0.2)]
 
 
 class Hung(Stream):
@@ -136,10 +96,6 @@ class Hung(Stream):
     async def settle(self) -> Hypothesis:
         await asyncio.Event().wait()
         raise AssertionError
-
-
-async def nobody(words: str) -> float | None:
-    return None
 
 
 @pytest.mark.virtual_time
@@ -155,7 +111,7 @@ async def test_a_recogniser_that_hangs_is_given_up_by_what_it_mostly_takes(until
     utterance.guess(FINAL, until)
     began = clock()
     with pytest.raises(EngineStalled) as stalled:
-        await first(utterance, nobody)
+        await first(utterance)
     assert clock() - began == pytest.approx(1.4) and utterance.stands_in(stalled.value) == stands_in
     began, utterance.record = clock(), TurnRecord("turn")
     if stands_in:
@@ -251,7 +207,7 @@ async def test_a_quarter_of_an_hour_of_voice_keeps_no_more_than_minutes_of_it() 
         await asyncio.sleep(0)
         most = max(most, sum(stream.samples for stream in streams))
     assert most <= LONGEST + RATE and len(utterance.pitch._octaves) <= KEPT_HOPS
-    evidence = await first(utterance, nobody)
+    evidence = await first(utterance)
     assert evidence.text.split() == [f"w{n}" for n in range(len(streams))] == utterance.partial.split(), (
         "no word is lost"
     )

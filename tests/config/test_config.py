@@ -182,11 +182,6 @@ def test_times_that_contradict_each_other(write: Any, text: str, said: str) -> N
     assert config.load(write("[ladder]\nfallback_ms = 0")).ladder.fallback_ms == 0, "that rung is turned off"
 
 
-def test_the_language_model_is_asked_for_ends_only_where_it_can_tell(write: Any) -> None:
-    assert "endpoint.ask_llm: auto cannot tell; set engines.llm to vllm" in problem(write("[endpoint]\nask_llm = true"))
-    assert config.load(write("[endpoint]\nask_llm = true\n[engines]\nllm = 'vllm'\n[vllm]\nmodel = 'a/b'"))
-
-
 # --- what is said about a wrong file ----------------------------------------------------------------------------
 
 

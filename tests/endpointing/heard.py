@@ -114,7 +114,7 @@ class Listener:
         if not gaps or gaps[-1].last_ms != last_ms:
             if silence.ms < PREPARE_MS or not silence.likely:
                 return
-            async with aclosing(utterance.settle(_nobody)) as known:
+            async with aclosing(utterance.settle()) as known:
                 last = [each async for each in known][-1]
             gaps.append(Gap(last_ms, -1.0, 0.0, last.text, last.pitch, last.voice, last.full_stop))
         gap = gaps[-1]
@@ -145,8 +145,3 @@ class Listener:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-async def _nobody(words: str) -> float | None:
-    """No language model is asked whether the turn ends."""
-    return None

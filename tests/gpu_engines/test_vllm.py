@@ -171,13 +171,6 @@ async def test_an_interrupt_at_the_terminal_is_left_to_us(engine: VllmLlm) -> No
     assert engine.alive and await texts(engine, HOURS)
 
 
-async def test_how_likely_a_turn_ends_is_asked_of_the_model(engine: VllmLlm) -> None:
-    words = ("what are your", "what are your opening hours")
-    likely = [await engine.ends(Prompt((SYSTEM, Message("user", said)))) for said in words]
-    assert 0 <= likely[0] < likely[1] <= 1
-    assert likely[1] == pytest.approx(await engine.ends(Prompt((SYSTEM, *HOURS.messages))))
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

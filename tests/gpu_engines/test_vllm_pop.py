@@ -1,5 +1,5 @@
-"""A whole PoP whose language model is the nano LLM in vLLM: a spoken question is answered out loud. Once it is asked
-where turns end, too, and NeuTTS, tiny and with random weights, speaks from a process of vLLM's beside it."""
+"""A whole PoP whose language model is the nano LLM in vLLM: a spoken question is answered out loud. Once
+NeuTTS, tiny and with random weights, speaks from a process of vLLM's beside it."""
 
 import asyncio
 import re
@@ -23,7 +23,7 @@ NANO = Path(__file__).parent / "nano.toml"
 RULES = Path(__file__).parents[2] / "pops" / "alerts" / "voicepipe.rules.yml"
 
 
-@pytest.fixture(name="pop", params=[1, 2], ids=["", "that is asked where turns end, beside a voice"])
+@pytest.fixture(name="pop", params=[1, 2], ids=["", "beside a voice"])
 def _pop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Started]:
     """With so many processes of vLLM's."""
     config = tmp_path / "pop.toml"
@@ -37,7 +37,7 @@ def _pop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Started]:
 def beside_a_voice(text: str, folder: Path) -> str:
     model, codec, recording = tiny_neutts.make(folder)
     return text.replace('llm = "vllm"', 'llm = "vllm"\ntts = "neutts"') + (
-        "enforce_eager = true\n[endpoint]\nask_llm = true\n"
+        "enforce_eager = true\n"
         f'[neutts]\nmodel = "{model}"\ncodec = "{codec}"\nkv_cache_memory_bytes = {32 << 20}\n'
         '[neutts.args]\nenforce_eager = true\ndtype = "float32"\n'
         f'[neutts.voices.anna]\nfile = "{recording}"\ntext = "{tiny_neutts.SAID}"\nconsent = "nobody: it is noise"\n'

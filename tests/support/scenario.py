@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from tests.support.paths import ROOT
-from tests.support.scripted_opinions import ScriptedReader, ScriptedTurnModel
+from tests.support.scripted_opinions import ScriptedTurnModel
 from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad, Tool, ToolSpec
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
 from voicepipe.base.errors import CallError, TransferFailed
@@ -113,8 +113,6 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     length_ms: int
     voice_complete: float | None = None
     """What a turn model says whenever it is asked; below 0: it fails."""
-    turn_ends: float | None = None
-    """The same of a language model that is asked."""
     lead_ms: int = 0
     """The line takes sound so far ahead of its being heard."""
     replies: dict[str, str] = {}
@@ -360,8 +358,7 @@ async def play(
         if scenario.voice_complete is None
         else ScriptedTurnModel(scenario.voice_complete, delays.voice_complete_ms)
     )
-    reader = None if scenario.turn_ends is None else ScriptedReader(scenario.turn_ends)
-    engines = Engines(MusicalVad() if scenario.plays else ScriptedVad(), asr, llm, tts, turn, reader)
+    engines = Engines(MusicalVad() if scenario.plays else ScriptedVad(), asr, llm, tts, turn)
     agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)
     setup_ms = 300 if scenario.lead_ms else 0
     line = ScenarioLine(scenario, lead_ms=scenario.lead_ms, setup_ms=setup_ms, transfers=bool(scenario.transfers))

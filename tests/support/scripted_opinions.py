@@ -1,10 +1,9 @@
-"""Scripted engines for who else tells whether a turn ends: a turn model, a language model."""
+"""A scripted turn model."""
 
 import asyncio
 
 from voicepipe.audio import Pcm
 from voicepipe.base.errors import EngineError
-from voicepipe.engines.base import Prompt
 
 
 class ScriptedTurnModel:
@@ -27,16 +26,4 @@ class ScriptedTurnModel:
         await asyncio.sleep(self._after_ms / 1000)
         if self._probability < 0:
             raise EngineError("the scripted turn model fails")
-        return self._probability
-
-
-class ScriptedReader:
-    """Says the same of every turn; below 0 it fails."""
-
-    def __init__(self, probability: float) -> None:
-        self._probability = probability
-
-    async def ends(self, prompt: Prompt) -> float:
-        if self._probability < 0:
-            raise EngineError("the scripted reader fails")
         return self._probability

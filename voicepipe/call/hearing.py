@@ -40,7 +40,7 @@ class Hearing:
         self.utterance: Utterance | None = None
         self.last: Utterance | None = None
         """The committed one, which may yet be reopened."""
-        self._studio, self._config, self._jobs, self._turns = studio, config, jobs, turns
+        self._config, self._jobs, self._turns = config, jobs, turns
         self._call_id, self._ids, self._emit = studio.call_id, studio.ids, studio.emit
         self._clock, self._asked = studio.clock, studio.history.said_last
         self._engines = engines = studio.engines
@@ -237,7 +237,7 @@ class Hearing:
     async def _evidence(self, utterance: Utterance) -> AsyncGenerator[tuple[Evidence, bool], None]:
         """What is known of the words, whenever that is more; and whether the recogniser failed."""
         try:
-            settling = utterance.settle(lambda words: turn_ends(self._studio, self._settings, words))
+            settling = utterance.settle()
             async with aclosing(settling):
                 async for heard in settling:
                     yield heard, False
@@ -254,17 +254,3 @@ class Hearing:
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         interrupts = self._settings.agent.is_interrupted(utterance.text)
         self._turns.feed(Words(utterance.words, verdict.required_ms, interrupts, failed))
-
-
-async def turn_ends(studio: Studio, settings: CallSettings, words: str) -> float | None:
-    """Probability that it ends after `words`, which are not part of the conversation yet. None: the model is not asked,
-    since it has no say or there is none to ask, or it failed."""
-    reader = studio.engines.reader
-    if not reader or not words or not isinstance(settings.turn_detection, SemanticVad):
-        return None
-    try:
-        return await reader.ends(studio.order(settings, words).prompt)
-    except EngineError as error:
-        # Its words alone: its traceback would keep the call where a log keeps records.
-        log.error("the language model does not tell where turns end: %s", str(error))
-        return None

@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.base.errors import EngineDead, EngineError, EngineStalled
@@ -34,11 +34,9 @@ MAX_PACE = 1.2
 COVERS = RATE // 5
 """Partial words that reach so near to the last voice, in samples, can stand in for the final ones."""
 OPINION_S = 0.03
-"""So much longer than for the words models of turns are waited for. What they say later counts when it comes."""
+"""So much longer than for the words the turn model is waited for. What it says later counts when it comes."""
 Listen = Callable[[], AsrStream]
 """A new stream of the recogniser's."""
-Reads = Callable[[str], Coroutine[Any, Any, float | None]]
-"""Probability that the caller's turn ends after these words, if anybody can tell."""
 
 
 async def opinion(asked: Awaitable[float | None]) -> float | None:
@@ -48,34 +46,6 @@ async def opinion(asked: Awaitable[float | None]) -> float | None:
     except Exception as error:  # Its words alone: its traceback would keep the call where a log keeps records.
         log.error("nobody tells whether the turn is over: %s", str(error))
         return None
-
-
-class Reading:
-    """Asks whether the turn ends after the words so far; the answer about other words counts for nothing."""
-
-    def __init__(self, reads: Reads, spawn: Spawn) -> None:
-        self._reads = reads
-        self._spawn = spawn
-        self._words = ""
-        self._task: asyncio.Future[float | None] | None = None
-        self._over = False
-
-    def about(self, words: str) -> None:
-        """Ask about these, and no longer about those before."""
-        if not self._over:
-            if self._task:
-                self._task.cancel()
-            self._words, self._task = as_said(words), self._spawn(opinion(self._reads(words)))
-
-    def of(self, words: str) -> "asyncio.Future[float | None] | None":
-        """The answer about these, if that was asked; nothing is asked from here on."""
-        self._over = True
-        return self._task if as_said(words) == self._words else None
-
-    def cancel(self) -> None:
-        self._over = True
-        if self._task:
-            self._task.cancel()
 
 
 class Waits:
@@ -140,8 +110,6 @@ class Utterance:
     agreement: Agreement = field(default_factory=Agreement)
     pitch: Pitch = field(default_factory=Pitch)
     settling: "asyncio.Future[None] | None" = None
-    _reading: "Reading | None" = None
-    """While the words are settled."""
     _heard: int = 0
     """Samples, in all."""
     _stream_from: int = 0
@@ -172,8 +140,6 @@ class Utterance:
         others = lags or as_said(text) != as_said(self._part)
         self._part, self.partial = text, self._all(text)
         self._covered = self.heard_from + self._stream_from + until
-        if others and self._reading:
-            self._reading.about(self.partial)
         return running(self.agreement.push(list(written(text)))), others
 
     def may_be_all(self, end: int) -> bool:
@@ -197,32 +163,20 @@ class Utterance:
         if self.voice:
             self.voice.feed(pcm)
 
-    async def settle(self, reads: Reads) -> AsyncGenerator[Evidence, None]:
+    async def settle(self) -> AsyncGenerator[Evidence, None]:
         """The words of all sound so far, without those before, and what speaks for and against their being all; again
-        whenever more does, once those who judge more slowly have judged.
-
-        `reads` is asked about the words so far beside the recogniser, anew when they are others; if that hears others
-        yet in the end, what it said counts for nothing. Raises EngineError: the recogniser failed.
-        """
-        reading = self._reading = Reading(reads, self.spawn)
-        reading.about(self.partial)
+        once the turn model has judged, if that is slower. Raises EngineError: the recogniser failed."""
         listening = self.spawn(opinion(self._complete()))
         try:
             hypothesis = await self.waits.for_words(self._settled(), self._ahead_s)
-            text = self._all(hypothesis.text)
-            about_these = reading.of(text)
-            judging = {task for task in (listening, about_these) if task}
-            fall = self.pitch.log_odds()
-            _, judging = await asyncio.wait(judging, timeout=OPINION_S)
-            while True:
-                complete, read = (task.result() if task and task.done() else None for task in (listening, about_these))
-                yield Evidence(text, fall, complete, read, hypothesis.full_stop)
-                if not judging:
-                    break
-                _, judging = await asyncio.wait(judging, return_when=asyncio.FIRST_COMPLETED)
+            text, fall = self._all(hypothesis.text), self.pitch.log_odds()
+            await asyncio.wait([listening], timeout=OPINION_S)
+            complete = listening.result() if listening.done() else None
+            yield Evidence(text, fall, complete, hypothesis.full_stop)
+            if not listening.done():
+                yield Evidence(text, fall, await listening, hypothesis.full_stop)
         finally:
             listening.cancel()
-            reading.cancel()
 
     def timed(self, voice_ended: float, *, by_request: bool) -> None:
         """It is over; its last voiced sample arrived at the monotonic second `voice_ended`."""

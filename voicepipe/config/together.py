@@ -33,8 +33,6 @@ def check_together(config: Config) -> None:
         raise ConfigError(
             "telephony.public_url: Telnyx is told where to stream calls to; say how it reaches this server"
         )
-    if config.endpoint.ask_llm and config.engines.llm != "vllm":
-        raise ConfigError(f"endpoint.ask_llm: {config.engines.llm} cannot tell; set engines.llm to vllm")
     if config.bus.servers and not (config.fleet.keys and config.fleet.url):
         raise ConfigError(
             "fleet: directories will hear of this PoP by [bus]; say how callers reach it (url) and whose "

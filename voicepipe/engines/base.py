@@ -17,7 +17,7 @@ from voicepipe.turn.patience import Patience
 
 __all__ = [
     "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lacking", "Lends", "Llm",
-    "MadeAhead", "Message", "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec",
+    "MadeAhead", "Message", "Mortal", "OnPartial", "Prompt", "Restarts", "Speech", "ToolCall", "ToolSpec",
     "Tts", "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
 
@@ -194,15 +194,6 @@ class Choosy(Protocol):
     def answering(self, agent: Agent) -> Answering: ...
 
 
-@runtime_checkable
-class Reader(Protocol):
-    """A language model that can also say how likely the caller's turn is over: an experiment."""
-
-    async def ends(self, prompt: Prompt) -> float:
-        """Probability in 0..1 that the caller's turn, the prompt's last message, ends after its words, as the model
-        reads it. Costs the prefill of those words and one token. Raises EngineError."""
-
-
 # --- speech synthesis -------------------------------------------------------------------------------------------
 
 
@@ -261,8 +252,6 @@ class Engines:
     llm: Llm
     tts: Tts
     turn: TurnModel | None = None
-    reader: Reader | None = None
-    """`llm`, where it is asked for the ends of turns."""
     patience: Patience = field(default_factory=Patience, compare=False)
     """With `asr`."""
     made_ahead: MadeAhead | None = field(default=None, compare=False)

@@ -153,5 +153,4 @@ def delayed(engines: Engines, delays: DelaysConfig) -> Engines:
         else llm,
         tts=DelayedTts(tts, delays.tts_ms) if delays.tts_ms else tts,
         turn=engines.turn,
-        reader=engines.reader,
     )

@@ -11,7 +11,7 @@ from voicepipe.config import Config
 from voicepipe.config.credentials import openai_key
 from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.engines import gpu_placement, packages
-from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Reader, Tts, TurnModel, Vad
+from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Tts, TurnModel, Vad
 from voicepipe.engines.hosting import gpus
 from voicepipe.engines.needs import needs
 from voicepipe.engines.weights import needed_models
@@ -105,9 +105,7 @@ def kokoro_lacks_cuda(config: Config) -> bool:
 
 def choose(config: Config) -> Engines:
     """The configured engines, not started yet."""
-    llm = _llm(config)
-    reader = llm if config.endpoint.ask_llm and isinstance(llm, Reader) else None
-    engines = Engines(_vad(config), _asr(config), llm, _tts(config), _turn(config), reader)
+    engines = Engines(_vad(config), _asr(config), _llm(config), _tts(config), _turn(config))
     if config.delays == DelaysConfig():
         return engines
     from voicepipe.engines.delayed import delayed
@@ -150,7 +148,7 @@ def _llm(config: Config) -> Llm:
         case "vllm":
             from voicepipe.engines.llm.vllm.vllm_llm import VllmLlm
 
-            return VllmLlm(config.vllm, reads=config.endpoint.ask_llm)
+            return VllmLlm(config.vllm)
         case "openai":
             from voicepipe.engines.llm.openai import OpenAiLlm
 

@@ -2,14 +2,12 @@
 
 Evidence is weighed in log-odds that the turn is complete: what the words say (`ends.py`: how often callers' sentences
 end after them; `completeness.py`: grammar), whether the recogniser would write a full stop behind them, whether the
-voice fell (`pitch.py`), and, where there is one, what a turn model that heard the voice says, and what the language
-model that answers says. How long to wait follows by degrees
-(`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is answered at once, and what
-may be either waits for a moment. Words that answer what the agent has asked (`answers.py`) are complete, however little
-they are.
+voice fell (`pitch.py`), and, where there is one, what a turn model that heard the voice says. How long to wait follows
+by degrees (`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is answered at
+once, and what may be either waits for a moment. Words that answer what the agent has asked (`answers.py`) are complete,
+however little they are.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -52,8 +50,6 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Standard deviation of their natural logarithm: one in eleven lasts longer than a second."""
     model: str = "smart-turn-v3.2"
     """One that `models pull` knows, or the path of a Smart Turn v3 ONNX file; empty: words and melody alone."""
-    ask_llm: bool = False
-    """Experiment: the language model is asked, too, how likely the turn ends after its words. Only `vllm` can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +62,6 @@ class Evidence:
     """Log-odds that the turn is complete, by the fall of the voice (`pitch.Pitch.log_odds`)."""
     voice: float | None = None
     """Probability that the turn is complete, by a turn model that heard the voice."""
-    reading: float | None = None
-    """Probability that the turn ends after its words, by the language model that answers (`engines.base.Reader`)."""
     full_stop: float | None = None
     """Probability that a sentence ends after them, by the mark that the recogniser would write
     (`engines.base.Hypothesis.full_stop`)."""
@@ -113,9 +107,6 @@ silences of natural voices' development sentences and of people's prompts, as Wh
 ANSWERS, OPEN_ANSWER = 2.4, -3.0
 """Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts, but a
 mark that leaves them open: "Yes, ..."."""
-READING_MIDDLE, READING_SLOPE, READING_LIMIT = -0.85, 1.2, 3.0
-"""A log10 probability of -0.85 by the language model that answers says nothing, and each tenfold 1.2, at most 3; fitted
-to the tests' nano LLM, beside rules of grammar alone (tests/models/fit_ends.py)."""
 GROWTH = 1.5
 """Few notice 100 ms more, and everybody a second."""
 FULL_STOP_LEAST, FULL_STOP_MOST = 0.06, 0.999
@@ -158,14 +149,6 @@ def voice_log_odds(evidence: Evidence) -> float:
     return weights.pitch * evidence.pitch + weights.voice * heard
 
 
-def reading_log_odds(evidence: Evidence) -> float:
-    """What the language model says that answers."""
-    if evidence.reading is None:
-        return 0.0
-    logprob = math.log10(max(evidence.reading, 1e-9))
-    return max(-READING_LIMIT, min(READING_LIMIT, READING_SLOPE * (logprob - READING_MIDDLE)))
-
-
 class Endpointer:
     """Stateless; one for each call, since clients choose how eager theirs is."""
 
@@ -185,7 +168,7 @@ class Endpointer:
             against.append(TRAILS_OFF)
             said += OPEN_ANSWER if answer else weights_of(evidence).trails
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""
-        return said + voice_log_odds(evidence) + reading_log_odds(evidence), reason
+        return said + voice_log_odds(evidence), reason
 
     def probability(self, evidence: Evidence) -> float:
         """In 0..1, that the turn is complete."""

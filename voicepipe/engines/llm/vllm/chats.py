@@ -15,7 +15,7 @@ from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.structured_output.backend_xgrammar import validate_xgrammar_grammar
 
-from voicepipe.base.errors import EngineError, RequestRefused
+from voicepipe.base.errors import RequestRefused
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Prompt
 from voicepipe.engines.llm import chat
@@ -23,8 +23,6 @@ from voicepipe.engines.llm.spoken import Habits
 from voicepipe.engines.llm.vllm.reading import Output, ReplyReading
 
 log = logging.getLogger(__name__)
-LIKELIEST = 20
-"""Tokens whose probability vLLM tells, at most."""
 TOO_LONG = ("input_tokens", "input_text")
 """What vLLM names in the error about a prompt that does not fit."""
 
@@ -36,17 +34,6 @@ class ChatRequest:
     inputs: Any
     params: SamplingParams
     reading: ReplyReading
-
-
-@dataclass(frozen=True, slots=True)
-class TurnQuestion:
-    """Does the caller's turn end after its words?"""
-
-    inputs: Any
-    """Ends within the turn."""
-    params: SamplingParams
-    end: int
-    """The token that would end it."""
 
 
 class Chats:
@@ -86,23 +73,6 @@ class Chats:
             f"The agent's instructions and tools leave no room for a reply in {limit} tokens: shorten them, or raise "
             "vllm.max_model_len."
         )
-
-    async def question(self, prompt: Prompt) -> TurnQuestion:
-        """A prompt that is too long loses its oldest turns. Raises RequestRefused: nothing is left. Raises
-        EngineError: the template has no mark for the end of a turn."""
-        bare = {"add_generation_prompt": False}
-        for messages in chat.shorter(chat.messages(prompt)):
-            within = await self._rendered(self._request(prompt, messages, 1, **bare, continue_final_message=True))
-            after = await self._rendered(self._request(prompt, messages, 1, **bare))
-            if within is not None and after is not None:
-                break
-        else:
-            raise RequestRefused(f"The agent's instructions alone are longer than {self._model.max_model_len} tokens.")
-        turn, ended = within["prompt_token_ids"], after["prompt_token_ids"]
-        if ended[: len(turn)] != turn or len(ended) == len(turn):
-            raise EngineError("The model's chat template does not mark where a caller's turn ends.")
-        params = SamplingParams(max_tokens=1, temperature=0.0, logprobs=LIKELIEST, detokenize=False)
-        return TurnQuestion(within, params, ended[len(turn)])
 
     def _request(self, prompt: Prompt, messages: list[chat.Chat], reply: int, **fields: Any) -> ChatCompletionRequest:
         if self._config.tool_call_parser and (tools := chat.tools(prompt)):

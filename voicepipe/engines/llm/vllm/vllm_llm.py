@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import fields
@@ -40,12 +39,10 @@ KINDS = (
 
 
 class VllmLlm(Life["VllmCore"]):
-    """Implements `base.Llm` and `base.Reader`."""
+    """Implements `base.Llm`."""
 
-    def __init__(self, config: VllmConfig, *, reads: bool = False) -> None:
-        """`reads`: `ends` will be asked, and is warmed up as well."""
+    def __init__(self, config: VllmConfig) -> None:
         super().__init__("language model", partial(load, config, self._ready), start_s=None)
-        self._reads = reads
         self._beginnings: dict[str, Prompt] = {}
         """By agent: what its prompts begin with."""
 
@@ -60,9 +57,6 @@ class VllmLlm(Life["VllmCore"]):
             async for delta in deltas:
                 yield delta
 
-    async def ends(self, prompt: Prompt) -> float:
-        return await self.core.ends(prompt)
-
     async def _ready(self, core: "VllmCore") -> None:
         for prompt in KINDS:
             await _have_read(core, prompt)
@@ -73,8 +67,6 @@ class VllmLlm(Life["VllmCore"]):
                 raise
             except EngineError as error:  # One agent, too long perhaps, is no reason to be without the model.
                 log.error("agent %s is not warmed up: %s", name, error)
-        if self._reads:
-            await core.ends(KINDS[0])
 
 
 async def _have_read(core: "VllmCore", prompt: Prompt, priority: int = WARM) -> None:
@@ -101,16 +93,6 @@ class VllmCore(VllmProcess):
                 async for output in outputs:
                     for delta in self._read(request.reading, output.outputs[0]):
                         yield delta
-
-    async def ends(self, prompt: Prompt) -> float:
-        """Probability that the caller's turn, the last of the prompt, ends after its words: of the model's own token
-        for that, out of the likeliest ones. Raises EngineDead, EngineBusy, EngineError."""
-        with self.explained():
-            question = await self.chats.question(prompt)
-            # Before speculative replies: later than the words the answer is of use for 30 ms.
-            async with aclosing(self.asked(question.inputs, question.params, CONFIRMED)) as outputs:
-                likely = [output async for output in outputs][-1].outputs[0].logprobs[0]
-            return math.exp(likely[question.end].logprob) if question.end in likely else 0.0
 
     async def small(self) -> None:
         await _have_read(self, Prompt(HELLO), CONFIRMED)
