@@ -130,14 +130,27 @@ def test_files_that_are_named_exist(page: Path) -> None:
         assert any((folder / name).exists() for folder in (page.parent, ROOT / "voicepipe", ROOT)), f"no {name}"
 
 
+def described(page: Path) -> Iterator[Path]:
+    """The Python files that a folder's page has to name: those beside it, and those in folders below that have no page
+    of their own. The package's page names such folders (`commands/`), not their files."""
+    for path in page.parent.rglob("*.py"):
+        between = path.parents[: path.parents.index(page.parent)]
+        if page.parent == ROOT / "voicepipe":
+            is_its = not between
+        else:
+            is_its = not any((folder / "README.md").exists() for folder in between)
+        if is_its and not path.name.startswith("__"):
+            yield path
+
+
 @pytest.mark.parametrize(
     "page",
     [page for page in ROOMS if page.is_relative_to(ROOT / "voicepipe")],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_a_folders_page_names_all_its_files(page: Path) -> None:
-    names = {path.name for path in page.parent.glob("*.py") if not path.name.startswith("__")}
-    missing = names - set(re.findall(r"`(\w+\.py)`", page.read_text()))
+    names = {path.relative_to(page.parent).as_posix() for path in described(page)}
+    missing = names - set(re.findall(r"`([\w/]+\.py)`", page.read_text()))
     assert not missing, f"{page.relative_to(ROOT)} does not say what these are for: {', '.join(sorted(missing))}"
 
 

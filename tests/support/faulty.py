@@ -1,4 +1,5 @@
-"""Scripted engines that hang on purpose, and say so as real ones do: what hangs owes an answer (`owing.py`)."""
+"""Scripted engines that hang on purpose, and say so as real ones do: what hangs owes an answer
+(`engines/hosting/owing.py`)."""
 
 import asyncio
 from collections.abc import AsyncGenerator

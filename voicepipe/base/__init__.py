@@ -1,1 +1,1 @@
-"""What every room stands on: tasks, threads, limits, errors, the environment. Knows no call."""
+"""What every room stands on: tasks, threads, limits, errors, the environment, names of calls and callers."""

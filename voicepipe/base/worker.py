@@ -2,11 +2,11 @@
 
 Every library behind it must release the GIL while it works: onnxruntime, CTranslate2 and torch do, and so does any C
 library that is called through `ctypes.CDLL` (espeak-ng). Hence no child processes and no pickling, but for libraries
-that cannot live in our environment (`child.py`).
+that cannot live in our environment (`engines/hosting/child.py`).
 
 Calls take turns (`fair.py`). A thread whose library does not come back cannot be ended: `overdue` tells, and whoever
-owns the worker leaves it behind (`close`) and makes another (`life.py`). So the threads are daemons, and not those of
-concurrent.futures, for which Python waits when it ends.
+owns the worker leaves it behind (`close`) and makes another (`engines/hosting/life.py`). So the threads are daemons,
+and not those of concurrent.futures, for which Python waits when it ends.
 """
 
 import asyncio

@@ -118,7 +118,7 @@ class PopConfig(Section, frozen=True):
     slots: Annotated[int, Meta(ge=0)] = 0
     """Calls at a time; one more is refused with 503. 0: as many as this machine can hear (`with_slots`)."""
     budget_ms: Annotated[int, Meta(ge=160, le=600_000)] = 300
-    """A call is refused, too, if with one more the slowest turns would be answered later (`admission.py`)."""
+    """A call is refused, too, if with one more the slowest turns would be answered later (`pop/admission.py`)."""
     loop_lag_ms: Annotated[int, Meta(ge=1, le=60_000)] = 20
     """And while the event loop is so much later than what is due (p99 of the last 5 s): all calls wait for it."""
     agents: str = "agents"

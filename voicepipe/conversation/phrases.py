@@ -1,9 +1,9 @@
 """The model's tokens -> phrases to speak. The first is short, so that the reply starts early; later ones are sentences.
 
-A phrase ends at a *boundary*, between two words (`words.py`) that may be parted. Where a script has spaces nothing but
-a whitespace is a boundary, so prices, times, URLs and numbers with a point stay whole; what holds words together across
-a whitespace (abbreviations, phone numbers, open brackets and markdown spans) is in the tables below. Where it has none,
-a phrase ends behind the marks of its sentences and clauses.
+A phrase ends at a *boundary*, between two words (`base/words.py`) that may be parted. Where a script has spaces nothing
+but a whitespace is a boundary, so prices, times, URLs and numbers with a point stay whole; what holds words together
+across a whitespace (abbreviations, phone numbers, open brackets and markdown spans) is in the tables below. Where it
+has none, a phrase ends behind the marks of its sentences and clauses.
 """
 
 import re

@@ -1,4 +1,5 @@
-"""An engine for the tests of child.py: nothing but the standard library, since its interpreter may have no more."""
+"""An engine for the tests of `engines/hosting/child.py`: nothing but the standard library, since its
+interpreter may have no more."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""coqui-tts, as the interpreter runs it that has it: the half behind coqui.py. child_main.py calls `load`.
+"""coqui-tts, as the interpreter runs it that has it: the half behind `coqui.py`. `hosting/child_main.py` calls `load`.
 
 Made for VITS, whose durations tell when each word is said; other models of coqui-tts that synthesise in one step speak,
 too, and tell no times.

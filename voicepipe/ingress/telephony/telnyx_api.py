@@ -1,7 +1,8 @@
 """Telnyx's API: what its webhooks say, commands about one call, and the list of calls:
 https://developers.telnyx.com/api-reference/call-commands.
 
-An answer is read as any server's (`web_answer.py`): what we asked for may be answered by another, and without end.
+An answer is read as any server's (`base/web_answer.py`): what we asked for may be answered by another, and without
+end.
 """
 
 import asyncio

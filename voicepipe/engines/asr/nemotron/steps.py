@@ -1,10 +1,10 @@
 """One step serves all calls: who takes part in the next one, and who has a slot.
 
-Words that a call waits for (`settle`, `finish`) go before partial ones, and calls take turns (`fair.py`): an utterance
-gives one chunk to a step, however many it has waiting. So a call whose sound comes faster than real time takes a row of
-each step and no more. A step cannot be stopped; it takes about as long for many as for one. So while nobody waits,
-steps begin `gather_s` apart and hear more calls each: else many calls would keep the device busy with steps for one or
-two.
+Words that a call waits for (`settle`, `finish`) go before partial ones, and calls take turns (`base/fair.py`): an
+utterance gives one chunk to a step, however many it has waiting. So a call whose sound comes faster than real time
+takes a row of each step and no more. A step cannot be stopped; it takes about as long for many as for one. So while
+nobody waits, steps begin `gather_s` apart and hear more calls each: else many calls would keep the device busy with
+steps for one or two.
 
 When a step fails nobody knows what it has written: the words of those who took part in it are lost, and they are told.
 """

@@ -27,7 +27,7 @@ BURIED_S = 2.0
 SHARED_MEMORY = "/dev/shm"
 WATCH_S = 1.0
 NICE = 10
-"""Higher than that of workers in this process (`worker.py`)."""
+"""Higher than that of workers in this process (`base/worker.py`)."""
 
 
 class Turns:
