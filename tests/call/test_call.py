@@ -48,7 +48,8 @@ async def test_a_tool_that_is_over_just_as_the_call_ends_begins_no_reply() -> No
 
 
 def brief(**changes: Any) -> Scenario:
-    return Scenario(**({"about": "", "hears": ["hello"], "says": [], "length_ms": 3000} | changes))
+    base: dict[str, Any] = {"about": "", "hears": ["hello"], "says": [], "length_ms": 3000}
+    return Scenario(**(base | changes))
 
 
 async def test_the_greeting_comes_once_the_line_is_set_up() -> None:
