@@ -1,28 +1,15 @@
-"""`voicepipe bench engines`: what it is asked for, and what it says."""
+"""Models of true shape without weights."""
 
 import json
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
 from tokenizers import Tokenizer
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.bench.configured import QUESTIONS
 from voicepipe.bench.shaped import SHAPES, _vllm, shape_of, slow, write_model
-from voicepipe.commands.cli import main
 from voicepipe.config.engine_config import VllmConfig
-
-
-@pytest.mark.engine
-def test_models_that_are_not_here_are_fetched_by_a_command_that_names_the_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    config, agents = tmp_path / "pop.toml", Path(__file__).parents[2] / "configs" / "agents"
-    config.write_text(f'[pop]\nagents = "{agents}"\n[engines]\nasr = "whisper"\n[whisper]\nmodel = "org/none"\n')
-    assert main(["bench", "engines", "--config", str(config)]) == 2
-    assert f"fetch it with `voicepipe models pull {config}`" in capsys.readouterr().err
 
 
 def test_a_large_model_on_a_cpu_is_said_to_take_long() -> None:
@@ -38,11 +25,6 @@ def test_a_shape_that_there_is_not(name: str, near: str) -> None:
         shape_of(name)
     assert near in str(error.value) and "qwen3-8b" in str(error.value)
     assert ("did you mean" in str(error.value)) == (name != "zzz")
-
-
-def test_a_run_of_no_time(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "engines", "--seconds", "0.5"]) == 2
-    assert "--seconds 0.5: a run takes 1 second or more" in capsys.readouterr().err
 
 
 def test_a_model_without_weights_says_syllables(tmp_path: Path) -> None:
@@ -66,10 +48,3 @@ def test_a_configurations_own_arguments_of_vllm_stay() -> None:
         "dtype": "bfloat16", "enforce_eager": False, "quantization": "fp8", "max_num_seqs": 32, "load_format": "dummy",
     }  # fmt: skip
     assert made.kv_cache_memory_bytes == 16 * 4096 * 128 * 1024
-
-
-@pytest.mark.parametrize("calls", ["", "0", "1,", "many"])
-def test_numbers_of_calls(calls: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["bench", "engines", "--calls", calls])
-    assert "as in 1,8,32" in capsys.readouterr().err

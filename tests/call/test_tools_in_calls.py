@@ -20,11 +20,9 @@ from tests.support.tools import (
     scenario,
     tools_of,
 )
-from voicepipe.agent import Agent, Tool
+from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineDead, OutcomeUnknown, ToolError
 from voicepipe.call.writer import TOOL_ROUNDS
-from voicepipe.conversation.events import ReplyDone
-from voicepipe.conversation.history import MAX_CHARS
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.scripted import ScriptedLlm
@@ -77,60 +75,12 @@ async def test_a_repeat_of_what_nobody_knows_the_outcome_of_keeps_its_key(error:
     assert TOLD in recording.story
 
 
-async def test_a_caller_who_hangs_up_does_not_stop_it() -> None:
-    uses = Uses(3.0)
-    recording = await play(scenario(length_ms=3000), uses)
-    assert recording.story[-1] == "ended: caller" and uses.done == []
-    await asyncio.sleep(5)
-    assert uses.names == uses.done == ["book {}"]
-    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
-
-
-async def test_a_tool_that_is_over_just_as_the_call_ends_begins_no_reply() -> None:
-    """Which would never end, and the call with it."""
-    loop = asyncio.get_running_loop()
-    for loop_turns in range(12):
-
-        async def use(tool: Tool, call: ToolCall, turns: int = loop_turns, ends: float = loop.time() + 3) -> str:
-            await asyncio.sleep(ends - loop.time())
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            return BOOKED
-
-        async with asyncio.timeout(60):
-            recording = await play(scenario(length_ms=3000, does=[Does(2800, "cancel")]), use)
-        assert recording.story[-1] == "ended: caller"
-
-
-async def test_who_speaks_while_it_runs_is_answered_and_then_told() -> None:
-    """The model reads that there is no result yet; the result stands at the end, where it is answered."""
-    uses = Uses(6.0)
-    hears, says = [ASKED, "are you still there"], [SPEAKS, Says(4000, 1000)]
-    replies = {ASKED: "call:book {}", "are you still there": "Yes.", BOOKED: "It is booked."}
-    recording = await play(scenario(hears=hears, says=says, replies=replies, length_ms=14_000), uses)
-    second = recording.llm.prompts[-2].messages
-    assert [(m.role, m.call is not None) for m in second] == [("user", False), ("assistant", True), ("user", False)]
-    assert recording.story[-4:] == ["reply completed", TOLD, "reply completed", "ended: caller"]
-    assert last_prompt(recording) == [f"user: {ASKED} are you still there", "assistant: Yes.", "calls book",
-                                      f"tool: {BOOKED}"]  # fmt: skip
-
-
 async def test_a_model_that_fails_after_it_is_asked_once_more() -> None:
     uses = Uses(1.0)
     # Of the prompts the first is good; all that hold the result fail.
     recording = await play(scenario(replies={ASKED: "call:book {}"}, delays=Delays(llm_stalls_after=1)), uses)
     assert uses.names == ["book {}"]
     assert len([prompt for prompt in recording.llm.prompts if prompt.messages[-1].text == BOOKED]) <= 2
-
-
-async def test_a_client_that_asks_for_replies_itself_gets_none_unasked() -> None:
-    uses = Uses(1.0)
-    does = [Does(500, "message", ASKED), Does(600, "respond"), Does(900, "cancel"), Does(4000, "respond")]
-    quiet = scenario(says=[], does=does, settings={"turn_detection": "none"})
-    recording = await play(quiet, uses)
-    began = [at for at, event in recording.events if isinstance(event, ReplyDone)]
-    assert len(began) == 2 and began[1] > 4000
-    assert TOLD in recording.story and uses.names == ["book {}"]
 
 
 async def test_a_tool_that_is_forced_is_called_once() -> None:
@@ -326,29 +276,3 @@ async def test_what_a_client_says_its_caller_did_not_hear_was_not_told() -> None
     )
     assert uses.names == ["book {}"]
     assert recording.story.count(f"agent (completed): {LONG}") >= 1
-
-
-LONGEST = MAX_CHARS * 4 // 9
-
-
-async def test_results_that_the_prompt_has_no_room_for_are_told_in_further_replies() -> None:
-    """Five of 8,000 characters. The reply that waits for them is cancelled, so none reads them all."""
-    names = ["a", "b", "c", "d", "e"]
-
-    async def use(tool: Tool, call: ToolCall) -> str:
-        await asyncio.sleep(2)
-        return f"{call.name} found ".ljust(LONGEST, ".")
-
-    calls = " ".join(f"call:{name} {{}}" for name in names)
-    replies = {ASKED: calls} | {f"{name} found ".ljust(LONGEST, "."): f"This is {name}." for name in names}
-    agent = {"tools": [{"name": name, "function": "m:f"} for name in names], "acknowledgement": ""}
-    recording = await play(
-        scenario(agent=agent, replies=replies, says=[SPEAKS], does=[Does(2800, "cancel")], length_ms=20_000), use
-    )
-    told = recording.llm.prompts[1:]
-    read = {message.text[0] for prompt in told for message in prompt.messages if message.role == "tool"}
-    assert read == set(names), "every result was in a prompt"
-    assert 2 <= len(told) <= len(names)
-    ends = [event.status for _, event in recording.events if isinstance(event, ReplyDone)]
-    assert ends == ["cancelled", *["completed"] * len(told)]
-    assert not recording.errands.untold()

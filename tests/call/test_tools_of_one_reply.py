@@ -7,7 +7,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from tests.support.scenario import Does, Recording, Says, play
+from tests.support.scenario import Recording, Says, play
 from tests.support.tools import ASKED, BOOKED, CUT, LONG, SPEAKS, Uses, last_prompt, scenario, tools_of
 from voicepipe.base.errors import ToolError
 from voicepipe.conversation.events import ReplyDone, ReplyStarted, ToolUse
@@ -155,17 +155,3 @@ async def test_clients_are_told_in_metadata_of_the_length_that_the_convention_al
 
 async def test_who_holds_a_short_lived_key_is_not_told() -> None:
     assert wire_of(LONG_USE, tells=False) == {}
-
-
-async def test_what_is_owed_waits_while_a_client_s_tool_runs() -> None:
-    """The client asks for the next reply itself, which would meet one that nobody asked for."""
-    uses = Uses(4.0)
-    hears, says = [ASKED, "print it"], [SPEAKS, Says(3500, 900)]
-    replies = {ASKED: "call:book {}", "print it": "call:print {}", "printed": "It is printed, and booked."}
-    does = [Does(9000, "output", "printed"), Does(9010, "respond")]
-    settings = {"tools": ["print"]}
-    recording = await play(scenario(hears=hears, says=says, replies=replies, settings=settings, does=does), uses)
-    assert recording.refused == []
-    assert [line for line in recording.story if line.startswith("agent")] == [
-        "agent (completed): It is printed, and booked."
-    ]

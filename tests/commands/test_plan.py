@@ -6,27 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.planning import PRICED, SHORT, said, unwrapped
 from tests.support.paths import ROOT
-from voicepipe.commands import cli
 from voicepipe.sizing.gpu_models import GPUS, LINKS
 from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Group
-from voicepipe.sizing.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS
+from voicepipe.sizing.prediction import BEFORE_COMPUTE_MS
 from voicepipe.sizing.recognition import Nemotron
 from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.traffic import Traffic
 from voicepipe.sizing.turn import most_calls
 from voicepipe.sizing.voices import voice
-
-
-def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
-    status = cli.main(["plan", *argv])
-    return status, *capsys.readouterr()
-
-
-def unwrapped(out: str) -> str:
-    """One line, whatever the terminal's width."""
-    return " ".join(out.split())
 
 
 @pytest.fixture(autouse=True)
@@ -66,14 +56,6 @@ def test_a_quantised_copy_by_its_name_on_the_hub(capsys: pytest.CaptureFixture[s
     assert "awq4" not in out and 'model = "Qwen/Qwen3-8B-FP8"\n' in out and "args.quantization" not in out
 
 
-@pytest.mark.parametrize("width", [80, 100, 120, 200])
-def test_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100")
-    table = [line for line in out.splitlines() if line.startswith(("bf16, one GPU", "fp8, one GPU", "awq4, one GPU"))]
-    assert len(table) == 3 and all(line.split()[-1] in {"recognition", "synthesis", "language"} for line in table)
-
-
 def test_a_name_that_is_misspelt(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = said(capsys, "--model", "quen3-8b", "--gpus", "H100")
     assert status == 2 and "--model: quen3-8b: did you mean qwen3-8b? give the path" in err
@@ -95,104 +77,10 @@ def test_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["options"][0]["turn_ms"]["slow"]["llm"] > 1
 
 
-SHORT = ("--first-phrase", "short")
-PRICED = ("--model", "qwen3-8b", "--gpus", "H100", "--price", "2.5")
-
-
-def test_what_a_minute_of_call_costs(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = said(capsys, *PRICED)
-    assert "What a minute of call costs, at 2.5 an hour for the host. 50 % used: half of its calls in time" in out
-    assert "awq4, one GPU             8    0.00521    0.0104    0.0208 \n" in out, "2.5 / 60 / 8, / 4, / 2"
-    assert "\nprice_per_hour = 2.5\n" in out
-    assert "break-even" not in out and "hosted" not in out, "nobody asked"
-    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100")
-    assert "cost" not in out.lower() and "price_per_hour" not in out
-
-
-def test_from_how_many_calls_on_the_host_is_cheaper(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = said(capsys, *PRICED, "--hosted", "0.06")
-    assert "awq4, one GPU             8    0.00521    0.0104    0.0208        9 % \n" in out
-    assert (
-        "- Break-even with a hosted API at 0.06 a minute: 0.694 calls in progress on average, or 1,000 minutes of "
-        "call a day: 9 % of what the host answers in time (awq4, one GPU)."
-    ) in unwrapped(out)
-
-
-def test_a_hosted_api_that_is_always_cheaper(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = said(capsys, *PRICED, "--hosted", "0.002")
-    assert out.count(" never \n") == 3 and "is cheaper than the hosted API; never: it is not." in unwrapped(out)
-    assert (
-        "- Break-even with a hosted API at 0.002 a minute: 20.8 calls in progress on average, or 30,000 minutes of "
-        "call a day: more than what the host answers in time (awq4, one GPU): the hosted API is always cheaper."
-    ) in unwrapped(out)
-
-
-@pytest.mark.parametrize("model", ["qwen3-8b", "llama-3.1-70b"], ids=["too late", "does not fit"])
-def test_a_host_that_answers_no_call_in_time_has_no_cost_a_minute(
-    capsys: pytest.CaptureFixture[str], model: str
-) -> None:
-    argv = ("--model", model, "--gpus", "L4", "--price", "0.8", "--hosted", "0.06")
-    _, out, _ = said(capsys, *argv)
-    assert (
-        "- No call is answered in time on this host, so there is neither a cost of a minute nor a break-even."
-        in unwrapped(out)
-    )
-    assert "% used" not in out
-    _, out, _ = said(capsys, *argv, "--json")
-    costs = [option["cost"] for option in json.loads(out)["options"]]
-    assert costs and all(cost == {"minute_cost": None, "break_even_use": None} for cost in costs)
-
-
-def test_a_host_with_gpus_for_several_pops(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its price is shared among them: 10 an hour for 2 PoPs of 19 calls."""
-    argv = ("--model", "llama-3.2-1b", "--gpus", "H100:4", "--price", "10", "--hosted", "0.06")
-    _, out, _ = said(capsys, *argv, "--calls", "4")
-    assert "2 x 9: two PoPs on the host, of 9 calls each." in unwrapped(out)
-    assert "bf16, one GPU        2 x 19    0.00439   0.00877    0.0175        7 % \n" in out
-    assert "\nprice_per_hour = 5.0\n" in out
-    assert (
-        "- With pop.slots = 4, as --calls asks for, a minute of call costs at least 0.0208; with 19, which would be "
-        "answered in time, 0.00439."
-    ) in unwrapped(out)
-    _, out, _ = said(capsys, *argv, "--calls", "19")
-    assert "slots = 19  #" in out and "--calls asks for" not in unwrapped(out)
-
-
-def test_how_many_hosts_and_what_they_cost(capsys: pytest.CaptureFixture[str]) -> None:
-    """With a way out: what else would answer more."""
-    argv = ("--model", "qwen3-8b", "--gpus", "H100", "--asr", "large-v3-turbo", *SHORT, "--calls", "36")
-    _, out, _ = said(capsys, *argv, "--price", "2.5")
-    assert "36 calls are too many for one such PoP (awq4, one GPU): it answers 5 within 300 ms" in unwrapped(out)
-    assert "That would be 8 such hosts with 8 GPUs." in unwrapped(out)
-    assert "- 8 such hosts, for 36 calls, cost 20.0 an hour." in unwrapped(out)
-    assert "- Calls in time with one change from awq4, one GPU: Nemotron 16" in unwrapped(out)
-    _, out, _ = said(capsys, *argv)
-    assert "an hour" not in out, "nobody asked"
-
-
-def test_never_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--calls", "36")
-    assert "KV cache 10.1 of " in out
-    assert " never " in out and "never: with 36 calls more comes in than a stage can do" in out
-    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--calls", "8")
-    assert "never" not in out
-
-
 def test_what_answers_no_call_is_not_recommended(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "L4")
     assert status == 1
     assert "Not even one call is answered within 300 ms" in out and "[vllm]" not in out and "busy" not in out
-
-
-def test_engines_that_stream_and_mps(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ("--model", "llama-3.1-8b", "--gpus", "H100", "--calls", "32")
-    _, out, _ = said(capsys, *argv, "--tts", "neutts", "--mps")
-    assert "\nnemotron and neutts: " in out and "CUDA MPS runs." in out and "not scaled by GPU" not in out
-    assert '\nasr = "nemotron"\nllm = "vllm"\ntts = "neutts"  # it needs a voice' in out
-    assert "with every partial" not in out
-    _, out, _ = said(capsys, *argv, "--asr", "large-v3-turbo", "--tts", "coqui")
-    assert "\nwhisper large-v3-turbo and coqui: " in out and "with finals only" in out
-    assert '\nasr = "whisper"  # [whisper] model: large-v3-turbo\nllm = "vllm"\ntts = "coqui"\n' in out
 
 
 def test_first_phrases_that_are_short(capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,59 +103,6 @@ def test_thirty_calls_of_an_8b_model_on_one_h100(capsys: pytest.CaptureFixture[s
     by_name = {option["dtype"]: option["calls_in_time"] for option in with_mps}
     assert min(by_name.values()) >= 30 and by_name.keys() == {"bf16", "fp8", "awq4"}
     assert {option["dtype"]: option["calls_in_time"] for option in without}["awq4"] >= 30
-
-
-def test_hosts_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = said(capsys, "--model", "llama-3.1-8b", "--gpus", "A10,H100,H100:2,L4")
-    assert status == 0
-    table, _, footnote = out.rpartition('\n\n"-" ')
-    assert footnote == "means that it does not fit; in the column of fp8 also that the GPU does not compute in it.\n"
-    head, line, *rows = table.splitlines()[2:]
-    assert head == "| one host | bf16 | fp8 | awq4 | bound | calls with one change |" and set(line) <= set("|-: ")
-    a10, h100, two, l4 = ([cell.strip() for cell in row.split("|")[1:-1]] for row in rows)
-    assert a10[0] == "A10" and a10[2] == "-", "it computes in no fp8"
-    assert h100[3].isdecimal() and int(two[3]) > int(h100[3]) and two[0] == "2 x H100"
-    assert l4[1:4] == ["-", "0", "0"] and l4[4].endswith(": latency")
-    assert all(len(row) < 120 for row in rows)
-
-
-def test_a_host_that_answers_nobody_is_named_with_its_nearest_way(capsys: pytest.CaptureFixture[str]) -> None:
-    """As `plan` for it alone does."""
-    _, alone, _ = said(capsys, "--model", "qwen3-4b", "--gpus", "L4")
-    assert "The nearest is awq4, one GPU" in unwrapped(alone)
-    _, out, _ = said(capsys, "--model", "qwen3-4b", "--gpus", "L4,H100")
-    assert "| L4 | 0 | 0 | 0 | awq4: latency | " in out
-
-
-def test_what_a_dash_means_is_said_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = said(capsys, "--model", "qwen3-0.6b", "--gpus", "H100,H200")
-    assert "does not" not in out and out.endswith("|\n")
-
-
-def test_a_checkpoint_in_fp8_on_gpus_that_do_not_compute_in_it(capsys: pytest.CaptureFixture[str]) -> None:
-    note = "A100-80 does not compute in fp8: such a checkpoint only saves memory there, and the time to read it."
-    argv = ("--model", "Qwen/Qwen3-8B-FP8", "--gpus")
-    assert f"- {note} " in unwrapped(said(capsys, *argv, "A100")[1])
-    assert note in said(capsys, *argv, "A100,H100")[1], "also where hosts are compared"
-    for gpus in ("H100", "H100,L4"):
-        assert "does not compute" not in said(capsys, *argv, gpus)[1]
-    assert "only saves memory" not in said(capsys, "--model", "qwen3-8b", "--gpus", "A100")[1], "fp8 is not proposed"
-
-
-def test_costs_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = said(capsys, *PRICED, "--hosted", "0.06", "--json")
-    facts = json.loads(out)
-    assert facts["cost"]["price_per_hour"] == 2.5 and facts["cost"]["hosted_per_minute"] == 0.06
-    assert facts["cost"]["break_even_calls"] == pytest.approx(0.694, abs=0.001)
-    assert facts["cost"]["break_even_minutes_a_day"] == pytest.approx(1000)
-    one = facts["options"][0]
-    calls = one["calls_in_time"] * one["pops_a_host"]
-    assert one["cost"]["minute_cost"]["full"] == pytest.approx(2.5 / 60 / calls)
-    assert one["cost"]["minute_cost"]["quarter"] == pytest.approx(4 * 2.5 / 60 / calls)
-    assert one["cost"]["break_even_use"] == pytest.approx(facts["cost"]["break_even_calls"] / calls)
-    assert "Break-even with a hosted API" in facts["advice"][-1]
-    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--json")
-    assert json.loads(out)["cost"] is None
 
 
 def test_on_small_cards_kokoro_answers_more(capsys: pytest.CaptureFixture[str]) -> None:
@@ -317,16 +152,6 @@ def test_a_models_own_config_json(capsys: pytest.CaptureFixture[str], tmp_path: 
         assert status == 0
         assert "awq4, one GPU" in out and "bf16, one GPU" not in out
         assert f'model = "{tmp_path}"\n' in out, "it is quantised already"
-
-
-def test_what_a_turn_has_in_it_besides_compute(capsys: pytest.CaptureFixture[str]) -> None:
-    """In what is printed and in D52."""
-    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100")
-    both = f"max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute)"
-    begin, end = f"begin at {BEFORE_COMPUTE_MS:.0f}", f"the silence that ends a turn takes {NOMINAL_MS:.0f}"
-    assert f"{both}: the engines {begin}, and {end}." in unwrapped(out)
-    page = unwrapped((ROOT / "voicepipe" / "sizing" / "README.md").read_text())
-    assert f"A turn takes {both} ms" in page and f"{end} ms with handing over" in page
 
 
 def test_the_answer_by_hand_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,18 +1,13 @@
 """`voicepipe new` and `demo --agent`: a folder that works as it is written."""
 
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import HTTPServer
 from pathlib import Path
 
-import httpx
 import pytest
 
 from voicepipe import config
 from voicepipe.commands import cli
 from voicepipe.config.agent_store import load_agent, open_agents
-from voicepipe.starter.tools import Messages
 from voicepipe.tools import tool_code
 
 
@@ -36,25 +31,6 @@ def test_what_is_written_is_an_agent_whose_function_answers(clinic: Path) -> Non
         "as it was called, which is not as a command"
     )
     assert "$" not in commands
-
-
-@pytest.fixture
-def webhook() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Messages)
-    serving = threading.Thread(target=server.serve_forever)
-    serving.start()
-    yield f"http://127.0.0.1:{server.server_port}/message"
-    server.shutdown()
-    serving.join()
-    server.server_close()
-
-
-def test_its_webhook_does_a_retry_no_second_time(webhook: str, capsys: pytest.CaptureFixture[str]) -> None:
-    sent = {"name": "take_message", "arguments": {"who": "Ann", "message": "Call back."}}
-    for key in ("a", "a", "b"):
-        answer = httpx.post(webhook, json=sent, headers={"Idempotency-Key": key})
-        assert answer.text == "The message has been written down."
-    assert capsys.readouterr().out == "Ann says: Call back.\n" * 2
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,21 @@
 """`voicepipe demo --pops`: several PoPs with the engines of one, which can be stopped as if they died, and started."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import msgspec
 import pytest
-import websockets
 
 from tests.commands.test_cli import demo_once, said
 from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, public_key, settings
 from tests.support.ports import free_port
-from tests.support.waiting import until
 from voicepipe import config as configuration
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.demo.demo_fleet import standing, taken
-from voicepipe.demo.hosts import CITIES, Cable, DemoHost
-from voicepipe.directory import subjects
-from voicepipe.directory.bus import BusMessage, MemoryBus
+from voicepipe.demo.hosts import CITIES
+from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import PlacedCall
 from voicepipe.engines.base import Engines, Prompt
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
@@ -118,97 +111,6 @@ async def test_pops_share_engines_and_leave_them_to_others(public: str) -> None:
         assert not asr.closed
         assert stays.health().status == "ok"
     assert not asr.closed
-
-
-# --- one host
-
-
-@asynccontextmanager
-async def host(public: str, bus: MemoryBus) -> AsyncIterator[DemoHost]:
-    engines = Engines(ScriptedVad(), ScriptedAsr(), ScriptedLlm(), ScriptedTts())
-    made = DemoHost(CITIES[0], settings("fra1", public, FRANKFURT, pop={"drain_ms": 60_000}), bus, engines)
-    running = asyncio.create_task(made.run())
-    async with asyncio.timeout(LONG_S):
-        await made.answers.wait()
-        yield made
-        running.cancel()
-        await asyncio.wait({running})
-
-
-async def connected(host: DemoHost) -> Any:
-    socket = await websockets.connect(f"{url(host.config.http, 'ws')}/v1/realtime")
-    assert json.loads(await socket.recv())["type"] == "session.created"
-    return socket
-
-
-def epoch(message: BusMessage) -> int:
-    """Of the run that reports. No other message comes, such as a goodbye."""
-    assert message.subject == subjects.report_of("fra1")
-    return int(json.loads(message.data)["epoch"])
-
-
-@pytest.mark.e2e
-async def test_a_pop_that_is_stopped_cuts_its_calls_and_says_no_goodbye(public: str) -> None:
-    bus = MemoryBus()
-    async with host(public, bus) as fra, bus.listen("vp.pop.>") as messages:
-        run = epoch(await anext(messages))
-        call = await connected(fra)
-        fra.stop()
-        with pytest.raises(websockets.ConnectionClosedError) as cut:
-            while True:
-                await call.recv()
-        assert cut.value.rcvd is None, "no close frame"
-        await until(lambda: fra.state == "stopped", LONG_S)
-        with pytest.raises(OSError):
-            await connected(fra)
-        fra.start()
-        await until(lambda: fra.state == "up", LONG_S)
-        await (await connected(fra)).close()
-        while epoch(await anext(messages)) == run:
-            pass
-
-
-@pytest.mark.e2e
-async def test_a_pop_that_is_drained_lets_its_call_end_and_can_be_started_again(public: str) -> None:
-    bus = MemoryBus()
-    async with host(public, bus) as fra, bus.listen(subjects.goodbye_of("fra1")) as goodbyes:
-        call = await connected(fra)
-        await bus.publish(subjects.command_to("fra1"), b'{"do": "drain"}')
-        await until(lambda: fra.state == "draining", LONG_S)
-        with pytest.raises(websockets.InvalidStatus):
-            await connected(fra)
-        await call.close()
-        await anext(goodbyes)
-        await until(lambda: fra.state == "stopped", LONG_S)
-        fra.start()
-        await until(lambda: fra.state == "up", LONG_S)
-
-
-@pytest.mark.e2e
-async def test_a_pop_that_drains_can_be_stopped(public: str) -> None:
-    bus = MemoryBus()
-    async with host(public, bus) as fra:
-        call = await connected(fra)
-        await bus.publish(subjects.command_to("fra1"), b'{"do": "drain"}')
-        await until(lambda: fra.state == "draining", LONG_S)
-        fra.stop()
-        with pytest.raises(websockets.ConnectionClosedError):
-            while True:
-                await call.recv()
-        await until(lambda: fra.state == "stopped", LONG_S)
-
-
-async def test_what_is_said_by_a_cable_that_is_cut_is_not_heard() -> None:
-    bus = MemoryBus()
-    cable = Cable(bus)
-    async with bus.listen(">") as heard:
-        await cable.publish("a.b", b"1")
-        assert cable.is_connected()
-        cable.cut()
-        await cable.publish("a.b", b"2")
-        await bus.publish("a.b", b"3")
-        assert [(await anext(heard)).data for _ in range(2)] == [b"1", b"3"]
-        assert not cable.is_connected()
 
 
 # --- all of it

@@ -20,7 +20,6 @@ from voicepipe.pop.admission import (
     engines_ms,
     is_broken,
 )
-from voicepipe.pop.call_limit import CallLimit
 from voicepipe.sizing.prediction import NOMINAL_MS, latency_ms
 
 BUDGET_MS = 300
@@ -127,17 +126,6 @@ def test_slow_turns_among_failures_lower_the_limit_all_the_same() -> None:
         note(admission, 20.0, at=second, calls=7)
     assert predicted(admission, 20, 7) == NOMINAL_MS
     assert predicted(admission, 20, 8) > BUDGET_MS
-
-
-def test_trouble_among_few_calls_is_made_up_for_within_minutes() -> None:
-    limit = CallLimit(36, BUDGET_MS)
-    limit.judge(0, 900.0, 3)
-    assert limit.calls == 2
-    minutes = 0
-    while limit.calls < 36:
-        minutes += 1
-        limit.judge(60.0 * minutes, 160.0, limit.calls)
-    assert minutes <= 8
 
 
 def test_what_is_over_is_forgotten() -> None:

@@ -1,77 +1,21 @@
-"""First phrases: as long as the call path cuts them, and when a turn's first sound comes under the ladder's rung."""
+"""What a turn takes under calls, and when its first sound comes under the ladder's rung."""
 
 import math
-import re
 from dataclasses import replace
-from statistics import NormalDist, mean
+from statistics import NormalDist
 
 import pytest
 
-from voicepipe.config import LadderConfig
-from voicepipe.conversation.phrases import Phraser
+from tests.sizing.hosts import COMPUTE_MS, host
+from voicepipe.sizing.constants import MOST_SEQUENCES
 from voicepipe.sizing.gpu_models import GPUS, LINKS
 from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Group
 from voicepipe.sizing.recognition import Nemotron, recogniser
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.traffic import WORDS_A_MINUTE, Phrase, Traffic
-from voicepipe.sizing.turn import Making, TurnEstimate, first_sound, turn
+from voicepipe.sizing.traffic import Phrase, Traffic
+from voicepipe.sizing.turn import Making, TurnEstimate, first_sound, most_calls, turn
 from voicepipe.sizing.voices import voice
-from voicepipe.turn.endpoint import EndpointConfig
-
-REPLIES = """\
-We are open from nine to six, Monday to Saturday.
-Sure, I can book that for you. What name shall I put it under?
-Of course. Could I have your phone number, please?
-I'm sorry to hear that. Let me see what I can do for you.
-Your appointment is on Thursday at half past two with Dr. Miller.
-Yes, we do have a table for four at seven this evening.
-The delivery should arrive between ten and twelve tomorrow morning.
-Thank you for calling. Is there anything else I can help you with?
-I have found your order, and it left our warehouse this morning.
-Let me check that for you. One moment, please.
-You can park in the garage behind the building, and the first hour is free.
-Unfortunately we are fully booked on Friday, but I could offer you Saturday at eight.
-That will be 24.50 in total, including delivery.
-Your balance is 312 euros and 40 cents.
-Great, I have you down for two people at six.
-The doctor is away this week, so the next free appointment is on Monday.
-Could you tell me the number on your invoice? It begins with two letters.
-No problem, I have cancelled that booking for you.
-You would need to bring your passport and a proof of address.
-The internet should be back within the hour; our engineers are working on it.
-Hello, this is the front desk. How can I help you?
-It takes about three days, and we send you a message when it is ready.
-If you like, I can put you through to a colleague.
-Please restart the router and wait until the light turns green.
-Breakfast is served from half past six until ten in the restaurant downstairs.
-I can see two payments on your account, one of them from yesterday.
-""".splitlines()
-"""What agents say on the phone every day."""
-TOKEN = re.compile(r"\s*\w+|'\w+|[^\w\s]")
-"""A word with the space before it, or a mark: 1.2 tokens a word here. Models' tokenizers part rare words, too."""
-
-
-def first(reply: str, *, hurry: bool) -> Phrase:
-    """Its first phrase, and the tokens that were there when it was certain."""
-    cutter, tokens = Phraser(hurry=hurry), TOKEN.findall(reply)
-    for count, token in enumerate(tokens, 1):
-        for text in cutter.push(token):
-            return Phrase(count, len(text.split()) * 60 / WORDS_A_MINUTE)
-    return Phrase(len(tokens), len(reply.split()) * 60 / WORDS_A_MINUTE)
-
-
-@pytest.mark.parametrize(("hurry", "reckoned"), [(False, Traffic().phrase), (True, Traffic().short_phrase)])
-def test_first_phrases_are_as_the_call_path_cuts_them(hurry: bool, reckoned: Phrase) -> None:
-    assert all("".join(TOKEN.findall(reply)) == reply for reply in REPLIES)
-    phrases = [first(reply, hurry=hurry) for reply in REPLIES]
-    assert reckoned.tokens == round(mean(phrase.tokens for phrase in phrases))
-    assert reckoned.speech_s == round(mean(phrase.speech_s for phrase in phrases), 1)
-
-
-def test_the_rung_is_the_ladders() -> None:
-    assert Traffic().short_phrase_ms == LadderConfig().short_phrase_ms
-    assert Traffic().sure_ms == EndpointConfig().sure_ms
 
 
 def making(whole: float, sounds: float, waits: float = 0.0) -> Making:
@@ -149,3 +93,80 @@ def test_what_never_comes_is_cut_by_no_rung() -> None:
 def test_a_recogniser_that_cannot_keep_up_is_not_the_language_models_fault() -> None:
     found = at(64, "neutts", Traffic(), asr="large-v3")
     assert found.asr == found.compute == math.inf and math.isfinite(found.first_phrase)
+
+
+def test_64_calls_are_three_to_four_replies_at_a_time() -> None:
+    """60 tokens every 8 s are a duty of 5 %."""
+    assert 3 <= turn(host("qwen3-8b", "h100", 2, traffic=Traffic(silences=1)), 64).replies <= 4
+
+
+def test_a_turn_on_an_h100() -> None:
+    """Each stage alone is as published; together they fit the budget for a call, and more calls take longer."""
+    one = turn(host("qwen3-8b", "h100"), 1)
+    assert 20 < one.asr < 90 and 8 < one.first_token < 30 and 45 < one.first_phrase < 75 and 30 < one.tts < 60
+    assert one.compute == one.asr + one.first_token + one.first_phrase + one.tts
+    assert 80 + one.compute_p95 < 300
+    computes = [turn(host("qwen3-8b", "h100"), calls).compute_p95 for calls in (1, 2, 4, 8, 16, 32)]
+    assert computes == sorted(computes)
+
+
+@pytest.mark.parametrize("mps", [False, True])
+def test_with_more_calls_fewer_are_in_time(mps: bool) -> None:
+    """What fits is found by halving, so that no number may fit behind one that does not."""
+    one = host("llama-3.1-8b", "h100", asr=recogniser("nemotron"), tts=voice("neutts"), mps=mps)
+    in_time = [turn(one, calls).compute_p95 <= COMPUTE_MS for calls in range(1, 81)]
+    assert in_time == sorted(in_time, reverse=True) and sum(in_time) == most_calls(one, COMPUTE_MS)[0]
+
+
+def test_a_card_for_speech_leaves_the_model_alone() -> None:
+    one, two = (host("llama-3.1-8b", "h100", gpus, asr=recogniser("nemotron")) for gpus in (1, 2))
+    assert turn(two, 16).slow["llm"] == 1 < turn(one, 16).slow["llm"]
+    assert turn(two, 16).slow["asr"] > 1, "the voice shares its card"
+
+
+def test_sharing_one_card_costs_what_it_cost_others() -> None:
+    """Unmute's speech takes 450 ms from a card of its own and 750 from one that all share."""
+    alone, shared = (turn(host("llama-3.1-8b", "l40s", gpus), 8).tts for gpus in (2, 1))
+    assert 1.1 < shared / alone < 2.0
+
+
+def test_whisper_cannot_read_64_calls_twice_a_second() -> None:
+    """64 passes a second take 6 to 13 s of a GPU: partials are left out long before, and finals alone keep it busy."""
+    assert 0.9 < turn(host("qwen3-8b", "rtx-4090", 2, "awq4"), 64).busy["asr"] < 3
+
+
+def test_a_stage_keeps_up_with_fewer_calls_on_a_gpu_that_a_language_model_shares() -> None:
+    one, two = (turn(host("qwen3-8b", "h100", gpus), 12).busy for gpus in (1, 2))
+    assert one["asr"] > two["asr"] and one["tts"] > two["tts"]
+
+
+def test_how_many_calls() -> None:
+    one = host("qwen3-8b", "h100", 2)
+    calls, bound = most_calls(one, COMPUTE_MS)
+    assert calls >= 4 and bound in {"recognition", "synthesis", "language"}
+    assert turn(one, calls).compute_p95 <= COMPUTE_MS < turn(one, calls + 1).compute_p95
+    assert most_calls(host("llama-3.1-70b", "h100"), COMPUTE_MS) == (0, "memory")
+    assert most_calls(host("llama-3.1-70b", "h100", 2, "fp8"), 10) == (0, "latency")
+    tight = host("llama-3.1-8b", "a10", 2)
+    assert most_calls(tight, math.inf)[1] == "memory"
+
+
+def test_overload_takes_for_ever_and_says_so() -> None:
+    assert turn(host("qwen3-8b", "l4", 1, "awq4"), 200).compute == math.inf
+
+
+def test_no_stage_that_cannot_keep_up_is_finite() -> None:
+    """Workers of one GPU add no capacity; a language model is overloaded when replies come faster than they end."""
+    two = host("qwen3-8b", "h100", 2)
+    late = next(calls for calls in range(1, 1024) if turn(two, calls).busy["tts"] >= 1)
+    assert turn(two, late).tts == math.inf and math.isfinite(turn(two, late - 1).tts)
+    slow = host("llama-3.1-70b", "a100-80", 8, tensor=4)
+    assert turn(slow, 1000).replies == MOST_SEQUENCES and turn(slow, 1000).first_token == math.inf
+
+
+def test_replies_last_longer_beside_others() -> None:
+    """More of them meet then."""
+    one = host("qwen3-8b", "h100")
+    alone = turn(host("qwen3-8b", "h100", 2), 8)
+    slow = turn(one, 8).token / alone.token
+    assert slow > 1.1 and turn(one, 8).replies == pytest.approx(slow * alone.replies, rel=0.1)

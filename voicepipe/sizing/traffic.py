@@ -40,7 +40,7 @@ class Traffic:
     """Of a prompt, that the prefix cache does not hold."""
     reply_tokens: int = 60
     phrase: Phrase = Phrase(8, 2.5)
-    """As the call path cuts everyday replies, in the mean: `tests/sizing/test_turn.py` has them."""
+    """As the call path cuts everyday replies, in the mean: `tests/sizing/test_traffic.py` has them."""
     short_phrase: Phrase = Phrase(6, 1.7)
     """The same where there is no time, or with `ladder.first_phrase = "short"`."""
     sure_ms: float = 140

@@ -1,0 +1,50 @@
+"""Errors are what the tree at the top of their file says."""
+
+import re
+
+import pytest
+
+from voicepipe.base import errors
+from voicepipe.base.errors import (
+    CallFull,
+    EngineError,
+    EngineStalled,
+    NoPop,
+    OutcomeUnknown,
+    PopFull,
+    Refused,
+    TenantFull,
+    VoicepipeError,
+    cause,
+)
+
+
+def test_the_tree_shows_every_error_below_its_own_kind() -> None:
+    parents = ["VoicepipeError"]
+    shown = {}
+    for indent, name in re.findall(r"^( (?:\|? +)*)\+-- (\w+)", errors.__doc__ or "", re.MULTILINE):
+        depth = (len(indent) - 1) // 5 + 1
+        shown[name] = parents[depth - 1]
+        parents[depth:] = [name]
+    made = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, VoicepipeError)]
+    assert shown == {kind.__name__: kind.__bases__[0].__name__ for kind in made if kind is not VoicepipeError}
+
+
+def test_the_first_thing_that_went_wrong_is_found_in_groups_of_groups() -> None:
+    stalled = EngineStalled("it hangs")
+    group = BaseExceptionGroup("tasks", [ExceptionGroup("inner", [stalled]), KeyboardInterrupt()])
+    assert cause(group) is stalled is cause(stalled)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(TenantFull("full"), PopFull), (CallFull("full"), Refused), (EngineStalled("late"), EngineError)],
+)
+def test_who_catches_a_kind_catches_its_own_kinds(error: VoicepipeError, kind: type[VoicepipeError]) -> None:
+    with pytest.raises(kind, match=str(error)):
+        raise error
+
+
+def test_why_no_pop_was_found_is_told_with_it() -> None:
+    assert NoPop("there is none").why == "none_answers"
+    assert OutcomeUnknown("nobody knows").later is None

@@ -1,0 +1,44 @@
+"""All runs of one measurement, in virtual time."""
+
+import pytest
+
+from tests.bench.instant import SOUND, Instant
+from voicepipe.bench import figures
+from voicepipe.bench.measure import Options, measured
+from voicepipe.bench.play import PlayedEngines
+
+OPTIONS = Options(calls=(1, 2), seconds=40.0, rounds=2)
+pytestmark = [pytest.mark.virtual_time, pytest.mark.usefixtures("virtual")]
+
+
+async def test_each_number_of_calls_is_measured_together_and_each_stage_alone() -> None:
+    said: list[str] = []
+    engines = PlayedEngines(Instant(), Instant(), Instant())
+    results = await measured(engines, OPTIONS, SOUND, said.append)
+    assert [(result.calls, result.gaps) for result in results] == [(1, True), (1, False), (2, True), (2, False)]
+    for result in results:
+        assert len(result.rounds) == 2 and all(each.turns for each in result.rounds)
+        assert set(result.alone.times) == {*figures.STAGES, figures.CLOCK}
+        assert set(result.together.times) == set(figures.NAMES)
+    assert said[:5] == [
+        "1 call: ASR by itself, 20 s",
+        "1 call: LLM by itself, 20 s",
+        "1 call: TTS by itself, 20 s",
+        "1 call: the media clock by itself, 20 s",
+        "1 call, with idle gaps: round 1, 20 s",
+    ]
+    assert said[-1] == "2 calls, without idle gaps: round 2, 20 s"
+
+
+async def test_the_rounds_of_a_measurement_differ_and_another_has_the_same() -> None:
+    engines = PlayedEngines(Instant(), Instant(), Instant())
+    once, again = [
+        (
+            await measured(
+                engines, Options(calls=(3,), seconds=300.0, rounds=2, kinds=(False,)), SOUND, lambda said: None
+            )
+        )[0].rounds
+        for _ in range(2)
+    ]
+    finals = [[len(each.times[figures.ASR_FINAL]) for each in rounds] for rounds in (once, again)]
+    assert finals[0] == finals[1] and finals[0][0] != finals[0][1]

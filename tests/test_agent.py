@@ -1,0 +1,68 @@
+"""What answers: an agent's words that cut a reply, its hooks, and its settings in a call."""
+
+import msgspec
+import pytest
+
+from voicepipe.agent import Agent, CallSettings, Hooks, SemanticVad, ServerVad, Tool
+
+
+@pytest.mark.parametrize(
+    ("said", "cuts"),
+    [
+        ("stop", True),
+        ("Stop!", True),
+        ("oh, hold on please", True),
+        ("HOLD  ON", True),
+        ("excuse me", True),
+        ("stopping by", False),
+        ("hold the line", False),
+        ("nobody knows", False),
+        ("", False),
+    ],
+)
+def test_a_phrase_cuts_a_reply_as_whole_words(said: str, cuts: bool) -> None:
+    assert Agent("desk").is_interrupted(said) is cuts
+
+
+def test_an_agent_says_which_words_cut_its_replies() -> None:
+    agent = Agent("desk", interrupt=("Moment, bitte",))
+    assert agent.is_interrupted("einen moment bitte") and not agent.is_interrupted("stop")
+    assert not Agent("desk", interrupt=()).is_interrupted("stop")
+
+
+@pytest.mark.parametrize(
+    ("hooks", "said"),
+    [
+        ({"after_call": "crm.example"}, "after_call: 'crm.example' is no address"),
+        ({"after_call": "https://crm.example"}, "after_call and secret_env go together"),
+        ({"secret_env": "CRM"}, "after_call and secret_env go together"),
+    ],
+)
+def test_records_are_sent_signed_or_not_at_all(hooks: dict[str, str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Hooks(**hooks)
+    assert Hooks("https://crm.example", "CRM").after_call
+
+
+def test_a_call_begins_with_the_settings_of_its_agent() -> None:
+    settings = CallSettings.of(Agent("desk", instructions="Be kind.", voice="anna", speed=1.2))
+    assert (settings.instructions, settings.voice, settings.speed) == ("Be kind.", "anna", 1.2)
+    assert settings.turn_detection == SemanticVad() and settings.modality == "audio"
+
+
+def test_clients_name_how_turns_end_as_the_realtime_convention_has_it() -> None:
+    text = b'{"type":"server_vad","silence_duration_ms":700,"prefix_padding_ms":100,"idle_timeout_ms":5000}'
+    read = msgspec.json.decode(text, type=ServerVad | SemanticVad)
+    assert read == ServerVad(silence_ms=700, prefix_ms=100, idle_ms=5000)
+    assert msgspec.json.decode(msgspec.json.encode(read)) == {
+        "type": "server_vad", "threshold": 0.5, "prefix_padding_ms": 100, "silence_duration_ms": 700,
+        "idle_timeout_ms": 5000, "create_response": True, "interrupt_response": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["", "book table", "a" * 65, "büchen"])
+def test_a_tool_s_name_is_one_that_language_models_take(name: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"name": name}, Tool)
+    tool = Tool("book_table", "Books.", {"type": "object"})
+    assert (tool.spec.name, tool.spec.description, tool.spec.parameters) == ("book_table", "Books.", {"type": "object"})
