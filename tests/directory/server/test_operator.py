@@ -1,5 +1,6 @@
 """What operators see of a fleet."""
 
+import asyncio
 from random import Random
 from typing import Any
 
