@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,11 +13,8 @@ from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, fleet, public_key,
 from tests.ingress.fake_pop import OPERATOR_KEY
 from tests.ingress.webrtc.peer import Peer
 from tests.support.waiting import until
-from voicepipe.base.errors import ConfigError
 from voicepipe.base.places import place_of
 from voicepipe.call_api import Grant
-from voicepipe.directory.fleet_keys import public_key as read_public_key
-from voicepipe.directory.fleet_keys import signer
 from voicepipe.directory.router import WantedCall
 
 pytestmark = pytest.mark.e2e
@@ -150,10 +146,3 @@ async def test_a_pop_that_drains_is_left_out_at_once(public: str) -> None:
         await until(lambda: all(seen.condition.status == "draining" for seen in directory.pops() if seen.pop == "fra"))
         assert [offer.pop for offer in (await directory.place(wanted, GRANT)).offers] == ["lhr"]
         await draining
-
-
-def test_a_key_that_is_none_is_told_with_how_to_make_one(tmp_path: Path) -> None:
-    (file := tmp_path / "key.pem").write_text("nothing")
-    for read, command in ((read_public_key, "openssl pkey"), (signer, "openssl genpkey")):
-        with pytest.raises(ConfigError, match=command):
-            read(str(file))

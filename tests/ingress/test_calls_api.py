@@ -10,10 +10,9 @@ import msgspec
 import pytest
 
 from tests.ingress.fake_pop import FakePop
-from tests.support.waiting import until
 from voicepipe.agent import CallSettings, Origin
 from voicepipe.base.bucket import Rate
-from voicepipe.base.errors import KeysFailed, TransferFailed, UnknownCall
+from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.call_api import Tenant
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.hosted import HostedCall
@@ -235,36 +234,3 @@ async def test_keys_before_a_call_runs_are_pressed_then_as_many_as_one_turn_has(
     while (message := await beside.get()) is not None:
         told.append(msgspec.json.decode(message).get("event"))
     assert "".join(filter(None, told)) == "12" * (MOST // 2) + "#"
-
-
-async def test_an_ek_key_finds_only_the_calls_that_were_placed_with_it(pop: FakePop) -> None:
-    """Whoever learns a call's id, such as Twilio's, could otherwise listen in on a stranger's call, or end it."""
-    calls, placed = Calls(), PhoneCall(pop, PhoneLine(PcmFormat(), PcmFormat()), ORIGIN).hosted
-    mine, another = (Caller(ACME, "front-desk", secret=secret) for secret in ("ek_1", "ek_2"))
-    with calls.known(mine, placed, "CA1") as call_id:
-        for who in (mine, Caller(ACME)):
-            assert calls.find(call_id, who) is calls.find("CA1", who) is placed
-        for who in (another, Caller(OTHER)):
-            with pytest.raises(UnknownCall):
-                calls.find("CA1", who)
-    with calls.known(Caller(ACME), placed) as call_id, pytest.raises(UnknownCall):
-        calls.find(call_id, mine)
-
-
-async def test_a_call_that_cannot_even_end_ends_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    """All held calls hang on one group of tasks."""
-    pop, calls = FakePop(), Calls()
-    running = asyncio.create_task(calls.run())
-    await asyncio.sleep(0)
-    broken, well = PhoneCall(pop, line(), ORIGIN), PhoneCall(pop, line(), ORIGIN)
-    place = ExitStack()
-    place.callback(lambda: 1 / 0)
-    calls.hold(broken, Caller(ACME), place)
-    calls.hold(well, Caller(ACME), ExitStack())
-    await asyncio.sleep(0.01)
-    broken.hosted.end("agent")
-    await until(lambda: "failed" in caplog.text)
-    assert not running.done()
-    assert calls.find(well.hosted.id, Caller(ACME)) is well.hosted
-    running.cancel()
-    await asyncio.wait({running})

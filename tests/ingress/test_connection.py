@@ -1,7 +1,6 @@
 """Connections that keep us waiting, or send more than can be read: they end, or wait, and nobody else does."""
 
 import asyncio
-import errno
 import gc
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -14,14 +13,13 @@ import httpx
 import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidStatus
 
 from tests.attacks import garbage_http, half_handshakes, idle_connections, slow_bodies, slow_headers
 from tests.attacks.target import Attack, Target
 from tests.ingress.fake_pop import FakePop, serving
 from voicepipe.call_api import Tenant
-from voicepipe.config import Config, HttpConfig, TenantConfig
-from voicepipe.ingress import accept, connection, server
+from voicepipe.config import HttpConfig
+from voicepipe.ingress import accept, connection
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.visits import STRANGERS, Room, Visits
 from voicepipe.serving.lan import certificate
@@ -38,19 +36,6 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes seconds takes a fraction."""
     for name, seconds in (("CHECK_S", 0.02), ("REQUEST_S", 0.3), ("BODY_S", 0.3), ("TAKEN_S", 0.3)):
         monkeypatch.setattr(connection, name, seconds)
-
-
-@pytest.fixture
-def visits(monkeypatch: pytest.MonkeyPatch) -> list[Visits]:
-    """Those of the servers that are started."""
-    made: list[Visits] = []
-
-    def recorded(room: Room, proxies: tuple[str, ...]) -> Visits:
-        made.append(Visits(room, proxies))
-        return made[-1]
-
-    monkeypatch.setattr(server, "Visits", recorded)
-    return made
 
 
 @pytest.fixture
@@ -229,74 +214,6 @@ async def test_calls_are_not_counted_as_connections(crowded: None) -> None:
 async def dial(address: str, key: str) -> ClientConnection:
     headers = {"Authorization": f"Bearer {key}"}
     return await connect(f"ws://{address}/v1/realtime", additional_headers=headers, local_addr=(OTHERS, 0), proxy=None)
-
-
-async def test_requests_without_end_are_refused_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    async with serving(FakePop()) as address:
-        async with raw(address, request * 2000) as streams:
-            said = await ended(streams)
-        assert b"HTTP/1.1 429 Too Many Requests" in said and b"too_many_requests" in said
-        assert said.count(b" 200 OK") < 500
-        async with raw(address, request + b"GET /healthz HTTP/1.1\r\nConnection: close\r\nHost: localhost\r\n\r\n",
-                       source="127.0.0.10") as streams:  # fmt: skip
-            assert (await ended(streams)).count(b" 200 OK") == 2
-    assert [line for line in caplog.messages if "127.0.0.9" in line] == [
-        "requests from 127.0.0.9 are refused: too many"
-    ]
-
-
-async def test_behind_a_proxy_a_client_without_end_is_refused_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    config = Config(tenants=(TenantConfig(name="honest", key_env="HONEST_KEY"),))
-    pop = FakePop(config, keys={"sk-honest": Tenant("honest")})
-    async with serving(pop) as address:
-
-        async def asks(client: str, times: int) -> bytes:
-            """Each request on its own connection would do as well: proxies do either."""
-            request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\n" % client.encode()
-            said = (request + b"\r\n") * (times - 1) + request + b"Connection: close\r\n\r\n"
-            async with raw(address, said, source="127.0.0.1") as streams:
-                return await ended(streams)
-
-        flooded = await asks("198.51.100.1", 2500)
-        assert flooded.count(b" 200 OK") < 500 and flooded.count(b" 429 Too Many Requests") > 1500
-        assert (await asks("192.0.2.1", 3)).count(b" 200 OK") == 3
-        headers = {"Authorization": "Bearer sk-honest", "X-Forwarded-For": "192.0.2.2"}
-        async with connect(f"ws://{address}/v1/realtime", additional_headers=headers, proxy=None) as socket:
-            assert "session.created" in str(await socket.recv())
-        headers = {"X-Forwarded-For": "198.51.100.1"}
-        codes = []
-        while 429 not in codes:  # A token may have come back meanwhile: 401 then, for there is no key.
-            await asks("198.51.100.1", 50)
-            with pytest.raises(InvalidStatus) as refused:
-                await connect(f"ws://{address}/v1/realtime", additional_headers=headers, proxy=None)
-            codes.append(refused.value.response.status_code)
-        assert b"too_many_requests" in refused.value.response.body
-    told = [line for line in caplog.messages if "198.51.100.1" in line and "too many" in line]
-    assert told[0] == "requests from 198.51.100.1, by the proxy 127.0.0.1, are refused: too many" and len(told) < 100
-
-
-async def test_without_descriptors_callers_wait(
-    monkeypatch: pytest.MonkeyPatch, visits: list[Visits], caplog: pytest.LogCaptureFixture
-) -> None:
-    failures = 0
-    original = accept._taken
-
-    def taken(listener: Any) -> Any:
-        nonlocal failures
-        if failures:
-            failures -= 1
-            raise OSError(errno.EMFILE, "Too many open files")
-        return original(listener)
-
-    monkeypatch.setattr(accept, "_taken", taken)
-    async with serving(FakePop()) as address, raw(address) as idle:
-        await eventually(lambda: bool(visits[0]))
-        failures = 3
-        async with httpx.AsyncClient(trust_env=False) as client:
-            assert (await client.get(f"http://{address}/healthz")).status_code == 200
-        assert await ended(idle) == b"", "a descriptor was won back from whoever waited"
-    assert not failures and caplog.text.count("no connection can be taken (Too many open files)") == 3
 
 
 async def test_what_is_no_http_is_told_by_a_throttled_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import h11
 import httpx
 import pytest
 from starlette.requests import Request
@@ -19,7 +18,6 @@ from tests.ingress.test_connection import OTHERS, Streams, ended, eventually, ra
 from voicepipe.config import HttpConfig, LimitsConfig
 from voicepipe.ingress import connection, server
 from voicepipe.ingress.connection import HttpConnection
-from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE
 from voicepipe.serving.lan import certificate
 
 POST = b"POST %s HTTP/1.1\r\nHost: localhost\r\n"
@@ -51,21 +49,6 @@ async def serving(pem: str = "") -> AsyncIterator[str]:
         await asyncio.wait({task})
 
 
-@pytest.fixture
-def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Bytes that h11 gets, one step of the loop after another."""
-    sizes: list[int] = []
-    receive_data = h11.Connection.receive_data
-
-    def received(self: h11.Connection, data: bytes) -> None:
-        if self.our_role is h11.SERVER:
-            sizes.append(len(data))
-        receive_data(self, data)
-
-    monkeypatch.setattr(h11.Connection, "receive_data", received)
-    return sizes
-
-
 async def shout(streams: Streams, said: bytes, times: int) -> bytes:
     """Say it again and again, as long as the server takes it; all that it says meanwhile."""
     heard = asyncio.create_task(ended(streams))
@@ -92,44 +75,6 @@ async def test_after_a_refusal_nothing_of_the_body_is_parsed(
         said = head + await shout(streams, b"1\r\nx\r\n" * 10_000, 100)
     assert said.startswith(b"HTTP/1.1 401") and b"connection: close" in said.lower() and b"who are you?" in said
     assert sum(parsed) == sofar
-
-
-@pytest.mark.parametrize("empty", [b"1\r\nx\r\n", b"7f\r\n" + b"x" * 127 + b"\r\n"])
-async def test_masses_of_small_chunks_are_refused_after_small_steps(empty: bytes, parsed: list[int]) -> None:
-    async with serving() as address, raw(address, POST % b"/length" + CHUNKED) as streams:
-        said = await shout(streams, empty * 10_000, 1)
-    assert said.startswith(b"HTTP/1.1 400") and b"send larger ones" in said
-    most = 2 * connection.CHUNKS.burst * len(empty) + LARGEST_PIECE
-    assert sum(parsed) <= most
-    assert max(parsed) <= (LEAST_PIECE if len(empty) < 10 else LARGEST_PIECE)
-
-
-@pytest.mark.parametrize(
-    "head", [b"GET / HTTP/1.1\r\nHost: a\r\n", POST % b"/length" + CHUNKED + b"0\r\n"], ids=["headers", "trailers"]
-)
-@pytest.mark.parametrize("line", [b"a:\r\n", b"a:\n", b" \n"], ids=["short", "shorter", "folded"])
-async def test_masses_of_headers_are_refused_before_they_are_parsed(
-    head: bytes, line: bytes, parsed: list[int]
-) -> None:
-    async with serving() as address, raw(address, head + b"a: b\r\n" + line * 16_000 + b"\r\n") as streams:
-        said = await ended(streams)
-    assert said.startswith(b"HTTP/1.1 431") and b"Too many headers" in said
-    assert sum(parsed) < 2048 and max(parsed) <= LEAST_PIECE
-
-
-async def test_a_hundred_headers_are_taken() -> None:
-    async with serving() as address:
-        head = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + b"X-Some-Header: y\r\n" * 98
-        async with raw(address, head + b"\r\n") as streams:
-            assert b" 401 " in await ended(streams)
-
-
-async def test_what_waits_of_pipelined_requests_is_parsed_in_small_steps(parsed: list[int]) -> None:
-    said = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20
-    last = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    async with serving() as address, raw(address, said + last) as streams:
-        assert (await ended(streams)).count(b" 401 ") == 21
-    assert max(parsed) <= LARGEST_PIECE
 
 
 # --- honest bodies

@@ -1,12 +1,7 @@
 """What Prometheus is told, read back by the parser of its own client."""
 
-from dataclasses import dataclass
-
-from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from voicepipe.base import queues
-from voicepipe.base.queues import QueueFigures
 from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.conversation.events import ReplyDone
@@ -108,31 +103,6 @@ def test_calls_refusals_and_what_is_true_now() -> None:
     assert seen["process_resident_memory_bytes{}"] == 2 << 20 and seen["process_cpu_seconds_total{}"] == 7.5
 
 
-@dataclass(eq=False)
-class FakeQueue:
-    """One that nobody else has."""
-
-    def __post_init__(self) -> None:
-        queues.show(self)
-
-    def figures(self) -> QueueFigures:
-        return QueueFigures(name="fake", waiting=3, running=2, limit=8, begun=40, waited_s=1.5, refused=7, wasted=3)
-
-
-def test_queues_as_they_are_now() -> None:
-    queue = FakeQueue()
-    seen = read(Metrics(POP, lambda: HEALTH))
-    assert seen["voicepipe_queue_waiting{queue=fake}"] == 3
-    assert seen["voicepipe_queue_running{queue=fake}"] == 2
-    assert seen["voicepipe_queue_limit{queue=fake}"] == 8
-    assert seen["voicepipe_queue_wait_seconds_count{queue=fake}"] == 40
-    assert seen["voicepipe_queue_wait_seconds_sum{queue=fake}"] == 1.5
-    assert seen["voicepipe_queue_refused_total{queue=fake}"] == 7
-    assert seen["voicepipe_queue_wasted_total{queue=fake}"] == 3
-    del queue
-    assert "voicepipe_queue_waiting{queue=fake}" not in read(Metrics(POP, lambda: HEALTH))
-
-
 def test_how_good_predictions_were() -> None:
     metrics = Metrics(POP, lambda: HEALTH)
     for ratio in (0.8, 1.0, 2.4):
@@ -140,12 +110,6 @@ def test_how_good_predictions_were() -> None:
     seen = read(metrics)
     assert seen["voicepipe_prediction_ratio_bucket{le=1.0}"] == 2
     assert seen["voicepipe_prediction_ratio_count{}"] == 3
-
-
-def test_who_asks_for_openmetrics_gets_it() -> None:
-    text, content_type = Metrics(POP, lambda: HEALTH).read("application/openmetrics-text; version=1.0.0")()
-    assert content_type.startswith("application/openmetrics-text") and text.endswith(b"# EOF\n")
-    assert len(list(openmetrics(text.decode()))) > 30  # type: ignore[no-untyped-call]
 
 
 def test_every_series_of_every_door_is_there_before_its_first_event() -> None:
@@ -157,8 +121,3 @@ def test_every_series_of_every_door_is_there_before_its_first_event() -> None:
         for name in ("loss_ratio", "jitter_seconds", "mos"):
             assert seen[f"voicepipe_call_{name}_count{{ingress={kind}}}"] == 0
     assert not any("_created" in name for name in seen)
-
-
-def test_a_format_that_nobody_knows_is_answered_with_the_usual_one() -> None:
-    _, content_type = Metrics(POP, lambda: HEALTH).read("application/openmetrics-text; version=x")()
-    assert content_type.startswith("text/plain")

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.observe.test_calls import LINE
-from tests.observe.test_traces import Traced, traced
+from tests.observe.test_otel import Traced, traced
 from tests.redaction.transcripts import SHOWN, Transcript, leaks, with_secrets, without_secrets
 from voicepipe.agent import Hooks
 from voicepipe.config import Config

@@ -1,10 +1,7 @@
 """One call's media: what is said arrives as sound, nothing said is silence, and reports tell how it fares."""
 
-import asyncio
 import random
-import time
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +9,6 @@ import pytest
 from tests.support.sinks import Media
 from voicepipe.audio import RATE, Pcm, dbfs
 from voicepipe.rtp import rtcp
-from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import CODECS, OPUS, PCMU, Codec
 from voicepipe.rtp.jitter import MOST_WAITING
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
@@ -98,77 +94,6 @@ def test_a_lost_packet_is_concealed_and_nothing_shifts(codec: Codec) -> None:
     made_up = next(pcm for pcm, _, filled in far.heard if filled)
     assert made_up.size == 320 and dbfs(made_up) > -40
     assert far.session.statistics().lost == 3
-
-
-def test_silence_fills_the_time_in_which_nothing_is_said() -> None:
-    clock = Clock()
-    near = End(OPUS, clock)
-    for _ in range(100):
-        near.session.tick(clock.now)
-        clock.now += FRAME_S
-    stamps = [packet.timestamp for _, packet in near.wire.rtp]
-    assert len(stamps) == 100
-    assert {(b - a) % 2**32 for a, b in pairwise(stamps)} == {960}
-    assert [packet.marker for _, packet in near.wire.rtp] == [True] + [False] * 99
-
-
-@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
-def test_speech_after_a_silence_sounds_as_if_all_of_it_had_been_coded(codec: Codec) -> None:
-    """Packets of silence that stay the same are sent again without the coder."""
-    clock = Clock()
-    near, far = End(codec, clock), End(codec, clock)
-    encode, decode = codec.encoder(), codec.decoder()
-    said, expected = speech(codec.out_rate, 0.4).reshape(-1, codec.out_rate // 50), []
-    for pcm in [*said, *[None] * 100, *said]:
-        if pcm is None:
-            clock.now += FRAME_S
-            near.session.tick(clock.now + 0.001)
-        else:
-            clock.now += FRAME_S
-            near.session.send(pcm)
-        expected.append(decode(encode(np.zeros_like(said[0]) if pcm is None else pcm)))
-        far.session.datagram(bytes(near.wire.rtp[-1][1]), clock.now)
-        far.session.tick(clock.now)
-    again = -len(said) * RATE // 50
-    difference = far.sound[again:].astype(float) - np.concatenate(expected)[again:]
-    assert dbfs(difference.astype(np.int16)) < dbfs(said[0]) - 30, "less than what the coder itself adds"
-
-
-def test_speech_goes_out_at_once_and_timestamps_keep_to_the_time() -> None:
-    """Ticks and playout have clocks of their own: replies begin at any time between two ticks, dozens in a call."""
-    clock, rng, began = Clock(), random.Random(1), 100.0
-    near = End(OPUS, clock)
-    block = speech(24_000, FRAME_S)
-    events = [(began + n * FRAME_S, False) for n in range(3000)]
-    for reply in range(50):
-        start = began + 0.5 + reply + rng.uniform(0, 0.5)
-        events += [(start + n * FRAME_S + rng.uniform(0, 0.003), True) for n in range(20)]
-    for when, speaks in sorted(events):
-        clock.now = when
-        if speaks:
-            near.session.send(block)
-            assert near.wire.rtp[-1][0] == when
-        else:
-            near.session.tick(when)
-    stamps = [(when, packet.timestamp) for when, packet in near.wire.rtp]
-    ahead = [(stamp - stamps[0][1]) % 2**32 / 48_000 - (when - began) for when, stamp in stamps]
-    assert -0.025 < min(ahead) and max(ahead) < 0.045
-    said = [when for when, speaks in events if speaks]
-    for first, last in zip(said[::20], said[19::20], strict=True):
-        within = [stamp for when, stamp in stamps if first <= when <= last]
-        assert len(within) == 20, "no silence within a reply"
-        assert {(b - a) % 2**32 for a, b in pairwise(within)} == {960}
-
-
-def test_after_a_stall_timestamps_say_how_long_it_was() -> None:
-    clock = Clock()
-    near = End(PCMU, clock)
-    near.session.tick(clock.now)
-    clock.now += 1.0
-    near.session.tick(clock.now)
-    (_, first), (_, second) = near.wire.rtp
-    assert (second.timestamp - first.timestamp) % 2**32 == pytest.approx(8000, abs=1)
-    assert second.marker
 
 
 def test_reports_tell_losses_jitter_and_the_way_there_and_back() -> None:
@@ -265,104 +190,3 @@ def test_a_broken_packet_after_a_lost_one_is_concealed_as_well() -> None:
         clock.now += FRAME_S
         far.session.tick(clock.now)
     assert far.sound.size == pytest.approx(0.24 * RATE, abs=2)
-
-
-async def test_one_clock_ticks_all_and_survives_a_failure(caplog: pytest.LogCaptureFixture) -> None:
-    clock, ticked = MediaClock(), [0] * 8
-
-    def fails(now: float) -> None:
-        raise RuntimeError("boom")
-
-    def tick(n: int) -> None:
-        ticked[n] += 1
-
-    stops = [clock.add(lambda _, n=n: tick(n)) for n in range(8)]  # type: ignore[misc]
-    clock.add(fails)
-    running = asyncio.create_task(clock.run())
-    async with asyncio.timeout(30):
-        while min(ticked) < 5:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    assert max(ticked) - min(ticked) <= 2
-    for stop in stops:
-        stop()
-    stopped = list(ticked)
-    await asyncio.sleep(0.06)
-    assert ticked == stopped
-    running.cancel()
-    assert "a media stream failed" in caplog.text
-
-
-async def test_calls_tick_in_time_while_the_loop_is_slow() -> None:
-    """One turn a wake-up made speech four times too slow where wake-ups were 20 ms apart."""
-    clock, ticks, steps = MediaClock(), 0, 100
-
-    def tick(now: float) -> None:
-        nonlocal ticks
-        ticks += 1
-
-    clock.add(tick)
-    running = asyncio.create_task(clock.run())
-    for _ in range(steps):
-        time.sleep(0.02)  # noqa: ASYNC251
-        await asyncio.sleep(0)
-    assert ticks > 0.4 * steps
-    running.cancel()
-
-
-async def test_a_stall_is_not_made_up_for() -> None:
-    clock, ticks = MediaClock(), 0
-
-    def tick(now: float) -> None:
-        nonlocal ticks
-        ticks += 1
-
-    clock.add(tick)
-    running = asyncio.create_task(clock.run())
-    await asyncio.sleep(0)
-    time.sleep(0.5)  # noqa: ASYNC251
-    before = time.monotonic()
-    await asyncio.sleep(0.02)
-    assert ticks <= 3 + (time.monotonic() - before) / 0.02
-    running.cancel()
-
-
-async def test_the_clock_tells_how_late_it_is() -> None:
-    clock, late = MediaClock(), list[float]()
-    clock.add(lambda now: late.append(clock.late_s))
-    running = asyncio.create_task(clock.run())
-    await asyncio.sleep(0.1)
-    time.sleep(0.3)  # noqa: ASYNC251
-    stalled = len(late)
-    await asyncio.sleep(0.1)
-    running.cancel()
-    assert min(late) >= 0 and max(late[stalled : stalled + 2]) > 0.25
-    assert max(late[stalled + 2 :]) < max(late), "that the ticks come at another time from then on is not late"
-
-
-async def test_a_clock_without_calls_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, ticks, sleeps, sleep = MediaClock(), 0, 0, asyncio.sleep
-
-    async def counted(seconds: float) -> None:
-        nonlocal sleeps
-        sleeps += 1
-        await sleep(seconds)
-
-    def tick(now: float) -> None:
-        nonlocal ticks
-        ticks += 1
-
-    monkeypatch.setattr("voicepipe.rtp.clock.asyncio.sleep", counted)
-    running = asyncio.create_task(clock.run())
-    await sleep(0.1)
-    assert not sleeps
-    for _ in range(2):
-        before, stop = ticks, clock.add(tick)
-        async with asyncio.timeout(30):
-            while ticks < before + 3:
-                await sleep(0.01)
-        stop()
-        await sleep(0.05)
-    slept = sleeps
-    await sleep(0.1)
-    assert sleeps == slept
-    running.cancel()

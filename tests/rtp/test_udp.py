@@ -345,22 +345,3 @@ async def test_an_address_that_is_not_ours_is_tried_once(monkeypatch: pytest.Mon
     with pytest.raises(NoPort, match="not ours"):
         UdpMedia(HOST, (20_000, 40_000)).open()
     assert len(tried) == 1
-
-
-@pytest.mark.parametrize("ports", [(0, 0), (4000, 4000), (4000, 4101), (4001, 4100), (1, 65_535)])
-@pytest.mark.parametrize("pairs", [False, True])
-def test_ports_to_try_are_of_the_range(ports: tuple[int, int], pairs: bool) -> None:
-    first, last = ports
-    for port in candidates(ports, pairs=pairs):
-        assert first <= port <= last - pairs if first else port == 0
-        assert not pairs or port % 2 == 0
-
-
-@pytest.mark.parametrize("ports", [(4000, 4000), (4000, 4101), (4001, 4100), (1, 65_535)])
-def test_every_port_of_the_range_is_tried_once_from_another_one_on_each_time(ports: tuple[int, int]) -> None:
-    first, last = ports
-    assert sorted(candidates(ports)) == list(range(first, last + 1))
-    pairs = [port for port in range(first, last) if port % 2 == 0]
-    assert sorted(candidates(ports, pairs=True)) == pairs
-    if len(pairs) > 1:
-        assert len({next(iter(candidates(ports, pairs=True))) for _ in range(200)}) > 1

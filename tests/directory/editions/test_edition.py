@@ -1,4 +1,4 @@
-"""An edition's files, how hosts keep them, and what they begin with."""
+"""An edition's files, and what hosts begin with."""
 
 from pathlib import Path
 
@@ -10,13 +10,10 @@ from tests.directory.fleets import (
     public_key,
     settings,
 )
-from tests.directory.pushing import GOOD_DAY, HELLO, ROUTES, RULED, TENANTS, WITH_KEY
+from tests.directory.pushing import GOOD_DAY, HELLO, ROUTES, RULED
 from voicepipe.base.errors import ConfigError
-from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.directory.editions import pop_editions
-from voicepipe.directory.editions.directory_editions import begun, shelf_of
 from voicepipe.directory.editions.edition import Edition, check, gathered, packed, unpacked
-from voicepipe.directory.editions.shelf import MOST, Shelf
 
 
 @pytest.fixture
@@ -55,49 +52,6 @@ def test_what_is_no_edition_is_told(said: bytes) -> None:
         unpacked(said)
 
 
-def test_a_shelf_knows_what_counts_after_a_restart(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path / "editions", "fra", "fleet.editions")
-    assert list(shelf._best_first(0)) == shelf.all() == [] and shelf.find(1) is None
-    one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
-    for edition in (one, two):
-        folder = shelf.keep(edition)
-        shelf.go_by(edition)
-    assert (folder / "agents" / "front-desk.toml").read_text() == GOOD_DAY["agents/front-desk.toml"]
-    again = Shelf(tmp_path / "editions", "fra", "fleet.editions")
-    assert list(again._best_first(0)) == again.all() == [two, one] and again.find(1) == one
-    assert list(again._best_first(1)) == [one, two]
-    again.go_by(one)
-    assert list(again._best_first(0)) == [one, two]
-    assert list(Shelf(tmp_path / "editions", "lhr", "fleet.editions")._best_first(0)) == []
-
-
-def test_an_edition_whose_file_is_broken_is_left_out(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, "fra", "fleet.editions")
-    one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
-    for edition in (one, two):
-        folder = shelf.keep(edition)
-        shelf.go_by(edition)
-    (folder / "edition.json").write_text("")
-    assert list(shelf._best_first(0)) == shelf.all() == [one] and shelf.find(2) is None
-    shelf.keep(two)  # It comes again.
-    assert list(shelf._best_first(0)) == [two, one]
-
-
-def test_a_shelf_keeps_the_last_ones_and_the_one_that_counts(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, "fra", "fleet.editions")
-    editions = [Edition(number, HELLO, 1.0) for number in range(1, MOST + 4)]
-    for edition in editions:
-        shelf.keep(edition)
-    shelf.go_by(editions[0])
-    assert [edition.number for edition in shelf.all()] == [*range(MOST + 3, 3, -1), 1]
-
-
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "editions").write_text("a file")
-    with pytest.raises(ConfigError, match="fleet.editions: editions cannot be written into .*: give a folder"):
-        Shelf(tmp_path / "editions", "fra", "fleet.editions").keep(Edition(1, HELLO, 1.0))
-
-
 def test_a_pop_begins_with_the_newest_edition_that_is_still_good(tmp_path: Path, keys: pytest.MonkeyPatch) -> None:
     config = settings("fra", public_key(tmp_path), FRANKFURT, fleet={"editions": str(tmp_path / "editions")})
     shelf = pop_editions.shelf_of(config)
@@ -120,22 +74,3 @@ def test_a_pop_begins_with_the_newest_edition_that_is_still_good(tmp_path: Path,
         and its.edition.number == 2
         and its.problem == "It is to stay at edition 7, which it has not got yet."
     )
-
-
-def test_a_directory_begins_with_the_newest_edition_whose_rules_are_still_good(
-    tmp_path: Path, keys: pytest.MonkeyPatch
-) -> None:
-    config = DirectoryConfig(directory=DirectorySection(editions=str(tmp_path)), http=WITH_KEY)
-    shelf = shelf_of(config)
-    assert shelf
-    for edition in (
-        Edition(1, RULED, 1.0),
-        Edition(2, {**RULED, "fleet.toml": TENANTS.replace("HARBOUR", "OTHER")}, 2.0),
-    ):
-        shelf.keep(edition)
-        shelf.go_by(edition)
-    its = begun(config, shelf)
-    assert its.edition and its.edition.number == 1 and its.config.tenants and its.problem.startswith("edition 2: ")
-    keys.delenv("HARBOUR_KEY")
-    with pytest.raises(ConfigError, match="None of the editions in .* can be begun with"):
-        begun(config, shelf)

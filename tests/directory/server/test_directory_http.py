@@ -1,59 +1,29 @@
 """A directory's HTTP API, in the process."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from random import Random
 from typing import Any
 
 import httpx
 import pytest
 import pytest_asyncio
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from prometheus_client.parser import text_string_to_metric_families
 
-from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, report
-from voicepipe.config.credentials import OperatorKeys
-from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
-from voicepipe.directory.bus import BusMessage, MemoryBus
+from tests.directory.reports import FRANKFURT
+from tests.directory.server.in_process import KEY, asking, three_pops, told
+from voicepipe.directory.bus import BusMessage
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.references import References
-from voicepipe.directory.report import encoded
-from voicepipe.directory.server.directory_http import app
-from voicepipe.directory.server.placing import Rules
-from voicepipe.directory.tokens import Signer, TokenGate, audience
-from voicepipe.observe.recent import RecentTurns
-from voicepipe.observe.tally import Tally
+from voicepipe.directory.tokens import TokenGate, audience
 
-KEY = Ed25519PrivateKey.generate()
-ACME = DirectoryTenant(name="acme", key_env="ACME_KEY", agents=("front-desk",), slots=3)
-CLINIC = DirectoryTenant(name="clinic", key_env="CLINIC_KEY", zone="eu")
-CONFIG = DirectoryConfig(directory=DirectorySection(place=(50.1, 8.7)), tenants=(ACME, CLINIC))
 EPOCH = 1_700_000_000_000
-
-
-def told(pop: str, **changes: Any) -> BusMessage:
-    return BusMessage(f"vp.pop.{pop}.report", encoded(report(**changes)))
 
 
 @pytest.fixture
 def directory() -> Directory:
-    made = Directory(MemoryBus(), Signer("k", KEY), Random(0))
-    made.take(told("fra", place=FRANKFURT))
-    made.take(told("lhr", place=LONDON, zone="uk", region="london"))
-    made.take(told("iad", place=VIRGINIA, zone="us", agents={"front-desk": "de"}))
-    return made
+    return three_pops()
 
 
 @pytest_asyncio.fixture
 async def client(directory: Directory) -> AsyncIterator[httpx.AsyncClient]:
-    rules = Rules(CONFIG, {"k-acme": ACME, "k-clinic": CLINIC})
-    references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
-    application = await asyncio.to_thread(
-        app, rules, directory, references, OperatorKeys("k-operator", "k-metrics"), httpx.AsyncClient()
-    )
-    transport = httpx.ASGITransport(application)
-    headers = {"Authorization": "Bearer k-acme"}
-    async with httpx.AsyncClient(transport=transport, base_url="http://directory", headers=headers) as made:
+    async with asking(directory) as made:
         yield made
 
 
@@ -162,52 +132,6 @@ async def test_a_directory_without_pops_or_without_its_bus_is_not_ready(client: 
     assert (await client.get("/healthz")).status_code == 200
 
 
-HOUR = Tally(calls=7, latencies={100: 2})
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-async def test_an_operator_is_told_of_pops_that_fell_silent_for_a_day() -> None:
-    clock = Clock()
-    directory = Directory(MemoryBus(), Signer("k", KEY), Random(0), clock)
-    for pop in ("fra", "lhr", "iad", "nrt"):
-        directory.take(told(pop, place=FRANKFURT, recent=RecentTurns(turns=3, p50_ms=180.5)))
-    clock.now += 30
-    for pop in ("fra", "lhr", "iad"):
-        directory.take(BusMessage(f"vp.pop.{pop}.report", encoded(report(30, hour=HOUR))))
-    references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
-    application = await asyncio.to_thread(
-        app,
-        Rules(CONFIG, {}),
-        directory,
-        references,
-        OperatorKeys("k-operator", ""),
-        httpx.AsyncClient(),
-    )
-    headers = {"Authorization": "Bearer k-operator"}
-
-    async def listed() -> tuple[list[str], list[dict[str, Any]]]:
-        transport = httpx.ASGITransport(application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://directory", headers=headers) as operator:
-            seen = (await operator.get("/v1/pops")).json()
-            assert all(row["hour"] is None for row in seen["pops"])
-            seen = (await operator.get("/v1/pops?hour=1")).json()
-        assert all(row["hour"] == {"calls": 7, "latencies": {"100": 2}} for row in seen["pops"])
-        return [row["pop"] for row in seen["pops"]], seen["lost"]
-
-    pops, lost = await listed()
-    assert pops == ["fra", "iad", "lhr"]
-    assert [(row["pop"], row["status"], row["age_s"]) for row in lost] == [("nrt", "silent", 30)]
-    assert lost[0]["recent"]["turns"] == 3 and lost[0]["recent"]["p50_ms"] == 180.5
-    clock.now += 24 * 3600
-    assert await listed() == ([], [])
-
-
 async def test_who_looks_for_a_dashboard_finds_the_fleets(client: httpx.AsyncClient) -> None:
     answer = await client.get("/dashboard")
     assert (answer.status_code, answer.headers["location"]) == (307, "map")
@@ -216,27 +140,3 @@ async def test_who_looks_for_a_dashboard_finds_the_fleets(client: httpx.AsyncCli
 
 async def test_there_is_nothing_else(client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/nothing")).status_code == 404
-
-
-async def test_prometheus_reads_where_calls_went_and_how_the_pops_are(client: httpx.AsyncClient) -> None:
-    assert (await client.post("/v1/calls", json={"kind": "websocket"})).status_code == 200
-    nowhere = {"kind": "websocket", "require": {"zone": "nowhere"}}
-    assert (await client.post("/v1/calls", json=nowhere)).status_code == 503
-    tried = {"kind": "websocket", "tried": ["lhr", "nobody-knows-it"]}
-    assert (await client.post("/v1/calls", json=tried)).status_code == 200
-    assert (await client.get("/metrics")).status_code == 401  # a tenant's key
-    answer = await client.get("/metrics", headers={"Authorization": "Bearer k-metrics"})
-    seen = {
-        (sample.name.removeprefix("voicepipe_directory_"), *(sample.labels[name] for name in ("pop", "reason")
-                                                            if name in sample.labels)): sample.value
-        for family in text_string_to_metric_families(answer.text)
-        for sample in family.samples
-    }  # fmt: skip
-    assert seen["placements_total", "fra", "nearest"] == 2
-    assert seen["placements_failed_total", "none_answers"] == 1 and seen["placements_failed_total", "no_room"] == 0
-    assert seen["placements_bounced_total", "lhr", "told"] == 1
-    assert not any(labels[1:2] == ("nobody-knows-it",) for labels in seen)
-    assert seen["placements_bounced_total", "fra", "refused"] == 0, "it is there before the first one"
-    assert seen["pop_takes_calls", "lhr"] == 1 and seen["pop_calls_coming", "fra"] == 2
-    assert seen["pop_report_age_seconds", "iad"] < 60
-    assert seen["calls_relayed",] == 0

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import os
 import signal
 import sys
@@ -14,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.paths import ROOT
 from tests.support.waiting import until
-from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMissing
-from voicepipe.engines.hosting import child_main
+from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.engines.hosting.child import EngineChild, Program
 from voicepipe.engines.hosting.child_pool import ChildPool
 
@@ -51,94 +50,10 @@ async def pool() -> AsyncIterator[ChildPool]:
 # --- answers ------------------------------------------------------------------------------------------------------
 
 
-async def test_an_answer_comes_in_parts_with_its_data(pool: ChildPool) -> None:
-    data = bytes(range(256)) * 1000
-    assert [part async for part in pool.ask({"do": "echo", "ä": [1.5]}, data)] == [({"do": "echo", "ä": [1.5]}, data)]
-    assert await asked(pool, "count", to=3) == [{"number": 0}, {"number": 1}, {"number": 2}]
-    assert pool.about["rate"] == 16_000 and pool.about["pid"] != os.getpid()
-
-
-async def test_what_the_engine_prints_is_logged_and_does_not_disturb(
-    pool: ChildPool, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.DEBUG, "voicepipe.engines.hosting.child"):
-        assert await asked(pool, "print") == [{"do": "print"}]
-        await until(lambda: "from a child of its own" in caplog.text)
-    assert "from Python" in caplog.text
-    assert await asked(pool, "count", to=1)
-
-
 async def test_an_engine_that_fails_goes_on(pool: ChildPool) -> None:
     with pytest.raises(EngineError, match="coqui failed: RuntimeError: it did not work"):
         await asked(pool, "fail")
     assert await asked(pool, "count", to=1) and pool.alive
-
-
-async def test_a_library_that_exits_has_failed() -> None:
-    pool = ChildPool(program())
-    await pool.start()
-    for _ in range(2):
-        with pytest.raises(EngineError, match="coqui failed: SystemExit: give up"):
-            await asked(pool, "exit")
-    assert await asked(pool, "count", to=1) and pool.alive
-    await pool.close()
-
-
-async def test_what_is_first_overtakes_what_waits(pool: ChildPool, tmp_path: Path) -> None:
-    free, done = tmp_path / "free", list[str]()
-
-    async def ask(name: str, **options: Any) -> None:
-        await asked(pool, "wait", until=str(free), **options)
-        done.append(name)
-
-    async with asyncio.TaskGroup() as group:
-        for name in ("running", "later", "later still"):
-            group.create_task(ask(name))
-        await asyncio.sleep(0)
-        group.create_task(ask("first", first=True))
-        await asyncio.sleep(0)
-        await asyncio.to_thread(free.touch)
-    assert done == ["running", "first", "later", "later still"]
-
-
-async def test_several_processes_answer_at_a_time(tmp_path: Path) -> None:
-    pool = ChildPool(program(), 2)
-    await pool.start()
-    free = tmp_path / "free"
-    waiting = asyncio.create_task(asked(pool, "wait", until=str(free)))
-    await asyncio.sleep(0)
-    assert await asked(pool, "count", to=2), "while another is being answered"
-    await asyncio.to_thread(free.touch)
-    assert len(await waiting) == 2
-    await pool.close()
-
-
-async def test_too_many_requests_are_refused_at_once(pool: ChildPool, tmp_path: Path) -> None:
-    small = ChildPool(program(), limit=1)
-    await small.start()
-    waiting = [asyncio.create_task(asked(small, "wait", until=str(tmp_path / "never"))) for _ in range(2)]
-    await asyncio.sleep(0)
-    with pytest.raises(EngineBusy, match="1 requests waiting"):
-        await asked(small, "echo")
-    figures = small.figures()
-    assert (figures.waiting, figures.running, figures.begun, figures.refused) == (1, 1, 1, 1)
-    await small.close()
-    assert all(isinstance(result, EngineDead) for result in await asyncio.gather(*waiting, return_exceptions=True))
-
-
-async def test_a_cancelled_request_leaves_room_for_the_next(pool: ChildPool, tmp_path: Path) -> None:
-    free = tmp_path / "free"
-    parts = pool.ask({"do": "wait", "until": str(free)})
-    assert await anext(parts) == ({"began": True}, b"")
-    queued = asyncio.create_task(asked(pool, "die"))
-    await asyncio.sleep(0)
-    await parts.aclose()
-    queued.cancel()
-    await asyncio.to_thread(free.touch)
-    many = pool.ask({"do": "count", "to": 10**9})
-    await anext(many)
-    await many.aclose()
-    assert await asked(pool, "count", to=1) == [{"number": 0}]
 
 
 # --- death ---------------------------------------------------------------------------------------------------------
@@ -153,21 +68,6 @@ async def test_death_is_noticed_and_another_is_started(pool: ChildPool, caplog: 
     await until(lambda: pool.alive)
     assert await asked(pool, "count", to=1) and pool.about["pid"] != before
     assert pool.restarts == 1
-
-
-async def test_who_waits_while_one_of_two_is_replaced_is_answered_by_the_new_one(tmp_path: Path) -> None:
-    pool = ChildPool(program(), 2)
-    await pool.start()
-    with pytest.raises(EngineDead):
-        await asked(pool, "die")
-    free = tmp_path / "free"
-    busy = asyncio.create_task(asked(pool, "wait", until=str(free)))
-    await asyncio.sleep(0)
-    async with asyncio.timeout(60):
-        assert await asked(pool, "count", to=1)
-    await asyncio.to_thread(free.touch)
-    assert len(await busy) == 2 and all(child.alive for child in pool._children)
-    await pool.close()
 
 
 async def test_one_that_fails_whatever_it_is_asked_is_replaced(
@@ -241,18 +141,6 @@ async def test_pauses_grow_until_one_has_answered(pool: ChildPool, caplog: pytes
     assert [line.split(" in ")[-1] for line in caplog.messages] == ["0.05 s.", "0.1 s.", "0.2 s.", "0.05 s."]
 
 
-async def test_whoever_asks_while_none_is_there_is_told_why() -> None:
-    pool = ChildPool(program(backoff_s=(60, 60)), 2)
-    await pool.start()
-    for _ in range(2):
-        with pytest.raises(EngineDead):
-            await asked(pool, "die")
-    assert not pool.alive
-    with pytest.raises(EngineDead, match="segmentation fault"):
-        await asked(pool, "echo")
-    await pool.close()
-
-
 async def test_a_process_that_hangs_is_killed_and_replaced() -> None:
     pool = ChildPool(program(stall_s=0.3))
     await pool.start()
@@ -280,16 +168,6 @@ async def test_a_process_owes_nothing_for_the_time_in_which_we_stood_still() -> 
     await pool.close()
 
 
-async def test_close_takes_the_processes_own_children_along(pool: ChildPool) -> None:
-    (family,) = await asked(pool, "family")
-    assert running(family["child"])
-    await pool.close()
-    await pool.close()
-    await until(lambda: not running(family["child"]) and not running(pool.about["pid"]))
-    with pytest.raises(EngineDead, match="coqui is closed"):
-        await asked(pool, "echo")
-
-
 @pytest.mark.parametrize("load", ["", "hangs"])
 async def test_it_ends_with_a_parent_that_is_killed(load: str, tmp_path: Path) -> None:
     script = f"""
@@ -307,26 +185,13 @@ async def main():
 
 asyncio.run(main())
 """
-    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=PIPE, cwd=HALF.parents[2])
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=PIPE, cwd=ROOT)
     assert parent.stdout
     child = int(await parent.stdout.readline())
     assert running(child)
     parent.send_signal(signal.SIGKILL)
     await parent.wait()
     await until(lambda: not running(child))
-
-
-async def test_it_ends_when_its_parent_dies_in_the_middle_of_a_frame() -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-Iu", child_main.__file__, HALF), stdin=PIPE, stdout=PIPE, start_new_session=True
-    )
-    assert process.stdin and process.stdout
-    process.stdin.write(child_main.frame({"settings": {}}))
-    await process.stdout.readuntil(b"ready")
-    process.stdin.write(child_main.frame({"id": 1, "ask": {"do": "count", "to": 1}})[:-5])
-    process.stdin.close()
-    async with asyncio.timeout(60):
-        await process.wait()
 
 
 # --- it cannot be started -----------------------------------------------------------------------------------------
@@ -356,16 +221,6 @@ async def test_interpreters_that_are_none(tmp_path: Path) -> None:
     noisy.chmod(0o755)
     with pytest.raises(EngineError, match="sent what is no answer"):
         await ChildPool(program(python=str(noisy))).start()
-
-
-async def test_an_interpreter_may_greet(tmp_path: Path) -> None:
-    polite = tmp_path / "polite"
-    polite.write_text(f'#!/bin/sh\necho "Activating the environment"\nexec {sys.executable} "$@"\n')
-    polite.chmod(0o755)
-    pool = ChildPool(program(python=str(polite)))
-    await pool.start()
-    assert await asked(pool, "count", to=1)
-    await pool.close()
 
 
 async def test_a_start_that_is_given_up_leaves_nothing() -> None:

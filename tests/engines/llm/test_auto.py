@@ -1,6 +1,5 @@
 """The language engine `auto`: who answers which agent, with and without a server, and as servers come and go."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +15,7 @@ from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.llm import auto
 from voicepipe.engines.llm.auto import AutoLlm
 from voicepipe.engines.llm.frontdesk.frontdesk_llm import NO_MODEL
-from voicepipe.engines.llm.local_servers import LocalServer, look
+from voicepipe.engines.llm.local_servers import look
 
 CLINIC = Agent("clinic", instructions="You answer the telephone of a practice.")
 DESK = Agent("desk", intents=(Intent("hours", ("when are you open",), reply="From noon to ten."),))
@@ -120,22 +119,3 @@ async def test_a_server_that_is_named_is_the_only_one() -> None:
     ):
         await llm.warm(Prompt(agent=CLINIC))
         assert llm.answering(CLINIC).by == f"nano at {named}"
-
-
-async def test_the_first_model_that_writes_is_taken() -> None:
-    server = model()
-    server.models = ["nomic-embed-text", "llama3.2:3b", "qwen3"]
-    async with serving(server) as url:
-        found = await look({"nobody": 9, "Ollama": port(url)})
-        assert found == LocalServer("Ollama", url, ("llama3.2:3b", "qwen3"))
-        server.models = ["nomic-embed-text"]
-        assert await look({"Ollama": port(url)}) is None
-
-
-async def test_a_program_that_answers_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.engines.llm.local_servers.PATIENCE_S", 0.1)
-    silent = await asyncio.start_server(lambda reader, writer: asyncio.sleep(5), "127.0.0.1", 0)
-    async with silent, serving(model()) as url:
-        ports = {"silent": silent.sockets[0].getsockname()[1], "Ollama": port(url)}
-        found = await look(ports)
-    assert found and found.program == "Ollama"

@@ -16,7 +16,7 @@ from voicepipe.base import web_answer
 from voicepipe.base.errors import EngineBusy, EngineError
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.llm.event_stream import LONGEST_EVENT, EventStream
+from voicepipe.engines.llm.event_stream import LONGEST_EVENT
 from voicepipe.engines.llm.openai import OpenAiLlm
 from voicepipe.engines.llm.openai_wire import LONGEST_ANSWER, LONGEST_TEXT, MOST_SILENT, StreamedReply, complaint
 
@@ -67,21 +67,6 @@ def test_new_ids_on_long_arguments_that_are_open() -> None:
     )
     new = fragments(*(b'{"index":0,"id":"i%d","function":{"name":"n","arguments":"x"}}' % n for n in range(15_000)))
     assert spent(lambda: reply.take(new)) < SMALL_S
-
-
-@pytest.mark.parametrize("piece", [b"x", b"x" * 50])
-def test_a_line_in_tiny_pieces(piece: bytes) -> None:
-    lines = EventStream()
-    assert spent(lambda: [list(lines.feed(piece)) for _ in range(20_000)]) < SMALL_S
-
-
-def test_lines_in_any_pieces() -> None:
-    body = b"data: a\r\n\n: b\ndata:c\n\ndata: d\n"
-    for step in range(1, len(body)):
-        lines = EventStream()
-        assert [event for at in range(0, len(body), step) for event in lines.feed(body[at : at + step])] == [
-            b"a", b"c", b"d"
-        ]  # fmt: skip
 
 
 @pytest.mark.parametrize("depth", [10, 900, 10_000])

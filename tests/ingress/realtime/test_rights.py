@@ -14,11 +14,9 @@ from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakePop, limited, serving
 from voicepipe.agent import Agent, Part, Tool
-from voicepipe.base.errors import TooManySecrets, Unauthorized
 from voicepipe.call_api import Tenant
 from voicepipe.conversation.events import Item
 from voicepipe.ingress import blocks, keys, server
-from voicepipe.ingress.keys import Caller, Secrets
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.rights import Rights
 
@@ -220,39 +218,6 @@ async def test_a_secret_cannot_be_made_against_the_agent_s_locks() -> None:
     async with serving(shop("instructions")) as address:
         refused = await secret(address, session={"type": "realtime", "instructions": "Sell shoes."})
         assert refused.status_code == 400 and refused.json()["error"]["param"] == "session.instructions"
-
-
-def caller(tenant: str, size: int = 10) -> Caller:
-    return Caller(Tenant(tenant), "front-desk", b'{"instructions":"%s"}' % (b"x" * size))
-
-
-def test_each_tenant_has_its_own_room_for_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "KEPT", 20)
-    now = [1000.0]
-    secrets = Secrets(lambda: now[0])
-    mine, _ = secrets.make(caller("mine"), 600)
-    for _ in range(20):
-        secrets.make(caller("flood"), 60)
-    with pytest.raises(TooManySecrets, match="flood has 20 ek_ keys"):
-        secrets.make(caller("flood"), 60)
-    assert secrets.find(mine).session == b'{"instructions":"xxxxxxxxxx"}'
-    now[0] += 61
-    again, _ = secrets.make(caller("flood"), 60)
-    assert secrets.find(again).tenant.name == "flood" and secrets.find(mine)
-    assert len(secrets._secrets) == 2, "what has expired is forgotten"
-    now[0] += 600
-    with pytest.raises(Unauthorized):
-        secrets.find(mine)
-
-
-def test_keys_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "KEPT_BYTES", 10_000)
-    secrets, made = Secrets(), 0
-    with pytest.raises(TooManySecrets, match="of 10000 bytes"):
-        while made < 100:
-            secrets.make(caller("flood", 1000), 60)
-            made += 1
-    assert made == 7
 
 
 async def test_too_many_secrets_are_refused_with_429(monkeypatch: pytest.MonkeyPatch) -> None:

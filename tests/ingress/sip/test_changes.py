@@ -154,13 +154,3 @@ async def test_a_change_that_cannot_be_leaves_the_call_as_it_is() -> None:
         before = len(ann.heard())
         await until(lambda: len(ann.heard()) > before + 5)
         assert (await ann.hang_up()).code == 200
-
-
-async def test_requests_out_of_order_are_refused() -> None:
-    async with calling(FakePop(sip())) as ann:
-        await ann.dial()
-        ann.seq += 5
-        await ann.dial(ann.sdp())
-        ann.request("INFO", seq=1)
-        assert (await ann.final("INFO")).code == 500
-        await ann.hang_up()

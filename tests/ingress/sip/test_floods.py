@@ -2,10 +2,8 @@
 
 import asyncio
 import secrets
-import socket
 import time
 from contextlib import AbstractContextManager
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,7 +11,6 @@ import psutil
 import pytest
 
 from tests.attacks import sip_invites, sip_junk, sip_registers
-from tests.attacks.sip_junk import costly
 from tests.attacks.sip_messages import STRANGERS, invite, message
 from tests.attacks.target import Attack, Target
 from tests.ingress.fake_pop import FakePop, serving, settled
@@ -29,7 +26,7 @@ from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
 from voicepipe.ingress.sip.gate import SipGate
 from voicepipe.ingress.sip.glance import LONGEST, glance
-from voicepipe.ingress.sip.transactions import READING, Transactions, UdpSocket
+from voicepipe.ingress.sip.transactions import Transactions
 
 pytestmark = pytest.mark.slow
 
@@ -120,12 +117,6 @@ async def test_a_challenge_is_answered_where_it_was_sent() -> None:
         assert refused.code == 401 and "stale=true" in refused.header("www-authenticate")
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_what_would_cost_the_parser_seconds_is_known_at_a_glance(number: int) -> None:
-    seen = glance(costly("127.0.0.1")[number])
-    assert seen and seen.excessive
-
-
 @pytest.mark.parametrize(
     "header",
     [
@@ -154,28 +145,6 @@ async def test_a_message_that_is_too_large_is_told_so() -> None:
     async with serving(pop := FakePop(sip())), phone(pop) as ann:
         ann.request("OPTIONS", [("Subject", "x" * LONGEST)])
         assert (await ann.final("OPTIONS")).code == 513
-
-
-async def test_datagrams_that_come_one_by_one_have_half_of_the_time_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is all that waits in the socket, so that no portion of them ends by its time."""
-    worked_s = 0.0
-
-    def works(data: bytes, source: tuple[str, int]) -> bool:
-        nonlocal worked_s
-        worked_s += 0.0009
-        return False
-
-    monkeypatch.setattr(transactions, "time", SimpleNamespace(thread_time=lambda: worked_s, monotonic=lambda: 1.0))
-    ours = UdpSocket(works, lambda data, address: None)
-    ours.open(("127.0.0.1", 0))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as theirs:
-        for _ in range(100):
-            theirs.sendto(b"x", ours.address)
-            ours._readable()
-            if ours._resume:
-                break
-    ours.close()
-    assert READING.burst <= worked_s * 1000 <= READING.burst + 2
 
 
 # --- who does not acknowledge

@@ -5,18 +5,14 @@ import hashlib
 import re
 from typing import Any
 
-import msgspec
 import pytest
 
-from tests.ingress.fake_pop import FakePop, serving, settled
+from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import Phone, calling, phone, sip
 from voicepipe.base.bucket import Rate
-from voicepipe.base.errors import ConfigError, Draining, PopFull, TenantFull
-from voicepipe.call_api import Tenant
-from voicepipe.config import Config, TenantConfig
-from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
+from voicepipe.base.errors import ConfigError
+from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.ingress.local import check_phones
-from voicepipe.ingress.sip.bodies import ACCEPT
 from voicepipe.ingress.sip.gate import SipGate
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
@@ -244,99 +240,3 @@ def test_a_user_without_a_password_is_refused_at_the_start(monkeypatch: pytest.M
     monkeypatch.delenv("DESK_PASSWORD")
     with pytest.raises(ConfigError, match="set the environment variable DESK_PASSWORD"):
         SipGate(sip(users=(DESK,)).sip)
-
-
-async def test_which_agent_answers_is_a_table() -> None:
-    tenants = (TenantConfig(name="acme", key_env="ACME_KEY"),)
-    routes = (
-        RouteConfig(called="+4930*", trunk="carrier", agent="clinic", tenant="acme"),
-        RouteConfig(called="front", tenant="acme"),
-    )
-    config = msgspec.structs.replace(Config(), routes=routes, tenants=tenants)
-    pop = FakePop(sip(config, trunks=(TRUNK,)), {"sk": Tenant("acme")})
-    async with calling(pop) as ann:
-        assert (await ann.dial(uri="sip:+49-30-1234@pop.example")).code == 200
-        assert pop.calls[0].settings.agent.name == "clinic"
-        await ann.hang_up()
-        ann.to_tag, ann.target = "", ""
-        assert (await ann.dial(uri="sip:+33123@pop.example")).code == 404
-
-
-@pytest.mark.parametrize(
-    ("refused", "wait"), [(PopFull("All slots are taken."), "2"), (Draining("It is being shut down."), "30")]
-)
-async def test_a_full_pop_says_when_to_come_again(refused: Exception, wait: str) -> None:
-    pop = FakePop(sip())
-    pop.refuse = refused
-    async with calling(pop) as ann:
-        answer = await ann.dial()
-        assert (answer.code, answer.header("retry-after")) == (503, wait)
-        pop.refuse = None
-        ann.to_tag = ""
-        assert (await ann.dial()).code == 200
-        await ann.hang_up()
-
-
-async def test_a_tenant_whose_places_are_taken_is_busy() -> None:
-    pop = FakePop(sip())
-    pop.refuse = TenantFull("All slots of acme are taken.")
-    async with calling(pop) as ann:
-        assert (await ann.dial()).code == 486
-
-
-@pytest.mark.parametrize("who", ["trunk", "user"])
-async def test_nobody_takes_more_places_than_they_may(who: str, caplog: pytest.LogCaptureFixture) -> None:
-    doors: dict[str, Any] = {"trunk": {"trunks": (msgspec.structs.replace(TRUNK, calls=1),)},
-                             "user": {"users": (msgspec.structs.replace(DESK, calls=1),)}}  # fmt: skip
-
-    async def dialled(one: Phone) -> int:
-        answer = await (logged_in(one, "INVITE") if who == "user" else one.dial())
-        return int(answer.code)
-
-    pop = FakePop(sip(**doors[who]))
-    async with serving(pop), phone(pop) as ann, phone(pop) as ben, phone(pop) as cleo:
-        assert await dialled(ann) == 200
-        assert await dialled(ben) == 486
-        assert "has as many calls as it may have at a time (1)" in caplog.text
-        await ann.hang_up()
-        await settled(pop)
-        assert await dialled(cleo) == 200
-        await cleo.hang_up()
-
-
-@pytest.mark.parametrize(
-    ("method", "headers", "code", "header"),
-    [
-        ("MESSAGE", [], 405, "allow"),
-        ("SUBSCRIBE", [], 405, "allow"),
-        ("INVITE", [("Require", "100rel")], 420, "unsupported"),
-        ("BYE", [], 481, ""),
-        ("OPTIONS", [], 200, "allow"),
-    ],
-)
-async def test_what_is_not_spoken_here_is_said(
-    method: str, headers: list[tuple[str, str]], code: int, header: str
-) -> None:
-    async with calling(FakePop(sip())) as ann:
-        ann.request(method, headers)
-        answer = await ann.final(method)
-        assert answer.code == code
-        assert not header or answer.header(header)
-
-
-async def test_a_body_that_is_no_sdp_is_refused() -> None:
-    async with calling(FakePop(sip())) as ann:
-        ann.request("INVITE", body="<xml/>", kind="application/xml")
-        answer = await ann.final("INVITE")
-        assert (answer.code, answer.header("accept")) == (415, ACCEPT)
-
-
-async def test_requests_within_a_call_that_is_not() -> None:
-    async with calling(FakePop(sip())) as ann:
-        for method in ("BYE", "INVITE", "INFO", "UPDATE"):
-            ann.request(method, to_tag="nobody")
-            assert (await ann.final(method)).code == 481
-        ann.request("ACK", to_tag="nobody", seq=9)
-        await asyncio.sleep(0.05)
-        ann.request("OPTIONS")
-        assert (await ann.final("OPTIONS")).code == 200

@@ -1,7 +1,6 @@
 """What telephones, proxies and strangers do that is odd: nobody's call but theirs has to do with it."""
 
 import asyncio
-import logging
 from typing import Any
 
 import pytest
@@ -10,10 +9,8 @@ from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, phone, sip
 from tests.support.waiting import until
 from voicepipe.config.phone_config import SipTrunk
-from voicepipe.ingress import server
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.pop import pop_http as http
 
 pytestmark = pytest.mark.slow
 
@@ -103,48 +100,6 @@ async def test_past_a_proxy_of_our_own_sound_comes_by_the_public_address(
         assert "@127.0.0.1:" in answer.header("contact")
 
 
-@pytest.mark.parametrize(
-    ("contact", "ours"), [("<sip:ann@8.8.8.8>", "198.51.100.7"), ("<sip:ann@phone.invalid>", "127.0.0.1")]
-)
-async def test_who_asks_us_to_offer_is_where_its_contact_says(contact: str, ours: str, without_ack: None) -> None:
-    """It names no address for its sound before its ACK, but has to be told ours."""
-    pop = FakePop(sip(trunks=(TRUNK,), public_address="198.51.100.7"))
-    async with calling(pop) as ann:
-        ann.contact = contact
-        ann.invite("", [("Record-Route", f"<sip:127.0.0.1:{ann.port};lr>")])
-        assert f"c=IN IP4 {ours}\r\n" in (await ann.final("INVITE")).body
-
-
-@pytest.mark.parametrize("contact", ["<sip:ann@10.1.2.3:5060>", "<sip:ann@203.0.113.9:9>", "<sip:ann@phone.invalid>"])
-async def test_a_phone_behind_a_nat_is_hung_up_where_it_speaks_from(contact: str) -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann:
-        ann.contact = contact
-        await ann.dial()
-        await pop.calls[0].line.hang_up()
-        assert (await ann.got("BYE")).start == f"BYE {contact.strip('<>')} SIP/2.0"
-
-
-async def test_a_strict_router_is_asked_in_its_own_name() -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann, phone(pop) as proxy:
-        await ann.dial(headers=[("Record-Route", f"<sip:127.0.0.1:{proxy.port}>")])
-        await pop.calls[0].line.hang_up()
-        goodbye = await proxy.got("BYE")
-        assert goodbye.start == f"BYE sip:127.0.0.1:{proxy.port} SIP/2.0"
-        assert goodbye.header("route") == f"<sip:ann@127.0.0.1:{ann.port}>"
-
-
-async def test_a_change_that_is_refused_changes_nothing() -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann, phone(pop) as elsewhere:
-        await ann.dial()
-        ann.contact = f"<sip:ann@127.0.0.1:{elsewhere.port}>"
-        assert (await ann.dial("v=0\r\nnonsense")).code == 488
-        await pop.calls[0].line.hang_up()
-        assert (await ann.got("BYE")).start.startswith(f"BYE sip:ann@127.0.0.1:{ann.port}")
-
-
 async def test_short_names_of_headers() -> None:
     pop = FakePop(sip())
     async with calling(pop) as ann:
@@ -171,73 +126,6 @@ async def test_who_hangs_up_before_the_transfer_is_taken_was_not_transferred() -
         await settled(pop)
         assert not task.done()
         task.cancel()
-
-
-async def test_callers_who_hear_it_ring_are_told_that_the_server_goes_down() -> None:
-    pop = FakePop(sip(ring_ms=60_000))
-    task = asyncio.create_task(http.serve(pop, server.bind(pop.config.http)))
-    await pop.serving.wait()
-    async with phone(pop) as ann:
-        ann.invite()
-        await ann.got("INVITE", 180)
-        task.cancel()
-        assert (await ann.final("INVITE")).code == 503
-        await asyncio.wait({task})
-
-
-async def test_a_pop_that_drains_says_so_to_whoever_asks() -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann:
-        pop.status = "draining"
-        ann.request("OPTIONS")
-        assert (await ann.final("OPTIONS")).code == 503
-
-
-@pytest.mark.parametrize(
-    ("contact", "headers", "left"),
-    [
-        ("<sip:ann@127.0.0.1>;expires=60;+sip.instance=x", [], "<sip:ann@127.0.0.1>;+sip.instance=x;expires=60"),
-        ("<sip:ann@127.0.0.1>;expires=3600", [], "<sip:ann@127.0.0.1>;expires=300"),
-        ("<sip:ann@127.0.0.1>", [("Expires", "0")], ""),
-        ("<sip:ann@127.0.0.1>;expires=0", [], ""),
-        ("<sip:u@h;expires=60;line=abc>;expires=120", [], "<sip:u@h;expires=60;line=abc>;expires=120"),
-        ("<sip:u@h;expires=0>", [], "<sip:u@h;expires=0>;expires=300"),
-        ('"a;expires=7" <sip:u@h> ; Expires = 90 ; q=0.5', [], '"a;expires=7" <sip:u@h>;q=0.5;expires=90'),
-        ("sip:u@h;x=y;expires=20", [], "sip:u@h;x=y;expires=20"),
-        ("sip:u@h", [("Expires", "40")], "sip:u@h;expires=40"),
-        ("<sip:ann@127.0.0.1>", [("Expires", "9" * 5000)], "<sip:ann@127.0.0.1>;expires=300"),
-    ],
-)
-async def test_registrations(contact: str, headers: list[tuple[str, str]], left: str) -> None:
-    async with calling(FakePop(sip())) as ann:
-        ann.contact = contact
-        ann.request("REGISTER", headers)
-        answer = await ann.final("REGISTER")
-        assert (answer.code, answer.header("contact")) == (200, left)
-
-
-async def test_what_strangers_send_is_not_written_on_the_terminal(
-    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
-    elsewhere = SipTrunk(name="carrier", addresses=("192.0.2.1",))
-    async with calling(FakePop(sip(trunks=(elsewhere,)))) as ann:
-        ann.request("INV\x1b[31mITE", uri="sip:a@1.2.3.4:")
-        assert (await ann.final("INV\x1b[31mITE")).code == 403
-        ann.request("OPTIONS", [("Supported", "timer"), ("Session-Expires", "1" * 5000), ("Require", "\x1b[31m")])
-        assert (await ann.final("OPTIONS")).code == 403
-    assert "\x1b" not in caplog.text and "403" in caplog.text
-    assert not capfd.readouterr().out
-    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
-
-
-async def test_an_identity_is_asserted_by_trunks_alone() -> None:
-    asserted = [("P-Asserted-Identity", "<tel:+4930777>")]
-    for trunks, caller in (((TRUNK,), "+4930777"), ((), "ann")):
-        pop = FakePop(sip(trunks=trunks))
-        async with calling(pop) as ann:
-            await ann.dial(headers=asserted)
-            assert pop.calls[0].settings.origin.caller == caller
-            await ann.hang_up()
 
 
 @pytest.mark.parametrize("text", ["tel:+4930", "tel:+4930;tag=1", "sips:a@b;tag=1", '"Ann" <sip:a@b;x=y>;tag=1'])

@@ -60,54 +60,11 @@ async def test_the_far_end_is_greeted_at_20_ms_a_packet_from_the_200_on() -> Non
         await ann.hang_up()
 
 
-@pytest.mark.parametrize("acknowledged", [False, True])
-async def test_an_invite_that_comes_again_is_the_same_call(acknowledged: bool) -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann:
-        sent = ann.invite()
-        ann.sip.sendto(sent, ann.server)
-        answer = await ann.final("INVITE")
-        ann.took(answer)
-        if acknowledged:
-            ann.ack()
-            await asyncio.sleep(0.05)
-        before = len(ann.said)
-        ann.sip.sendto(sent, ann.server)
-        again = await ann.final("INVITE", before)
-        assert (again.code, again.header("to")) == (200, answer.header("to"))
-        ann.ack()
-        await ann.hang_up()
-        assert len(pop.calls) == 1
-
-
-async def test_an_invite_that_comes_twice_at_once_is_one_call() -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann:
-        ann.sip.sendto(ann.invite(), ann.server)
-        ann.took(await ann.final("INVITE"))
-        ann.ack()
-        await ann.hang_up()
-        assert len(pop.calls) == 1
-
-
 async def test_a_description_of_more_than_ascii() -> None:
     async with calling(FakePop(sip())) as ann:
         answer = await ann.dial(ann.sdp().replace("s=-", "s=Zoë"), [("X-Name", "Zoë")])
         assert answer.code == 200, "Content-Length counts bytes"
         await ann.hang_up()
-
-
-async def test_an_invite_that_came_by_another_way_as_well_is_one_call() -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann:
-        await ann.dial()
-        ann.to_tag, tag = "", ann.to_tag
-        before = len(ann.said)
-        ann.invite(seq=ann.seq)
-        assert (await ann.final("INVITE", before)).code == 482
-        ann.to_tag = tag
-        await ann.hang_up()
-        assert len(pop.calls) == 1
 
 
 @pytest.mark.usefixtures("hasty")
@@ -242,18 +199,3 @@ async def test_where_a_call_comes_from_reaches_the_agent() -> None:
         origin = pop.calls[0].settings.origin
         assert origin == Origin("ann", "+49301234", {"X-Account": "42", "X-Lower-Case": "yes"})
         await ann.hang_up()
-
-
-# --- proxies
-
-
-async def test_our_requests_go_the_way_that_the_invite_came() -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann, phone(pop) as proxy:
-        route = f"<sip:127.0.0.1:{proxy.port};lr>"
-        answer = await ann.dial(headers=[("Record-Route", route)])
-        assert answer.header("record-route") == route
-        await pop.calls[0].line.hang_up()
-        goodbye = await proxy.got("BYE")
-        assert goodbye.start == f"BYE sip:ann@127.0.0.1:{ann.port} SIP/2.0"
-        assert goodbye.header("route") == route

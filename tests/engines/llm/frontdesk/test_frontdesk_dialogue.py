@@ -1,6 +1,5 @@
 """The front desk: understands what is said and misheard, fills bookings, calls tools, keeps nothing between calls."""
 
-import asyncio
 from functools import reduce
 
 import msgspec
@@ -8,15 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engines.contract import texts
 from tests.engines.llm.frontdesk.front_desk import AT_ONCE, Caller, a_wednesday, reply  # noqa: F401
-from voicepipe.agent import Agent, Intent, Origin, ToolSpec
+from voicepipe.agent import Agent, Origin, ToolSpec
 from voicepipe.conversation.prompt import with_origin
 from voicepipe.conversation.transfer import END_CALL_TOOL
-from voicepipe.engines.base import Answering, Message, Prompt, ToolCall
-from voicepipe.engines.llm.frontdesk import steps
-from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import ACCEPT, MARGIN, FrontdeskDialogue, FrontdeskState
-from voicepipe.engines.llm.frontdesk.frontdesk_llm import NO_MODEL, FrontdeskLlm
+from voicepipe.engines.base import Message, Prompt, ToolCall
+from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState, fill
 from voicepipe.engines.llm.frontdesk.matcher import Match
 from voicepipe.turn.keypad import Keypad
 
@@ -33,53 +29,6 @@ def desk() -> FrontdeskDialogue:
 @pytest.fixture
 def caller(desk: FrontdeskDialogue) -> Caller:
     return Caller(desk)
-
-
-@pytest.mark.parametrize(
-    ("said", "intent"),
-    [
-        ("at what hour can one come to eat tonight", "hours"),
-        ("could i know your opening ours", "hours"),
-        ("would you be open mondays", "monday"),
-        ("where in town is your restaurant", "address"),
-        ("from the station how do i get to you", "directions"),
-        ("is there some barking for guests", "parking"),
-        ("might there be a spot for my car", "parking"),
-        ("how much is launch", "lunch"),
-        ("what's the price for three coarse dinner", "dinner"),
-        ("have you got anything for a vegetarian", "vegetarian"),
-        ("my boy is allergic to nuts", "allergies"),
-        ("would my kids be welcome", "children"),
-        ("would my dog be welcome", "dogs"),
-        ("do you sell gift of which is", "vouchers"),
-        ("we'd be a group of about thirty", "groups"),
-        ("can we eat outside on the terrace", "terrace"),
-        ("i'd like to preserve a table", "booking"),
-        ("got a table for tonight", "booking"),
-        ("a human being please", "person"),
-        ("are you some kind of robot", "robot"),
-        ("thank you kindly", "thanks"),
-        ("bye then", "goodbye"),
-        ("say that one more time please", "repeat"),
-    ],
-)
-def test_understands_other_words_and_misheard_ones(desk: FrontdeskDialogue, said: str, intent: str) -> None:
-    assert desk.match(said).name == intent
-    assert desk.match(said).score >= ACCEPT
-
-
-def test_understands_its_own_examples(desk: FrontdeskDialogue) -> None:
-    examples = [(intent.name, example) for intent in AGENT.intents for example in intent.examples]
-    wrong = [(name, example) for name, example in examples if desk.match(example).name != name]
-    assert len(wrong) < 0.01 * len(examples), wrong
-
-
-@pytest.mark.parametrize(
-    "said", ["how high is mount everest", "blue elephants juggle", "", "   ", "mm", "my cat chases green lasers"]
-)
-def test_rejects_what_it_does_not_know(desk: FrontdeskDialogue, said: str) -> None:
-    match = desk.match(said)
-    assert match.score < ACCEPT or match.margin < MARGIN
 
 
 def test_books_a_table(caller: Caller) -> None:
@@ -366,22 +315,6 @@ def test_speaks_first_when_nothing_was_said(desk: FrontdeskDialogue) -> None:
     assert reply(desk, Prompt((Message("system", AGENT.instructions),), agent=AGENT)) == [AGENT.greeting]
 
 
-async def test_without_intents_it_says_that_it_knows_nothing() -> None:
-    """It said the caller's words again, as if that were an answer."""
-    llm = FrontdeskLlm()
-    await llm.start()
-    assert "".join(await texts(llm, Prompt((Message("user", "The sky is blue."),)))) == NO_MODEL
-    assert "Agent clinic has no [[intents]]" in llm.answering(Agent("clinic")).lacks
-    assert llm.answering(AGENT) == Answering("the embedded engine")
-
-
-async def test_an_agent_that_changed_is_learnt_anew() -> None:
-    llm = FrontdeskLlm()
-    for said in ("One.", "Two."):
-        agent = Agent("x", intents=(Intent("a", ("open the door",), reply=said),))
-        assert await texts(llm, Prompt((Message("user", "open the door"),), agent=agent)) == [said]
-
-
 def test_of_a_long_conversation_only_what_is_new_is_looked_up(
     desk: FrontdeskDialogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,21 +351,5 @@ def test_any_conversation_is_answered(desk: FrontdeskDialogue, said: list[str]) 
         assert answer.text.strip()
 
 
-async def test_others_get_the_loop_while_a_long_conversation_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "BREATH_S", 0)
-    llm, turns = FrontdeskLlm(), 0
-    await llm.start()
-    said = [Message("user" if n % 2 else "assistant", f"what about number {n} " * 200) for n in range(20)]
-    prompt = Prompt((*said, Message("user", "hello")), agent=AGENT)
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    await llm.warm(prompt)
-    beside = asyncio.create_task(others())
-    assert [delta async for delta in llm.generate(prompt)]
-    beside.cancel()
-    assert turns >= 10, "one between any two of the caller's turns"
+def test_templates() -> None:
+    assert fill("For {people},  at {time}. {result}", {"people": "2", "time": "7"}) == "For 2, at 7. {result}"

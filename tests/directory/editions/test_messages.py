@@ -1,0 +1,40 @@
+"""What hosts tell each other of editions: by which subjects, and how large it is."""
+
+import msgspec
+import pytest
+
+from voicepipe.directory.bus import matches
+from voicepipe.directory.editions import messages
+from voicepipe.directory.editions.edition import Head
+from voicepipe.directory.editions.messages import Newest, Proposal, Verdict, verdict_of, wanted_by
+from voicepipe.directory.subjects import pop_of
+
+
+@pytest.mark.parametrize("pop", ["fra", "fra-1", "a" * 60])
+def test_a_pop_speaks_only_below_its_own_name(pop: str) -> None:
+    for pattern, subject in ((messages.POPS_SAY, verdict_of(pop)), (messages.POPS_WANT, wanted_by(pop))):
+        assert matches(pattern, subject) and subject.startswith(f"vp.pop.{pop}.") and pop_of(subject) == pop
+    assert not matches(messages.POPS_SAY, wanted_by(pop))
+
+
+@pytest.mark.parametrize("subject", [messages.HEADS, messages.EDITIONS, messages.PROPOSALS,
+                                     messages.DIRECTORIES_WANT, messages.DIRECTORIES_SAY])  # fmt: skip
+def test_directories_speak_where_pops_only_hear(subject: str) -> None:
+    assert matches("vp.fleet.>", subject) and not matches("vp.pop.>", subject)
+
+
+def test_the_newest_edition_has_a_greater_head() -> None:
+    said = msgspec.json.encode(Newest("a", Head(12, "d1")))
+    assert msgspec.json.decode(said, type=Newest) == Newest("a", Head(12, "d1"))
+    assert Head(12, "d1") > Head(9, "d9") and Head(12, "d2") > Head(12, "d1")
+
+
+def test_an_edition_travels_in_a_proposal_as_it_is() -> None:
+    packed = bytes(range(256)) * 100
+    sent = msgspec.msgpack.encode(Proposal("r1", packed))
+    assert msgspec.msgpack.decode(sent, type=Proposal).edition == packed
+    assert len(sent) < len(packed) + 100
+
+
+def test_a_host_that_says_nothing_more_agrees() -> None:
+    assert msgspec.json.decode(b'{"id": "r1"}', type=Verdict) == Verdict("r1", problem="", directory="")
