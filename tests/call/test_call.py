@@ -17,7 +17,7 @@ from voicepipe.agent import Tool
 from voicepipe.call.control import Control
 from voicepipe.conversation.events import Item
 from voicepipe.conversation.prompt import ToolCall
-from voicepipe.line import Hear
+from voicepipe.line import SoundListener
 
 pytestmark = pytest.mark.virtual_time
 
@@ -74,7 +74,7 @@ async def test_nobody_is_greeted_who_was_first(first: str) -> None:
 
 
 async def test_a_line_that_breaks_ends_the_call_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def breaks(line: ScenarioLine, hear: Hear) -> None:
+    async def breaks(line: ScenarioLine, listener: SoundListener) -> None:
         await asyncio.sleep(0.5)
         raise OSError("the socket is gone")
 

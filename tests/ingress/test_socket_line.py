@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.support.sinks import Blocks
 from voicepipe.audio import BLOCK
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
@@ -38,7 +39,7 @@ async def test_before_it_hangs_up_the_caller_hears_what_is_out() -> None:
     far.send(RATE)
     began = loop.time()
     hanging_up = asyncio.create_task(its.hang_up())
-    await its.listen(lambda block: None)
+    await its.listen(Blocks())
     assert loop.time() - began == pytest.approx(1.0) and its.played() == RATE
     await hanging_up
 
@@ -58,7 +59,7 @@ async def test_what_they_said_before_is_still_heard() -> None:
     heard: list[int] = []
     its._queue.push(np.ones(2 * BLOCK, np.int16), time.monotonic())
     its.end()
-    await its.listen(lambda block: heard.append(block.pos))
+    await its.listen(Blocks(lambda block: heard.append(block.pos)))
     assert heard == [0, BLOCK]
 
 
