@@ -9,7 +9,7 @@ import pytest
 MESSAGES, SIZE = 12, 15_000_000
 CHILD = f"""
 import sys, psutil
-from voicepipe import memory
+from voicepipe.base import memory
 if sys.argv[1] == "told" and not memory.give_back():
     sys.exit("not glibc")
 rss = psutil.Process().memory_info().rss
@@ -26,7 +26,7 @@ print(psutil.Process().memory_info().rss - rss)
 
 BETWEEN = """
 import asyncio, psutil
-from voicepipe import memory
+from voicepipe.base import memory
 memory.give_back()
 memory.TRIM_S = 0.01
 kept, freed = [], []
@@ -47,7 +47,7 @@ asyncio.run(main())
 """
 
 USED = """
-from voicepipe import memory
+from voicepipe.base import memory
 before = memory.in_use_kb()
 kept = [bytearray(1000 * 1024), *(bytearray(10 * 1024) for _ in range(100))]
 assert 1900 < memory.in_use_kb() - before < 2500
