@@ -79,6 +79,8 @@ TENS = {
     "nl": "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
     "pt": "vinte trinta quarenta cinquenta sessenta setenta oitenta noventa",
 }
+STRESSED = {"dos": "dós", "tres": "trés", "seis": "séis", "tre": "tré"}
+"""As these are written at the end of a longer word: "veintidós", "trentatré"."""
 DOUBTFUL = set("un une una um uma ein eine een due sei once sept elf doze seize meia".split())
 """Digits only where their language is spoken: elsewhere they are other words."""
 SHARED = set("six zero null".split())
@@ -157,9 +159,13 @@ def _joined(language: str, units: dict[str, str], tens: dict[str, str]) -> dict[
         case "nl":
             return {f"{unit}{'ën' if unit.endswith('e') else 'en'}{ten}": digits for unit, ten, digits in pairs}
         case "it":
-            return {f"{ten[:-1] if unit[0] in 'uo' else ten}{unit}": digits for unit, ten, digits in pairs}
+            return {
+                f"{ten[:-1] if unit[0] in 'uo' else ten}{its}": digits
+                for unit, ten, digits in pairs for its in (unit, STRESSED.get(unit, unit))
+            }  # fmt: skip
         case "es":
-            return {f"veinti{unit}": digits for unit, ten, digits in pairs if ten == "veinte"}
+            return {f"veinti{its}": digits for unit, ten, digits in pairs if ten == "veinte"
+                    for its in (unit, STRESSED.get(unit, unit))}  # fmt: skip
     return {}
 
 
