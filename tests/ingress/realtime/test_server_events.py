@@ -15,7 +15,7 @@ from voicepipe.ingress.realtime.server_events import ErrorEvent, InContent, InIt
 THEIRS: dict[str, type[BaseModel]] = {
     name: model
     for model in get_args(get_args(RealtimeServerEvent)[0])
-    if isinstance(model, type)
+    if issubclass(model, BaseModel)
     for name in get_args(model.model_fields["type"].annotation)
 }
 
