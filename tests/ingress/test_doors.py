@@ -15,7 +15,7 @@ from tests.ingress.telephony import telnyx_provider, test_twilio
 from tests.ingress.telephony.telnyx_provider import telnyx
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, post, streaming
 from tests.ingress.webrtc.peer import web
-from tests.ingress.webrtc.test_calls import HEAD
+from tests.ingress.webrtc.test_webrtc_http import HEAD
 from tests.pop.test_pop_http import bearer, keyed
 from tests.support.waiting import until
 from voicepipe.base.errors import (

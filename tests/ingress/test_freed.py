@@ -23,8 +23,7 @@ from tests.ingress.sip.peer import Phone, phone, sip
 from tests.ingress.telephony.test_twilio import opened, rung
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, Stream, signed
 from tests.ingress.webrtc.conftest import loopback_peers  # noqa: F401
-from tests.ingress.webrtc.peer import post, web
-from tests.ingress.webrtc.test_calls import webrtc
+from tests.ingress.webrtc.peer import post, web, webrtc
 from tests.support.collector import uncollected
 from tests.support.waiting import until
 from voicepipe.agent import CallSettings

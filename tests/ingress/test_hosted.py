@@ -3,25 +3,20 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from tests.ingress.fake_pop import FakePop
 from voicepipe.agent import CallSettings
 from voicepipe.conversation.events import (
     CallEvent,
     Item,
-    ItemAdded,
     ItemDeleted,
     ReplyDone,
     ReplyItemAdded,
     ReplyItemDone,
     ReplyStarted,
     ReplyText,
-    SpeechStarted,
-    SpeechStopped,
 )
 from voicepipe.ingress.hosted import HostedCall
-from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat, Session
 from voicepipe.ingress.sender import Outbox
@@ -40,12 +35,6 @@ def spoken(number: int, **details: Any) -> tuple[CallEvent | float, ...]:
         ReplyItemAdded(reply, tool, said.id), ReplyItemDone(reply, tool),
         ReplyDone(reply, "completed", items=(said, tool)),
     )  # fmt: skip
-
-
-HAPPENS: Happens = (
-    SpeechStarted("asked", 100), SpeechStopped("asked", 900), ItemAdded(Item("asked", text="when?"), None, spoken=True),
-    *spoken(1), *spoken(2, metadata={"a": "b"}, remembered=False), *spoken(3, modality="text"), ItemDeleted("item_1"),
-)  # fmt: skip
 
 
 def hosted() -> tuple[HostedCall, Session]:
@@ -74,25 +63,6 @@ async def told(outbox: Outbox) -> list[dict[str, Any]]:
     return events
 
 
-@pytest.mark.parametrize("missed", range(len(HAPPENS) + 1))
-async def test_who_joins_late_is_told_the_same_from_then_on(missed: int) -> None:
-    call, session = hosted()
-    early, left = RealtimeClients(call, session), RealtimeClients(call, session)
-    stays, goes = early.join(lambda: None), left.join(lambda: None)
-    happen(call, HAPPENS[: missed // 2])
-    left.leave(goes)
-    happen(call, HAPPENS[missed // 2 : missed])
-    late = RealtimeClients(call, session)
-    outboxes = [clients.join(lambda: None) for clients in (early, left, late)]
-    early.leave(stays)
-    happen(call, HAPPENS[missed:])
-    call.end("caller")
-    call.close()
-    first, second, third = [await told(outbox) for outbox in outboxes]
-    assert first[0]["type"] == "session.created" and len(first) > (missed < len(HAPPENS))
-    assert first == second == third
-
-
 async def test_what_was_sent_of_an_item_is_known_to_who_joins_later() -> None:
     call, _ = hosted()
     happen(call, spoken(1))
@@ -102,28 +72,6 @@ async def test_what_was_sent_of_an_item_is_known_to_who_joins_later() -> None:
     happen(call, (ItemDeleted("item_1"),))
     assert not call.sent_ms("item_1")
     call.close()
-
-
-async def test_all_clients_of_a_call_have_one_session_which_is_that_of_its_settings() -> None:
-    call, _ = hosted()
-    assert not call.listeners
-    call.control.configure(msgspec.structs.replace(call.settings, instructions="Be brief."))
-    clients = RealtimeClients.of(call)
-    assert RealtimeClients.of(call) is clients and call.listeners == [clients]
-    outbox = clients.join(lambda: None)
-    call.close()
-    (created,) = await told(outbox)
-    assert created["session"]["instructions"] == "Be brief."
-    assert created["session"]["expires_at"] == call.until
-
-
-async def test_who_joins_a_call_that_is_over_sees_its_session_and_goodbye() -> None:
-    call, _ = hosted()
-    call.end("max_length")
-    call.close()
-    clients = RealtimeClients.of(call)
-    assert [event["type"] for event in await told(clients.join(lambda: None))] == ["session.created"]
-    assert clients.goodbye.close == 1001 and not call.listeners
 
 
 async def test_the_pop_is_told_why_its_door_ended_a_call() -> None:

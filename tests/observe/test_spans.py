@@ -1,5 +1,6 @@
 """A turn's record as spans: when each stage ran, and what was waited for where one did not end."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,8 +19,7 @@ ANSWERED: dict[str, Any] = {
 
 
 def turn(*tools: ToolUse, status: ReplyStatus = "completed", spoken: bool = True, **record: Any) -> FullTurn:
-    asked = AskedTurn(*[getattr(ASKED, name) for name in ("at", "turn_id", "heard", "call_id", "tenant", "agent")],
-                      spoken=spoken, number=3)  # fmt: skip
+    asked = replace(ASKED, spoken=spoken)
     reply = ReplyDone("resp_1", status, record=TurnSummary(**record), tools=tools, input_tokens=900, output_tokens=40)
     return full_turn(asked, reply, 300)
 

@@ -8,12 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 import httpx
+import msgspec
 import numpy as np
 from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCRtpSender, RTCSessionDescription
 from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame
 
 from tests.support.waiting import until
+from voicepipe.config import Config
+from voicepipe.config.pop_config import WebRtcConfig
 
 RATE = 48_000
 
@@ -123,3 +126,8 @@ async def dialled(address: str, codec: str | None = None, **configuration: Any) 
         yield peer, response.headers["Location"]
     finally:
         await peer.close()
+
+
+def webrtc(**changes: Any) -> Config:
+    """The default configuration with other keys of [webrtc]."""
+    return msgspec.structs.replace(Config(), webrtc=WebRtcConfig(**changes))

@@ -15,20 +15,12 @@ from websockets.exceptions import InvalidStatus
 from tests.ingress.fake_pop import ANSWER, WORDS, FakePop, limited, serving, settled
 from tests.ingress.webrtc.peer import Peer, dialled, post, web
 from tests.support.waiting import until
-from voicepipe.base.errors import PopFull
 from voicepipe.call_api import Tenant
-from voicepipe.config import Config, LimitsConfig, PopConfig, TenantConfig
-from voicepipe.config.pop_config import WebRtcConfig
-from voicepipe.ingress import server
-from voicepipe.pop import pop_http as http
+from voicepipe.config import Config, TenantConfig
 
 SERVER_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
 KEYED = msgspec.structs.replace(Config(), tenants=(TenantConfig(name="acme", key_env="ACME_KEY"),))
 KEYS = {"sk-acme": Tenant("acme"), "sk-other": Tenant("other")}
-
-
-def webrtc(**changes: Any) -> Config:
-    return msgspec.structs.replace(Config(), webrtc=WebRtcConfig(**changes))
 
 
 @pytest.mark.parametrize("codec", [None, "PCMU", "PCMA"])
@@ -177,121 +169,6 @@ async def test_who_may_listen_in_and_hang_up() -> None:
         await peer.close()
 
 
-AUDIO = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:0\r\na=rtpmap:111 opus/48000/2\r\n"
-HEAD = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
-
-
-@pytest.mark.parametrize(
-    ("offer", "said"),
-    [
-        ("", "no audio"),
-        ("hello", "no audio"),
-        (HEAD + "m=audio x", "no SDP"),
-        (HEAD + "m=video 9 UDP/TLS/RTP/SAVPF 96\r\na=rtpmap:96 VP8/90000\r\n", "no audio"),
-        (HEAD + AUDIO.replace("opus/48000/2", "G729/8000"), "No codec in common: G729"),
-        (HEAD + AUDIO, "ice-ufrag"),
-        (HEAD + AUDIO + "a=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuv\r\n", "fingerprint"),
-    ],
-)
-async def test_an_offer_that_is_none(offer: str, said: str) -> None:
-    pop = FakePop()
-    async with serving(pop) as address:
-        response = await post(address, offer)
-        assert response.status_code == 400
-        error = response.json()["error"]
-        assert error["code"] == "invalid_offer" and said in error["message"]
-        assert pop.live == 0
-
-
-async def test_other_bodies_and_a_full_house() -> None:
-    pop = FakePop()
-    async with serving(pop) as address, web(address) as client:
-        json_body = await client.post("/v1/realtime/calls", json={"sdp": "v=0"})
-        assert json_body.status_code == 400 and "application/sdp" in json_body.json()["error"]["message"]
-        without = await client.post("/v1/realtime/calls", files={"session": (None, "{}")})
-        assert without.status_code == 400 and "'sdp'" in without.json()["error"]["message"]
-        broken = await client.post("/v1/realtime/calls", files={"sdp": (None, "v=0"), "session": (None, "{")})
-        assert broken.status_code == 400 and "session" in broken.json()["error"]["message"]
-        pop.refuse = PopFull("All slots are taken.")
-        full = await post(address, HEAD)
-        assert full.status_code == 503 and full.headers["Retry-After"]
-
-
-async def test_a_peer_that_never_comes_gives_back_its_place(caplog: pytest.LogCaptureFixture) -> None:
-    pop = FakePop(webrtc(connect_ms=300))
-    async with serving(pop) as address:
-        peer = Peer()
-        assert (await post(address, await peer.offer())).status_code == 201
-        assert pop.live == 1
-        await settled(pop)
-        await peer.close()
-    assert "not connected" in caplog.text
-
-
-async def test_offers_that_never_connect_leave_half_of_the_places_to_other_tenants() -> None:
-    two = tuple(TenantConfig(name=name, key_env=f"{name.upper()}_KEY") for name in ("acme", "other"))
-    config = msgspec.structs.replace(Config(), tenants=two, pop=PopConfig(slots=12))
-    pop, acme = FakePop(config, KEYS), {"Authorization": "Bearer sk-acme"}
-    async with serving(pop) as address, web(address) as client:
-        peer = Peer()
-        offer = await peer.offer()
-        placed = [await post(address, offer, **acme) for _ in range(20)]
-        taken, refused = placed[:6], placed[6:]
-        assert {one.status_code for one in taken} == {201} and {one.status_code for one in refused} == {503}
-        said = refused[0].json()["error"]
-        assert said["code"] == "pop_full" and "wait for their callers to connect" in said["message"]
-        answered = await post(address, offer, Authorization="Bearer sk-other")
-        await peer.answered(answered.text)
-        await peer.saw("session.created")
-        for one in taken[:2]:
-            await client.delete(one.headers["Location"], headers=acme)
-        await until(lambda: pop.live == 5)
-        again = [await post(address, offer, **acme) for _ in range(3)]
-        assert [one.status_code for one in again] == [201, 201, 503]
-        await peer.close()
-        for one in [*taken[2:], *again[:2]]:
-            await client.delete(one.headers["Location"], headers=acme)
-
-
-async def test_one_browser_leaves_places_to_the_others_of_its_tenant() -> None:
-    acme = TenantConfig(name="acme", key_env="ACME_KEY")
-    pop = FakePop(msgspec.structs.replace(Config(), tenants=(acme,), pop=PopConfig(slots=12)), KEYS)
-    async with serving(pop) as address, web(address) as client:
-        own = {"Authorization": "Bearer sk-acme"}
-        made = [await client.post("/v1/realtime/client_secrets", json={}, headers=own) for _ in range(2)]
-        first, second = ({"Authorization": f"Bearer {one.json()['value']}"} for one in made)
-        peer = Peer()
-        offer = await peer.offer()
-        placed = [await post(address, offer, **first) for _ in range(5)]
-        assert [one.status_code for one in placed] == [201] * 3 + [503] * 2
-        assert "calls of this ek_ key wait for their callers" in placed[-1].json()["error"]["message"]
-        placed += [await post(address, offer, **second), await post(address, offer, **own)]
-        assert [one.status_code for one in placed[5:]] == [201, 201]
-        await client.delete(placed[0].headers["Location"], headers=own)
-        await until(lambda: pop.live == 4)
-        placed.append(await post(address, offer, **first))
-        assert placed[-1].status_code == 201
-        for one in placed[1:]:
-            if one.status_code == 201:
-                await client.delete(one.headers["Location"], headers=own)
-        await settled(pop)
-        await peer.close()
-
-
-async def test_hanging_up_before_there_is_a_connection_gives_back_the_place() -> None:
-    pop = FakePop()
-    async with serving(pop) as address, web(address) as client:
-        peer = Peer()
-        placed = await post(address, await peer.offer())
-        location = placed.headers["Location"]
-        async with connect(f"ws://{address}/v1/realtime?call_id={location.rpartition('/')[2]}", proxy=None) as beside:
-            assert json.loads(await beside.recv())["type"] == "session.created"
-            assert (await client.delete(location)).status_code == 200
-            await asyncio.wait_for(beside.wait_closed(), 60)
-        await settled(pop)
-        await peer.close()
-
-
 async def test_who_listens_in_brings_no_sound_so_its_messages_are_short() -> None:
     """They take no slot, and sixteen of them may be connected to one call."""
     pop = FakePop(limited(event_bytes=2048))
@@ -308,52 +185,6 @@ async def test_who_listens_in_brings_no_sound_so_its_messages_are_short() -> Non
         await peer.close()
 
 
-async def test_a_server_that_goes_down_tells_its_callers() -> None:
-    pop = FakePop()
-    listener = server.bind(pop.config.http)
-    serve = asyncio.create_task(http.serve(pop, listener))
-    await pop.serving.wait()
-    async with dialled(f"127.0.0.1:{listener.getsockname()[1]}") as (peer, _):
-        serve.cancel()
-        assert (await peer.saw("error"))["error"]["code"] == "server_shutdown"
-        await until(lambda: peer.connection.connectionState == "closed")
-    await asyncio.wait({serve})
-    assert not pop.live
-
-
-async def test_an_event_that_the_channel_cannot_carry_is_told_and_the_call_goes_on() -> None:
-    pop = FakePop(msgspec.structs.replace(Config(), limits=LimitsConfig(session_bytes=500_000)))
-    async with serving(pop) as address, dialled(address) as (peer, location):
-        call_id = location.rpartition("/")[2]
-        async with connect(f"ws://{address}/v1/realtime?call_id={call_id}", proxy=None, max_size=None) as beside:
-            await beside.recv()
-            update = {"type": "session.update", "session": {"type": "realtime", "instructions": "word " * 80_000}}
-            await beside.send(json.dumps(update))
-            assert json.loads(await beside.recv())["type"] == "session.updated"
-            error = (await peer.saw("error"))["error"]
-            assert error["code"] == "event_too_long"
-            peer.send(type="response.create")
-            await peer.saw("response.done")
-
-
-async def test_a_message_that_is_too_long_is_told_and_hangs_up() -> None:
-    """The stock peer heeds what our answer allows; one that does not is stopped before all of its message is here."""
-    pop = FakePop(msgspec.structs.replace(Config(), limits=LimitsConfig(message_bytes=4096)))
-    async with serving(pop) as address, dialled(address) as (peer, _):
-        with pytest.raises(ValueError, match="4096"):
-            peer.channel.send("x" * 4097)
-        peer.send(type="session.update", session={"type": "realtime", "instructions": "x" * 3900})
-        await peer.saw("session.updated")
-        sctp = peer.connection.sctp
-        assert sctp
-        sctp._remote_max_message_size = 0
-        peer.channel.send("x" * 100_000)
-        error = (await peer.saw("error"))["error"]
-        assert error["code"] == "message_too_long" and "4096 bytes" in error["message"]
-        await settled(pop)
-        await until(lambda: peer.connection.connectionState == "closed")
-
-
 async def test_a_call_has_room_for_so_many_clients() -> None:
     async with serving(FakePop()) as address, dialled(address) as (_, location):
         call_id = location.rpartition("/")[2]
@@ -364,40 +195,3 @@ async def test_a_call_has_room_for_so_many_clients() -> None:
         assert caught.value.response.status_code == 503 and len(sockets) == 15
         for socket in sockets:
             await socket.close()
-
-
-async def test_a_pump_that_fails_ends_its_call() -> None:
-    pop = FakePop()
-    async with serving(pop) as address, dialled(address):
-        line = pop.calls[0].line
-
-        def fails() -> None:
-            raise RuntimeError("boom")
-
-        with pytest.raises(RuntimeError, match="boom"):
-            await asyncio.wait_for(line.pace(fails, asyncio.Event()), 60)
-
-
-async def test_ice_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with (
-        serving(FakePop()) as address,
-        web(address) as client,
-    ):
-        assert (await client.get("/v1/realtime/ice-servers")).json() == {"ice_servers": []}
-    monkeypatch.setenv("TURN_SECRET", "hush")
-    config = webrtc(turn_urls=("turn:turn.example.com",), turn_secret_env="TURN_SECRET")
-    async with (
-        serving(FakePop(config)) as address,
-        web(address) as client,
-    ):
-        (entry,) = (await client.get("/v1/realtime/ice-servers")).json()["ice_servers"]
-        assert entry["urls"] == ["turn:turn.example.com"]
-        assert entry["username"].endswith(":voicepipe") and len(entry["credential"]) == 28
-
-
-async def test_the_line_tells_how_its_network_fares() -> None:
-    pop = FakePop()
-    async with serving(pop) as address, dialled(address) as (peer, _):
-        await until(lambda: pop.calls and len(pop.calls[0].blocks) > 25)
-        network = pop.calls[0].line.network()
-        assert network.loss_percent == 0 and network.jitter_ms is not None

@@ -5,8 +5,7 @@ import gc
 import os
 
 from tests.ingress.fake_pop import FakePop, serving, settled
-from tests.ingress.webrtc.peer import post, web
-from tests.ingress.webrtc.test_calls import webrtc
+from tests.ingress.webrtc.peer import post, web, webrtc
 from tests.support.sinks import Packets
 from tests.support.waiting import until
 from voicepipe.ingress.hosted import HostedCall

@@ -11,8 +11,7 @@ import pytest
 from aiortc import RTCIceServer, RTCIceTransportPolicy
 
 from tests.ingress.fake_pop import FakePop, serving
-from tests.ingress.webrtc.peer import Peer, post, web
-from tests.ingress.webrtc.test_calls import webrtc
+from tests.ingress.webrtc.peer import Peer, post, web, webrtc
 from tests.support.waiting import until
 
 SECRET = "hush"

@@ -15,7 +15,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving, settled
-from voicepipe.conversation.events import CallEnded
 from voicepipe.ingress import frames, sender
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.realtime import websocket
@@ -177,14 +176,3 @@ async def test_a_request_that_fails_is_an_error_event() -> None:
         await socket.send('{"type":"response.cancel","event_id":"e9"}')
         error = json.loads(await socket.recv())["error"]
         assert (error["type"], error["event_id"]) == ("server_error", "e9")
-
-
-@pytest.mark.parametrize("reason", ["no_input", "shutdown", "something new"])
-async def test_every_reason_closes(reason: str) -> None:
-    pop = FakePop()
-    async with dialled(pop) as socket:
-        call = pop.calls[0]
-        call.emit(CallEnded(reason))
-        await call.line.hang_up()
-        code, _ = await ends(socket)
-        assert code == {"no_input": 1000, "shutdown": 1012}.get(reason, 1000)

@@ -1,0 +1,74 @@
+"""The clients of one call: told the same, whenever they join."""
+
+import msgspec
+import pytest
+
+from tests.ingress.fake_pop import FakePop
+from tests.ingress.realtime.test_websocket import dialled, ends
+from tests.ingress.test_hosted import Happens, happen, hosted, spoken, told
+from voicepipe.conversation.events import (
+    CallEnded,
+    Item,
+    ItemAdded,
+    ItemDeleted,
+    SpeechStarted,
+    SpeechStopped,
+)
+from voicepipe.ingress.realtime.clients import RealtimeClients
+
+HAPPENS: Happens = (
+    SpeechStarted("asked", 100), SpeechStopped("asked", 900), ItemAdded(Item("asked", text="when?"), None, spoken=True),
+    *spoken(1), *spoken(2, metadata={"a": "b"}, remembered=False), *spoken(3, modality="text"), ItemDeleted("item_1"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("missed", range(len(HAPPENS) + 1))
+async def test_who_joins_late_is_told_the_same_from_then_on(missed: int) -> None:
+    call, session = hosted()
+    early, left = RealtimeClients(call, session), RealtimeClients(call, session)
+    stays, goes = early.join(lambda: None), left.join(lambda: None)
+    happen(call, HAPPENS[: missed // 2])
+    left.leave(goes)
+    happen(call, HAPPENS[missed // 2 : missed])
+    late = RealtimeClients(call, session)
+    outboxes = [clients.join(lambda: None) for clients in (early, left, late)]
+    early.leave(stays)
+    happen(call, HAPPENS[missed:])
+    call.end("caller")
+    call.close()
+    first, second, third = [await told(outbox) for outbox in outboxes]
+    assert first[0]["type"] == "session.created" and len(first) > (missed < len(HAPPENS))
+    assert first == second == third
+
+
+async def test_all_clients_of_a_call_have_one_session_which_is_that_of_its_settings() -> None:
+    call, _ = hosted()
+    assert not call.listeners
+    call.control.configure(msgspec.structs.replace(call.settings, instructions="Be brief."))
+    clients = RealtimeClients.of(call)
+    assert RealtimeClients.of(call) is clients and call.listeners == [clients]
+    outbox = clients.join(lambda: None)
+    call.close()
+    (created,) = await told(outbox)
+    assert created["session"]["instructions"] == "Be brief."
+    assert created["session"]["expires_at"] == call.until
+
+
+async def test_who_joins_a_call_that_is_over_sees_its_session_and_goodbye() -> None:
+    call, _ = hosted()
+    call.end("max_length")
+    call.close()
+    clients = RealtimeClients.of(call)
+    assert [event["type"] for event in await told(clients.join(lambda: None))] == ["session.created"]
+    assert clients.goodbye.close == 1001 and not call.listeners
+
+
+@pytest.mark.parametrize("reason", ["no_input", "shutdown", "something new"])
+async def test_every_reason_closes(reason: str) -> None:
+    pop = FakePop()
+    async with dialled(pop) as socket:
+        call = pop.calls[0]
+        call.emit(CallEnded(reason))
+        await call.line.hang_up()
+        code, _ = await ends(socket)
+        assert code == {"no_input": 1000, "shutdown": 1012}.get(reason, 1000)
