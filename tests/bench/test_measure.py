@@ -4,10 +4,10 @@ import pytest
 
 from tests.bench.instant import SOUND, Instant
 from voicepipe.bench import figures
-from voicepipe.bench.measure import Options, measured
+from voicepipe.bench.measure import BenchOptions, measured
 from voicepipe.bench.play import PlayedEngines
 
-OPTIONS = Options(calls=(1, 2), seconds=40.0, rounds=2)
+OPTIONS = BenchOptions(calls=(1, 2), seconds=40.0, rounds=2)
 pytestmark = [pytest.mark.virtual_time, pytest.mark.usefixtures("virtual")]
 
 
@@ -35,7 +35,7 @@ async def test_the_rounds_of_a_measurement_differ_and_another_has_the_same() -> 
     once, again = [
         (
             await measured(
-                engines, Options(calls=(3,), seconds=300.0, rounds=2, kinds=(False,)), SOUND, lambda said: None
+                engines, BenchOptions(calls=(3,), seconds=300.0, rounds=2, kinds=(False,)), SOUND, lambda said: None
             )
         )[0].rounds
         for _ in range(2)

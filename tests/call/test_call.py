@@ -14,7 +14,7 @@ from tests.support.tools import (
     tools_of,
 )
 from voicepipe.agent import Tool
-from voicepipe.call.control import Control
+from voicepipe.call.control import CallController
 from voicepipe.conversation.events import Item
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.line import SoundListener
@@ -62,7 +62,7 @@ async def test_the_greeting_comes_once_the_line_is_set_up() -> None:
 
 @pytest.mark.parametrize("first", ["a caller who speaks", "a client who writes"])
 async def test_nobody_is_greeted_who_was_first(first: str) -> None:
-    async def writes(control: Control) -> None:
+    async def writes(control: CallController) -> None:
         control.add_item(Item("typed", text="hello"), None)
 
     scenario = brief(agent={"greeting": "Good day."}, lead_ms=200)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.scenario import Presses, Recording, Says, Scenario, ScenarioLine, play
 from voicepipe.base.errors import ItemExists, ItemUnknown
-from voicepipe.call.control import Control
+from voicepipe.call.control import CallController
 from voicepipe.call_api import ReplyRequest
 from voicepipe.conversation.events import Item, ItemAdded, SpeechStarted
 from voicepipe.turn.keypad import MOST
@@ -20,7 +20,7 @@ SPOKEN = Scenario(about="A turn, in the middle of which the client asks.", hears
                   says=[Says(1000, 800)])  # fmt: skip
 
 
-async def takes_id(control: Control, item_id: str) -> None:
+async def takes_id(control: CallController, item_id: str) -> None:
     with pytest.raises(ItemExists):
         control.add_item(Item(item_id, text="mine"), None)
 
@@ -28,7 +28,7 @@ async def takes_id(control: Control, item_id: str) -> None:
 async def test_a_client_that_takes_the_id_of_the_turn_in_progress_ends_no_call() -> None:
     tried: list[str] = []
 
-    async def forestalls(control: Control) -> None:
+    async def forestalls(control: CallController) -> None:
         await asyncio.sleep(1.5)
         tried.extend(f"item_1_{n}" for n in range(1, 40))
         for item_id in tried:
@@ -44,7 +44,7 @@ async def test_a_client_that_takes_the_id_of_the_turn_in_progress_ends_no_call()
 async def test_what_tools_on_the_server_found_cannot_be_read_by_guessing_ids() -> None:
     found: list[str] = []
 
-    async def guesses(control: Control) -> None:
+    async def guesses(control: CallController) -> None:
         await asyncio.sleep(2.5)
         for n in range(1, 60):
             for ask in (control.item, control.delete_item):
@@ -59,7 +59,7 @@ async def test_what_tools_on_the_server_found_cannot_be_read_by_guessing_ids() -
         agent={"tools": [{"name": "look", "function": "a:b"}]},
     )  # fmt: skip
     recording = await play(scenario, asks=guesses)
-    hidden = [item.id for item in recording.errands._history.items if item.kind != "message"]
+    hidden = [item.id for item in recording.tool_runs._history.items if item.kind != "message"]
     assert len(hidden) == 2 and not set(hidden) & set(found)
 
 
@@ -72,7 +72,7 @@ async def test_what_is_asked_while_the_call_ends_ends_nothing_else(monkeypatch: 
 
     monkeypatch.setattr(ScenarioLine, "hang_up", slowly)
 
-    async def asks(control: Control) -> None:
+    async def asks(control: CallController) -> None:
         await asyncio.sleep(2.1)
         control.press("1")
         control.respond(ReplyRequest())
@@ -86,7 +86,7 @@ async def test_what_is_asked_while_the_call_ends_ends_nothing_else(monkeypatch: 
 async def test_one_task_waits_for_the_pause_after_all_keys() -> None:
     counted = list[int]()
 
-    async def count(control: Control) -> None:
+    async def count(control: CallController) -> None:
         await asyncio.sleep(0.9)
         counted.append(len(asyncio.all_tasks()))
         await asyncio.sleep(0.7)

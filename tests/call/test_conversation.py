@@ -11,7 +11,7 @@ import pytest
 from tests.support.scenario import Says, Scenario, play
 from voicepipe.agent import Tool
 from voicepipe.base.errors import ItemMismatch, ItemUnknown
-from voicepipe.call.control import Control
+from voicepipe.call.control import CallController
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.conversation.events import Item, ItemAdded, ItemTruncated, ReplyItemAdded
 from voicepipe.conversation.history import MAX_CHARS, item_bytes
@@ -40,8 +40,8 @@ async def test_a_client_can_empty_a_conversation_in_which_tools_ran_on_the_serve
     async def looks(tool: Tool, call: ToolCall) -> str:
         return f"{call.arguments} {'found ' * 1000}"
 
-    async def asks_and_deletes(control: Control) -> None:
-        history = control._call._errands._history
+    async def asks_and_deletes(control: CallController) -> None:
+        history = control._call._tool_runs._history
         for number in range(30):
             control.add_item(Item(f"asks_{number}", text=f"what is {number}?"), None)
             control.respond(ReplyRequest(modality="text"))
@@ -89,7 +89,7 @@ def silent(**changes: Any) -> Scenario:
 async def test_only_what_went_to_the_line_as_sound_can_be_truncated_and_only_to_what_went() -> None:
     said: list[str] = []
 
-    async def truncates(control: Control) -> None:
+    async def truncates(control: CallController) -> None:
         await asyncio.sleep(2)
         control.add_item(Item("typed", text="hello"), None)
         [greeting] = [item for item in control.items() if item.role == "assistant"]
@@ -111,7 +111,7 @@ async def test_of_so_many_spoken_items_it_is_remembered_how_they_went_to_the_lin
 ) -> None:
     monkeypatch.setattr("voicepipe.call.conversation.REMEMBERED_REPLIES", 2)
 
-    async def asks(control: Control) -> None:
+    async def asks(control: CallController) -> None:
         for number in range(3):
             control.add_item(Item(f"asks_{number}", text="hello"), None)
             control.respond(ReplyRequest())
@@ -127,7 +127,7 @@ async def test_of_so_many_spoken_items_it_is_remembered_how_they_went_to_the_lin
 
 
 async def test_items_are_counted_and_measured_as_clients_see_them() -> None:
-    async def adds(control: Control) -> None:
+    async def adds(control: CallController) -> None:
         assert control.size() == Size(0, 0)
         control.add_item(Item("b", text="é"), None)
         control.add_item(Item("a", text="one"), "root")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.scenario import Says, Scenario, load, play
-from voicepipe.call.control import Control
+from voicepipe.call.control import CallController
 from voicepipe.call.turns import ACTIONS
 from voicepipe.call_api import ReplyRequest
 from voicepipe.conversation.events import Item
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.virtual_time
 
 @pytest.mark.parametrize("ms", [0, 2000])
 async def test_a_speculation_that_rests_on_words_which_nobody_heard_is_made_anew(ms: int) -> None:
-    async def truncates(control: Control) -> None:
+    async def truncates(control: CallController) -> None:
         await asyncio.sleep(0.05)
         control.add_item(Item("q", text="what"), None)
         control.respond(ReplyRequest())

@@ -8,7 +8,7 @@ from rich.console import Console
 from voicepipe.base.errors import ConfigError
 from voicepipe.commands.compare import percent, table, tally_of, verdict
 from voicepipe.observe.tally import Tally, added, bucket_of, grown, middle_ms
-from voicepipe.observe.versions import compared
+from voicepipe.observe.version_comparison import compared
 
 
 def call(ms: float, turns: int = 8, cut_ins: int = 0, missed: int = 0) -> Tally:

@@ -5,7 +5,7 @@ import pytest
 
 from tests.directory.reports import condition, report
 from voicepipe.directory.report import decoded, encoded
-from voicepipe.observe.recent import RecentTurns
+from voicepipe.observe.recent_turns import RecentTurns
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from tests.support.waiting import until
 from voicepipe.agent import Origin
 from voicepipe.base.errors import Draining, UnknownCall
 from voicepipe.call_api import Grant, Tenant
+from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.realtime.session import PcmFormat
 
 ACME, OTHER = Tenant("acme"), Tenant("other")

@@ -8,7 +8,7 @@ import pytest
 from tests.ingress.test_connection import ended, raw
 from tests.ingress.test_connection_bodies import serving, shout
 from voicepipe.ingress import connection
-from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE
+from voicepipe.ingress.chunked_parser import LARGEST_PIECE, LEAST_PIECE
 from voicepipe.ingress.requests import SMALL_CHUNK, Rein, Requests
 
 POST = b"POST %s HTTP/1.1\r\nHost: localhost\r\n"

@@ -7,10 +7,10 @@ import pytest
 
 from voicepipe.conversation.events import ReplyDone, ReplyStatus, ToolUse
 from voicepipe.conversation.timing import TurnSummary
-from voicepipe.observe.spans import SPECULATED, Model, Stage, about_turn, stages
+from voicepipe.observe.spans import SPECULATED, AnsweringModel, StageSpan, about_turn, stages
 from voicepipe.observe.turns import AskedTurn, FullTurn, full_turn
 
-MODEL = Model("vllm", "qwen")
+MODEL = AnsweringModel("vllm", "qwen")
 ASKED = AskedTurn(1.0, "turn_1", "my name is Rumpelstiltskin", "rtc_1", "acme", "front-desk", number=3)
 ANSWERED: dict[str, Any] = {
     "turn_latency": 350.0, "at_settle": 60.0, "at_words": 75.0, "at_prepare": 75.0, "at_token": 95.0,
@@ -24,12 +24,12 @@ def turn(*tools: ToolUse, status: ReplyStatus = "completed", spoken: bool = True
     return full_turn(asked, reply, 300)
 
 
-def spans(full: FullTurn, over: float = 2000.0, model: Model = MODEL) -> dict[str, Stage]:
+def spans(full: FullTurn, over: float = 2000.0, model: AnsweringModel = MODEL) -> dict[str, StageSpan]:
     made = list(stages(full, over, model))
     return {stage.name: stage for stage in (*made, *(part for stage in made for part in stage.parts))}
 
 
-def times(found: dict[str, Stage]) -> dict[str, tuple[float, float]]:
+def times(found: dict[str, StageSpan]) -> dict[str, tuple[float, float]]:
     return {name: (stage.begin, stage.end) for name, stage in found.items()}
 
 
@@ -73,7 +73,7 @@ def test_the_model_is_asked_with_figures_and_without_words() -> None:
         "gen_ai.request.model": "qwen", "gen_ai.conversation.id": "rtc_1", "gen_ai.usage.input_tokens": 900,
         "gen_ai.usage.output_tokens": 40,
     }  # fmt: skip
-    nameless = spans(turn(**ANSWERED), model=Model("frontdesk"))["chat"]
+    nameless = spans(turn(**ANSWERED), model=AnsweringModel("frontdesk"))["chat"]
     assert "gen_ai.request.model" not in nameless.attributes
 
 

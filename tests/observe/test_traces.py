@@ -5,7 +5,7 @@ import pytest
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, parse
 from voicepipe.observe import traces
-from voicepipe.observe.following import UNTRACED
+from voicepipe.observe.call_followers import UNTRACED
 from voicepipe.observe.otel import CallTraces
 from voicepipe.observe.traces import problem, traced
 

@@ -8,7 +8,7 @@ from starlette.datastructures import QueryParams
 
 from tests.records.test_records import caller, got, over, secrets, settings  # noqa: F401
 from voicepipe.call_api import CostQuery, RecordQuery
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api.records_http import USUAL, cost_query, cursor, deletion, query
 from voicepipe.pop.running import running
 

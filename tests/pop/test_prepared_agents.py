@@ -8,7 +8,7 @@ import pytest
 
 from voicepipe.agent import Agent, Tool
 from voicepipe.base.errors import EngineError
-from voicepipe.call.rehearsed import Rehearsed
+from voicepipe.call.tts_cache import TtsCache
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.conversation.prompt import Message, Prompt
 from voicepipe.conversation.transfer import END_CALL_TOOL
@@ -37,7 +37,7 @@ class ChoosyLlm(ScriptedLlm):
 
 def prepared(folder: Path, llm: ScriptedLlm, *, records: bool = True) -> PreparedAgents:
     engines = Engines(ScriptedVad(), ScriptedAsr(), llm, ScriptedTts())
-    return PreparedAgents(AgentStore(folder), engines, Rehearsed(engines.tts), "vllm", records=records)
+    return PreparedAgents(AgentStore(folder), engines, TtsCache(engines.tts), "vllm", records=records)
 
 
 def write(folder: Path, text: str, name: str = "desk.toml") -> None:

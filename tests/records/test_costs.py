@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
 from tests.records.test_records import caller, got, over, secrets, settings  # noqa: F401
 from voicepipe.call_api import CostQuery
-from voicepipe.observe.following import CallEnd
+from voicepipe.observe.call_followers import CallEnd
 from voicepipe.pop.running import running
 from voicepipe.records import store
 from voicepipe.records.costs import Costs, costs
-from voicepipe.records.record import Host
+from voicepipe.records.record import RecordedHost
 from voicepipe.records.store import Store
 
 
@@ -63,14 +63,14 @@ def lasted(its: Kept, number: int, begin: float, end: float | None, tenant: str 
 
 def asked(
     its: Kept, since: float, until: float, *, tenant: str | None = None, by: Literal["agent", "tenant"] = "tenant",
-    host: Host = HOST, now: float = 10_000.0,
+    host: RecordedHost = HOST, now: float = 10_000.0,
 ) -> Costs:  # fmt: skip
     query = CostQuery(tenant=tenant, since=LONG_AGO + since, until=LONG_AGO + until, by=by)
     with store.reading(its.path) as db:
         return costs(db, query, host, LONG_AGO + now)
 
 
-PRICED = Host("fra1", "eu-central", slots=10, price_per_hour=36.0)
+PRICED = RecordedHost("fra1", "eu-central", slots=10, price_per_hour=36.0)
 """A second of a call costs 0.001."""
 
 

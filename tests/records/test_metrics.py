@@ -12,14 +12,14 @@ from voicepipe.agent import Hooks
 from voicepipe.records.metrics import of_records
 from voicepipe.records.records import Lines, Records
 from voicepipe.records.store import Spool, Store
-from voicepipe.records.writer import Writer
+from voicepipe.records.writer import RecordWriter
 
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[Records]:
     loop = asyncio.new_event_loop()
     path = tmp_path / "fra1.db"
-    made = Records(path, HOST, Writer(Store(path, HOST)), Lines(""), 60.0, lambda agent, tenant: Hooks(), loop)
+    made = Records(path, HOST, RecordWriter(Store(path, HOST)), Lines(""), 60.0, lambda agent, tenant: Hooks(), loop)
     yield made
     made.close()
     loop.close()

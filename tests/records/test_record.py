@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
-from voicepipe.line import Network
-from voicepipe.observe.following import CallEnd
+from voicepipe.line import NetworkQuality
+from voicepipe.observe.call_followers import CallEnd
 from voicepipe.observe.turns import FullTurn
-from voicepipe.records.record import Host, summary
+from voicepipe.records.record import RecordedHost, summary
 
 CALL = call(0)
-END = CallEnd(reason="caller", at=LONG_AGO + 90, network=Network(loss_percent=1.5), transferred_to="colleague")
+END = CallEnd(reason="caller", at=LONG_AGO + 90, network=NetworkQuality(loss_percent=1.5), transferred_to="colleague")
 
 
 def turn(latency_ms: float | None = 200.0, spoken: bool = True, **changes: bool) -> FullTurn:
@@ -20,14 +20,14 @@ def turn(latency_ms: float | None = 200.0, spoken: bool = True, **changes: bool)
 
 
 def test_a_call_that_goes_on_has_no_end_and_no_cost() -> None:
-    its = summary(CALL, Host("fra1", "eu", slots=10, price_per_hour=36.0))
+    its = summary(CALL, RecordedHost("fra1", "eu", slots=10, price_per_hour=36.0))
     assert (its.began, its.ended, its.reason, its.cost, its.network, its.turns) == (LONG_AGO, None, "", None, None, 0)
     assert (its.p50_ms, its.p95_ms) == (None, None)
     assert (its.pop, its.region, its.line, its.caller, its.called) == ("fra1", "eu", "sip", CALL.caller, CALL.called)
 
 
 def test_a_call_that_is_over_has_cost_its_share_of_the_host() -> None:
-    its = summary(CALL, Host("fra1", "eu", slots=10, price_per_hour=36.0), (), END)
+    its = summary(CALL, RecordedHost("fra1", "eu", slots=10, price_per_hour=36.0), (), END)
     assert its.cost == pytest.approx(0.09), "90 s of a tenth of 0.01 a second"
     assert (its.ended, its.reason, its.transferred_to) == (LONG_AGO + 90, "caller", "colleague")
     assert its.network == END.network

@@ -6,14 +6,14 @@ from voicepipe.sizing.language import Group
 from voicepipe.sizing.options import Option, judged, options
 from voicepipe.sizing.recognition import recogniser
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.traffic import Phrase, Traffic
+from voicepipe.sizing.traffic import FirstPhrase, Traffic
 from voicepipe.sizing.voices import voice
 
 TURBO, KOKORO = recogniser("large-v3-turbo"), voice("kokoro")
 
 COMPUTE_MS = 220
 
-BRIEF = Traffic(phrase=Phrase(8, 1.2), short_phrase_ms=0)
+BRIEF = Traffic(phrase=FirstPhrase(8, 1.2), short_phrase_ms=0)
 """Of first phrases so short that Whisper and Kokoro answer some calls: there is something to choose from."""
 
 

@@ -9,14 +9,14 @@ from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.sizing.gpu_models import GPUS
 from voicepipe.sizing.recognition import Nemotron, Whisper, recogniser
 from voicepipe.sizing.shapes import ASRS
-from voicepipe.sizing.stage import Beside, Work
+from voicepipe.sizing.stage import SharedGpu, StageJob
 from voicepipe.sizing.traffic import Traffic
 
 H100, RTX_4090 = GPUS["h100"], GPUS["rtx-4090"]
-ALONE = Beside()
+ALONE = SharedGpu()
 
 
-def ms(work: Work) -> float:
+def ms(work: StageJob) -> float:
     """While nobody else is on the GPU."""
     return work.lasts(1.0)
 
@@ -85,11 +85,11 @@ def test_steps_that_wait_for_each_other_leave_the_gpu_to_others() -> None:
 
 def test_more_calls_make_larger_steps_not_more() -> None:
     eager = Nemotron(gather_ms=0)
-    few, many = (eager.stage(H100, Traffic(), calls, Beside(2.0)) for calls in (4, 64))
+    few, many = (eager.stage(H100, Traffic(), calls, SharedGpu(2.0)) for calls in (4, 64))
     assert few.on_gpu < 0.5 and many.on_gpu == 1.0 and many.busy < 0.9
 
 
 def test_steps_that_last_longer_than_they_would_wait_gather_no_less() -> None:
     """One that begins when the last one ends hears all chunks that came meanwhile."""
-    eager, patient = (Nemotron(gather_ms=wait).stage(H100, Traffic(), 64, Beside(8.0)) for wait in (0, 40))
+    eager, patient = (Nemotron(gather_ms=wait).stage(H100, Traffic(), 64, SharedGpu(8.0)) for wait in (0, 40))
     assert patient == eager

@@ -7,7 +7,7 @@ import pytest
 
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.phrases import Phraser
-from voicepipe.sizing.traffic import WORDS_A_MINUTE, Phrase, Traffic
+from voicepipe.sizing.traffic import WORDS_A_MINUTE, FirstPhrase, Traffic
 from voicepipe.turn.endpoint import EndpointConfig
 
 REPLIES = """\
@@ -44,17 +44,17 @@ TOKEN = re.compile(r"\s*\w+|'\w+|[^\w\s]")
 """A word with the space before it, or a mark: 1.2 tokens a word here. Models' tokenizers part rare words, too."""
 
 
-def first(reply: str, *, hurry: bool) -> Phrase:
+def first(reply: str, *, hurry: bool) -> FirstPhrase:
     """Its first phrase, and the tokens that were there when it was certain."""
     cutter, tokens = Phraser(hurry=hurry), TOKEN.findall(reply)
     for count, token in enumerate(tokens, 1):
         for text in cutter.push(token):
-            return Phrase(count, len(text.split()) * 60 / WORDS_A_MINUTE)
-    return Phrase(len(tokens), len(reply.split()) * 60 / WORDS_A_MINUTE)
+            return FirstPhrase(count, len(text.split()) * 60 / WORDS_A_MINUTE)
+    return FirstPhrase(len(tokens), len(reply.split()) * 60 / WORDS_A_MINUTE)
 
 
 @pytest.mark.parametrize(("hurry", "reckoned"), [(False, Traffic().phrase), (True, Traffic().short_phrase)])
-def test_first_phrases_are_as_the_call_path_cuts_them(hurry: bool, reckoned: Phrase) -> None:
+def test_first_phrases_are_as_the_call_path_cuts_them(hurry: bool, reckoned: FirstPhrase) -> None:
     assert all("".join(TOKEN.findall(reply)) == reply for reply in REPLIES)
     phrases = [first(reply, hurry=hurry) for reply in REPLIES]
     assert reckoned.tokens == round(mean(phrase.tokens for phrase in phrases))
@@ -73,7 +73,7 @@ def test_more_calls_ask_for_more_in_proportion() -> None:
 
 
 def test_what_one_call_asks_for_in_a_turn() -> None:
-    traffic = Traffic(turn_s=10, silences=1.25, reply_tokens=60, spoken=0.52, phrase=Phrase(8, 2.5))
+    traffic = Traffic(turn_s=10, silences=1.25, reply_tokens=60, spoken=0.52, phrase=FirstPhrase(8, 2.5))
     turn_ms = 10_000
     assert turn_ms * traffic.ends(1) == pytest.approx(1.25)
     assert turn_ms * traffic.wasted(1) == pytest.approx(0.25)

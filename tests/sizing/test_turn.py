@@ -13,7 +13,7 @@ from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Group
 from voicepipe.sizing.recognition import Nemotron, recogniser
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.traffic import Phrase, Traffic
+from voicepipe.sizing.traffic import FirstPhrase, Traffic
 from voicepipe.sizing.turn import Making, TurnEstimate, first_sound, most_calls, turn
 from voicepipe.sizing.voices import voice
 
@@ -59,7 +59,7 @@ def test_the_rung_never_makes_a_turn_longer(tts: str) -> None:
 
 def test_the_rung_counts_from_commit_and_that_waits_for_the_last_words() -> None:
     """60 ms after the engines began, or when the words are there."""
-    slow = replace(Traffic(short_phrase_ms=1), phrase=Phrase(100, 2.5), short_phrase=Phrase(1, 1.7))
+    slow = replace(Traffic(short_phrase_ms=1), phrase=FirstPhrase(100, 2.5), short_phrase=FirstPhrase(1, 1.7))
     soon, late = at(1, "neutts", slow), at(8, "neutts", slow, asr="large-v3-turbo")
     assert soon.asr < 60 < late.asr
     assert soon.asr + soon.first_token + soon.first_phrase == pytest.approx(60 + 1 + soon.token / 2)

@@ -23,16 +23,16 @@ def test_a_directory_begins_with_the_newest_edition_whose_rules_are_still_good(
     tmp_path: Path, keys: pytest.MonkeyPatch
 ) -> None:
     config = DirectoryConfig(directory=DirectorySection(editions=str(tmp_path)), http=WITH_KEY)
-    shelf = shelf_of(config)
-    assert shelf
+    store = shelf_of(config)
+    assert store
     for edition in (
         Edition(1, RULED, 1.0),
         Edition(2, {**RULED, "fleet.toml": TENANTS.replace("HARBOUR", "OTHER")}, 2.0),
     ):
-        shelf.keep(edition)
-        shelf.go_by(edition)
-    its = begun(config, shelf)
+        store.keep(edition)
+        store.go_by(edition)
+    its = begun(config, store)
     assert its.edition and its.edition.number == 1 and its.config.tenants and its.problem.startswith("edition 2: ")
     keys.delenv("HARBOUR_KEY")
     with pytest.raises(ConfigError, match="None of the editions in .* can be begun with"):
-        begun(config, shelf)
+        begun(config, store)

@@ -54,21 +54,21 @@ def test_what_is_no_edition_is_told(said: bytes) -> None:
 
 def test_a_pop_begins_with_the_newest_edition_that_is_still_good(tmp_path: Path, keys: pytest.MonkeyPatch) -> None:
     config = settings("fra", public_key(tmp_path), FRANKFURT, fleet={"editions": str(tmp_path / "editions")})
-    shelf = pop_editions.shelf_of(config)
-    assert shelf
+    store = pop_editions.shelf_of(config)
+    assert store
     for edition in (Edition(1, HELLO, 1.0), Edition(2, {**RULED, **GOOD_DAY}, 2.0)):
-        shelf.keep(edition)
-        shelf.go_by(edition)
-    its = pop_editions.begun(config, shelf)
+        store.keep(edition)
+        store.go_by(edition)
+    its = pop_editions.begun(config, store)
     assert its.edition and its.edition.number == 2 and its.config.tenants and not its.problem
     keys.delenv("HARBOUR_KEY")
-    its = pop_editions.begun(config, shelf)
+    its = pop_editions.begun(config, store)
     assert its.edition and its.edition.number == 1 and not its.config.tenants
     assert its.problem.startswith("edition 2: ") and "HARBOUR_KEY" in its.problem
     pinned = replace(config, fleet=replace(config.fleet, edition=7))
     assert "It is to stay at edition 7" not in its.problem
     keys.setenv("HARBOUR_KEY", "k-harbour")
-    its = pop_editions.begun(pinned, shelf)
+    its = pop_editions.begun(pinned, store)
     assert (
         its.edition
         and its.edition.number == 2

@@ -6,7 +6,7 @@ import pytest
 from voicepipe.directory.bus import matches
 from voicepipe.directory.editions import messages
 from voicepipe.directory.editions.edition import Head
-from voicepipe.directory.editions.messages import Newest, Proposal, Verdict, verdict_of, wanted_by
+from voicepipe.directory.editions.messages import Newest, Proposal, ProposalVerdict, verdict_of, wanted_by
 from voicepipe.directory.subjects import pop_of
 
 
@@ -37,4 +37,4 @@ def test_an_edition_travels_in_a_proposal_as_it_is() -> None:
 
 
 def test_a_host_that_says_nothing_more_agrees() -> None:
-    assert msgspec.json.decode(b'{"id": "r1"}', type=Verdict) == Verdict("r1", problem="", directory="")
+    assert msgspec.json.decode(b'{"id": "r1"}', type=ProposalVerdict) == ProposalVerdict("r1", problem="", directory="")

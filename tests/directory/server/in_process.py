@@ -15,10 +15,10 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection,
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
-from voicepipe.directory.references import References
 from voicepipe.directory.report import encoded
+from voicepipe.directory.server.call_placement import Rules
 from voicepipe.directory.server.directory_http import app
-from voicepipe.directory.server.placing import Rules
+from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.directory.tokens import Signer
 
 KEY = Ed25519PrivateKey.generate()
@@ -48,7 +48,7 @@ async def asking(
     editions: DirectoryEditions | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client with this key."""
-    references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
+    references = SignedKeys(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
     operator = OperatorKeys("k-operator", "k-metrics")
     application = await asyncio.to_thread(
         app, Rules(CONFIG, owners), directory, references, operator, httpx.AsyncClient(), editions=editions

@@ -10,7 +10,7 @@ from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.report import encoded
 from voicepipe.directory.tokens import Signer
-from voicepipe.observe.recent import RecentTurns
+from voicepipe.observe.recent_turns import RecentTurns
 from voicepipe.observe.tally import Tally
 
 HOUR = Tally(calls=7, latencies={100: 2})

@@ -5,7 +5,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop
 from tests.ingress.realtime.test_websocket import dialled, ends
-from tests.ingress.test_hosted import Happens, happen, hosted, spoken, told
+from tests.ingress.test_hosted_call import Happens, happen, hosted, spoken, told
 from voicepipe.conversation.events import (
     CallEnded,
     Item,

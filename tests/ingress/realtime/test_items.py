@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from voicepipe.conversation.events import Item
-from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.items import ItemIn, content_part, fresh_id, item_of, wire_item
+from voicepipe.ingress.wire_errors import WireError
 
 
 def read(text: str) -> Item:

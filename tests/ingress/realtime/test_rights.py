@@ -16,9 +16,9 @@ from tests.ingress.fake_pop import FakePop, limited, serving
 from voicepipe.agent import Agent, Part, Tool
 from voicepipe.call_api import Tenant
 from voicepipe.conversation.events import Item
-from voicepipe.ingress import blocks, keys, server
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress import api_keys, blocks, server
 from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.wire_errors import WireError
 
 BOOK = Tool("book", webhook=None, function="a:b")
 CLIENT_TOOL = {"type": "function", "name": "show", "parameters": {}}
@@ -221,7 +221,7 @@ async def test_a_secret_cannot_be_made_against_the_agent_s_locks() -> None:
 
 
 async def test_too_many_secrets_are_refused_with_429(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "KEPT", 2)
+    monkeypatch.setattr(api_keys, "KEPT", 2)
     async with serving(shop()) as address:
         answers = [await secret(address) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]

@@ -8,9 +8,9 @@ import pytest
 from openai.types.realtime import RealtimeServerEvent
 from pydantic import BaseModel
 
-from voicepipe.ingress.mistakes import LONGEST, WireError
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.server_events import ErrorEvent, InContent, InItem, ServerEvent
+from voicepipe.ingress.wire_errors import LONGEST, WireError
 
 THEIRS: dict[str, type[BaseModel]] = {
     name: model

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.ingress.sip.grammar import Grammar, Made
 from tests.ingress.sip.peer import Said
-from voicepipe.ingress.sip.glance import glance
+from voicepipe.ingress.sip.datagram_check import glance
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.kept_messages import SHORT_OF, Request, Response, Via
+from voicepipe.ingress.sip.kept_messages import SHORT_OF, KeptRequest, KeptResponse, Via
 from voicepipe.ingress.sip.stateless import answer
 
 requests = st.integers(0, 2**64).map(lambda seed: Grammar(Random(seed)).request())
@@ -23,7 +23,7 @@ def test_every_answer_repeats_what_was_asked(made: Made) -> None:
     """RFC 3261, 8.2.6.2: by way of a transaction, and without one."""
     seen = glance(made.data)
     assert seen
-    told = Said.parse(Request(seen.text).genResponse(200, "OK").localStr((PEER, "udp")).encode())
+    told = Said.parse(KeptRequest(seen.text).genResponse(200, "OK").localStr((PEER, "udp")).encode())
     stateless = answer(seen, PEER, 401, "Unauthorized")
     assert stateless
     for said in (told, Said.parse(stateless[0].encode())):
@@ -60,7 +60,7 @@ HEAD = (
 
 
 def test_headers_stay_as_they_were_written() -> None:
-    request = Request(f"{HEAD}Content-Length: 3\r\n\r\nv=0 and more")
+    request = KeptRequest(f"{HEAD}Content-Length: 3\r\n\r\nv=0 and more")
     kept = [(header.name, str(header.body)) for header in request.headers if header.name not in ("cseq", "call-id")]
     assert kept == [
         ("via", "SIP/2.0/UDP a;branch=z9hG4bK1"), ("via", "SIP/2.0/UDP b:99"), ("from", "Ann <sip:ann@a>;Tag=x1"),
@@ -73,7 +73,7 @@ def test_headers_stay_as_they_were_written() -> None:
 
 
 def test_a_party_gets_our_tag_once() -> None:
-    request = Request(f"{HEAD}\r\n")
+    request = KeptRequest(f"{HEAD}\r\n")
     to, sender = request.getHFBody("to"), request.getHFBody("from")
     assert (sender.getTag(), to.getTag()) == ("x1", None)
     for party in (to, sender):
@@ -102,11 +102,11 @@ def test_a_party_gets_our_tag_once() -> None:
 def test_what_cannot_be_read_is_said_in_a_sentence(change: str, to: str, said: str) -> None:
     assert change in HEAD
     with pytest.raises(SipError, match=said):
-        Request(f"{HEAD.replace(change, to)}\r\n")
+        KeptRequest(f"{HEAD.replace(change, to)}\r\n")
 
 
 def test_a_telephone_that_counts_its_sdp_a_little_wrong_is_forgiven() -> None:
-    assert Request(f"{HEAD}Content-Length: {3 + SHORT_OF}\r\n\r\nv=0").content == b"v=0"
+    assert KeptRequest(f"{HEAD}Content-Length: {3 + SHORT_OF}\r\n\r\nv=0").content == b"v=0"
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_where_answers_go(via: str, address: tuple[str, int | None], goes_to: tu
 
 def test_a_response_has_a_code_and_a_reason() -> None:
     rest = HEAD.partition("\r\n")[2]
-    said = Response(f"SIP/2.0 486 Busy Here\r\n{rest}\r\nbody")
+    said = KeptResponse(f"SIP/2.0 486 Busy Here\r\n{rest}\r\nbody")
     assert (said.scode, said.reason, said.content) == (486, "Busy Here", b"")
-    assert Response(f"SIP/2.0 200\r\n{rest}\r\n").reason == "Unspecified"
+    assert KeptResponse(f"SIP/2.0 200\r\n{rest}\r\n").reason == "Unspecified"
     for start in ("SIP/2.0 700 No", "SIP/2.0 OK", "SIP/3.0 200 OK", "HTTP/1.1 200 OK"):
         with pytest.raises(SipError, match="is not SIP/2.0 CODE REASON"):
-            Response(f"{start}\r\n{rest}\r\n")
+            KeptResponse(f"{start}\r\n{rest}\r\n")

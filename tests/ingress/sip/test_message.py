@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.ingress.sip.kept_messages import Request, Response
+from voicepipe.ingress.sip.kept_messages import KeptRequest, KeptResponse
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
 
 HEAD = (
@@ -12,7 +12,7 @@ HEAD = (
 
 
 def message(more: str = "", body: str = "") -> SipMessage:
-    return SipMessage(Request(f"INVITE sip:front@b SIP/2.0\r\n{HEAD}{more}\r\n{body}"))
+    return SipMessage(KeptRequest(f"INVITE sip:front@b SIP/2.0\r\n{HEAD}{more}\r\n{body}"))
 
 
 def test_what_a_message_says() -> None:
@@ -51,5 +51,5 @@ def test_what_somebody_sent_is_one_short_line_in_the_log(text: str, shown: str) 
 
 
 def test_a_response_has_its_code() -> None:
-    said = IncomingResponse(Response(f"SIP/2.0 486 Busy Here\r\n{HEAD}\r\n"), 486, "Busy Here")
+    said = IncomingResponse(KeptResponse(f"SIP/2.0 486 Busy Here\r\n{HEAD}\r\n"), 486, "Busy Here")
     assert (said.code, said.reason, said.cseq) == (486, "Busy Here", (7, "INVITE"))

@@ -4,7 +4,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, sip
-from voicepipe.ingress.sip.kept_messages import Request
+from voicepipe.ingress.sip.kept_messages import KeptRequest
 from voicepipe.ingress.sip.message import SipMessage
 from voicepipe.ingress.sip.timers import LEAST_S, SessionTimer, TooShort, negotiated
 
@@ -29,7 +29,7 @@ def asked(*headers: str) -> SessionTimer | None:
     lines = "".join(f"{header}\r\n" for header in headers)
     return negotiated(
         SipMessage(
-            Request(
+            KeptRequest(
                 f"INVITE sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP a\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:a@b>\r\n"
                 f"Call-ID: x\r\nCSeq: 1 INVITE\r\n{lines}\r\n"
             )

@@ -11,7 +11,7 @@ from tests.ingress.fake_pop import serving
 from tests.ingress.telephony.test_twilio import opened
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.twilio_forms import FIELDS, VOICE, Form, address, parsed, signed_form
+from voicepipe.ingress.telephony.twilio_forms import FIELDS, VOICE, TwilioForm, address, parsed, signed_form
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_a_form_has_so_many_fields_and_no_more() -> None:
         parsed(b"&".join([b"a=b"] * (FIELDS + 1)))
 
 
-async def webhook(body: bytes, signature: str | None) -> tuple[Form, int]:
+async def webhook(body: bytes, signature: str | None) -> tuple[TwilioForm, int]:
     """What is made of it, and how often its body was read."""
     headers = [
         (b"host", b"pop.example"),

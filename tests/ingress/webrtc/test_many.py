@@ -8,7 +8,7 @@ from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.webrtc.peer import post, web, webrtc
 from tests.support.sinks import Packets
 from tests.support.waiting import until
-from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.engines.tts.neutts.test_said import tone
+from tests.engines.tts.neutts.test_phrase_sound import tone
 from voicepipe.engines.tts.neutts.tempo import Tempo
 
 RATE, HOP = 24_000, 480
