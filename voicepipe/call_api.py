@@ -157,7 +157,7 @@ Observer = Callable[[CallEvent], None]
 the dashboard and admission each are one."""
 
 
-class Seat(Protocol):
+class CallSlot(Protocol):
     """An admitted caller's place in a PoP; given back when the context of `PopApi.admit` ends."""
 
     @property
@@ -261,7 +261,7 @@ class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class ListedCall(msgspec.Struct, frozen=True, kw_only=True):
+class KeptCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that is kept. What else is known of it, its records say."""
 
     id: str
@@ -294,7 +294,7 @@ class Deleted(NamedTuple):
 class RecordsApi(Protocol):
     """What is kept of a PoP's calls. `tenant`: whose; None: everyone's."""
 
-    async def listed(self, query: RecordQuery) -> Sequence[ListedCall]:
+    async def listed(self, query: RecordQuery) -> Sequence[KeptCall]:
         """The newest first, ready to be encoded."""
 
     async def costs(self, query: CostQuery) -> msgspec.Struct:
@@ -355,7 +355,7 @@ class PopApi(KeyHolders, Protocol):
     def may_scrape(self, key: str | None) -> bool:
         """The holder of this key may read the metrics. None: programs of this machine may, without one."""
 
-    def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> AbstractContextManager[Seat]:
+    def admit(self, tenant: Tenant, agent: Agent, leaving: CallSlot | None = None) -> AbstractContextManager[CallSlot]:
         """A place for one call. `leaving`: a place that is given back for it at once, and so does not count.
 
         Raises PopFull, of which TenantFull and PopLate are kinds, Draining, EngineDown. The door answers its caller,

@@ -16,7 +16,7 @@ NO_TRANSFER = "this caller cannot be transferred: only phone calls can"
 TAKES_NO_KEYS = "Keys are sent to telephones, and this caller has none."
 
 
-class Network(msgspec.Struct, frozen=True, kw_only=True):
+class NetworkQuality(msgspec.Struct, frozen=True, kw_only=True):
     """How the network to a caller has fared since the call began. None: the line does not know."""
 
     loss_percent: float | None = None
@@ -27,7 +27,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     """A round trip: by the caller's last report, or as the system has measured it for TCP."""
 
 
-HIDDEN = Network()
+HIDDEN = NetworkQuality()
 """By TCP, which sends again what is lost and tells nobody."""
 
 
@@ -77,7 +77,7 @@ class Line(Protocol):
     def played(self) -> int:
         """Samples at `out_rate` that the caller has heard since the answer."""
 
-    def network(self) -> Network:
+    def network(self) -> NetworkQuality:
         """How the network to the caller fares."""
 
     @property

@@ -4,7 +4,7 @@ import pytest
 
 from voicepipe.agent import Origin
 from voicepipe.base.caller_number import last_three
-from voicepipe.ingress.hosted import _parties
+from voicepipe.ingress.hosted_call import _parties
 
 
 @pytest.mark.parametrize(

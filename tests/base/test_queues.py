@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from voicepipe.base import queues
-from voicepipe.base.queues import QueueFigures, Waits
+from voicepipe.base.queues import QueueFigures, QueueOutcomes
 
 
 @dataclass(eq=False)
@@ -14,7 +14,7 @@ class FakeQueue:
     closed: bool = False
 
     def __post_init__(self) -> None:
-        self.waits = Waits()
+        self.waits = QueueOutcomes()
         queues.show(self)
 
     def figures(self) -> QueueFigures | None:

@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.waiting import until
 from voicepipe.base import queues
+from voicepipe.base.cpu_steal import CpuSteal
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, OverQueued
-from voicepipe.base.fair import Fair, Ring, owned_by
-from voicepipe.base.starved import Starved
+from voicepipe.base.round_robin import Ring, RoundRobin, owned_by
 from voicepipe.base.worker import EACH, Job, Worker
 
 
@@ -148,7 +148,7 @@ async def test_what_a_call_gave_up_counts_for_nothing() -> None:
 
 
 def test_what_is_urgent_goes_first_and_is_fair_and_stops_nobody_for_ever() -> None:
-    fair: Fair[str] = Fair()
+    fair: RoundRobin[str] = RoundRobin()
     for n in range(8):
         fair.put(f"a{n}", "a", urgent=True)
     fair.put("b0", "b", urgent=True)
@@ -222,9 +222,9 @@ async def test_where_one_thread_hangs_who_waits_for_another_is_told_too() -> Non
 def test_what_was_found_to_hang_is_not_well_again_while_its_engine_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     job = Job(lambda: None, within_s=1.0)
     job.begin(100.0)
-    monkeypatch.setattr(Starved, "seconds", lambda starved: 0.0)
+    monkeypatch.setattr(CpuSteal, "seconds", lambda cpu_steal: 0.0)
     assert job.overdue(101.1)
-    monkeypatch.setattr(Starved, "seconds", lambda starved: 60.0)
+    monkeypatch.setattr(CpuSteal, "seconds", lambda cpu_steal: 60.0)
     assert job.overdue(101.2)
 
 
@@ -257,13 +257,13 @@ async def test_the_loop_does_not_wait_for_a_job_that_begins(worker: Worker, monk
     """It reads files first."""
     begins, free, freed = threading.Event(), threading.Event(), []
 
-    class Slow(Starved):
+    class Slow(CpuSteal):
         def __init__(self) -> None:
             begins.set()
             freed.append(free.wait(20))
             super().__init__()
 
-    monkeypatch.setattr("voicepipe.base.worker.Starved", Slow)
+    monkeypatch.setattr("voicepipe.base.worker.CpuSteal", Slow)
     slow = worker.ask(time.time, within_s=60)
     await asyncio.to_thread(begins.wait, 20)
     other = worker.submit(divmod, 7, 2)

@@ -9,7 +9,7 @@ import pytest
 from tests.support.scenario import Recording, Says, Scenario, ScenarioLine, Transfers, play
 from voicepipe.agent import Tool
 from voicepipe.base.errors import ItemExists, ItemUnknown
-from voicepipe.call.control import Control
+from voicepipe.call.control import CallController
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.conversation.events import Item, ItemAdded, ReplyDone, ReplyItemAdded, SpeechStarted
 from voicepipe.conversation.history import MAX_CHARS, item_bytes
@@ -25,7 +25,7 @@ SPOKEN = Scenario(about="A turn, in the middle of which the client asks.", hears
 
 
 async def test_replies_that_are_replaced_at_once_cost_the_model_nothing() -> None:
-    async def burst(control: Control) -> None:
+    async def burst(control: CallController) -> None:
         await asyncio.sleep(0.1)
         control.add_item(Item("said", text="hello"), None)
         for _ in range(100):
@@ -40,7 +40,7 @@ async def test_replies_that_are_replaced_at_once_cost_the_model_nothing() -> Non
 
 
 async def test_a_reply_answers_the_conversation_as_it_was_when_it_was_asked_for() -> None:
-    async def adds_behind(control: Control) -> None:
+    async def adds_behind(control: CallController) -> None:
         await asyncio.sleep(0.1)
         control.add_item(Item("one", text="one"), None)
         control.respond(ReplyRequest())
@@ -52,7 +52,7 @@ async def test_a_reply_answers_the_conversation_as_it_was_when_it_was_asked_for(
 
 @pytest.mark.parametrize("ms", [0, 2000])
 async def test_a_speculation_that_rests_on_words_which_nobody_heard_is_made_anew(ms: int) -> None:
-    async def truncates(control: Control) -> None:
+    async def truncates(control: CallController) -> None:
         await asyncio.sleep(0.05)
         control.add_item(Item("q", text="what"), None)
         control.respond(ReplyRequest())
@@ -69,7 +69,7 @@ async def test_a_speculation_that_rests_on_words_which_nobody_heard_is_made_anew
     assert answer == "hello there" or answer == "what hello there"
 
 
-async def takes_id(control: Control, item_id: str) -> None:
+async def takes_id(control: CallController, item_id: str) -> None:
     with pytest.raises(ItemExists):
         control.add_item(Item(item_id, text="mine"), None)
 
@@ -77,7 +77,7 @@ async def takes_id(control: Control, item_id: str) -> None:
 async def test_a_client_that_takes_the_id_of_the_turn_in_progress_ends_no_call() -> None:
     tried: list[str] = []
 
-    async def forestalls(control: Control) -> None:
+    async def forestalls(control: CallController) -> None:
         await asyncio.sleep(1.5)
         tried.extend(f"item_1_{n}" for n in range(1, 40))
         for item_id in tried:
@@ -93,7 +93,7 @@ async def test_a_client_that_takes_the_id_of_the_turn_in_progress_ends_no_call()
 async def test_what_tools_on_the_server_found_cannot_be_read_by_guessing_ids() -> None:
     found: list[str] = []
 
-    async def guesses(control: Control) -> None:
+    async def guesses(control: CallController) -> None:
         await asyncio.sleep(2.5)
         for n in range(1, 60):
             for ask in (control.item, control.delete_item):
@@ -108,7 +108,7 @@ async def test_what_tools_on_the_server_found_cannot_be_read_by_guessing_ids() -
         agent={"tools": [{"name": "look", "function": "a:b"}]},
     )  # fmt: skip
     recording = await play(scenario, asks=guesses)
-    hidden = [item.id for item in recording.errands._history.items if item.kind != "message"]
+    hidden = [item.id for item in recording.tool_runs._history.items if item.kind != "message"]
     assert len(hidden) == 2 and not set(hidden) & set(found)
 
 
@@ -130,8 +130,8 @@ async def test_a_client_can_empty_a_conversation_in_which_tools_ran_on_the_serve
     async def looks(tool: Tool, call: ToolCall) -> str:
         return f"{call.arguments} {'found ' * 1000}"
 
-    async def asks_and_deletes(control: Control) -> None:
-        history = control._call._errands._history
+    async def asks_and_deletes(control: CallController) -> None:
+        history = control._call._tool_runs._history
         for number in range(30):
             control.add_item(Item(f"asks_{number}", text=f"what is {number}?"), None)
             control.respond(ReplyRequest(modality="text"))
@@ -173,7 +173,7 @@ async def test_no_event_names_an_item_that_a_client_cannot_see() -> None:
 
 
 async def test_an_agent_with_nothing_to_say_when_a_transfer_fails_does_not_ask_the_model() -> None:
-    async def transfers(control: Control) -> None:
+    async def transfers(control: CallController) -> None:
         await asyncio.sleep(0.5)
         control.transfer("sip:ann@example.com")
 
@@ -199,7 +199,7 @@ async def test_what_is_asked_while_the_call_ends_ends_nothing_else(monkeypatch: 
 
     monkeypatch.setattr(ScenarioLine, "hang_up", slowly)
 
-    async def asks(control: Control) -> None:
+    async def asks(control: CallController) -> None:
         await asyncio.sleep(2.1)
         control.press("1")
         control.respond(ReplyRequest())

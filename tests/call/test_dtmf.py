@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.scenario import Presses, Scenario, play
-from voicepipe.call.control import Control
+from voicepipe.call.control import CallController
 from voicepipe.turn.keypad import MOST
 
 
@@ -13,7 +13,7 @@ from voicepipe.turn.keypad import MOST
 async def test_one_task_waits_for_the_pause_after_all_keys() -> None:
     counted = list[int]()
 
-    async def count(control: Control) -> None:
+    async def count(control: CallController) -> None:
         await asyncio.sleep(0.9)
         counted.append(len(asyncio.all_tasks()))
         await asyncio.sleep(0.7)

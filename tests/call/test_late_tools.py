@@ -9,7 +9,7 @@ import pytest
 from tests.support.scenario import Does, Says, play
 from tests.support.tools import ASKED, BOOKED, LATE, SPEAKS, TOLD, Slow, last_prompt, late, tools_of
 from voicepipe.base.errors import ToolError
-from voicepipe.call.control import Control
+from voicepipe.call.control import CallController
 from voicepipe.call_api import ReplyRequest
 from voicepipe.conversation.events import Item, ReplyText
 
@@ -88,7 +88,7 @@ async def test_what_is_over_late_beside_the_conversation_is_told_to_the_caller_w
     does, says = [Does(500, "respond_beside", ASKED)], [Says(5000, 1400)]
     recording = await play(late(says=says, replies=UNSURE | {BOOKED: "It is booked."}, does=does), uses)
     assert uses.names == uses.done == ["book {}"]
-    assert recording.story.count(TOLD) == 1 and recording.errands.untold() == []
+    assert recording.story.count(TOLD) == 1 and recording.tool_runs.untold() == []
     assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
     assert last_prompt(recording) == [f"user: {ASKED}", "calls book", f"tool: {BOOKED}"]
 
@@ -105,13 +105,13 @@ async def test_what_comes_late_is_told_also_where_the_prompt_no_longer_reaches_b
     """Its call and "nobody knows" are out of the prompt by then, and no client could delete them."""
     uses = Slow(8.0)
 
-    async def talks_on(control: Control) -> None:
+    async def talks_on(control: CallController) -> None:
         await asyncio.sleep(6)
         for number in range(3):
             control.add_item(Item(f"long_{number}", text="and so on " * 1500), None)
             control.respond(ReplyRequest(modality="text"))
             await asyncio.sleep(0.2)
-        assert len(control._call._errands._history.items) == len(control.items())
+        assert len(control._call._tool_runs._history.items) == len(control.items())
 
     replies = UNSURE | {("and so on " * 1500).strip(): "Yes.", BOOKED: "It is booked."}
     recording = await play(late(replies=replies), uses, asks=talks_on)
@@ -137,4 +137,4 @@ async def test_who_asks_at_random_moments_has_it_done_again_only_once_told(seed:
     begun = [1000 * (at - recording.line.began) for _, at in uses.begun]
     assert all(any(a < heard < b for heard in told) for a, b in pairwise(begun)), "begun again before it was told"
     assert tools_of(recording).count(f"-> {BOOKED}") == len(uses.done)
-    assert recording.errands.untold() == []
+    assert recording.tool_runs.untold() == []

@@ -6,9 +6,9 @@ import pytest
 from tests.engines.contract import whole
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.audio.resample import Resampler
-from voicepipe.call.ear import Ear
 from voicepipe.call.playout import NOBODY, Playout
 from voicepipe.call.speech import Phrase
+from voicepipe.call.vad_front_end import VadFrontEnd
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.engines.vad.silero import SileroVad
 from voicepipe.engines.windows import WindowListener
@@ -71,7 +71,7 @@ async def facts(delay_ms: int, voice: Pcm | None = None) -> list[Fact]:
     await vad.start()
     playout = Playout(phone, lambda: phone.now, -15.0)  # type: ignore[arg-type]
     told = Facts()
-    ear = Ear(AtOnce(vad), VadConfig(), playout.reference, told)
+    front_end = VadFrontEnd(AtOnce(vad), VadConfig(), playout.reference, told)
     spoken = Resampler(tts.rate, RATE)((await whole(tts, REPLY)).pcm)
     noise = np.random.default_rng(delay_ms).normal(0, 12, phone.air.size)
     for n in range(5 * RATE // BLOCK):
@@ -87,7 +87,7 @@ async def facts(delay_ms: int, voice: Pcm | None = None) -> list[Fact]:
         if voice is not None and 75 * BLOCK <= n * BLOCK < 75 * BLOCK + voice.size // BLOCK * BLOCK:
             near += voice[(n - 75) * BLOCK : (n - 74) * BLOCK]
         phone.now += BLOCK / RATE
-        ear.hear(Block(near.astype(np.int16), n * BLOCK, phone.now))
+        front_end.hear(Block(near.astype(np.int16), n * BLOCK, phone.now))
     return told
 
 

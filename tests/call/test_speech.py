@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.waiting import until
 from voicepipe.audio import RATE
-from voicepipe.call.speech import KEPT, KEPT_BYTES, Speaker
+from voicepipe.call.speech import KEPT, KEPT_BYTES, PhraseSpeaker
 from voicepipe.engines.base import Speech, Word
 from voicepipe.engines.scripted import ScriptedTts
 from voicepipe.engines.tts.conversion import Conversion
@@ -30,7 +30,7 @@ class Voice(ScriptedTts):
 
 
 async def words(voice: Voice, text: str) -> list[tuple[str, int]]:
-    (phrase,) = [phrase async for phrase in Speaker(voice, RATE).say(text, voice="", speed=1)]
+    (phrase,) = [phrase async for phrase in PhraseSpeaker(voice, RATE).say(text, voice="", speed=1)]
     return list(phrase.words)
 
 
@@ -49,7 +49,7 @@ async def test_without_times_long_words_take_longer_and_the_silence_at_the_end_i
 @pytest.mark.parametrize("text", ["？", "! ", "…)", "**"])
 async def test_marks_alone_are_no_utterance(text: str) -> None:
     """The second mark of "！？" may be a phrase of its own."""
-    assert [phrase async for phrase in Speaker(Voice(), RATE).say(text, voice="", speed=1)] == []
+    assert [phrase async for phrase in PhraseSpeaker(Voice(), RATE).say(text, voice="", speed=1)] == []
 
 
 async def test_times_that_do_not_fit_the_words_are_not_used() -> None:
@@ -89,11 +89,11 @@ async def test_silence_has_been_heard_at_once() -> None:
 
 async def test_what_is_made_ahead_is_bounded_however_often_the_settings_change() -> None:
     """A client that changes its speed all the time once had all of them kept, for as long as the call lasted."""
-    speaker = Speaker(Voice(), RATE)
+    speaker = PhraseSpeaker(Voice(), RATE)
     for n in range(200):
         await speaker.keep("One moment, please.", voice="", speed=0.5 + n / 200)
     assert len(speaker._kept) == KEPT and speaker.has("One moment, please.", voice="", speed=0.5 + 199 / 200)
-    long = Speaker(Voice(), RATE)
+    long = PhraseSpeaker(Voice(), RATE)
     long.tts.rate = 50  # 40 s of sound each
     for n in range(KEPT):
         await long.keep("One moment, please.", voice="", speed=1 + n)
@@ -122,7 +122,9 @@ class Streams(Voice):
 
 async def test_words_of_a_voice_that_streams_come_with_the_piece_in_which_they_end() -> None:
     """All of them used to be told with its first piece, of which a caller who interrupts has heard everything."""
-    phrases = [phrase async for phrase in Speaker(Streams(), 24_000).say("Yes it costs $18.50", voice="", speed=1)]
+    phrases = [
+        phrase async for phrase in PhraseSpeaker(Streams(), 24_000).say("Yes it costs $18.50", voice="", speed=1)
+    ]
     assert [phrase.text for phrase in phrases] == ["Yes it costs $18.50", "", ""]
     assert [phrase.more for phrase in phrases] == [True, True, False]
     assert [phrase.words for phrase in phrases] == [
@@ -134,13 +136,13 @@ async def test_words_of_a_voice_that_streams_come_with_the_piece_in_which_they_e
 
 async def test_words_that_a_voice_forgot_end_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Streams, "SAID", ((), ("Yes",), ()))
-    phrases = [phrase async for phrase in Speaker(Streams(), 24_000).say("Yes it costs", voice="", speed=1)]
+    phrases = [phrase async for phrase in PhraseSpeaker(Streams(), 24_000).say("Yes it costs", voice="", speed=1)]
     assert [phrase.words for phrase in phrases] == [(), (("Yes ", 100),), (("it ", 8999), ("costs", 8999))]
 
 
 async def test_what_streams_is_converted_as_one_sound() -> None:
     """Each piece by itself would begin and end with what the converter's filter makes of silence: it clicked."""
-    phrases = [phrase async for phrase in Speaker(Streams(), RATE).say("Yes it costs $18.50", voice="", speed=1)]
+    phrases = [phrase async for phrase in PhraseSpeaker(Streams(), RATE).say("Yes it costs $18.50", voice="", speed=1)]
     whole = Conversion(24_000, RATE)(Speech(Streams.SOUND)).pcm
     assert np.array_equal(np.concatenate([phrase.pcm for phrase in phrases]), whole)
 
@@ -160,7 +162,7 @@ async def test_who_stops_listening_closes_the_voice_at_once() -> None:
             finally:
                 closed = True
 
-    phrases = Speaker(Closes(), RATE).say("Yes it costs $18.50", voice="", speed=1)
+    phrases = PhraseSpeaker(Closes(), RATE).say("Yes it costs $18.50", voice="", speed=1)
     await anext(phrases)
     await phrases.aclose()
     assert closed
@@ -193,7 +195,7 @@ async def test_another_rate_is_converted_part_by_part_while_the_event_loop_goes_
         return convert(conversion, sound)
 
     monkeypatch.setattr(Conversion, "__call__", held_up)
-    say = Speaker(InParts(), RATE).say("Hello", voice="", speed=1)
+    say = PhraseSpeaker(InParts(), RATE).say("Hello", voice="", speed=1)
     first = asyncio.ensure_future(anext(say))
     await until(lambda: bool(seen))
     go_on.set()
@@ -214,7 +216,7 @@ async def test_who_stops_listening_does_not_wait_for_what_is_being_converted(mon
         return sound
 
     monkeypatch.setattr(Conversion, "__call__", held_up)
-    saying = asyncio.ensure_future(Speaker(InParts(), RATE).whole("Hello", voice="", speed=1))
+    saying = asyncio.ensure_future(PhraseSpeaker(InParts(), RATE).whole("Hello", voice="", speed=1))
     await until(began.is_set)
     saying.cancel()
     with pytest.raises(asyncio.CancelledError):

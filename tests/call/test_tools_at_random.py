@@ -61,16 +61,18 @@ class Forgetful(ScriptedLlm):
         numbers = re.findall(r"\d+", last.text)
         if last.role != "user" or not numbers:
             return [" ".join(news) or "Yes?"]
-        wish = int(numbers[-1])
-        calls: list[Delta] = [ToolCall(f"call_{n}", "book", f'{{"wish": "{wish}-{n}"}}') for n in range(wish % 3 + 1)]
-        return ["Let me see. ", *calls] if wish % 2 else calls
+        request = int(numbers[-1])
+        calls: list[Delta] = [
+            ToolCall(f"call_{n}", "book", f'{{"wish": "{request}-{n}"}}') for n in range(request % 3 + 1)
+        ]
+        return ["Let me see. ", *calls] if request % 2 else calls
 
 
 @dataclass
 class Use:
     """A tool that was begun."""
 
-    wish: str
+    request: str
     began: float
     ended: float | None = None
     failed: bool = False
@@ -163,17 +165,17 @@ async def test_each_begun_tool_ran_once_and_the_conversation_says_so(
     await asyncio.sleep(10)  # After callers who have hung up, too.
 
     assert all(use.ended is not None for use in uses.uses), "what was begun is finished"
-    items = recording.errands._history.items
+    items = recording.tool_runs._history.items
     calls = [index for index, item in enumerate(items) if item.kind == "function_call"]
     results = [result(items, index) for index in calls]
-    assert sorted(items[index].arguments for index in calls) == sorted(use.wish for use in uses.uses)
+    assert sorted(items[index].arguments for index in calls) == sorted(use.request for use in uses.uses)
     assert len({items[index].call_id for index in calls}) == len(calls)
     assert len(set(results)) == len(results) == sum(item.kind == "function_call_output" for item in items)
     assert all(in_order(prompt.messages) for prompt in recording.llm.prompts)
     _begun_again_only_if_told(recording, uses)
     if not stays or breaks_off or silenced(recording):
         return
-    assert not any(errand.due for errand in recording.errands._errands)
+    assert not any(tool_run.due for tool_run in recording.tool_runs._tool_runs)
     if not recording.scenario.does and not recording.scenario.keys:
         heard = told(recording)
         numbers = [number for said in results for number in re.findall(r"[rf]\d+\.", said)]
@@ -195,6 +197,6 @@ def _begun_again_only_if_told(recording: Recording, uses: Uses) -> None:
     ends = [at for at, text in texts if re.search(r"[rf]\d+\.", text)]
     for number, use in enumerate(uses.uses):
         for later in uses.uses[number + 1 :]:
-            if later.wish == use.wish and not use.failed:
+            if later.request == use.request and not use.failed:
                 assert use.ended is not None and use.ended <= later.began, "at the same time as the first"
                 assert any(use.ended <= at <= later.began for at in ends), "no sentence that tells results was said"

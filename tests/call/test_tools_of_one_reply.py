@@ -30,7 +30,7 @@ async def test_all_tools_of_a_reply_run_at_once_and_it_knows_of_each() -> None:
     expected = ["calls a", "tool: a did {}", "calls b", "tool: Error: b is closed", "calls c", "tool: c did {}"]
     assert last_prompt(recording) == [f"user: {ASKED}", "assistant: Let me see. ", *expected]
     assert "agent (completed): Let me see. That is all." in recording.story
-    messages = recording.errands._history.messages("")
+    messages = recording.tool_runs._history.messages("")
     assert [m.text or m.call_id or "call" for m in messages][-1] == "Let me see. That is all."
 
 

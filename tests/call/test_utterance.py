@@ -10,7 +10,7 @@ from tests.support.scenario import Delays, Says, Scenario, play
 from tests.support.scripted_opinions import ScriptedTurnModel
 from voicepipe.audio import RATE, Pcm
 from voicepipe.base.errors import EngineStalled
-from voicepipe.call.utterance import LONGEST, Utterance, Waits
+from voicepipe.call.utterance import LONGEST, RecogniserWait, Utterance
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import Hypothesis
@@ -107,7 +107,7 @@ async def test_a_recogniser_that_hangs_is_given_up_by_what_it_mostly_takes(until
     for _ in range(9):
         patience.took(100)
     utterance = Hung(FINAL).utterance
-    utterance.waits, utterance.began, utterance.end = Waits(patience, LadderConfig(), clock), clock(), 2 * RATE
+    utterance.waits, utterance.began, utterance.end = RecogniserWait(patience, LadderConfig(), clock), clock(), 2 * RATE
     utterance.guess(FINAL, until)
     began = clock()
     with pytest.raises(EngineStalled) as stalled:
@@ -126,7 +126,7 @@ async def test_a_recogniser_that_hangs_is_given_up_by_what_it_mostly_takes(until
 async def test_sound_that_came_at_once_may_take_the_time_that_it_lasts() -> None:
     clock = asyncio.get_running_loop().time
     utterance = Hung(FINAL).utterance
-    utterance.waits, utterance.began = Waits(None, LadderConfig(), clock), clock()
+    utterance.waits, utterance.began = RecogniserWait(None, LadderConfig(), clock), clock()
     utterance.hear(np.zeros(60 * RATE, np.int16))
     began = clock()
     with pytest.raises(EngineStalled):
@@ -150,7 +150,7 @@ async def test_a_recogniser_that_has_become_slower_is_found_out() -> None:
     patience = Patience()
     for _ in range(9):
         patience.took(50)
-    waits = Waits(patience, LadderConfig(words_ms=1000, fallback_ms=60_000), asyncio.get_running_loop().time)
+    waits = RecogniserWait(patience, LadderConfig(words_ms=1000, fallback_ms=60_000), asyncio.get_running_loop().time)
     for _ in range(5):
         with pytest.raises(EngineStalled):
             await waits.for_words(asyncio.Event().wait(), 0.0)

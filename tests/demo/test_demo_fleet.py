@@ -113,7 +113,7 @@ async def test_pops_share_engines_and_leave_them_to_others(public: str) -> None:
     async with asyncio.timeout(LONG_S), member(first, bus, engines) as stays:
         async with member(second, bus, engines) as goes:
             assert goes.engines.asr is stays.engines.asr is asr
-            assert goes.rehearsed is not stays.rehearsed
+            assert goes.tts_cache is not stays.tts_cache
             assert llm.knows == [id(stays.agent(None)), id(goes.agent(None))], "each PoP's own agents are learnt"
         assert not asr.closed
         assert stays.health().status == "ok"

@@ -21,10 +21,10 @@ from voicepipe.directory.bus import Bus, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.fleet_keys import key_id
-from voicepipe.directory.references import References
+from voicepipe.directory.server.call_placement import Rules
 from voicepipe.directory.server.directory_http import app, reaching_pops
-from voicepipe.directory.server.placing import Rules
 from voicepipe.directory.server.relay import MESSAGE_BYTES
+from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.directory.tokens import Signer
 from voicepipe.ingress import server
 from voicepipe.pop.pop import Pop
@@ -93,7 +93,7 @@ class Served:
 
     url: str
     directory: Directory
-    references: References
+    references: SignedKeys
 
     def client(self, key: str = "k-acme") -> httpx.AsyncClient:
         """Of somebody who holds this key."""
@@ -113,7 +113,7 @@ async def served(
     config = DirectoryConfig(directory=DirectorySection(place=FRANKFURT), http=HttpConfig(port=0),
                              tenants=tuple(owners.values()), **tables)  # fmt: skip
     listener = server.bind(config.http)
-    references = References(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
+    references = SignedKeys(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
     rules, ready = Rules(config, owners), asyncio.Event()
     async with reaching_pops() as client, asyncio.TaskGroup() as group:
         application = await asyncio.to_thread(
@@ -121,7 +121,7 @@ async def served(
         )
         jobs = [
             group.create_task(references.run()),
-            group.create_task(directory.claims.run()),
+            group.create_task(directory.call_claims.run()),
             group.create_task(server.serve(application, listener, config.http, 1000, MESSAGE_BYTES, ready)),
         ]
         await ready.wait()

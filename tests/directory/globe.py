@@ -5,9 +5,9 @@ from random import Random
 
 from tests.directory.reports import seen
 from voicepipe.base.places import Place, apart_ms
+from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.round_trips import RoundTrips
 from voicepipe.directory.router import WantedCall, choose
-from voicepipe.directory.view import SeenPop
 
 POPS = {
     "fra": Place(50.1, 8.7), "lhr": Place(51.5, -0.1), "iad": Place(39.0, -77.5), "sfo": Place(37.6, -122.4),

@@ -22,15 +22,15 @@ from tests.directory.stub_pops import tell
 from tests.records.kept_calls import LONG_AGO, call, said
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
-from voicepipe.observe.following import CallEnd
-from voicepipe.records.record import Host, summary
+from voicepipe.observe.call_followers import CallEnd
+from voicepipe.records.record import RecordedHost, summary
 
 ROUNDS = 7
 
 
 def rows(pop: int, calls: int) -> bytes:
     """What one PoP answers, the newest first."""
-    host, ends = Host(f"p{pop}", "eu-central", 60, 3.6), CallEnd(reason="caller", at=LONG_AGO + 90_000)
+    host, ends = RecordedHost(f"p{pop}", "eu-central", 60, 3.6), CallEnd(reason="caller", at=LONG_AGO + 90_000)
     made = [call(pop * calls + number) for number in range(calls)]
     random = Random(pop)
     facts = [msgspec.structs.replace(each, since=LONG_AGO + random.uniform(0, 86_400)) for each in made]

@@ -20,7 +20,7 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, shelf_of
-from voicepipe.directory.server.placing import Rules
+from voicepipe.directory.server.call_placement import Rules
 from voicepipe.directory.server.run import go_by
 from voicepipe.pop.pop import Pop
 from voicepipe.pop.running import member
@@ -67,11 +67,11 @@ async def taking(
 ) -> AsyncIterator[tuple[DirectoryEditions, Directory, Rules]]:
     """A directory that takes pushes; not over HTTP."""
     config = DirectoryConfig(directory=DirectorySection(id=name, editions=str(folder / "directories")), **tables)
-    shelf, way = shelf_of(config), OwnWay(bus)
-    assert shelf
+    store, way = shelf_of(config), OwnWay(bus)
+    assert store
     directory, rules = Directory(way, SIGNER), Rules(config, OWNERS if config.tenants else {})
-    began = await asyncio.to_thread(begun, config, shelf)
-    editions = DirectoryEditions(way, directory, config, shelf, began, partial(go_by, rules, directory))
+    began = await asyncio.to_thread(begun, config, store)
+    editions = DirectoryEditions(way, directory, config, store, began, partial(go_by, rules, directory))
     async with asyncio.TaskGroup() as group:
         jobs = [group.create_task(job) for job in (directory.run(), editions.run(), editions.listen())]
         yield editions, directory, rules

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from voicepipe.base.places import Place
+from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.report import Condition, PopReport
-from voicepipe.directory.view import SeenPop
 
 FRANKFURT, LONDON, VIRGINIA, TOKYO = Place(50.1, 8.7), Place(51.5, -0.1), Place(39.0, -77.5), Place(35.7, 139.7)
 

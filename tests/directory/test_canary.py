@@ -25,14 +25,14 @@ from voicepipe.config import Config, PopConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.fleet_config import FleetConfig
 from voicepipe.directory.bus import MemoryBus
+from voicepipe.directory.call_shares import Canary
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import WantedCall
 from voicepipe.directory.server.operator import row_of
-from voicepipe.directory.shares import Canary
 from voicepipe.engines.base import Delta, Engines, Prompt
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.observe.versions import compared
+from voicepipe.observe.version_comparison import compared
 from voicepipe.pop.pop import Pop
 from voicepipe.tools.tool_runner import ToolRunner
 

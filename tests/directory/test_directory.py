@@ -16,11 +16,11 @@ from voicepipe.base.errors import NoPop, Refused
 from voicepipe.call_api import Grant
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory, Placement
+from voicepipe.directory.fleet_view import LEASE_S, PENDING_S
 from voicepipe.directory.report import Condition, encoded
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import WantedCall
 from voicepipe.directory.tokens import Signer, TokenGate, audience
-from voicepipe.directory.view import LEASE_S, PENDING_S
 
 pytestmark = pytest.mark.virtual_time
 SIGNER = Signer("k", Ed25519PrivateKey.generate())

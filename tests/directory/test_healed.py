@@ -10,9 +10,9 @@ from tests.directory.reports import condition, report
 from voicepipe.config import Config
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import MemoryBus
+from voicepipe.directory.fleet_view import LEASE_S
 from voicepipe.directory.report import encoded
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
-from voicepipe.directory.view import LEASE_S
 from voicepipe.pop.membership import ANSWERED_S, Membership
 
 pytestmark = pytest.mark.virtual_time

@@ -12,7 +12,7 @@ from voicepipe.directory import reporter
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.reporter import TRIP_EVERY_S, TripTeller
 from voicepipe.directory.subjects import RoundTrip
-from voicepipe.line import Line, Network
+from voicepipe.line import Line, NetworkQuality
 
 pytestmark = pytest.mark.virtual_time
 HOME = "198.51.100.0/24"
@@ -26,8 +26,8 @@ class FakeLine:
         self.rtt_ms = rtt_ms
         self.caller_network = caller_network
 
-    def network(self) -> Network:
-        return Network(rtt_ms=self.rtt_ms)
+    def network(self) -> NetworkQuality:
+        return NetworkQuality(rtt_ms=self.rtt_ms)
 
 
 @asynccontextmanager

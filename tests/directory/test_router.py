@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from tests.directory.reports import FRANKFURT, LONDON, TOKYO, VIRGINIA, seen
 from voicepipe.base.errors import NoPop
 from voicepipe.base.places import Place
-from voicepipe.directory.router import BAND_MS, CANDIDATES, FARTHEST_MS, PLAYOUT_MS, Choice, WantedCall, choose
-from voicepipe.directory.view import SeenPop
+from voicepipe.directory.fleet_view import SeenPop
+from voicepipe.directory.router import BAND_MS, CANDIDATES, FARTHEST_MS, PLAYOUT_MS, RankedPops, WantedCall, choose
 
 FRA, LHR = seen("fra", place=FRANKFURT), seen("lhr", place=LONDON, zone="uk")
 IAD, NRT = seen("iad", place=VIRGINIA, zone="us"), seen("nrt", place=TOKYO, zone="jp")
 ALL = [FRA, LHR, IAD, NRT]
 
 
-def chosen(pops: list[SeenPop], seed: int = 0, **asked: Any) -> Choice:
+def chosen(pops: list[SeenPop], seed: int = 0, **asked: Any) -> RankedPops:
     return choose(pops, WantedCall(kind="websocket", **{"place": FRANKFURT, **asked}), Random(seed))
 
 
-def order(choice: Choice) -> list[str]:
+def order(choice: RankedPops) -> list[str]:
     return [candidate.seen.pop for candidate in choice.candidates]
 
 

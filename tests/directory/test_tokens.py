@@ -119,14 +119,14 @@ def part(token: str, number: int) -> bytes:
 def forged() -> dict[str, str]:
     """Tokens that nobody with the key has signed."""
     payload = part(signed(), 1)
-    claims = json.loads(payload)
+    call_claims = json.loads(payload)
     head, body, signature = signed().split(".")
     public = KEY.public_key().public_bytes_raw().hex()
     richer = base64.urlsafe_b64encode(payload.replace(b"acme", b"evil")).decode().rstrip("=")
     return {
         "somebody else's key": signed(signer=Signer("2026-11", Ed25519PrivateKey.generate())),
-        "no signature": TOKEN + jwt.encode(claims, "", "none", {"kid": "2026-11"}),
-        "the public key for a secret": TOKEN + jwt.encode(claims, public, "HS256", {"kid": "2026-11"}),
+        "no signature": TOKEN + jwt.encode(call_claims, "", "none", {"kid": "2026-11"}),
+        "the public key for a secret": TOKEN + jwt.encode(call_claims, public, "HS256", {"kid": "2026-11"}),
         "another tenant": f"{head}.{richer}.{signature}",
         "cut off": f"{head}.{body}",
         "no token": "vp_hello",

@@ -11,15 +11,15 @@ import numpy as np
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, samples_to_ms
 from voicepipe.audio.g711 import decode, encode
 from voicepipe.audio.resample import Resampler
-from voicepipe.call.ear import Ear
-from voicepipe.call.utterance import Utterance, Waits
+from voicepipe.call.utterance import RecogniserWait, Utterance
+from voicepipe.call.vad_front_end import VadFrontEnd
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import Engines, Hypothesis
 from voicepipe.engines.windows import WindowListener
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.facts import Fact, Silence, VoiceStarted
-from voicepipe.turn.known import TurnConfig
+from voicepipe.turn.turn_state import TurnConfig
 from voicepipe.turn.vad import VadConfig
 
 PREPARE_MS = TurnConfig().prepare_ms
@@ -76,7 +76,7 @@ class Listener:
         self._narrow = narrow
         self._facts: list[Fact] = []
         self._stream = engines.vad.stream()
-        self._ear = Ear(self, VadConfig(), lambda: None, self)
+        self._front_end = VadFrontEnd(self, VadConfig(), lambda: None, self)
         self._tasks: set[asyncio.Future[None]] = set()
 
     def ask(self, window: Pcm, listener: WindowListener) -> None:
@@ -96,7 +96,7 @@ class Listener:
         for at in range(0, pcm.size - BLOCK + 1, BLOCK):
             block = Block(pcm[at : at + BLOCK], at, at / RATE, narrow=self._narrow)
             self._facts.clear()
-            self._ear.hear(block)
+            self._front_end.hear(block)
             if utterance:
                 utterance.hear(block.pcm)
             for fact in self._facts:
@@ -123,7 +123,7 @@ class Listener:
             gap.sure_ms = silence.ms
 
     def _utterance(self) -> Utterance:
-        sound = self._ear.since(self._ear.started)
+        sound = self._front_end.since(self._front_end.started)
         told: list[Utterance] = []
 
         def partial(hypothesis: Hypothesis) -> None:
@@ -131,9 +131,9 @@ class Listener:
                 told[0].guess(hypothesis.text, hypothesis.until)
 
         utterance = Utterance(
-            item_id="", start=self._ear.started, heard_from=self._ear.now - sound.size, began=0.0,
+            item_id="", start=self._front_end.started, heard_from=self._front_end.now - sound.size, began=0.0,
             stream=self._engines.asr.stream(partial), record=TurnRecord(""), spawn=self._spawn, past=sound.size,
-            waits=Waits(config=LadderConfig(words_ms=0)),
+            waits=RecogniserWait(config=LadderConfig(words_ms=0)),
             voice=self._engines.turn.stream() if self._engines.turn else None,
         )  # fmt: skip
         told.append(utterance)

@@ -1,7 +1,7 @@
 """A process full of callers: `python -m tests.fleet.callers ADDRESS`, where Telnyx's API is to be. An open loop: they
 come when they come, however the fleet does.
 
-Each line of the standard input is an `Order`, or the name of one whose calls are to be hung up.
+Each line of the standard input is an `ReplyOrder`, or the name of one whose calls are to be hung up.
 """
 
 import asyncio

@@ -21,7 +21,7 @@ from tests.gpu_engines.random_nemotron import make_nemotron
 from tests.support.waiting import until
 from voicepipe.audio import RATE, Pcm
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMissing
-from voicepipe.base.fair import owned_by
+from voicepipe.base.round_robin import owned_by
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron import front_end
 from voicepipe.engines.asr.nemotron.chunks import Chunks

@@ -23,7 +23,7 @@ from voicepipe.base.errors import (
     TransferFailed,
     Unauthorized,
 )
-from voicepipe.call_api import CallControl, Observer, RecordsApi, Refusal, ReplyRequest, Seat, Size, Tenant, Tokens
+from voicepipe.call_api import CallControl, CallSlot, Observer, RecordsApi, Refusal, ReplyRequest, Size, Tenant, Tokens
 from voicepipe.config import Config, HttpConfig
 from voicepipe.conversation.events import (
     CallEnded,
@@ -259,7 +259,7 @@ class FakeCall:
 
 
 class FakePop:
-    """Implements `call_api.PopApi`, and `Seat`. `keys`: key -> tenant; `refuse` is raised on admission."""
+    """Implements `call_api.PopApi`, and `CallSlot`. `keys`: key -> tenant; `refuse` is raised on admission."""
 
     owner = "local"
 
@@ -316,7 +316,7 @@ class FakePop:
         return not key and self.keys is None or key in (METRICS_KEY, OPERATOR_KEY)
 
     @contextmanager
-    def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator["FakePop"]:
+    def admit(self, tenant: Tenant, agent: Agent, leaving: CallSlot | None = None) -> Iterator["FakePop"]:
         if self.refuse:
             raise self.refuse
         self.live += 1

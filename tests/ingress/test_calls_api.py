@@ -12,12 +12,12 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from tests.support.waiting import until
 from voicepipe.agent import CallSettings, Origin
-from voicepipe.base.bucket import Rate
 from voicepipe.base.errors import KeysFailed, TransferFailed, UnknownCall
+from voicepipe.base.token_bucket import Rate
 from voicepipe.call_api import Tenant
+from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.hosted import HostedCall
-from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat, Session
@@ -221,7 +221,7 @@ async def test_keys_are_told_to_programs_beside_the_call(pop: FakePop) -> None:
 async def test_keys_before_a_call_runs_are_pressed_then_as_many_as_one_turn_has(
     pop: FakePop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("voicepipe.ingress.hosted.KEYS", Rate(1000, 0))
+    monkeypatch.setattr("voicepipe.ingress.hosted_call.KEYS", Rate(1000, 0))
     call = PhoneCall(pop, line(), ORIGIN)
     beside = RealtimeClients.of(call.hosted).join(lambda: None)
     for key in "12" * MOST:

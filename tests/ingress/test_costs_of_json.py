@@ -8,13 +8,13 @@ from starlette.datastructures import Headers
 
 from tests.support.stopwatch import spent
 from voicepipe.agent import Agent, CallSettings
-from voicepipe.ingress.doors import decoded
-from voicepipe.ingress.keys import SecretRequest
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.access import decoded
+from voicepipe.ingress.api_keys import SecretRequest
 from voicepipe.ingress.realtime import client_events
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, Dialect
 from voicepipe.ingress.webrtc import offer
+from voicepipe.ingress.wire_errors import WireError
 
 MOST = 512 * 1024
 """As `limits.event_bytes` has it."""

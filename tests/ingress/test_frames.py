@@ -16,8 +16,8 @@ from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.test_connection import Streams, ended, eventually, raw, target
 from tests.support.waiting import until
 from voicepipe.ingress import frames, server
+from voicepipe.ingress.chunked_parser import LEAST_PIECE
 from voicepipe.ingress.frames import StampedWebSocket
-from voicepipe.ingress.pieces import LEAST_PIECE
 
 
 async def test_a_flood_of_pings_gets_small_pieces_of_the_loop_and_keeps_no_pongs(

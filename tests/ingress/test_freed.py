@@ -28,7 +28,7 @@ from tests.ingress.webrtc.test_calls import webrtc
 from tests.support.collector import uncollected
 from tests.support.waiting import until
 from voicepipe.agent import CallSettings
-from voicepipe.call.control import Control
+from voicepipe.call.control import CallController
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.config.agent_store import AgentStore
@@ -36,7 +36,7 @@ from voicepipe.config.pop_config import with_slots
 from voicepipe.conversation.events import Item
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import Session
@@ -53,7 +53,7 @@ ENDS = 4
 PARTS = (
     "aiortc.", "aioice.", "OpenSSL.SSL.C", "voicepipe.rtp.", "voicepipe.audio.", "voicepipe.ingress.rtp_line",
     "voicepipe.ingress.far_", "voicepipe.ingress.blocks", "voicepipe.ingress.webrtc.", "voicepipe.ingress.realtime.",
-    "voicepipe.ingress.sip.sip_", "voicepipe.ingress.sip.dialog", "voicepipe.ingress.hosted",
+    "voicepipe.ingress.sip.sip_", "voicepipe.ingress.sip.dialog", "voicepipe.ingress.hosted_call",
     "voicepipe.ingress.telephony.stream",
 )  # fmt: skip
 """Beginnings of the names of what a call is made of. Of pyOpenSSL its connections and contexts: the small helper by
@@ -93,7 +93,7 @@ async def nothing_left(pop: FakePop, one: Callable[[], Awaitable[None]]) -> None
 
 # --- by WebSocket
 
-Does = Callable[[Control, WebSocketLine], Awaitable[None]]
+Does = Callable[[CallController, WebSocketLine], Awaitable[None]]
 
 
 @pytest.fixture
@@ -102,13 +102,13 @@ def agents(tmp_path: Path) -> AgentStore:
     return AgentStore(tmp_path)
 
 
-async def replies(control: Control, line: WebSocketLine) -> None:
+async def replies(control: CallController, line: WebSocketLine) -> None:
     control.add_item(Item("said", text="hello"), None)
     control.respond(ReplyRequest())
     await asyncio.sleep(0.2)
 
 
-async def waits_for_words(control: Control, line: WebSocketLine) -> None:
+async def waits_for_words(control: CallController, line: WebSocketLine) -> None:
     """With a reply that was asked for already."""
     await line.append(bytes(24_000), asyncio.get_running_loop().time())
     await asyncio.sleep(0.2)
@@ -117,7 +117,7 @@ async def waits_for_words(control: Control, line: WebSocketLine) -> None:
     await asyncio.sleep(0.1)
 
 
-async def nothing(control: Control, line: WebSocketLine) -> None:
+async def nothing(control: CallController, line: WebSocketLine) -> None:
     """It is over before the first words of settings are made ahead."""
     await asyncio.sleep(0.1)
 
@@ -130,14 +130,14 @@ async def test_a_call_by_websocket(agents: AgentStore, does: Does | None) -> Non
         pop = Pop(with_slots(Config()), agents, engines, ToolRunner())
         settings = CallSettings.of(pop.agent(None))
         session = Session.of(settings, id="sess_1")
-        with pop.admit(pop.tenant(None), pop.agent(None)) as seat:
+        with pop.admit(pop.tenant(None), pop.agent(None)) as slot:
             line = WebSocketLine(
                 session.audio.input.format, session.audio.output.format, asyncio.get_running_loop().time
             )
-            call = HostedCall(line, seat, settings, LimitsConfig())
+            call = HostedCall(line, slot, settings, LimitsConfig())
             clients = RealtimeClients(call, session, input=line)
             control = call.control
-            assert isinstance(control, Control)
+            assert isinstance(control, CallController)
             whole = control._call
             whole_call = (call, clients, control, whole, whole.speaking, whole.hearing, line)
             left = [weakref.ref(part) for part in whole_call]
@@ -152,7 +152,7 @@ async def test_a_call_by_websocket(agents: AgentStore, does: Does | None) -> Non
             else:
                 call.close()
             del call, clients, control, whole, line, whole_call
-        del seat
+        del slot
         await asyncio.sleep(0.1)
         assert [part() for part in left] == [None] * len(left)
 

@@ -10,7 +10,7 @@ from websockets.typing import Origin
 
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import calling, phone, sip
-from tests.ingress.sip.test_gate import DESK, ELSEWHERE, TRUNK, logged_in
+from tests.ingress.sip.test_sip_access import DESK, ELSEWHERE, TRUNK, logged_in
 from tests.ingress.telephony import telnyx_provider, test_twilio
 from tests.ingress.telephony.telnyx_provider import telnyx
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, post, streaming

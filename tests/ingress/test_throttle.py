@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.base.bucket import Rate
+from voicepipe.base.token_bucket import Rate
 from voicepipe.ingress import throttle
 from voicepipe.ingress.throttle import Throttle
 

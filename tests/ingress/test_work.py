@@ -14,10 +14,10 @@ from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving
 from voicepipe.agent import Agent
 from voicepipe.base.errors import OverShare
 from voicepipe.call_api import CallControl, Tenant
-from voicepipe.ingress import share
-from voicepipe.ingress.doors import Doors
-from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.share import AGAIN_S, Work
+from voicepipe.ingress import loop_share
+from voicepipe.ingress.access import AccessControl
+from voicepipe.ingress.api_keys import Caller
+from voicepipe.ingress.loop_share import AGAIN_S, KeyLoopShare
 
 PERCENT, STEP_S = 10, 0.01
 
@@ -26,7 +26,7 @@ def key(secret: str = "", tenant: str = "acme") -> Caller:
     return Caller(Tenant(tenant), secret=secret)
 
 
-def used(shares: Work, *keys: Caller, seconds: float, began: float = 0.0) -> float:
+def used(shares: KeyLoopShare, *keys: Caller, seconds: float, began: float = 0.0) -> float:
     """Of the loop's time in so many seconds, by keys that ask for 10 ms of it each time that they may."""
     total, now = 0.0, began
     while now < began + seconds:
@@ -38,7 +38,7 @@ def used(shares: Work, *keys: Caller, seconds: float, began: float = 0.0) -> flo
     return total
 
 
-def is_let_in(shares: Work, who: Caller, now: float) -> bool:
+def is_let_in(shares: KeyLoopShare, who: Caller, now: float) -> bool:
     try:
         shares.check(who, now)
     except OverShare:
@@ -47,11 +47,11 @@ def is_let_in(shares: Work, who: Caller, now: float) -> bool:
 
 
 def test_one_ek_key_gets_a_client_s_share() -> None:
-    assert used(Work(PERCENT), key("ek_1"), seconds=100) == pytest.approx(10.25, abs=0.1)
+    assert used(KeyLoopShare(PERCENT), key("ek_1"), seconds=100) == pytest.approx(10.25, abs=0.1)
 
 
 def test_many_ek_keys_get_two_together_and_leave_their_tenant_its_own() -> None:
-    shares = Work(PERCENT)
+    shares = KeyLoopShare(PERCENT)
     many = [key(f"ek_{n}") for n in range(30)]
     assert used(shares, *many, seconds=100) == pytest.approx(21, abs=0.5)
     assert used(shares, key(), seconds=100, began=100) == pytest.approx(21, abs=0.5)
@@ -59,7 +59,7 @@ def test_many_ek_keys_get_two_together_and_leave_their_tenant_its_own() -> None:
 
 
 def test_a_few_greedy_ek_keys_keep_no_other_out() -> None:
-    shares, now = Work(PERCENT), 0.0
+    shares, now = KeyLoopShare(PERCENT), 0.0
     greedy = [key(f"ek_{n}") for n in range(4)]
     for _ in range(1000):
         for who in greedy:
@@ -74,7 +74,7 @@ def test_a_few_greedy_ek_keys_keep_no_other_out() -> None:
 
 
 def test_who_took_too_much_at_once_is_let_in_again_when_it_was_told() -> None:
-    shares, who = Work(PERCENT), key()
+    shares, who = KeyLoopShare(PERCENT), key()
     shares.took(who, 60.0, 0.0)
     assert not is_let_in(shares, who, AGAIN_S - 1) and is_let_in(shares, who, AGAIN_S + 1)
 
@@ -115,8 +115,8 @@ async def dialled(address: str, key: str) -> httpx.Response:
 
 @pytest.mark.parametrize("ask", [secret, placed, dialled])
 async def test_a_key_that_asks_for_too_much_is_told_to_wait(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(share, "ONE_SAVED_MS", 20.0)
-    monkeypatch.setattr(share, "MANY_SAVED_MS", 20.0)
+    monkeypatch.setattr(loop_share, "ONE_SAVED_MS", 20.0)
+    monkeypatch.setattr(loop_share, "MANY_SAVED_MS", 20.0)
     pop = FakePop(limited(client_percent=1), KEYS)
     async with serving(pop) as address:
         made = await secret(address, "sk-acme")
@@ -135,10 +135,10 @@ async def test_a_key_that_asks_for_too_much_is_told_to_wait(ask: Ask, monkeypatc
 async def test_what_is_refused_is_not_read(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer comes although the body never does."""
 
-    def refuse(shares: Work, who: Caller, now: float) -> None:
+    def refuse(shares: KeyLoopShare, who: Caller, now: float) -> None:
         raise OverShare("Ask less often.")
 
-    monkeypatch.setattr(Work, "check", refuse)
+    monkeypatch.setattr(KeyLoopShare, "check", refuse)
     async with serving(FakePop(keys=KEYS)) as address:
         host, port = address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -151,7 +151,7 @@ async def test_what_is_refused_is_not_read(path: str, monkeypatch: pytest.Monkey
 async def test_what_is_read_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of a request that is not carried out in the end."""
     steps: list[str] = []
-    monkeypatch.setattr(Work, "took", lambda shares, who, seconds, now: steps.append(who.tenant.name))
+    monkeypatch.setattr(KeyLoopShare, "took", lambda shares, who, seconds, now: steps.append(who.tenant.name))
     async with serving(FakePop(limited(event_bytes=1024), KEYS)) as address:
         refused = await secret(address, "sk-acme")
         assert refused.json()["error"]["code"] == "request_too_large" and set(steps) == {"acme"}
@@ -159,7 +159,7 @@ async def test_what_is_read_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None
 
 async def test_a_websocket_s_call_is_made_on_its_key_s_account(monkeypatch: pytest.MonkeyPatch) -> None:
     paid: list[float] = []
-    monkeypatch.setattr(Work, "took", lambda shares, who, seconds, now: paid.append(seconds))
+    monkeypatch.setattr(KeyLoopShare, "took", lambda shares, who, seconds, now: paid.append(seconds))
     pop = FakePop(keys=KEYS)
     find, wrap = pop.agent, pop.wrap
 
@@ -185,11 +185,11 @@ async def test_a_websocket_s_call_is_made_on_its_key_s_account(monkeypatch: pyte
 
 async def test_a_websocket_that_is_told_to_wait_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is its token used up."""
-    monkeypatch.setattr(share, "MANY_SAVED_MS", 0.0)
+    monkeypatch.setattr(loop_share, "MANY_SAVED_MS", 0.0)
     pop = FakePop(keys=KEYS)
     begun: list[object] = []
     monkeypatch.setattr(pop, "admit", lambda tenant, agent: begun.append(tenant))
-    monkeypatch.setattr(Doors, "begins", lambda doors, who: begun.append(who))
+    monkeypatch.setattr(AccessControl, "begins", lambda access, who: begun.append(who))
     async with serving(pop) as address:
         answer = await dialled(address, "sk-acme")
     assert answer.status_code == 429 and answer.headers["Retry-After"] == str(AGAIN_S)

@@ -9,7 +9,7 @@ from latency_probes.clips import FOLDER
 from latency_probes.generate import read_sentences
 from latency_probes.guest_file import guests
 from voicepipe.config.agent_store import AgentStore
-from voicepipe.turn.callers import ordinary, sentences
+from voicepipe.turn.caller_sentences import ordinary, sentences
 
 ROOT = Path(__file__).parents[2]
 SAID_BY_ALL = {"no", "excuse me"}

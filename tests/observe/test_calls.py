@@ -11,10 +11,10 @@ from voicepipe.conversation.events import CallEnded, CallEvent, Item, ItemAdded,
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
-from voicepipe.line import Network
+from voicepipe.line import NetworkQuality
+from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.calls import LiveCall, LiveCalls
-from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
-from voicepipe.observe.turns import FullTurn, Turns
+from voicepipe.observe.turns import FullTurn, LastTurns
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
 
@@ -27,7 +27,7 @@ def spoken(text: str) -> ItemAdded:
 
 def fed(*events: CallEvent) -> list[FullTurn]:
     """The turns of one call."""
-    turns = Turns()
+    turns = LastTurns()
     call = LiveCall(turns, 300, "acme", "front-desk")
     call.answered("call_1", LINE, 1000.0)
     for number, event in enumerate(events):
@@ -78,7 +78,7 @@ def test_a_turn_that_goes_on_with_the_one_before_makes_that_a_cut_in() -> None:
 
 
 def test_live_calls_are_listed_until_their_context_ends() -> None:
-    calls = LiveCalls(partial(LiveCall, Turns(), 300))
+    calls = LiveCalls(partial(LiveCall, LastTurns(), 300))
     with calls.watched("acme", "front-desk") as call, calls.watched("clinic", "night"):
         assert not calls.rows(), "admitted, not answered"
         call.answered("call_1", LINE, 1000.0, Origin("+4930123456"))
@@ -95,17 +95,17 @@ def test_live_calls_are_listed_until_their_context_ends() -> None:
 @pytest.mark.parametrize(
     ("network", "said"),
     [
-        (Network(), None),
-        (Network(loss_percent=0.06, jitter_ms=2.4), "0.1% lost, 2 ms jitter"),
-        (Network(loss_percent=0.0, jitter_ms=2.6, rtt_ms=31.2), "0.0% lost, 3 ms jitter, 31 ms there and back"),
+        (NetworkQuality(), None),
+        (NetworkQuality(loss_percent=0.06, jitter_ms=2.4), "0.1% lost, 2 ms jitter"),
+        (NetworkQuality(loss_percent=0.0, jitter_ms=2.6, rtt_ms=31.2), "0.0% lost, 3 ms jitter, 31 ms there and back"),
     ],
 )
 def test_the_row_of_a_call_says_how_its_network_fares(
-    network: Network, said: str | None, monkeypatch: pytest.MonkeyPatch
+    network: NetworkQuality, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = WebSocketLine(PcmFormat(), PcmFormat())
     monkeypatch.setattr(line, "network", lambda: network)
-    calls = LiveCalls(partial(LiveCall, Turns(), 300))
+    calls = LiveCalls(partial(LiveCall, LastTurns(), 300))
     with calls.watched("acme", "front-desk") as call:
         call.answered("call_1", line, 1000.0)
         assert [row.network for row in calls.rows()] == [said]
@@ -156,7 +156,7 @@ class Told(CallFollower):
 def told(*events: CallEvent) -> Told:
     """To a follower, of one call."""
     follower = Told()
-    call = LiveCall(Turns(), 300, "acme", "front-desk", (follower,))
+    call = LiveCall(LastTurns(), 300, "acme", "front-desk", (follower,))
     call.answered("call_1", LINE, 1000.0)
     for number, event in enumerate(events):
         call.note(event, 1000.0 + number)
@@ -205,7 +205,7 @@ async def test_whom_a_caller_was_put_through_to_is_told() -> None:
             ends.append(end)
 
     recording = await play(load("transfer"))
-    call = LiveCall(Turns(), 300, "acme", "front-desk", (Follower(),))
+    call = LiveCall(LastTurns(), 300, "acme", "front-desk", (Follower(),))
     call.answered("call_1", LINE, 1000.0)
     for _, event in recording.events:
         call.note(event, 1001.0)

@@ -5,8 +5,8 @@ from itertools import chain
 import pytest
 
 from voicepipe.config import PopConfig
+from voicepipe.observe.call_followers import CallFacts
 from voicepipe.observe.cost import CostMeter
-from voicepipe.observe.following import CallFacts
 
 CALL = CallFacts(id="rtc_1", tenant="acme", agent="front-desk", line="sip", since=0.0)
 

@@ -12,8 +12,8 @@ from voicepipe.config import PopConfig
 from voicepipe.conversation.events import ReplyDone
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.health import Health
-from voicepipe.line import Network
-from voicepipe.observe.following import CallEnd, CallFacts
+from voicepipe.line import NetworkQuality
+from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.turns import AskedTurn, full_turn
 
@@ -82,7 +82,9 @@ def test_calls_refusals_and_what_is_true_now() -> None:
     metrics = Metrics(POP, lambda: HEALTH)
     for _ in range(2):
         metrics.began(of("webrtc"))
-    metrics.ended(of("webrtc"), CallEnd(reason="caller", at=61.0, network=Network(loss_percent=1.5, jitter_ms=3.0)))
+    metrics.ended(
+        of("webrtc"), CallEnd(reason="caller", at=61.0, network=NetworkQuality(loss_percent=1.5, jitter_ms=3.0))
+    )
     metrics.left(of("webrtc"))
     metrics.barged_in(of("webrtc"))
     metrics.refused(Refusal("full", "sip", "acme", "front-desk", 486))
@@ -136,7 +138,7 @@ def test_queues_as_they_are_now() -> None:
 def test_how_good_predictions_were() -> None:
     metrics = Metrics(POP, lambda: HEALTH)
     for ratio in (0.8, 1.0, 2.4):
-        metrics.foretold(ratio)
+        metrics.prediction_check(ratio)
     seen = read(metrics)
     assert seen["voicepipe_prediction_ratio_bucket{le=1.0}"] == 2
     assert seen["voicepipe_prediction_ratio_count{}"] == 3

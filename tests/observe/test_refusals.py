@@ -5,7 +5,7 @@ from typing import get_args
 
 from voicepipe.base.errors import Reason
 from voicepipe.call_api import DoorKind, Refusal
-from voicepipe.observe.refusals import KEPT_S, STEP_S, Refusals
+from voicepipe.observe.refusals import KEPT_S, STEP_S, RefusalCounts
 
 
 def full(tenant: str) -> Refusal:
@@ -13,7 +13,7 @@ def full(tenant: str) -> Refusal:
 
 
 def test_they_are_counted_by_tenant_and_time() -> None:
-    refusals = Refusals()
+    refusals = RefusalCounts()
     for at, tenant in ((1000.0, "acme"), (1004.0, "clinic"), (1009.9, "acme"), (1010.0, "acme"), (5000.0, "clinic")):
         refusals.add(full(tenant), at)
     assert (refusals.since(1000.0, "acme"), refusals.since(1000.0, None)) == ({"full": 3}, {"full": 5})
@@ -22,7 +22,7 @@ def test_they_are_counted_by_tenant_and_time() -> None:
 
 
 def test_they_are_counted_by_reason() -> None:
-    refusals = Refusals()
+    refusals = RefusalCounts()
     for refusal in (
         full("acme"), Refusal("late", "sip", "acme", "front-desk", 503), Refusal("late", "sip", "acme", "night", 503),
         Refusal("forbidden", "sip", status=403), Refusal("forbidden", "websocket", status=403),
@@ -33,7 +33,7 @@ def test_they_are_counted_by_reason() -> None:
 
 
 def test_strangers_cannot_make_it_grow() -> None:
-    refusals = Refusals()
+    refusals = RefusalCounts()
     for reason in get_args(Reason):
         for door in get_args(DoorKind):
             refusals.add(Refusal(reason, door), 1_000_000.0)
@@ -47,7 +47,7 @@ def test_strangers_cannot_make_it_grow() -> None:
 
 
 def test_counts_are_those_of_the_steps_asked_for() -> None:
-    refusals = Refusals()
+    refusals = RefusalCounts()
     for second in range(0, 3 * KEPT_S, 7 * STEP_S):
         refusals.add(full("acme"), float(second))
         for ago in (0, STEP_S, 900, KEPT_S - STEP_S, KEPT_S, 2 * KEPT_S):
@@ -56,7 +56,7 @@ def test_counts_are_those_of_the_steps_asked_for() -> None:
 
 
 def test_a_flood_takes_no_more_memory_than_a_few() -> None:
-    refusals = Refusals()
+    refusals = RefusalCounts()
     tracemalloc.start()
     try:
         for number in range(100_000):
@@ -68,7 +68,7 @@ def test_a_flood_takes_no_more_memory_than_a_few() -> None:
 
 
 def test_a_tenant_that_was_refused_once_takes_no_memory_for_ever() -> None:
-    refusals = Refusals()
+    refusals = RefusalCounts()
     tracemalloc.start()
     try:
         for number in range(1000):
@@ -81,7 +81,7 @@ def test_a_tenant_that_was_refused_once_takes_no_memory_for_ever() -> None:
 
 
 def test_what_no_axis_shows_any_more_is_forgotten() -> None:
-    refusals = Refusals()
+    refusals = RefusalCounts()
     refusals.add(full("acme"), 0.0)
     refusals.add(full("acme"), KEPT_S + 2.0 * STEP_S)
     assert refusals.since(0.0, None) == {"full": 1}

@@ -19,14 +19,14 @@ from voicepipe.config import Config
 from voicepipe.conversation.events import CallEvent
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
-from voicepipe.line import Network
+from voicepipe.line import NetworkQuality
 from voicepipe.observe import otlp
+from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.calls import LiveCall
-from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.otel import CallTraces
-from voicepipe.observe.otlp import Sender
-from voicepipe.observe.turns import Turns
+from voicepipe.observe.otlp import SpanSender
+from voicepipe.observe.turns import LastTurns
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 """Of the example in the convention."""
@@ -44,12 +44,12 @@ class Traced:
         """What the last call's followers were told of it."""
         self.exporter = InMemorySpanExporter()
         config = {"traces": {"endpoint": "http://127.0.0.1:4318"}, "pop": {"id": "fra1", "region": "eu"}}
-        self.sender = Sender(self.exporter)
+        self.sender = SpanSender(self.exporter)
         self.traces = CallTraces(msgspec.convert(config | tables, Config), self.sender, lambda: self.now)
 
     def call(self, events: Sequence[tuple[float, CallEvent]], origin: Origin = CALLED) -> list[ReadableSpan]:
         """What is told of a call with these events, each with its milliseconds; spans in the order of their begin."""
-        call = LiveCall(Turns(), 300, "acme", "front-desk", traces=self.traces)
+        call = LiveCall(LastTurns(), 300, "acme", "front-desk", traces=self.traces)
         call.answered("rtc_1", WebSocketLine(PcmFormat(), PcmFormat()), BEGAN, origin)
         self.facts = call.facts
         for at_ms, event in events:
@@ -228,7 +228,7 @@ def test_a_call_that_is_not_sampled_names_no_trace(parent: str) -> None:
 
 def test_a_latency_in_prometheus_leads_to_the_trace_of_its_call(traced: Traced) -> None:
     metrics = Metrics(Config().pop, lambda: HEALTHY, traced.traces)
-    call = LiveCall(Turns(), 300, "acme", "front-desk", (metrics,), traces=traced.traces)
+    call = LiveCall(LastTurns(), 300, "acme", "front-desk", (metrics,), traces=traced.traces)
     call.answered("rtc_1", WebSocketLine(PcmFormat(), PcmFormat()), BEGAN)
     assert call.facts
     for _, event in virtual_time.run(events_of("one_turn")):
@@ -241,7 +241,9 @@ def test_a_latency_in_prometheus_leads_to_the_trace_of_its_call(traced: Traced) 
 
 def test_a_call_shows_its_network_and_an_error(traced: Traced) -> None:
     traced.traces.begin(FACTS)
-    traced.traces.ended(FACTS, CallEnd(reason="error", at=1060.0, network=Network(loss_percent=1.234, rtt_ms=31.0)))
+    traced.traces.ended(
+        FACTS, CallEnd(reason="error", at=1060.0, network=NetworkQuality(loss_percent=1.234, rtt_ms=31.0))
+    )
     traced.traces.left(FACTS)
     [call] = traced.spans()
     about = call.attributes or {}
@@ -270,7 +272,7 @@ class Stuck(SpanExporter):
         self.go.set()
 
 
-def many(sender: Sender, calls: int) -> CallTraces:
+def many(sender: SpanSender, calls: int) -> CallTraces:
     traces = CallTraces(Config(), sender)
     for _ in range(calls):
         traces.begin(FACTS)
@@ -281,7 +283,7 @@ def many(sender: Sender, calls: int) -> CallTraces:
 
 def test_what_waits_is_bounded_and_what_is_dropped_counts() -> None:
     exporter = Stuck()
-    sender = Sender(exporter)
+    sender = SpanSender(exporter)
     many(sender, otlp.AT_ONCE)
     assert exporter.asked.wait(60)  # The first request is under way.
     traces = many(sender, otlp.WAITING + 7)
@@ -296,7 +298,7 @@ def test_what_waits_is_bounded_and_what_is_dropped_counts() -> None:
 def test_what_the_collector_refuses_counts() -> None:
     exporter = Stuck(SpanExportResult.FAILURE)
     exporter.go.set()
-    sender = Sender(exporter)
+    sender = SpanSender(exporter)
     traces = many(sender, 3)
     sender.shutdown()  # type: ignore[no-untyped-call]
     assert traces.dropped == 3
@@ -305,7 +307,7 @@ def test_what_the_collector_refuses_counts() -> None:
 async def test_a_pop_that_ends_waits_for_no_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(otlp, "CLOSE_S", 0.1)
     exporter = Stuck()
-    sender = Sender(exporter)
+    sender = SpanSender(exporter)
     many(sender, 3)
     await sender.close()
     assert exporter.go.is_set(), "what still waited was woken"
@@ -313,7 +315,7 @@ async def test_a_pop_that_ends_waits_for_no_collector(monkeypatch: pytest.Monkey
 
 async def test_a_pop_that_ends_sends_what_is_left() -> None:
     exporter = InMemorySpanExporter()
-    sender = Sender(exporter)
+    sender = SpanSender(exporter)
     many(sender, 3)
     await sender.close()
     assert len(exporter.get_finished_spans()) == 3

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from tests.observe.test_metrics import ASKED, POP, turn
 from tests.support.scenario import Delays, Says, Scenario, load, play
 from voicepipe.conversation.events import ReplyDone, ToolUse
-from voicepipe.observe.families import Families
+from voicepipe.observe.metric_families import Families
 from voicepipe.observe.turn_metrics import TurnMetrics
 from voicepipe.observe.turns import full_turn
 

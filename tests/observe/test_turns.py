@@ -13,7 +13,7 @@ from voicepipe.config.redaction_config import LONGEST
 from voicepipe.conversation.events import Item, ReplyDone, ToolUse
 from voicepipe.conversation.timing import Hop, TurnRecord, TurnSummary
 from voicepipe.observe import turns
-from voicepipe.observe.turns import KEPT, AskedTurn, FullTurn, Stages, Turns, full_turn
+from voicepipe.observe.turns import KEPT, AskedTurn, FullTurn, LastTurns, Stages, full_turn
 
 SAID = (Item("item_2", role="assistant", text="From noon."),)
 
@@ -44,7 +44,7 @@ def test_late_is_over_the_budget_unless_the_client_set_the_wait(record: dict[str
 
 def test_the_tools_of_a_turn_are_kept() -> None:
     use = ToolUse("book", took=12.5, at=300.0, failed=True, arguments='{"day":"Sunday"}', result="Error: closed")
-    turns = Turns()
+    turns = LastTurns()
     turns.add(kept({}, tools=(use,)))
     found = turns.find("turn_1")
     assert found and found.tools == (use,)
@@ -113,8 +113,8 @@ def test_a_reply_prepared_too_late_hid_nothing() -> None:
     assert turns.stages(record).hidden == 0
 
 
-def filled(count: int, tenant: str = "local", heard: str = "") -> Turns:
-    store = Turns()
+def filled(count: int, tenant: str = "local", heard: str = "") -> LastTurns:
+    store = LastTurns()
     for number in range(count):
         reply = ReplyDone(f"resp_{number}", "completed", items=SAID)
         store.add(full_turn(asked(f"turn_{number}", float(number), tenant, heard), reply, 300))
@@ -136,7 +136,7 @@ def test_nothing_was_forgotten_while_all_are_kept() -> None:
 
 
 def test_turns_of_calls_that_were_deleted_are_gone() -> None:
-    turns = Turns()
+    turns = LastTurns()
     for number, call in enumerate(("call_1", "call_2", "call_1")):
         its = dataclasses.replace(asked(f"turn_{number}"), call_id=call)
         turns.add(full_turn(its, ReplyDone("resp_1", "completed", items=SAID), 300))
@@ -162,7 +162,7 @@ def test_a_turn_is_kept_as_it_was() -> None:
     full = full_turn(
         asked(heard="Grüße, um 8?"), ReplyDone("resp_1", "completed", items=(*SAID, called), record=record), 300
     )
-    store = Turns()
+    store = LastTurns()
     store.add(full)
     assert store.find("turn_1") == full
     assert list(store.since(0)) == [(full.turn, turns.stages(record))]
@@ -185,7 +185,7 @@ def test_a_turn_takes_half_a_kilobyte() -> None:
     gc.collect()
     tracemalloc.start()
     try:
-        before, store = tracemalloc.get_traced_memory()[0], Turns()
+        before, store = tracemalloc.get_traced_memory()[0], LastTurns()
         for number in range(500):
             store.add(
                 full_turn(asked(f"turn_{number:024x}", 1000.0 + number, heard=f"a table for {number}"), reply, 300)

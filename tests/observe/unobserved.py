@@ -6,7 +6,7 @@ from typing import Any
 
 from voicepipe.commands import cli
 from voicepipe.observe import calls, dashboard
-from voicepipe.observe.following import UNTRACED
+from voicepipe.observe.call_followers import UNTRACED
 
 
 class Alone(calls.LiveCalls):

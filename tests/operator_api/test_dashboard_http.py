@@ -9,7 +9,7 @@ from tests.ingress.fake_pop import OPERATOR_KEY, FakePop
 from tests.pop.test_pop_http import bearer, keyed, requests
 from voicepipe.conversation.events import Item, ItemAdded, ReplyDone, ReplyStarted
 from voicepipe.conversation.timing import TurnSummary
-from voicepipe.ingress import server, share
+from voicepipe.ingress import loop_share, server
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.ingress.visits import Visits
@@ -85,7 +85,7 @@ async def test_the_page_and_the_script_that_draws_its_charts() -> None:
 
 async def test_who_asks_without_end_is_told_to_wait_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures of three hours take the loop's time for each request."""
-    monkeypatch.setattr(share, "MANY_SAVED_MS", 1.0)
+    monkeypatch.setattr(loop_share, "MANY_SAVED_MS", 1.0)
     pop = keyed(client_percent=1)
     for _ in range(500):
         answered(pop, "acme")

@@ -35,14 +35,14 @@ from voicepipe.base.places import Place
 from voicepipe.call_api import Alternate
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.fleet_config import FleetConfig
-from voicepipe.directory import briefings
-from voicepipe.directory.briefings import Briefings
+from voicepipe.directory import key_sessions
+from voicepipe.directory.fleet_view import SeenPop
+from voicepipe.directory.key_sessions import KeySessions
 from voicepipe.directory.router import others
-from voicepipe.directory.view import SeenPop
+from voicepipe.ingress.access import AccessControl
+from voicepipe.ingress.api_keys import ClientSecrets
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import Doors
-from voicepipe.ingress.keys import Secrets
-from voicepipe.ingress.local import API, LocalOnly, check_exposure
+from voicepipe.ingress.loopback_only import API, LocalOnly, check_exposure
 from voicepipe.ingress.telephony.telephony_http import Providers
 from voicepipe.pop.pop_http import app
 from voicepipe.rtp.transport import UdpNetwork
@@ -163,7 +163,7 @@ class Knows:
     (Unauthorized("x"), False), (OverShare("x"), False), (UnknownCall("x"), False), (CallFull("x"), False),
 ])  # fmt: skip
 def test_others_are_named_wherever_room_is_what_is_missing(error: Refused, named: bool) -> None:
-    doors = Doors(FakePop(), Secrets(), tokens=Knows())  # type: ignore[arg-type]
+    doors = AccessControl(FakePop(), ClientSecrets(), tokens=Knows())  # type: ignore[arg-type]
     request = Request({"type": "http", "path": "/v1/realtime/calls", "headers": []})
     said = json.loads(bytes(doors.refuse(request, error).body))
     assert said.get("alternates") == ([{"pop": "lhr", "url": "https://lhr.example"}] if named else None)
@@ -187,7 +187,7 @@ def test_alternates_are_the_nearest_that_have_room_within_the_zone() -> None:
 
 
 async def test_a_briefing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Briefings()
+    kept = KeySessions()
     asking = asyncio.create_task(kept.get("acme", "call_1"))
     await asyncio.sleep(0.01)
     await kept.put("acme", "call_2", b"{}")
@@ -195,14 +195,14 @@ async def test_a_briefing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None
     assert not asking.done()
     await kept.put("acme", "call_1", b'{"voice": "x"}')
     assert await asking == b'{"voice": "x"}'
-    monkeypatch.setattr(briefings, "WAIT_S", 0.01)
+    monkeypatch.setattr(key_sessions, "WAIT_S", 0.01)
     assert await kept.get("acme", "call_3") is None
 
 
 async def test_one_tenants_briefings_push_out_none_of_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(briefings, "WAIT_S", 0.01)
-    monkeypatch.setattr(briefings, "KEPT_BYTES", 1000)
-    kept = Briefings()
+    monkeypatch.setattr(key_sessions, "WAIT_S", 0.01)
+    monkeypatch.setattr(key_sessions, "KEPT_BYTES", 1000)
+    kept = KeySessions()
     await kept.put("clinic", "call_0", b"z" * 100)
     for number in range(100):
         await kept.put("acme", f"call_{number}", b"x" * 100)
@@ -213,11 +213,11 @@ async def test_one_tenants_briefings_push_out_none_of_anothers(monkeypatch: pyte
 
 
 async def test_briefings_are_forgotten_once_no_token_can_be_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(briefings, "WAIT_S", 0.01)
+    monkeypatch.setattr(key_sessions, "WAIT_S", 0.01)
     now = 0.0
-    kept = Briefings(lambda: now)
+    kept = KeySessions(lambda: now)
     await kept.put("acme", "call_1", b"{}")
-    now = briefings.KEPT_S
+    now = key_sessions.KEPT_S
     await kept.put("acme", "call_2", b"{}")
     assert await kept.get("acme", "call_1") is None
     assert await kept.get("acme", "call_2") == b"{}"

@@ -130,11 +130,11 @@ async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # t
 @pytest.mark.virtual_time
 async def test_what_a_call_s_turns_were_like_is_held_against_what_was_predicted_for_it(make, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     pop, told = make(), list[float]()
-    monkeypatch.setattr(pop.metrics, "foretold", told.append)
+    monkeypatch.setattr(pop.metrics, "prediction_check", told.append)
     agent = pop.agent(None)
-    with pop.admit(pop.tenant(None), agent) as seat:
+    with pop.admit(pop.tenant(None), agent) as slot:
         line = ScenarioLine(load("one_turn"))
-        await seat.open(line, CallSettings.of(agent), lambda event: None).run()
+        await slot.open(line, CallSettings.of(agent), lambda event: None).run()
     assert told == [1.0], "quick engines, none of which was heard of before"
 
 
@@ -155,9 +155,9 @@ async def test_a_request_that_an_engine_does_not_take_says_nothing_of_the_engine
     pop.engines = Engines(ScriptedVad(), ScriptedAsr(), picky, ScriptedTts())
     events: list[CallEvent] = []
     agent = pop.agent(None)
-    with pop.admit(pop.tenant(None), agent) as seat:
+    with pop.admit(pop.tenant(None), agent) as slot:
         line = ScenarioLine(load("one_turn"))
-        await seat.open(line, CallSettings.of(agent), events.append).run()
+        await slot.open(line, CallSettings.of(agent), events.append).run()
     replies = [event for event in events if isinstance(event, ReplyDone)]
     assert [reply.record.refused for reply in replies if reply.record.at_words is not None] == [True]
     assert not pop._admission._turns
@@ -223,8 +223,8 @@ def test_tenants_see_their_own_calls_and_the_operator_everyones(make, monkeypatc
 async def test_the_dashboard_knows_of_calls_and_of_those_that_were_refused(make) -> None:  # type: ignore[no-untyped-def]
     pop = make(pop={"slots": 1})
     local, agent = pop.tenant(None), pop.agent(None)
-    with pop.admit(local, agent) as seat:
-        call = seat.open(ScenarioLine(load("one_turn")), CallSettings.of(agent), lambda event: None)
+    with pop.admit(local, agent) as slot:
+        call = slot.open(ScenarioLine(load("one_turn")), CallSettings.of(agent), lambda event: None)
         (row,) = pop.dashboard.view(None, 5).calls
         assert (row.id, row.agent, row.line, row.tenant) == (call.id, "front-desk", "scenario", "local")
         with pytest.raises(PopFull), pop.admit(local, agent):

@@ -22,8 +22,8 @@ from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, Un
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.health import Health
-from voicepipe.ingress import local, server
-from voicepipe.ingress.keys import Caller, Secrets
+from voicepipe.ingress import loopback_only, server
+from voicepipe.ingress.api_keys import Caller, ClientSecrets
 from voicepipe.pop import pop_http as http
 
 TENANTS = (TenantConfig(name="acme", key_env="ACME_KEY"),)
@@ -184,7 +184,7 @@ async def test_a_session_whose_agent_has_a_lock_by_now_is_refused_before_it_is_a
 
 def test_secrets_expire() -> None:
     now = 1000.0
-    secrets = Secrets(clock=lambda: now)
+    secrets = ClientSecrets(clock=lambda: now)
     caller = Caller(Tenant("acme"), "front-desk")
     key, expires_at = secrets.make(caller, 10)
     assert expires_at == 1010 and secrets.find(key) == caller
@@ -236,10 +236,10 @@ async def test_with_keys_any_site_may_call() -> None:
 def test_a_public_address_needs_keys() -> None:
     public = msgspec.structs.replace(Config(), http=HttpConfig(host="0.0.0.0"))
     with pytest.raises(ConfigError, match="no tenant has a key"):
-        local.check_exposure(public)
-    local.check_exposure(msgspec.structs.replace(public, tenants=TENANTS))
+        loopback_only.check_exposure(public)
+    loopback_only.check_exposure(msgspec.structs.replace(public, tenants=TENANTS))
     for host in ("127.0.0.1", "127.8.8.8", "::1", "localhost"):
-        local.check_exposure(msgspec.structs.replace(Config(), http=HttpConfig(host=host)))
+        loopback_only.check_exposure(msgspec.structs.replace(Config(), http=HttpConfig(host=host)))
 
 
 async def test_a_taken_port_is_a_sentence() -> None:

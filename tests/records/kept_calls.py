@@ -2,11 +2,11 @@
 
 from voicepipe.conversation.events import Item, ReplyDone, ToolUse
 from voicepipe.conversation.timing import TurnSummary
-from voicepipe.observe.following import CallFacts
+from voicepipe.observe.call_followers import CallFacts
 from voicepipe.observe.turns import AskedTurn, FullTurn, full_turn
-from voicepipe.records.record import Host
+from voicepipe.records.record import RecordedHost
 
-HOST = Host("fra1", "eu-central")
+HOST = RecordedHost("fra1", "eu-central")
 LONG_AGO = 1_790_000_000.0
 
 

@@ -13,7 +13,7 @@ import httpx
 
 from latency_probes.own_server import COMMAND, started
 from tests.records.kept_calls import HOST, call, said
-from voicepipe.observe.following import CallEnd
+from voicepipe.observe.call_followers import CallEnd
 from voicepipe.records.store import Store
 
 TURNS = 6

@@ -122,7 +122,7 @@ async def test_a_terminal_shows_what_a_call_cost_and_its_trace(
         async with caller(pop, traceparent=f"00-{TRACE}-00f067aa0ba902b7-01"):
             pass
         (row,) = await over(pop)
-        asked = records.Asked(url=f"http://127.0.0.1:{pop.config.http.port}", key_env="KEY_A", as_json=False)
+        asked = records.RecordsQuery(url=f"http://127.0.0.1:{pop.config.http.port}", key_env="KEY_A", as_json=False)
         assert await asyncio.to_thread(records.one, asked, row["id"]) == 0
     said = capsys.readouterr().out
     assert f"trace {TRACE}" in said

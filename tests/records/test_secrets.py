@@ -16,7 +16,7 @@ from voicepipe.agent import Hooks
 from voicepipe.config import Config
 from voicepipe.conversation.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ToolUse
 from voicepipe.observe.calls import LiveCall
-from voicepipe.observe.turns import Turns
+from voicepipe.observe.turns import LastTurns
 from voicepipe.records.records import Records, kept
 
 __all__ = ["traced"]
@@ -42,7 +42,7 @@ def events(transcript: Transcript) -> list[CallEvent]:
     return [*made, CallEnded("caller")]
 
 
-def held(transcript: Transcript, number: int, turns: Turns, *followers: Any) -> None:
+def held(transcript: Transcript, number: int, turns: LastTurns, *followers: Any) -> None:
     """One call in which all of it is said."""
     call = LiveCall(turns, 300, "acme", "front-desk", followers)
     call.answered(f"rtc_fra1.{number:012x}", LINE, 1000.0 + number)
@@ -73,7 +73,7 @@ async def test_nothing_of_them_is_kept_anywhere(
     config = msgspec.convert(
         {"pop": {"id": "fra1"}, "records": {"folder": str(tmp_path), "lines": str(tmp_path / "lines")}}, Config
     )
-    turns, secrets = Turns(), with_secrets()
+    turns, secrets = LastTurns(), with_secrets()
     async with kept(config, lambda agent, tenant: hooks) as records:
         assert records
         for number, transcript in enumerate(secrets):
@@ -105,7 +105,7 @@ async def test_calls_without_secrets_are_kept_word_for_word(tmp_path: Path) -> N
     async with kept(config, lambda agent, tenant: Hooks()) as records:
         assert records
         for number, transcript in enumerate(innocent):
-            held(transcript, number, Turns(), records)
+            held(transcript, number, LastTurns(), records)
         await records.writer.carried_out(lambda its: None)
         for number, transcript in enumerate(innocent):
             told = " ".join([line.text for line in transcript.lines if line.who == "heard"])

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
 from voicepipe.call_api import Deleted, RecordQuery
-from voicepipe.line import Network
-from voicepipe.observe.following import CallEnd, CallFacts
+from voicepipe.line import NetworkQuality
+from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import store
 from voicepipe.records.record import CallRecord
@@ -37,7 +37,7 @@ def kept(its: Store, of: CallFacts, turns: int = 1, reason: str = "caller") -> N
     its.began(of)
     for number in range(turns):
         its.said(of.id, said(of, number))
-    its.ended(of, CallEnd(reason=reason, at=of.since + 60, network=Network(loss_percent=0.5)))
+    its.ended(of, CallEnd(reason=reason, at=of.since + 60, network=NetworkQuality(loss_percent=0.5)))
 
 
 def full(record: CallRecord) -> list[FullTurn]:
@@ -50,7 +50,7 @@ def test_a_call_in_full(its: Store, db: sqlite3.Connection) -> None:
     first, second = said(one, 0), said(one, 1, 340.0, heard="on friday")
     its.said(one.id, first)
     its.said(one.id, second)
-    its.ended(one, CallEnd(reason="caller", at=one.since + 60, network=Network(loss_percent=0.5, jitter_ms=2.0)))
+    its.ended(one, CallEnd(reason="caller", at=one.since + 60, network=NetworkQuality(loss_percent=0.5, jitter_ms=2.0)))
     record = store.found(db, one.id, None)
     assert record
     assert full(record) == [first, second], "tools and figures with them"
@@ -62,7 +62,7 @@ def test_a_call_in_full(its: Store, db: sqlite3.Connection) -> None:
     )
     assert (record.began, record.ended, record.reason) == (one.since, one.since + 60, "caller")
     assert (record.turns, record.late, record.p50_ms) == (2, 1, 260.0)
-    assert record.network == Network(loss_percent=0.5, jitter_ms=2.0)
+    assert record.network == NetworkQuality(loss_percent=0.5, jitter_ms=2.0)
 
 
 def test_a_call_is_there_while_it_goes_on(its: Store, db: sqlite3.Connection) -> None:

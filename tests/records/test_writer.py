@@ -13,7 +13,7 @@ from tests.support.waiting import until
 from voicepipe.call_api import RecordQuery
 from voicepipe.records import store, writer
 from voicepipe.records.store import Store
-from voicepipe.records.writer import Then, Writer
+from voicepipe.records.writer import RecordWriter, Then
 
 
 @pytest.fixture
@@ -22,9 +22,9 @@ def its(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def writes(its: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Writer]:
+def writes(its: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[RecordWriter]:
     monkeypatch.setattr(writer, "AGAIN_S", 0.02)
-    made = Writer(its)
+    made = RecordWriter(its)
     yield made
     made.close()
 
@@ -39,7 +39,7 @@ def _ids(path: Path) -> list[str]:
         return [row.id for row in store.listed(db, RecordQuery(limit=1000))]
 
 
-async def test_what_was_put_is_on_the_disk_once_something_later_is(writes: Writer, tmp_path: Path) -> None:
+async def test_what_was_put_is_on_the_disk_once_something_later_is(writes: RecordWriter, tmp_path: Path) -> None:
     for number in range(300):
         writes.put(lambda its, number=number: its.began(call(number)))  # type: ignore[misc]
     assert await writes.carried_out(lambda its: "done") == "done"
@@ -47,7 +47,7 @@ async def test_what_was_put_is_on_the_disk_once_something_later_is(writes: Write
 
 
 async def test_a_job_that_fails_does_not_take_others_along(
-    writes: Writer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    writes: RecordWriter, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     hold = threading.Event()
     writes.put(lambda its: None if hold.wait() else None)
@@ -60,7 +60,7 @@ async def test_a_job_that_fails_does_not_take_others_along(
     assert "a record was not written" in caplog.text
 
 
-async def test_what_is_on_the_disk_is_not_carried_out_again(writes: Writer) -> None:
+async def test_what_is_on_the_disk_is_not_carried_out_again(writes: RecordWriter) -> None:
     """Where one job of several is of no use, and the disk is full for another: each then runs alone."""
     hold, told, full = threading.Event(), list[str](), [True]
 
@@ -82,7 +82,9 @@ async def test_what_is_on_the_disk_is_not_carried_out_again(writes: Writer) -> N
     assert told == ["a line"]
 
 
-async def test_a_full_disk_is_waited_for(writes: Writer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_full_disk_is_waited_for(
+    writes: RecordWriter, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     full = threading.Event()
     full.set()
 
@@ -103,7 +105,7 @@ async def test_a_full_disk_is_waited_for(writes: Writer, tmp_path: Path, caplog:
 
 
 async def test_beyond_what_may_wait_records_are_lost_and_counted(
-    writes: Writer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    writes: RecordWriter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(writer, "MOST", 3)
     hold = threading.Event()
@@ -118,7 +120,7 @@ async def test_beyond_what_may_wait_records_are_lost_and_counted(
 
 
 def test_what_waits_is_written_before_the_end(its: Store, tmp_path: Path) -> None:
-    made = Writer(its)
+    made = RecordWriter(its)
     for number in range(50):
         made.put(lambda its, number=number: its.began(call(number)))  # type: ignore[misc]
     made.close()
@@ -130,7 +132,7 @@ def test_a_disk_that_stays_full_does_not_keep_the_pop_from_ending(
 ) -> None:
     monkeypatch.setattr(writer, "AGAIN_S", 0.02)
     monkeypatch.setattr(writer, "LAST_S", 0.1)
-    made = Writer(its)
+    made = RecordWriter(its)
 
     def job(its: Store) -> None:
         raise sqlite3.OperationalError("database or disk is full")

@@ -13,12 +13,12 @@ from voicepipe.audio import RATE, dbfs
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.rtp import sdp, sip_sdp
 from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec
-from voicepipe.rtp.formats import Beside, Formats
+from voicepipe.rtp.formats import Formats, NonAudio
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.telephone_events import KeyFormat, TelephoneEvent
 
 TYPES = {111: OPUS, 9: G722, 0: PCMU, 8: PCMA}
-ALL: Formats = {**TYPES, 101: Beside.KEYS, 110: Beside.KEYS, 98: Beside.NOISE}
+ALL: Formats = {**TYPES, 101: NonAudio.KEYS, 110: NonAudio.KEYS, 98: NonAudio.NOISE}
 
 
 class Talker:
@@ -187,25 +187,25 @@ def test_a_line_is_narrow_while_what_it_hears_is() -> None:
 def test_all_that_an_offer_names_may_be_sent() -> None:
     said = sip_sdp.read(TRUNK, ("pcmu",))
     assert (said.codec, said.payload_type) == (PCMU, 0), "we speak in ours"
-    assert said.formats == {8: PCMA, 0: PCMU, 96: Beside.KEYS}
+    assert said.formats == {8: PCMA, 0: PCMU, 96: NonAudio.KEYS}
     said = sip_sdp.read(DESK_PHONE)
-    assert said.formats == {96: OPUS, 9: G722, 0: PCMU, 8: PCMA, 101: Beside.KEYS, 102: Beside.KEYS}
+    assert said.formats == {96: OPUS, 9: G722, 0: PCMU, 8: PCMA, 101: NonAudio.KEYS, 102: NonAudio.KEYS}
 
 
 @pytest.mark.parametrize(
     ("names", "maps", "formats"),
     [
         ("0 13", "", {0: PCMU, 13: None}),
-        ("8 13", "a=rtpmap:13 CN/8000\r\n", {8: PCMA, 13: Beside.NOISE}),
-        ("97 98", "a=rtpmap:97 PCMA/8000/1\r\na=rtpmap:98 cn/16000\r\n", {97: PCMA, 98: Beside.NOISE}),
+        ("8 13", "a=rtpmap:13 CN/8000\r\n", {8: PCMA, 13: NonAudio.NOISE}),
+        ("97 98", "a=rtpmap:97 PCMA/8000/1\r\na=rtpmap:98 cn/16000\r\n", {97: PCMA, 98: NonAudio.NOISE}),
         ("0 97", "a=rtpmap:97 PCMA/8000/2\r\n", {0: PCMU}),
         ("0 8", "a=rtpmap:8 speex/8000\r\n", {0: PCMU}),
         ("0 97", "a=rtpmap:97 PCMU/8000\r\n", {0: PCMU, 97: PCMU}),
         ("0 101 126", "a=rtpmap:101 Telephone-Event/8000\r\na=rtpmap:126 telephone-event/48000\r\n",
-         {0: PCMU, 101: Beside.KEYS, 126: Beside.KEYS}),
+         {0: PCMU, 101: NonAudio.KEYS, 126: NonAudio.KEYS}),
     ],
 )  # fmt: skip
-def test_what_may_be_sent_by_what_numbers(names: str, maps: str, formats: dict[int, Codec | Beside | None]) -> None:
+def test_what_may_be_sent_by_what_numbers(names: str, maps: str, formats: dict[int, Codec | NonAudio | None]) -> None:
     text = (
         "v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\n"
         f"m=audio 10000 RTP/AVP {names}\r\n{maps}"
@@ -220,7 +220,7 @@ def test_a_browsers_offer_too() -> None:
 
 
 def test_our_offer_is_heard_by_our_numbers() -> None:
-    assert sip_sdp.offered(CODECS) == {111: OPUS, 9: G722, 0: PCMU, 8: PCMA, 110: Beside.KEYS, 101: Beside.KEYS}
+    assert sip_sdp.offered(CODECS) == {111: OPUS, 9: G722, 0: PCMU, 8: PCMA, 110: NonAudio.KEYS, 101: NonAudio.KEYS}
     lines = sip_sdp.offer(sip_sdp.Local("203.0.113.5", 20_000), CODECS).split("\r\n")
     (media,) = [line for line in lines if line.startswith("m=")]
     assert set(map(int, media.split()[3:])) == set(sip_sdp.offered(CODECS))

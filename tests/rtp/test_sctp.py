@@ -12,7 +12,7 @@ from aiortc import RTCDataChannel
 from tests.attacks.sctp_forge import DCEP, FIRST, chunk, data, next_tsn, opening, sack, send
 from tests.rtp.ends import Ends, connected
 from tests.support.waiting import until
-from voicepipe.base.bucket import Allowance, Bucket, Rate
+from voicepipe.base.token_bucket import Allowance, Bucket, Rate
 from voicepipe.rtp import ice, sctp
 from voicepipe.rtp.sctp import MOST_AHEAD, MOST_CHANNELS, MOST_WAITING, WINDOW
 from voicepipe.rtp.sctp_packet import is_fit

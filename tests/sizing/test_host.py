@@ -13,13 +13,13 @@ from voicepipe.sizing.language import Group
 from voicepipe.sizing.options import Option, best, judged, options
 from voicepipe.sizing.recognition import Nemotron, recogniser
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.traffic import Phrase, Traffic
+from voicepipe.sizing.traffic import FirstPhrase, Traffic
 from voicepipe.sizing.turn import most_calls, turn
 from voicepipe.sizing.voices import voice
 
 TURBO, KOKORO = recogniser("large-v3-turbo"), voice("kokoro")
 COMPUTE_MS = 220
-BRIEF = Traffic(phrase=Phrase(8, 1.2), short_phrase_ms=0)
+BRIEF = Traffic(phrase=FirstPhrase(8, 1.2), short_phrase_ms=0)
 """Of first phrases so short that Whisper and Kokoro answer some calls: there is something to choose from."""
 
 

@@ -11,15 +11,15 @@ from voicepipe.sizing.gpu_memory import llm_weights
 from voicepipe.sizing.gpu_models import GPUS
 from voicepipe.sizing.recognition import Nemotron, Whisper, recogniser
 from voicepipe.sizing.shapes import ASRS
-from voicepipe.sizing.stage import Beside, Work
+from voicepipe.sizing.stage import SharedGpu, StageJob
 from voicepipe.sizing.traffic import Traffic
-from voicepipe.sizing.voices import NEUTTS, NeuTts, PhraseVoice, voice
+from voicepipe.sizing.voices import NEUTTS, NeuTtsCost, PhraseVoice, voice
 
 H100, RTX_4090 = GPUS["h100"], GPUS["rtx-4090"]
-ALONE = Beside()
+ALONE = SharedGpu()
 
 
-def ms(work: Work) -> float:
+def ms(work: StageJob) -> float:
     """While nobody else is on the GPU."""
     return work.lasts(1.0)
 
@@ -88,13 +88,13 @@ def test_steps_that_wait_for_each_other_leave_the_gpu_to_others() -> None:
 
 def test_more_calls_make_larger_steps_not_more() -> None:
     eager = Nemotron(gather_ms=0)
-    few, many = (eager.stage(H100, Traffic(), calls, Beside(2.0)) for calls in (4, 64))
+    few, many = (eager.stage(H100, Traffic(), calls, SharedGpu(2.0)) for calls in (4, 64))
     assert few.on_gpu < 0.5 and many.on_gpu == 1.0 and many.busy < 0.9
 
 
 def test_steps_that_last_longer_than_they_would_wait_gather_no_less() -> None:
     """One that begins when the last one ends hears all chunks that came meanwhile."""
-    eager, patient = (Nemotron(gather_ms=wait).stage(H100, Traffic(), 64, Beside(8.0)) for wait in (0, 40))
+    eager, patient = (Nemotron(gather_ms=wait).stage(H100, Traffic(), 64, SharedGpu(8.0)) for wait in (0, 40))
     assert patient == eager
 
 
@@ -114,14 +114,14 @@ def test_one_phrase_at_a_time() -> None:
 def test_neutts() -> None:
     """Qwen2-0.5B with a vocabulary of sound: 748 million weights. 40 to 80 ms to the first sound on an H100."""
     assert NEUTTS.weights / 1e6 == pytest.approx(748, rel=0.01)
-    assert llm_weights(NEUTTS, "bf16") < NeuTts().memory < 8 * 2**30
-    one = NeuTts().stage(H100, Traffic(), 1, ALONE, Traffic().phrase)
+    assert llm_weights(NEUTTS, "bf16") < NeuTtsCost().memory < 8 * 2**30
+    one = NeuTtsCost().stage(H100, Traffic(), 1, ALONE, Traffic().phrase)
     assert 30 < one.takes.mean < 80 and FIRST_TOKENS < 25
 
 
 def test_a_voice_that_streams_serves_more() -> None:
     """Its calls are a batch. Where a token takes 20 ms it no longer keeps up with speech."""
-    many = NeuTts().stage(H100, Traffic(), 48, ALONE, Traffic().phrase)
+    many = NeuTtsCost().stage(H100, Traffic(), 48, ALONE, Traffic().phrase)
     assert many.busy < 0.7 and many.takes.mean < 100
-    slow = NeuTts().stage(GPUS["l4"], Traffic(), 48, Beside(3.0), Traffic().phrase)
+    slow = NeuTtsCost().stage(GPUS["l4"], Traffic(), 48, SharedGpu(3.0), Traffic().phrase)
     assert slow.busy > 1

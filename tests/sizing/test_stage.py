@@ -13,15 +13,15 @@ from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Group
 from voicepipe.sizing.recognition import Nemotron
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.stage import Work, shared
-from voicepipe.sizing.traffic import Phrase, Traffic
+from voicepipe.sizing.stage import StageJob, shared
+from voicepipe.sizing.traffic import FirstPhrase, Traffic
 from voicepipe.sizing.turn import TurnEstimate, turn
 from voicepipe.sizing.voices import PhraseVoice
 
 FIGURES = ROOT / "latency_probes" / "figures"
 SLOWER = replace(GPUS["h100"], bandwidth_gbs=2250)
 """With which a token takes the 10.5 ms that the stand-in of the language model took alone."""
-ASKED = Traffic(turn_s=6, speaking=1, silences=1.0001, phrase=Phrase(8, 1.2), short_phrase_ms=0)
+ASKED = Traffic(turn_s=6, speaking=1, silences=1.0001, phrase=FirstPhrase(8, 1.2), short_phrase_ms=0)
 """As the stand-ins were: a turn each 6 s, sound all the time, no reply for nothing, no ladder."""
 BEFORE_MS = 80.0
 
@@ -39,8 +39,8 @@ class StandInVoice(PhraseVoice):
 
     silent: bool = False
 
-    def phrase(self, speech_s: float) -> Work:
-        return Work(0, 1e-6 if self.silent else 5.3 + 1.75 * speech_s)
+    def phrase(self, speech_s: float) -> StageJob:
+        return StageJob(0, 1e-6 if self.silent else 5.3 + 1.75 * speech_s)
 
 
 def predicted(calls: int, *, mps: bool, silent: bool = False) -> TurnEstimate:

@@ -14,7 +14,7 @@ from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import Group
 from voicepipe.sizing.recognition import Nemotron, recogniser
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.traffic import WORDS_A_MINUTE, Phrase, Traffic
+from voicepipe.sizing.traffic import WORDS_A_MINUTE, FirstPhrase, Traffic
 from voicepipe.sizing.turn import Making, TurnEstimate, first_sound, turn
 from voicepipe.sizing.voices import voice
 from voicepipe.turn.endpoint import EndpointConfig
@@ -52,17 +52,17 @@ TOKEN = re.compile(r"\s*\w+|'\w+|[^\w\s]")
 """A word with the space before it, or a mark: 1.2 tokens a word here. Models' tokenizers part rare words, too."""
 
 
-def first(reply: str, *, hurry: bool) -> Phrase:
+def first(reply: str, *, hurry: bool) -> FirstPhrase:
     """Its first phrase, and the tokens that were there when it was certain."""
     cutter, tokens = Phraser(hurry=hurry), TOKEN.findall(reply)
     for count, token in enumerate(tokens, 1):
         for text in cutter.push(token):
-            return Phrase(count, len(text.split()) * 60 / WORDS_A_MINUTE)
-    return Phrase(len(tokens), len(reply.split()) * 60 / WORDS_A_MINUTE)
+            return FirstPhrase(count, len(text.split()) * 60 / WORDS_A_MINUTE)
+    return FirstPhrase(len(tokens), len(reply.split()) * 60 / WORDS_A_MINUTE)
 
 
 @pytest.mark.parametrize(("hurry", "reckoned"), [(False, Traffic().phrase), (True, Traffic().short_phrase)])
-def test_first_phrases_are_as_the_call_path_cuts_them(hurry: bool, reckoned: Phrase) -> None:
+def test_first_phrases_are_as_the_call_path_cuts_them(hurry: bool, reckoned: FirstPhrase) -> None:
     assert all("".join(TOKEN.findall(reply)) == reply for reply in REPLIES)
     phrases = [first(reply, hurry=hurry) for reply in REPLIES]
     assert reckoned.tokens == round(mean(phrase.tokens for phrase in phrases))
@@ -115,7 +115,7 @@ def test_the_rung_never_makes_a_turn_longer(tts: str) -> None:
 
 def test_the_rung_counts_from_commit_and_that_waits_for_the_last_words() -> None:
     """60 ms after the engines began, or when the words are there."""
-    slow = replace(Traffic(short_phrase_ms=1), phrase=Phrase(100, 2.5), short_phrase=Phrase(1, 1.7))
+    slow = replace(Traffic(short_phrase_ms=1), phrase=FirstPhrase(100, 2.5), short_phrase=FirstPhrase(1, 1.7))
     soon, late = at(1, "neutts", slow), at(8, "neutts", slow, asr="large-v3-turbo")
     assert soon.asr < 60 < late.asr
     assert soon.asr + soon.first_token + soon.first_phrase == pytest.approx(60 + 1 + soon.token / 2)

@@ -1,11 +1,11 @@
 """Scripted engines that hang on purpose, and say so as real ones do: what hangs owes an answer
-(`engines/hosting/owing.py`)."""
+(`engines/hosting/liveness.py`)."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 
 from voicepipe.engines.base import Delta, Hypothesis, OnPartial, Prompt, Speech
-from voicepipe.engines.hosting.owing import Owing
+from voicepipe.engines.hosting.liveness import Liveness
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts
 
 LIMIT_S = 4.0
@@ -21,7 +21,7 @@ class Fault:
     """Of one engine. Between `begin` and `end` nothing comes of it."""
 
     def __init__(self, limit_s: float = LIMIT_S) -> None:
-        self._owing = Owing(now)
+        self._liveness = Liveness(now)
         self._limit_s = limit_s
         self._works = asyncio.Event()
         self._works.set()
@@ -35,17 +35,17 @@ class Fault:
 
     def end(self) -> None:
         self._works.set()
-        self._owing.moved()  # Real engines are asked for something small, or made anew.
+        self._liveness.moved()  # Real engines are asked for something small, or made anew.
 
     async def through(self) -> None:
         """Returns where the engine works."""
-        with self._owing.asked(self._limit_s):
+        with self._liveness.asked(self._limit_s):
             await self._works.wait()
-            self._owing.moved()
+            self._liveness.moved()
 
     @property
     def alive(self) -> bool:
-        return self._owing.alive
+        return self._liveness.alive
 
 
 class FaultyAsr(ScriptedAsr):

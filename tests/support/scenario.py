@@ -15,8 +15,8 @@ from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad,
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
 from voicepipe.base.errors import CallError, TransferFailed
 from voicepipe.call.call import Call
-from voicepipe.call.control import Control
-from voicepipe.call.errands import Errands
+from voicepipe.call.control import CallController
+from voicepipe.call.tool_runs import ToolRuns
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
 from voicepipe.conversation.events import CallEvent, Item
@@ -29,7 +29,7 @@ from voicepipe.engines.scripted import (
     ScriptedVad,
 )
 from voicepipe.ingress.socket_line import by_timer
-from voicepipe.line import HIDDEN, Network, Pump, SoundListener
+from voicepipe.line import HIDDEN, NetworkQuality, Pump, SoundListener
 
 SCENARIOS = ROOT / "tests" / "scenarios"
 
@@ -58,7 +58,7 @@ class Mutes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Does(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What the client asks of the call at `at_ms`: a method of `Control`."""
+    """What the client asks of the call at `at_ms`: a method of `CallController`."""
 
     at_ms: int
     what: Literal[
@@ -231,7 +231,7 @@ class ScenarioLine:
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         await by_timer(pump, wake)
 
-    def network(self) -> Network:
+    def network(self) -> NetworkQuality:
         return HIDDEN
 
     @property
@@ -258,13 +258,13 @@ class Recording:
     asr: "TellingAsr"
     llm: ScriptedLlm
     tts: ScriptedTts
-    control: Control
+    control: CallController
     refused: list[str]
 
     @property
-    def errands(self) -> Errands:
+    def tool_runs(self) -> ToolRuns:
         """What the call has had done by tools, and its conversation."""
-        return self.control._call._errands
+        return self.control._call._tool_runs
 
     def audible(self, after_ms: float) -> float | None:
         """When the first audible packet after `after_ms` was sent."""
@@ -345,7 +345,7 @@ RunTool = Callable[[Tool, ToolCall], Awaitable[str]]
 
 async def play(
     scenario: Scenario, use: RunTool | None = None, keys: list[str] | None = None,
-    asks: Callable[[Control], Coroutine[Any, Any, None]] | None = None,
+    asks: Callable[[CallController], Coroutine[Any, Any, None]] | None = None,
 ) -> Recording:  # fmt: skip
     """`use` runs the agent's tools; `keys` gets what each use of one was known by; `asks` is a client's part."""
     delays = scenario.delays
@@ -386,7 +386,7 @@ async def play(
 
     config, clock = msgspec.convert(scenario.config, Config), asyncio.get_running_loop().time
     call = Call("rtc_1", line, settings, engines, config, begin_tool, emit, clock)
-    control = Control(call)
+    control = CallController(call)
     refused: list[str] = []
     async with asyncio.TaskGroup() as group:
         clients = [group.create_task(_do(does, n, control, refused)) for n, does in enumerate(scenario.does)]
@@ -398,14 +398,14 @@ async def play(
     return Recording(scenario, line, events, story, asr, llm, tts, control, refused)
 
 
-async def _press(presses: Presses, control: Control) -> None:
+async def _press(presses: Presses, control: CallController) -> None:
     await asyncio.sleep(presses.at_ms / 1000 + 0.001)
     for key in presses.keys:
         control.press(key)
         await asyncio.sleep(presses.every_ms / 1000)
 
 
-async def _do(does: Does, number: int, control: Control, refused: list[str]) -> None:
+async def _do(does: Does, number: int, control: CallController, refused: list[str]) -> None:
     # After the block of the same time, and those of the same time in the order in which they are listed.
     await asyncio.sleep(does.at_ms / 1000 + 0.001 + number * 1e-6)
     try:

@@ -165,7 +165,7 @@ def late(**changes: Any) -> Scenario:
 def tools_of(recording: Recording) -> list[str]:
     """What the conversation holds of tools, in order."""
     kinds = {"function_call": "calls", "function_call_output": "->"}
-    items = recording.errands._history.items
+    items = recording.tool_runs._history.items
     return [f"{kinds[item.kind]} {item.name or item.output}" for item in items if item.kind in kinds]
 
 

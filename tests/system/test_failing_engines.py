@@ -71,8 +71,8 @@ class Site:
             if words := told(event):
                 story.append((line.now_ms(), words))
 
-        with self.pop.admit(self.pop.tenant(None), agent) as seat:
-            await seat.open(line, changed, note).run()
+        with self.pop.admit(self.pop.tenant(None), agent) as slot:
+            await slot.open(line, changed, note).run()
         return Heard(line, story)
 
 
@@ -101,7 +101,7 @@ def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 @contextmanager
 def rehearsing(site: Site) -> Iterator[None]:
-    running = asyncio.ensure_future(site.pop.rehearsed.run())
+    running = asyncio.ensure_future(site.pop.tts_cache.run())
     try:
         yield
     finally:

@@ -18,7 +18,7 @@ from voicepipe.config import Config, PopConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.engines.base import Delta, Engines, Prompt
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.observe.failing import FIRST
+from voicepipe.observe.failing_turns import FIRST
 from voicepipe.pop.pop import Pop
 from voicepipe.tools.tool_runner import ToolRunner
 
@@ -48,8 +48,8 @@ async def call(pop: Pop, begins_ms: int) -> None:
     says = [Says(begins_ms + EVERY_MS * number, 1500) for number in range(ASKS)]
     line = ScenarioLine(Scenario("", [], says, begins_ms + EVERY_MS * ASKS))
     agent = pop.agent(None)
-    with pop.admit(pop.tenant(None), agent) as seat:
-        await seat.open(line, CallSettings.of(agent), lambda event: None).run()
+    with pop.admit(pop.tenant(None), agent) as slot:
+        await slot.open(line, CallSettings.of(agent), lambda event: None).run()
 
 
 @pytest.fixture(name="pop")

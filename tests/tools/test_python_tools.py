@@ -17,7 +17,7 @@ from tests.support.tools import ABOUT, used
 from tests.support.waiting import until
 from voicepipe.agent import Tool
 from voicepipe.base.errors import OutcomeUnknown, ToolError
-from voicepipe.call.errands import Errand, Errands
+from voicepipe.call.tool_runs import ToolRun, ToolRuns
 from voicepipe.conversation.history import History, Ids
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.tools.python_tools import RESULT_CHARS, SHARE, THREADS, text
@@ -226,11 +226,13 @@ async def test_functions_that_hang_stop_nobody_but_themselves(tools: ToolRunner)
 
 async def test_what_comes_of_a_function_that_took_too_long_is_told_and_it_is_not_begun_twice(tools: ToolRunner) -> None:
     """Who asks for the same again waits for the run that there is; another call's is another run."""
-    one, other = (Errands(History(), Ids(call), partial(tools.begin, tenant="acme")) for call in "12")
+    one, other = (ToolRuns(History(), Ids(call), partial(tools.begin, tenant="acme")) for call in "12")
 
-    def ask(errands: Errands, timeout_ms: int) -> Errand:
-        number = len(errands.call_ids())
-        return errands.begin(function("hang", timeout_ms), ToolCall(f"c{number}", "hang", "{}"), ABOUT, remembered=True)
+    def ask(tool_runs: ToolRuns, timeout_ms: int) -> ToolRun:
+        number = len(tool_runs.call_ids())
+        return tool_runs.begin(
+            function("hang", timeout_ms), ToolCall(f"c{number}", "hang", "{}"), ABOUT, remembered=True
+        )
 
     for _ in range(2):
         late = ask(one, 50)
@@ -242,7 +244,7 @@ async def test_what_comes_of_a_function_that_took_too_long_is_told_and_it_is_not
     LET_GO.set()
     await asyncio.gather(waits.wait(), runs.wait())
     assert waits.output == runs.output == "late"
-    assert [errand.output for errand in one.untold()].count("late") == 1
+    assert [tool_run.output for tool_run in one.untold()].count("late") == 1
     await until(lambda: not tools.hanging())
 
 

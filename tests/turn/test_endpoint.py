@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.turn.completeness import LEADS_ON, RULES
-from voicepipe.turn.endpoint import Eagerness, EndpointConfig, Endpointer, Evidence, FixedSilence, Verdict
+from voicepipe.turn.endpoint import Eagerness, EndpointConfig, Endpointer, EndpointVerdict, Evidence, FixedSilence
 
 CONFIG = EndpointConfig()
 WORDS = st.lists(st.sampled_from(sorted(LEADS_ON) + ["hours", "table", "five", "zürich", "'s", "o'clock"]), max_size=12)
@@ -145,7 +145,7 @@ FALLS = 9.0
 """The log-odds of a voice that leaves no doubt, whatever the words are."""
 
 
-def after(asked: str, text: str, pitch: float = 0.0) -> Verdict:
+def after(asked: str, text: str, pitch: float = 0.0) -> EndpointVerdict:
     return Endpointer(CONFIG).judge(Evidence(text, pitch, asked=asked))
 
 
@@ -212,5 +212,5 @@ def test_a_comma_is_no_sign_that_more_comes() -> None:
 @pytest.mark.parametrize("text", ["", "what are your opening hours", "i would like to"])
 def test_a_client_that_says_how_much_silence_ends_a_turn_gets_that(text: str) -> None:
     end = FixedSilence(CONFIG, 700)
-    assert end.judge(Evidence(text)) == Verdict(700, confident=False, reason="as the client set it")
+    assert end.judge(Evidence(text)) == EndpointVerdict(700, confident=False, reason="as the client set it")
     assert end.may_end(text) == Endpointer(CONFIG).may_end(text)

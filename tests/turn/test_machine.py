@@ -20,8 +20,8 @@ from voicepipe.turn.facts import (
     VoiceStarted,
     Words,
 )
-from voicepipe.turn.known import May, TurnConfig
 from voicepipe.turn.machine import RULES, State, TurnMachine
+from voicepipe.turn.turn_state import TurnConfig, TurnPermissions
 
 CONFIG = TurnConfig()
 FACTS: st.SearchStrategy[Fact] = st.one_of(
@@ -45,7 +45,7 @@ class Turn:
 
     def __init__(self) -> None:
         self._machine = TurnMachine(CONFIG)
-        self.may = May()
+        self.may = TurnPermissions()
 
     @property
     def state(self) -> State:
@@ -214,14 +214,14 @@ def test_what_may_be_a_voice_ducks_a_reply_and_nothing_else() -> None:
     assert turn.on(MaybeVoice()) == turn.on(NoVoice()) == ()
     assert machine(MaybeVoice())[1] == []
     turn = Turn()
-    turn.may = May(answers=True, interrupts=False, ends=True)
+    turn.may = TurnPermissions(answers=True, interrupts=False, ends=True)
     turn.on(Replying())
     assert turn.on(MaybeVoice()) == ()
 
 
 def test_a_duck_ends_if_the_client_takes_interruptions_away() -> None:
     turn, _ = machine(Replying(), MaybeVoice())
-    turn.may = May(answers=True, interrupts=False, ends=True)
+    turn.may = TurnPermissions(answers=True, interrupts=False, ends=True)
     assert turn.on(VoiceStarted(90_000)) == (Action.RESUME,)
 
 
@@ -250,7 +250,7 @@ def test_a_reply_that_begins_under_a_voice_is_ducked_unless_the_client_wants_no_
     turn, actions = machine(VoiceStarted(0), VoiceGoesOn(300), Replying())
     assert (turn.state, actions) == (State.OVERLAP, [Action.DUCK])
     turn, _ = machine(VoiceStarted(0), VoiceGoesOn(300))
-    turn.may = May(answers=True, interrupts=False, ends=True)
+    turn.may = TurnPermissions(answers=True, interrupts=False, ends=True)
     assert (turn.on(Replying()), turn.on(VoiceGoesOn(900)), turn.state) == ((), (), State.HEARING)
 
 
@@ -272,25 +272,25 @@ def test_a_turn_that_a_reply_begins_under_is_not_dropped_however_short() -> None
 
 def test_where_the_client_ends_the_turns_a_reply_over_the_callers_pause_plays_on() -> None:
     turn, _ = machine(VoiceStarted(0), VoiceGoesOn(500))
-    turn.may = May(answers=True, interrupts=True, ends=False)
+    turn.may = TurnPermissions(answers=True, interrupts=True, ends=False)
     for fact in (Replying(), Silence(60, 16_000), Words("tomorrow at seven", 130)):
         turn.on(fact)
     assert (turn.on(Silence(300, 16_000)), turn.state) == ((Action.RESUME,), State.PAUSE)
     turn, _ = machine(VoiceStarted(0), VoiceGoesOn(500), Silence(60, 16_000))
-    turn.may = May(answers=True, interrupts=True, ends=False)
+    turn.may = TurnPermissions(answers=True, interrupts=True, ends=False)
     assert (turn.on(Replying()), turn.state) == ((), State.PAUSE)
 
 
 def test_a_client_may_turn_answers_interruptions_and_endpointing_off() -> None:
     turn = Turn()
-    turn.may = May(answers=False, interrupts=True, ends=True)
+    turn.may = TurnPermissions(answers=False, interrupts=True, ends=True)
     actions = [action for fact in (*SAID, Silence(140, 16000)) for action in turn.on(fact)]
     assert actions == [Action.OPEN, Action.ANNOUNCE, Action.SETTLE, Action.COMMIT, Action.OWE]
     assert turn.state is State.IDLE
-    turn.may = May(answers=True, interrupts=False, ends=True)
+    turn.may = TurnPermissions(answers=True, interrupts=False, ends=True)
     turn.on(Replying())
     assert turn.on(VoiceStarted(90_000)) == (Action.RESUME,)
-    turn.may = May(answers=True, interrupts=True, ends=False)
+    turn.may = TurnPermissions(answers=True, interrupts=True, ends=False)
     turn.on(ReplyEnded())
     assert Action.COMMIT not in [action for fact in (*SAID, Silence(5000, 16000)) for action in turn.on(fact)]
 

@@ -11,8 +11,8 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from tests.web.node import WEB, needs_node, run
 from voicepipe.conversation.timing import Hop, TurnRecord
-from voicepipe.ingress.doors import Doors
-from voicepipe.ingress.keys import Secrets
+from voicepipe.ingress.access import AccessControl
+from voicepipe.ingress.api_keys import ClientSecrets
 from voicepipe.operator_api import dashboard_http
 
 FILES = sorted(path for path in WEB.rglob("*") if path.is_file())
@@ -48,7 +48,9 @@ class Page(HTMLParser):
 
 PAGES = {path.name: Page(path) for path in FILES if path.suffix == ".html"}
 POP = FakePop()
-SERVED = {getattr(route, "path", "") for route in dashboard_http.routes(POP, Doors(POP, Secrets()), WEB)} | {"/"}
+SERVED = {
+    getattr(route, "path", "") for route in dashboard_http.routes(POP, AccessControl(POP, ClientSecrets()), WEB)
+} | {"/"}
 """What pages may name beside the files here."""
 each_page = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 

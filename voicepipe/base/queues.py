@@ -33,7 +33,7 @@ class Queue(Protocol):
         """None: it is closed."""
 
 
-class Waits:
+class QueueOutcomes:
     """What became of those who came to one queue."""
 
     def __init__(self) -> None:

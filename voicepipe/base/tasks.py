@@ -7,7 +7,7 @@ from contextvars import Context
 from types import TracebackType
 from typing import Any, TypeVar
 
-from voicepipe.base.metered import charged
+from voicepipe.base.cpu_metering import charged
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class TaskGroup(asyncio.TaskGroup):
     the group, which holds the task that holds the exception. In them all that the cancelled function knows, such as a
     call and its sound, would stay until the collector's next full round.
 
-    What its tasks take of the loop is paid for by whoever has them begun (`metered.py`)."""
+    What its tasks take of the loop is paid for by whoever has them begun (`cpu_metering.py`)."""
 
     def create_task(
         self,

@@ -4,9 +4,9 @@ Every library behind it must release the GIL while it works: onnxruntime, CTrans
 library that is called through `ctypes.CDLL` (espeak-ng). Hence no child processes and no pickling, but for libraries
 that cannot live in our environment (`engines/hosting/child.py`).
 
-Calls take turns (`fair.py`). A thread whose library does not come back cannot be ended: `overdue` tells, and whoever
-owns the worker leaves it behind (`close`) and makes another (`engines/hosting/life.py`). So the threads are daemons,
-and not those of concurrent.futures, for which Python waits when it ends.
+Calls take turns (`round_robin.py`). A thread whose library does not come back cannot be ended: `overdue` tells, and
+whoever owns the worker leaves it behind (`close`) and makes another (`engines/hosting/life.py`). So the threads are
+daemons, and not those of concurrent.futures, for which Python waits when it ends.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
+from voicepipe.base.cpu_steal import CpuSteal
 from voicepipe.base.errors import EngineBusy, EngineError, OverQueued
-from voicepipe.base.fair import Fair, owner
-from voicepipe.base.lived import Lived
-from voicepipe.base.queues import QueueFigures, Waits, show
-from voicepipe.base.starved import Starved
+from voicepipe.base.process_clock import ProcessClock
+from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
+from voicepipe.base.round_robin import RoundRobin, owner
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Job:
     _limit: float = 0.0
     hangs: bool = False
     """It was found overdue: for good, or its engine would be ended for a hang and then not cleared away as one."""
-    _starved: Starved | None = None
+    _cpu_steal: CpuSteal | None = None
     done: "Future[Any]" = field(default_factory=Future)
 
     def run(self, clock: Callable[[], float]) -> None:
@@ -81,15 +81,15 @@ class Job:
 
     def overdue(self, now: float) -> bool:
         """It hangs. On a machine with too few processors it is only slow: the time without one does not count."""
-        if self._starved is not None and now > self.due:
-            self.due = self._limit + self._starved.seconds()
+        if self._cpu_steal is not None and now > self.due:
+            self.due = self._limit + self._cpu_steal.seconds()
             self.hangs = self.hangs or now > self.due
         return self.hangs
 
     def begin(self, now: float) -> None:
         """It runs from now on, in this thread. Reads files: not while others wait for this thread."""
         if self.within_s is not None:
-            self._starved = Starved()
+            self._cpu_steal = CpuSteal()
             self.due = self._limit = now + self.within_s
 
 
@@ -106,16 +106,16 @@ class Worker:
         self._limit = limit
         self._nice = nice
         self._most = threads
-        self._clock = Lived()
+        self._clock = ProcessClock()
         self._closed = False
         self._error: EngineError | None = None
         """What it was closed with."""
         self._more = threading.Condition()
-        self._queue: Fair[Job] = Fair()
+        self._queue: RoundRobin[Job] = RoundRobin()
         self._running: set[Job] = set()
         self._threads: list[threading.Thread] = []
         self._idle = 0
-        self._waits = Waits()
+        self._waits = QueueOutcomes()
         _workers.add(self)
         if told:
             show(self)
@@ -158,7 +158,7 @@ class Worker:
         return asyncio.wrap_future(job.done)
 
     def overdue(self) -> bool:
-        """A job that runs is not coming back. Whoever asks this asks it again and again (`lived.py`)."""
+        """A job that runs is not coming back. Whoever asks this asks it again and again (`process_clock.py`)."""
         now = self._clock()
         with self._more:
             return any(job.overdue(now) for job in self._running)

@@ -22,7 +22,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Options:
+class BenchOptions:
     """What is to be measured."""
 
     config: Path | None = None
@@ -41,7 +41,9 @@ class Options:
     seed: int = 1
 
 
-async def measured(engines: PlayedEngines, options: Options, sound: Any, progress: Progress) -> list[FiguresResult]:
+async def measured(
+    engines: PlayedEngines, options: BenchOptions, sound: Any, progress: Progress
+) -> list[FiguresResult]:
     """Results for each number of calls. Raises what an engine raises."""
     results = []
     for calls in options.calls:
@@ -55,7 +57,7 @@ async def measured(engines: PlayedEngines, options: Options, sound: Any, progres
 
 
 async def _together(
-    engines: PlayedEngines, calls: int, gaps: bool, options: Options, sound: Any, progress: Progress
+    engines: PlayedEngines, calls: int, gaps: bool, options: BenchOptions, sound: Any, progress: Progress
 ) -> tuple[list[Samples], tuple[int, int] | None]:
     """Of each round, and between how many MHz the GPUs' clocks were."""
     seconds, rounds = options.seconds / options.rounds, []
@@ -66,7 +68,7 @@ async def _together(
     return rounds, (min(seen), max(seen)) if seen else None
 
 
-async def _alone(engines: PlayedEngines, calls: int, options: Options, sound: Any, progress: Progress) -> Samples:
+async def _alone(engines: PlayedEngines, calls: int, options: BenchOptions, sound: Any, progress: Progress) -> Samples:
     """Each stage under the same load, without idle gaps, and the media clock with nothing at all beside it."""
     times: dict[str, list[float]] = {}
     seconds = ALONE * options.seconds

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from voicepipe.base.errors import EngineBusy
-from voicepipe.base.fair import owned_by
+from voicepipe.base.round_robin import owned_by
 from voicepipe.bench import figures
 from voicepipe.bench.figures import Samples
 from voicepipe.bench.load import CallTurn, turns
@@ -53,7 +53,7 @@ class PlayedLoad:
 async def play(engines: PlayedEngines, load: PlayedLoad) -> Samples:
     """What so many calls see. Raises what an engine raises."""
     player, clock, began = _Player(engines), MediaClock(), time.monotonic()
-    lines = [_Line(player, clock, number, load, began) for number in range(load.calls)]
+    lines = [_PlayedLine(player, clock, number, load, began) for number in range(load.calls)]
     removes = [clock.add(line.tick) for line in lines]
     ticking = asyncio.create_task(clock.run())
     try:
@@ -72,7 +72,7 @@ async def play(engines: PlayedEngines, load: PlayedLoad) -> Samples:
             line.hang_up()
 
 
-def _cut(lines: "Sequence[_Line]", player: "_Player") -> None:
+def _cut(lines: "Sequence[_PlayedLine]", player: "_Player") -> None:
     """The next turn comes soon, where nothing is going on."""
     if player.idle and not any(line.speaks for line in lines):
         idle_s = min(line.wait_s for line in lines)
@@ -80,7 +80,7 @@ def _cut(lines: "Sequence[_Line]", player: "_Player") -> None:
             line.skip(max(0.0, idle_s - IDLE_S))
 
 
-class _Line:
+class _PlayedLine:
     """One call: the caller's sound comes by its ticks."""
 
     def __init__(self, player: "_Player", clock: MediaClock, call: int, load: PlayedLoad, began: float) -> None:
@@ -162,7 +162,7 @@ class _Player:
     def idle(self) -> bool:
         return not self._tasks
 
-    def listen(self, call: int, line: _Line) -> HeardUtterance | None:
+    def listen(self, call: int, line: _PlayedLine) -> HeardUtterance | None:
         with owned_by(str(call)):
             return self._asr.listen(call, line.told) if self._asr else None
 

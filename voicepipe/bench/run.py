@@ -12,7 +12,7 @@ from voicepipe import __version__
 from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.base.figures import cpu, for_tables, keep
 from voicepipe.bench.configured import configured, speech
-from voicepipe.bench.measure import Options, Progress, measured
+from voicepipe.bench.measure import BenchOptions, Progress, measured
 from voicepipe.bench.report import BenchReport
 from voicepipe.bench.shaped import shaped
 from voicepipe.config import load
@@ -26,7 +26,7 @@ LIBRARIES = (
 )  # fmt: skip
 
 
-async def run(options: Options, json_file: Path | None, *, markdown: bool) -> int:
+async def run(options: BenchOptions, json_file: Path | None, *, markdown: bool) -> int:
     """Measure and print. Raises ConfigError, EngineError, ProbeError: `json_file` cannot be written."""
     if options.seconds < 1:
         raise ConfigError(f"--seconds {options.seconds:g}: a run takes 1 second or more.")
@@ -48,7 +48,7 @@ async def run(options: Options, json_file: Path | None, *, markdown: bool) -> in
     return 0
 
 
-async def _report(options: Options, progress: Progress) -> BenchReport:
+async def _report(options: BenchOptions, progress: Progress) -> BenchReport:
     config, calls, sound = load(options.config), max(options.calls), await speech()
     loading = shaped(config, options.shape, calls, progress) if options.shape else configured(config, calls)
     named = config.engines

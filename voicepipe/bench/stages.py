@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from voicepipe.conversation.phrases import PhraseConfig
 
 
-class Stage(Protocol):
+class BenchStage(Protocol):
     name: str
     """What it is."""
 
@@ -24,12 +24,12 @@ class HeardUtterance(Protocol):
         """It is over."""
 
 
-class AsrStage(Stage, Protocol):
+class AsrStage(BenchStage, Protocol):
     def listen(self, call: int, told: Callable[[int], None]) -> HeardUtterance:
         """`told`: partial words are there, which cover so many samples."""
 
 
-class LlmStage(Stage, Protocol):
+class LlmStage(BenchStage, Protocol):
     phrasing: PhraseConfig
     """How its words are cut into phrases: random ones have no commas."""
 
@@ -37,6 +37,6 @@ class LlmStage(Stage, Protocol):
         """The text of one reply, as it is made. Closing it aborts the reply. `guess`: the turn may not be over."""
 
 
-class TtsStage(Stage, Protocol):
+class TtsStage(BenchStage, Protocol):
     def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
         """A phrase; each time that more of its sound is in the host's memory."""

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from functools import partial
 
 from voicepipe.agent import CallSettings
+from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import cause
-from voicepipe.base.shown import shown
-from voicepipe.call.errands import BeginTool
-from voicepipe.call.jobs import Jobs
+from voicepipe.call.call_context import CallContext
+from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.playout import Playout
-from voicepipe.call.rehearsed import Rehearsal
 from voicepipe.call.reply import Reply
-from voicepipe.call.speech import Speaker
-from voicepipe.call.studio import Studio
+from voicepipe.call.speech import PhraseSpeaker
+from voicepipe.call.tool_runs import BeginTool
 from voicepipe.call.transfer import Transfer
+from voicepipe.call.tts_cache import CallTtsCache
 from voicepipe.call.turns import Turns
 from voicepipe.config import Config
 from voicepipe.conversation.events import CallEnded, CallEvent
@@ -50,20 +50,25 @@ class Call:
         self.id = call_id
         self.line = line
         self.emit = emit
-        self.jobs = Jobs(call_id)
+        self.tasks = CallTasks(call_id)
         us: Call = weakref.proxy(self)
         """Who belongs to us knows us by this. In a circle, our sound would stay until the collector came."""
         self._playout = Playout(line, clock, config.turn.duck_db)
         self.voice_for = partial(engines.tts.voice_for, language=settings.agent.language)
         """As `base.Tts`, to this call's caller."""
-        speaker = Speaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
-        studio = Studio(call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit, us)
-        self.ids, self._errands = studio.ids, studio.errands
-        self.turns = turns = Turns(studio, config, settings, self.jobs, us)
-        self.hearing, self.speaking, self.owed, self.quiet = turns.hearing, turns.speaking, turns.owed, turns.quiet
+        speaker = PhraseSpeaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
+        context = CallContext(call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit, us)
+        self.ids, self._tool_runs = context.ids, context.tool_runs
+        self.turns = turns = Turns(context, config, settings, self.tasks, us)
+        self.hearing, self.speaking, self.pending_replies, self.idle_timer = (
+            turns.hearing,
+            turns.speaking,
+            turns.pending_replies,
+            turns.idle_timer,
+        )
         self.conversation = turns.conversation
-        self.transfer = Transfer(call_id, line, self.speaking, self.owed, self.jobs, us)
-        self._rehearsal = Rehearsal(speaker, self.jobs)
+        self.transfer = Transfer(call_id, line, self.speaking, self.pending_replies, self.tasks, us)
+        self._tts_cache = CallTtsCache(speaker, self.tasks)
         self.greeting: Reply | None = None
         """The greeting, which a client's own reply may replace."""
         self._ending, self._ending_detail = "", ""
@@ -73,20 +78,20 @@ class Call:
         """Answer, and go on until either side hangs up. CallEnded is the last event, whatever happens."""
         reason, detail = "error", ""
         try:
-            async with self.jobs as jobs:
+            async with self.tasks as tasks:
                 for job in (self._playout.run(), self._greet(), self.hearing.gaps.mind()):
-                    jobs.spawn(job)
-                self._rehearsal.begin(self.speaking.settings)
+                    tasks.spawn(job)
+                self._tts_cache.begin(self.speaking.settings)
                 await self.line.listen(self.hearing)
-                reason, detail, jobs.over = self._ending or "caller", self._ending_detail, True
-                self._errands.leave()  # A tool that is over now begins no reply: it would never end.
+                reason, detail, tasks.over = self._ending or "caller", self._ending_detail, True
+                self._tool_runs.leave()  # A tool that is over now begins no reply: it would never end.
                 self.speaking.stop("client_cancelled")
                 self.speaking.discard()
-                jobs.cancel()
+                tasks.cancel()
         except* Exception as errors:
             detail = shown(cause(errors), f"call {self.id}")
         finally:
-            self.jobs.over = True
+            self.tasks.over = True
             self.let_go()
             await self.line.hang_up()
             self.emit(CallEnded(reason, detail))
@@ -94,7 +99,9 @@ class Call:
     async def _greet(self) -> None:
         await asyncio.sleep(self.line.setup_ms / 1000)
         speaking, greeting = self.speaking, self.speaking.settings.agent.greeting
-        began = speaking.reply or self.owed.waiting or self.hearing.utterance or not self.conversation.is_empty()
+        began = (
+            speaking.reply or self.pending_replies.waiting or self.hearing.utterance or not self.conversation.is_empty()
+        )
         if greeting and not began:
             speaking.say(greeting)
             self.greeting = speaking.reply
@@ -104,29 +111,29 @@ class Call:
         have the same."""
         before, self.speaking.settings = self.speaking.settings, settings
         self.speaking.discard()
-        if self.jobs.running and (before.voice, before.speed) != (settings.voice, settings.speed):
-            self._rehearsal.begin(settings)
+        if self.tasks.running and (before.voice, before.speed) != (settings.voice, settings.speed):
+            self._tts_cache.begin(settings)
         self.hearing.configure(settings)
 
     def takes_leave(self, farewell: ToolCall) -> None:
-        """As `ReplyEvents.takes_leave`."""
+        """As `ReplyListener.takes_leave`."""
         if farewell.name == TRANSFER_TOOL:
             self.transfer.by_model(farewell)
         else:
-            self.jobs.spawn(self._hang_up_when_heard())
+            self.tasks.spawn(self._hang_up_when_heard())
 
     async def _hang_up_when_heard(self) -> None:
         """The reply in which the model asked for that has been heard to its end. A voice over the last words becomes a
         turn, which is answered, or it was nothing; what comes of a tool that runs is told."""
         last = self.conversation.last()
-        while self.hearing.utterance or self.owed.works:  # noqa: ASYNC110
+        while self.hearing.utterance or self.pending_replies.works:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S)
-        if not (self.speaking.reply or self.owed.waiting) and self.conversation.last() is last:
+        if not (self.speaking.reply or self.pending_replies.waiting) and self.conversation.last() is last:
             await self.hang_up("agent")
 
     def tool_over(self) -> None:
-        """As `ErrandEvents.tool_over`."""
-        self.owed.tool_over()
+        """As `ToolRunEvents.tool_over`."""
+        self.pending_replies.tool_over()
 
     async def hang_up(self, reason: str, detail: str = "") -> None:
         """End the call from our side; both as `CallEnded` tells them."""
@@ -135,5 +142,5 @@ class Call:
 
     def let_go(self) -> None:
         """It has run, or never will: cut the circles that are left. Safe to call twice."""
-        self._errands.leave()
+        self._tool_runs.leave()
         self.hearing.let_go()

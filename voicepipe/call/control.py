@@ -10,23 +10,23 @@ import msgspec
 from voicepipe.agent import CallSettings
 from voicepipe.base.errors import InputEmpty, NoReply, ReplyActive
 from voicepipe.call.call import Call
-from voicepipe.call.commits import Commits, Dtmf
-from voicepipe.call.studio import Order
+from voicepipe.call.call_context import ReplyOrder
+from voicepipe.call.manual_turns import KeypadTurns, ManualTurns
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.conversation.events import Item, KeyPressed
 
 MIN_COMMIT_MS = 100
 
 
-class Control:
+class CallController:
     """A call as its ingress sees it."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._jobs, self._hearing, self._speaking = call.jobs, call.hearing, call.speaking
+        self._tasks, self._hearing, self._speaking = call.tasks, call.hearing, call.speaking
         self._conversation, self._turns, self._transfer = call.conversation, call.turns, call.transfer
-        self._commits = Commits(call)
-        self._dtmf = Dtmf(call, self._commits)
+        self._manual_turns = ManualTurns(call)
+        self._dtmf = KeypadTurns(call, self._manual_turns)
         self._asked: asyncio.Future[None] | None = None
         """Begins the reply that a client has asked for, once the words are there that it is to answer."""
         self.id = call.id
@@ -70,7 +70,7 @@ class Control:
         self._turns.truncate(item_id, audio_end_ms)
 
     def respond(self, request: ReplyRequest) -> None:
-        if self._jobs.over:
+        if self._tasks.over:
             return
         order = self._order(request)
         if self._speaking.making and self._speaking.making is self._call.greeting:
@@ -79,8 +79,8 @@ class Control:
             raise ReplyActive(f"Conversation already has an active response in progress: {active.id}.")
         if self._awaited:
             raise ReplyActive("Conversation already has an active response in progress: it waits for what was said.")
-        if pending := self._commits.pending:
-            self._asked = self._jobs.spawn(self._respond_after(pending, request))
+        if pending := self._manual_turns.pending:
+            self._asked = self._tasks.spawn(self._respond_after(pending, request))
         else:
             self._speaking.begin(order)
 
@@ -95,7 +95,7 @@ class Control:
             self._speaking.stop("client_cancelled")  # It began while the commit was waited for.
         self._speaking.begin(self._order(request))  # Anew: the turn is part of the conversation now.
 
-    def _order(self, request: ReplyRequest) -> Order:
+    def _order(self, request: ReplyRequest) -> ReplyOrder:
         changes = {
             "instructions": request.instructions,
             "tools": request.tools,
@@ -125,14 +125,14 @@ class Control:
         self._speaking.end("client_cancelled")
 
     def commit_input(self) -> None:
-        if self._jobs.over:
+        if self._tasks.over:
             return
         if self._hearing.uncommitted_ms < MIN_COMMIT_MS:
             raise InputEmpty("Nothing to commit: less than 100 ms of audio since the last commit.")
-        self._commits.end_turn()
+        self._manual_turns.end_turn()
 
     def clear_input(self) -> None:
-        self._commits.clear()
+        self._manual_turns.clear()
 
     def transfer(self, target: str) -> None:
         self._transfer.by_program(target)

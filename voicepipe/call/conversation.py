@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from voicepipe.audio import ms_to_samples, samples_to_ms
 from voicepipe.base.errors import ItemMismatch
-from voicepipe.call.draft import Telling
-from voicepipe.call.said import Said
-from voicepipe.call.studio import Studio
+from voicepipe.call.call_context import CallContext
+from voicepipe.call.reply_context import ResultDelivery
+from voicepipe.call.reply_events import ReplyEvents
 from voicepipe.call_api import Size
 from voicepipe.conversation.events import Item, ItemAdded, ItemDeleted, ItemTruncated
 from voicepipe.conversation.history import cut_at
@@ -23,17 +23,17 @@ class SentItem:
     words: tuple[tuple[str, int], ...]
     sent: int
     """Samples at the line's rate."""
-    telling: Telling
+    delivery: ResultDelivery
 
 
 class Conversation:
     """To read from. `Changes` and `Speaking` change it: they have the reply that was just begun read it before."""
 
-    def __init__(self, studio: Studio) -> None:
-        self._history = studio.history
-        self._emit = studio.emit
-        self._errands = studio.errands
-        self._rate = studio.speaker.out_rate
+    def __init__(self, context: CallContext) -> None:
+        self._history = context.history
+        self._emit = context.emit
+        self._tool_runs = context.tool_runs
+        self._rate = context.speaker.out_rate
         self._spoken: dict[str, SentItem] = {}
 
     def items(self) -> Sequence[Item]:
@@ -90,17 +90,17 @@ class Conversation:
         heard = ms_to_samples(audio_end_ms, self._rate)
         if audio_end_ms < round(samples_to_ms(spoken.sent, self._rate)):
             # As after a cancel, what is owed is told with the next reply.
-            self._errands.put_off(spoken.telling.broke_off(heard))
+            self._tool_runs.put_off(spoken.delivery.broke_off(heard))
         changed = self._history.heard(item_id, cut_at(spoken.words, heard), audio_end_ms)
         self._emit(ItemTruncated(item_id, audio_end_ms))
         return changed
 
-    def tell_cut(self, said: Said) -> None:
+    def tell_cut(self, said: ReplyEvents) -> None:
         """A reply was ended: how much was heard of an item that was told to be complete."""
         if said.told_item and said.heard_ms < said.sent_ms:
             self._tell_truncated(said.told_item, said.heard_ms)
 
-    def repair(self, said: Said, *, ended: bool) -> None:
+    def repair(self, said: ReplyEvents, *, ended: bool) -> None:
         """A reply was a cut-in: for the prompt it was not said. `ended`: it was heard to its end."""
         if said.message:
             self._history.repair(said.message)
@@ -113,9 +113,9 @@ class Conversation:
         if item_id in self._history:
             self._emit(ItemTruncated(item_id, heard_ms))
 
-    def remember(self, said: Said) -> None:
+    def remember(self, said: ReplyEvents) -> None:
         """How a reply's item went to the line."""
         if item_id := said.spoken_item:
-            self._spoken.setdefault(item_id, SentItem(tuple(said.words), said.sent, said.telling))
+            self._spoken.setdefault(item_id, SentItem(tuple(said.words), said.sent, said.delivery))
             while len(self._spoken) > REMEMBERED_REPLIES:
                 del self._spoken[next(iter(self._spoken))]

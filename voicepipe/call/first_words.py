@@ -14,7 +14,7 @@ import numpy as np
 from voicepipe.audio import BLOCK, RATE, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.base.errors import EngineError
-from voicepipe.call.utterance import Waits
+from voicepipe.call.utterance import RecogniserWait
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Asr, Engines, Tts
 
@@ -28,7 +28,7 @@ async def get_to_know(engines: Engines, is_called: Callable[[], bool]) -> None:
     of this process has the same engines."""
     if engines.patience.is_informed:
         return
-    waits = Waits(engines.patience, LadderConfig(words_ms=0))
+    waits = RecogniserWait(engines.patience, LadderConfig(words_ms=0))
     try:
         await _hear(engines.asr, await _spoken(engines.tts), waits, is_called)
     except EngineError as error:
@@ -41,7 +41,7 @@ async def _spoken(tts: Tts) -> Pcm:
     return np.concatenate([*pieces, resampler.flush()])
 
 
-async def _hear(asr: Asr, sound: Pcm, waits: Waits, is_called: Callable[[], bool]) -> None:
+async def _hear(asr: Asr, sound: Pcm, waits: RecogniserWait, is_called: Callable[[], bool]) -> None:
     """At the pace of a caller: what is decoded while they speak is not waited for."""
     stream = asr.stream(lambda partial: None)  # Nobody prepares a reply to one.
     try:

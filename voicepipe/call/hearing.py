@@ -14,12 +14,12 @@ from functools import partial
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, Block, samples_to_ms
 from voicepipe.base.errors import EngineError
-from voicepipe.base.fair import owned_by
+from voicepipe.base.round_robin import owned_by
 from voicepipe.base.words import joined, running
-from voicepipe.call.ear import Ear, Gaps, TurnTaking
-from voicepipe.call.jobs import Jobs
-from voicepipe.call.studio import Studio
-from voicepipe.call.utterance import Utterance, Waits
+from voicepipe.call.call_context import CallContext
+from voicepipe.call.call_tasks import CallTasks
+from voicepipe.call.utterance import RecogniserWait, Utterance
+from voicepipe.call.vad_front_end import MissingSound, TurnTaking, VadFrontEnd
 from voicepipe.config import Config
 from voicepipe.conversation.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.conversation.timing import TurnRecord
@@ -36,20 +36,24 @@ REMEMBERED = 2 * RATE
 class Hearing:
     """One call's."""
 
-    def __init__(self, studio: Studio, config: Config, settings: CallSettings, jobs: Jobs, turns: TurnTaking) -> None:
+    def __init__(
+        self, context: CallContext, config: Config, settings: CallSettings, tasks: CallTasks, turns: TurnTaking
+    ) -> None:
         self.utterance: Utterance | None = None
         self.last: Utterance | None = None
         """The committed one, which may yet be reopened."""
-        self._config, self._jobs, self._turns = config, jobs, turns
-        self._call_id, self._ids, self._emit = studio.call_id, studio.ids, studio.emit
-        self._clock, self._asked = studio.clock, studio.history.said_last
-        self._engines = engines = studio.engines
+        self._config, self._tasks, self._turns = config, tasks, turns
+        self._call_id, self._ids, self._emit = context.call_id, context.ids, context.emit
+        self._clock, self._asked = context.clock, context.history.said_last
+        self._engines = engines = context.engines
         self.sound = LineSound()
-        self._ear = Ear(engines.windows.of(engines.vad.stream()), config.vad, studio.playout.reference, self)
-        self._waits = Waits(engines.patience, config.ladder, studio.clock)
+        self._front_end = VadFrontEnd(
+            engines.windows.of(engines.vad.stream()), config.vad, context.playout.reference, self
+        )
+        self._waits = RecogniserWait(engines.patience, config.ladder, context.clock)
         self._committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
-        self.gaps = Gaps(self._ear, turns, studio.clock)
+        self.gaps = MissingSound(self._front_end, turns, context.clock)
         self.configure(settings)
 
     def configure(self, settings: CallSettings) -> None:
@@ -61,31 +65,31 @@ class Hearing:
             vad = vad.as_asked(detection)
         else:
             self._endpointer = Endpointer(endpoint, detection.eagerness if detection else "auto")
-        self._ear.configure(vad)
+        self._front_end.configure(vad)
 
     @property
     def now(self) -> int:
         """End of the sound heard so far, in samples since the answer."""
-        return self._ear.now
+        return self._front_end.now
 
     @property
     def uncommitted_ms(self) -> float:
         """Of the caller's sound since the last commit."""
-        return samples_to_ms(self._ear.now - self._committed_to)
+        return samples_to_ms(self._front_end.now - self._committed_to)
 
     # Sound in.
 
     def hear(self, block: Block) -> None:
         """As `SoundListener.hear`."""
         self.gaps.over()
-        self._ear.hear(block)
+        self._front_end.hear(block)
 
     def heard(self, block: Block, fact: Fact | Exception | None) -> None:
-        """As `EarEvents`: the turn machine gets the fact, and the recogniser the sound."""
-        if self._jobs.over:
+        """As `VadListener`: the turn machine gets the fact, and the recogniser the sound."""
+        if self._tasks.over:
             return
         if isinstance(fact, Exception):
-            return self._jobs.fail(fact)
+            return self._tasks.fail(fact)
         try:
             self.sound.push(block.pcm)
             if self.utterance:
@@ -94,18 +98,18 @@ class Hearing:
                 self._turns.feed(fact)
             self._turns.block_heard()
         except Exception as error:  # This call's own; others are heard in the same turn of the loop.
-            self._jobs.fail(error)
+            self._tasks.fail(error)
 
     # The utterance.
 
     def open(self) -> None:
         """Recognise what is said from the burst of voice on that was just noticed."""
-        self._open_at(self._ear.started)
+        self._open_at(self._front_end.started)
 
     def listen(self) -> Utterance:
         """The utterance that is being heard, or a silent one if there is none: what a client's commit ends."""
         if self.utterance is None:
-            self._open_at(max(self._committed_to, self._ear.now - REMEMBERED))
+            self._open_at(max(self._committed_to, self._front_end.now - REMEMBERED))
         assert self.utterance is not None
         return self.utterance
 
@@ -117,15 +121,15 @@ class Hearing:
             with owned_by(self._call_id):
                 return engines.asr.stream(partial(self._partial, item_id), language=language, asked=asked)
 
-        sound = self._ear.since(start, self._committed_to)
+        sound = self._front_end.since(start, self._committed_to)
         self.utterance = Utterance(
             item_id=item_id,
             start=start,
-            heard_from=self._ear.now - sound.size,
+            heard_from=self._front_end.now - sound.size,
             began=self._clock(),
             stream=listen(),
             record=TurnRecord(self._ids.new("turn")),
-            spawn=self._jobs.spawn,
+            spawn=self._tasks.spawn,
             listen=listen,
             waits=self._waits,
             past=sound.size,
@@ -158,27 +162,27 @@ class Hearing:
     def leave(self, utterance: Utterance) -> None:
         """Likewise; the recogniser may still be asked for its words."""
         self.utterance, self.last = None, utterance
-        utterance.end = self._ear.last_voiced
-        self._committed_to = self._ear.now
+        utterance.end = self._front_end.last_voiced
+        self._committed_to = self._front_end.now
         by_request = not isinstance(self._settings.turn_detection, SemanticVad)
-        utterance.timed(self._ear.arrived(utterance.end), by_request=by_request)
-        self._ear.forget()
+        utterance.timed(self._front_end.arrived(utterance.end), by_request=by_request)
+        self._front_end.forget()
 
     def drop(self, last: Utterance | None) -> None:
         """It was a cough, or nothing: no turn comes of it. `last`: the turn that may yet be reopened."""
         utterance = self.close()
         self.last = last
         if utterance.announced:
-            self.announce_end(utterance, self._ear.last_voiced)
+            self.announce_end(utterance, self._front_end.last_voiced)
 
     def clear(self) -> None:
         """Forget the sound since the last commit."""
-        self._committed_to = self._ear.now
+        self._committed_to = self._front_end.now
 
     def forget(self) -> None:
         """A reply is over: what voice there was under it, of which no utterance came, was none."""
         if not self.utterance:
-            self._ear.forget()
+            self._front_end.forget()
 
     def reopen(self) -> None:
         """The utterance goes on with the last turn."""
@@ -192,7 +196,7 @@ class Hearing:
         if self.utterance:
             self.utterance.cancel()
         self.utterance = self.last = None
-        self._ear.let_go()
+        self._front_end.let_go()
 
     # Its words.
 
@@ -210,7 +214,7 @@ class Hearing:
     def guess(self) -> str:
         """The words of the turn so far; "" where they cannot be all, or are none."""
         utterance = self.utterance
-        if utterance is None or not utterance.may_be_all(self._ear.last_voiced):
+        if utterance is None or not utterance.may_be_all(self._front_end.last_voiced):
             return ""
         words = joined(utterance.before, utterance.partial)
         return words if self._endpointer.may_end(words, self._asked()) else ""
@@ -218,7 +222,7 @@ class Hearing:
     def settle(self) -> None:
         """Ask the recogniser for its best words. `Words` follows, unless the voice comes back before."""
         assert self.utterance is not None
-        self.utterance.settling = self._jobs.spawn(self._settle(self.utterance))
+        self.utterance.settling = self._tasks.spawn(self._settle(self.utterance))
 
     def stop_settling(self) -> None:
         """The voice came back, or the turn is over: nobody need judge any more whether it is."""
@@ -242,7 +246,7 @@ class Hearing:
                 async for heard in settling:
                     yield heard, False
         except EngineError as error:
-            utterance.end = self._ear.last_voiced
+            utterance.end = self._front_end.last_voiced
             log.error("%s: the last words may be missing: %s", self._call_id, error)
             yield Evidence(utterance.stands_in(error)), True
 

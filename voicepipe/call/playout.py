@@ -123,7 +123,7 @@ class PlayedReply(Protocol):
         line that did not listen."""
 
 
-class _Nobody:
+class _NoPlayedReply:
     """Null object of `PlayedReply`."""
 
     def speaks(self, phrase: Phrase, start: int) -> None:
@@ -133,7 +133,7 @@ class _Nobody:
         """Nobody is told."""
 
 
-NOBODY: PlayedReply = _Nobody()
+NOBODY: PlayedReply = _NoPlayedReply()
 
 
 class Playout:

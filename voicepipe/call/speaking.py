@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from voicepipe.agent import CallSettings
+from voicepipe.call.call_context import CallContext, ReplyOrder
+from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
-from voicepipe.call.jobs import Jobs
 from voicepipe.call.reply import Reply
-from voicepipe.call.studio import Order, Studio
 from voicepipe.conversation.events import Item
 from voicepipe.conversation.prompt import Prompt, ToolCall
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.turn.as_said import as_said
 
 
-class ReplyEvents(Protocol):
+class ReplyListener(Protocol):
     """Who is told of replies."""
 
     def reply_began(self) -> None:
@@ -31,21 +31,26 @@ class Speaking:
     """Owns replies, and is the one user of playout."""
 
     def __init__(
-        self, studio: Studio, conversation: Conversation, settings: CallSettings, jobs: Jobs, told: ReplyEvents
+        self,
+        context: CallContext,
+        conversation: Conversation,
+        settings: CallSettings,
+        tasks: CallTasks,
+        told: ReplyListener,
     ) -> None:
         self.settings = settings
         self.reply: Reply | None = None
         """Committed; it may be heard until this is None again."""
         self.prompted = 0
         """Replies so far that were made by the model, of all that stood in the conversation."""
-        self._studio = studio
+        self._context = context
         self._conversation = conversation
         self._ending: list[Reply] = []
         """Those before it which are over and whose last sound may still be playing, oldest first."""
         self._latest: Reply | None = None
         """The last committed reply. It stays when it is over, since it may turn out to have been a cut-in."""
         self._speculation: Reply | None = None
-        self._jobs = jobs
+        self._tasks = tasks
         self._told = told
 
     # Speculation.
@@ -57,14 +62,14 @@ class Speaking:
         if self._prepared(key):
             return
         self.discard()
-        order = self._studio.order(self.settings, words, speculative=True)
-        self._speculation = self._started(Reply(self._studio, order, record, key))
+        order = self._context.order(self.settings, words, speculative=True)
+        self._speculation = self._started(Reply(self._context, order, record, key))
 
     def discard(self) -> None:
         """Drop the speculation. It leaves no trace."""
         reply, self._speculation = self._speculation, None
         if reply:
-            reply.record.discard(self._studio.clock())
+            reply.record.discard(self._context.clock())
             self._stop(reply, "")
 
     def _prepared(self, key: str) -> Reply | None:
@@ -84,20 +89,20 @@ class Speaking:
         else:
             record.speculation = "miss"
             self.discard()
-            order = self._studio.order(self.settings) if key else self.excuse(self.settings)
-            reply = self._started(Reply(self._studio, order, record, key))
+            order = self._context.order(self.settings) if key else self.excuse(self.settings)
+            reply = self._started(Reply(self._context, order, record, key))
         self.stop("turn_detected")
         self._commit(reply)
 
-    def order(self, settings: CallSettings, items: Sequence[Item] | None) -> Order:
-        """As `Studio.order`."""
-        return self._studio.order(settings, items=items)
+    def order(self, settings: CallSettings, items: Sequence[Item] | None) -> ReplyOrder:
+        """As `CallContext.order`."""
+        return self._context.order(settings, items=items)
 
-    def excuse(self, settings: CallSettings) -> Order:
+    def excuse(self, settings: CallSettings) -> ReplyOrder:
         """The reply to a turn without words: there is nothing in it that the model could answer, and it would answer
         the turn before once more."""
         excuses = settings.agent.not_understood or (settings.agent.fallback,)
-        return Order(Prompt, settings, excuses[(self._studio.history.wordless() - 1) % len(excuses)])
+        return ReplyOrder(Prompt, settings, excuses[(self._context.history.wordless() - 1) % len(excuses)])
 
     @property
     def making(self) -> Reply | None:
@@ -109,18 +114,18 @@ class Speaking:
         """The last reply had no words: the caller waits for some."""
         return self._latest is not None and self._latest.mute
 
-    def begin(self, order: Order) -> None:
+    def begin(self, order: ReplyOrder) -> None:
         """A reply that no turn of the caller's asked for. It queues behind the last sound of the one before."""
         self.discard()
-        record = TurnRecord(self._studio.ids.new("turn"), by_request=True)
-        self._commit(self._started(Reply(self._studio, order, record)))
+        record = TurnRecord(self._context.ids.new("turn"), by_request=True)
+        self._commit(self._started(Reply(self._context, order, record)))
         self._told.reply_began()
 
     def _commit(self, reply: Reply) -> None:
         if self.reply:
             self._ending.append(self.reply)  # The new one queues behind it.
         else:
-            self._studio.playout.restore()
+            self._context.playout.restore()
         self.reply = self._latest = reply
         if reply.order.text is None:
             self.prompted += 1
@@ -128,24 +133,24 @@ class Speaking:
 
     def say(self, text: str) -> None:
         """Say exactly `text`."""
-        self.begin(Order(Prompt, self.settings, text))
+        self.begin(ReplyOrder(Prompt, self.settings, text))
 
     @property
     def audible(self) -> bool:
         """What is said now would be heard."""
-        return self.settings.modality == "audio" and self._studio.playout.line.listens
+        return self.settings.modality == "audio" and self._context.playout.line.listens
 
     def duck(self) -> None:
         """Make what is said quieter."""
-        self._studio.playout.duck()
+        self._context.playout.duck()
 
     def hold(self) -> None:
         """Stop, ready to go on."""
-        self._studio.playout.hold()
+        self._context.playout.hold()
 
     def resume(self) -> None:
         """Full level, from where it stopped: what there was did not interrupt the reply."""
-        lowered = self._studio.playout.resume()
+        lowered = self._context.playout.resume()
         if self.reply:
             self.reply.record.ducked += lowered == "ducked"
             self.reply.record.held += lowered == "held"
@@ -163,7 +168,7 @@ class Speaking:
         if reply is None:
             return
         reply.record.reopened = True
-        self._studio.errands.taken_back(reply.knows)
+        self._context.tool_runs.taken_back(reply.knows)
         self._take_back("turn_detected")
         self._conversation.repair(reply.said, ended=ended)
 
@@ -192,14 +197,14 @@ class Speaking:
     # Tasks.
 
     def _started(self, reply: Reply) -> Reply:
-        reply.task = self._jobs.spawn(self._run(reply))
+        reply.task = self._tasks.spawn(self._run(reply))
         return reply
 
     async def _run(self, reply: Reply) -> None:
         await reply.run()
         self._conversation.remember(reply.said)
         # Without sound of its own, too: it may stand behind one that has some.
-        await self._studio.playout.heard_out()
+        await self._context.playout.heard_out()
         if reply.farewell:
             self._told.takes_leave(reply.farewell)
         if reply is self.reply:

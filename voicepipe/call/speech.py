@@ -20,7 +20,7 @@ KEPT, KEPT_BYTES = 6, 4 << 20
 
 
 @dataclass(eq=False, slots=True)
-class Take:
+class AnswerDraft:
     """What a model has written of an answer, as long as it stands by it."""
 
     withdrawn: bool = False
@@ -42,7 +42,7 @@ class Phrase:
     """The next piece goes on with its sound."""
     answer: int = 0
     """The number of the model's answer that it is of: the model answers again after each of its calls of tools."""
-    take: Take | None = None
+    take: AnswerDraft | None = None
     """Of which it is; None: it is a fixed text."""
 
     @property
@@ -50,7 +50,7 @@ class Phrase:
         return self.take is not None and self.take.withdrawn
 
 
-class Speaker:
+class PhraseSpeaker:
     """The PoP's voice for one call: `tts` at the line's rate. Fixed sentences are made once and kept."""
 
     def __init__(self, tts: Tts, out_rate: int, language: str = "en", made_ahead: MadeAhead | None = None) -> None:
@@ -72,7 +72,7 @@ class Speaker:
         spoken = together(parts)
         if not any(map(ends_in_word, spoken)):  # A mark alone, as the second of "！？", is no utterance.
             return
-        writing = _Writing(parts)
+        writing = _WrittenTimes(parts)
         voice = self.tts.voice_for(voice, self.language)
         if made := self._made(spoken, voice, speed):
             for speech in made:
@@ -120,14 +120,14 @@ def joined(text: str, phrases: Sequence[Phrase]) -> Phrase:
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
+class _WrittenWord:
     """As it is written, with the space behind it, and the words that are said for it."""
 
     written: str
     spoken: tuple[str, ...]
 
 
-class _Writing:
+class _WrittenTimes:
     """When each written word of a phrase has been heard, told with the piece of sound in which it ends."""
 
     def __init__(self, parts: Iterable[Piece]) -> None:
@@ -157,16 +157,16 @@ def _bytes(phrases: list[Phrase]) -> int:
     return sum(phrase.pcm.nbytes for phrase in phrases)
 
 
-def _words(part: Piece) -> Iterator[_Word]:
+def _words(part: Piece) -> Iterator[_WrittenWord]:
     """The written words of `part`: more than one where their script has no spaces."""
     words, spoken = list(written(part.written)), list(written(part.spoken))
     for at, word in enumerate(words):
         # As a rule each is spoken as it is written. Where it is not, by how far the text has come.
         begin, end = (len(spoken) * number // len(words) for number in (at, at + 1))
-        yield _Word(word, tuple(spoken[begin:end]))
+        yield _WrittenWord(word, tuple(spoken[begin:end]))
 
 
-def _heard(words: list[_Word], ends: list[int], pcm: Pcm) -> tuple[tuple[str, int], ...]:
+def _heard(words: list[_WrittenWord], ends: list[int], pcm: Pcm) -> tuple[tuple[str, int], ...]:
     """When each *written* word has been heard: "$18.50" is one word and is spoken as three.
 
     `ends` are those of the spoken words; for a phrase whose engine knows none they are estimated.

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 
 from voicepipe.base.errors import TransferFailed
-from voicepipe.call.jobs import Jobs
-from voicepipe.call.owed import Owed
+from voicepipe.call.call_tasks import CallTasks
+from voicepipe.call.pending_replies import PendingReplies
 from voicepipe.call.speaking import Speaking
-from voicepipe.call.turns import Parting
+from voicepipe.call.turns import CallEnding
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.conversation.transfer import target
 from voicepipe.line import NO_TRANSFER, Line
@@ -26,17 +26,25 @@ WHAT = "transfer"
 class Transfer:
     """One call's."""
 
-    def __init__(self, call_id: str, line: Line, speaking: Speaking, owed: Owed, jobs: Jobs, call: Parting) -> None:
+    def __init__(
+        self,
+        call_id: str,
+        line: Line,
+        speaking: Speaking,
+        pending_replies: PendingReplies,
+        tasks: CallTasks,
+        call: CallEnding,
+    ) -> None:
         self._call_id = call_id
         self._line = line
-        self._speaking, self._owed = speaking, owed
-        self._jobs = jobs
+        self._speaking, self._pending_replies = speaking, pending_replies
+        self._tasks = tasks
         self._call = call
         self._under_way = False
 
     def by_model(self, asked: ToolCall) -> None:
         """If it fails the model reads why, as the tool's result, and goes on."""
-        failed = partial(self._owed.failed, asked)
+        failed = partial(self._pending_replies.failed, asked)
         try:
             self._begin(target(self._speaking.settings.agent, asked.arguments), failed)
         except TransferFailed as error:
@@ -52,15 +60,15 @@ class Transfer:
         if self._under_way:
             raise TransferFailed("this caller is being transferred already")
         self._under_way = True
-        self._owed.wait(WHAT)
-        self._jobs.spawn(self._run(to, failed))
+        self._pending_replies.wait(WHAT)
+        self._tasks.spawn(self._run(to, failed))
 
     async def _run(self, to: str, failed: Callable[[str], None]) -> None:
         if why := await self._attempt(to):
             log.warning("%s: not transferred to %s: %s", self._call_id, to, why)
             self._under_way = False
             failed(why)
-            self._owed.go_on(WHAT)
+            self._pending_replies.go_on(WHAT)
         else:
             log.info("%s: transferred to %s", self._call_id, to)
             await self._call.hang_up("transferred", to)

@@ -10,27 +10,27 @@ from collections.abc import Callable
 from typing import Protocol
 
 from voicepipe.agent import CallSettings
+from voicepipe.call.call_context import CallContext
+from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.hearing import Hearing
-from voicepipe.call.jobs import Jobs
-from voicepipe.call.owed import Owed
-from voicepipe.call.quiet import Quiet
+from voicepipe.call.idle_timer import IdleTimer
+from voicepipe.call.pending_replies import PendingReplies
 from voicepipe.call.speaking import Speaking
-from voicepipe.call.studio import Studio
 from voicepipe.call.utterance import Utterance
 from voicepipe.config import Config
 from voicepipe.conversation.events import Item
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.turn.facts import Action, Fact, ReplyEnded, Replying
-from voicepipe.turn.known import May
 from voicepipe.turn.machine import TurnMachine
+from voicepipe.turn.turn_state import TurnPermissions
 
 
-class Parting(Protocol):
+class CallEnding(Protocol):
     """The call, which ends as the model or a program asked, or because nobody speaks."""
 
     def takes_leave(self, farewell: ToolCall) -> None:
-        """As `ReplyEvents.takes_leave`."""
+        """As `ReplyListener.takes_leave`."""
 
     async def hang_up(self, reason: str, detail: str = "") -> None:
         """End it; both as `CallEnded` tells them."""
@@ -39,15 +39,17 @@ class Parting(Protocol):
 class Turns:
     """One call's."""
 
-    def __init__(self, studio: Studio, config: Config, settings: CallSettings, jobs: Jobs, call: Parting) -> None:
+    def __init__(
+        self, context: CallContext, config: Config, settings: CallSettings, tasks: CallTasks, call: CallEnding
+    ) -> None:
         us: Turns = weakref.proxy(self)
         """Who belongs to us knows us by this. In a circle, a call's sound would stay until the collector came."""
-        self.conversation = conversation = Conversation(studio)
-        self.hearing = Hearing(studio, config, settings, jobs, us)
-        self.speaking = Speaking(studio, conversation, settings, jobs, us)
-        self.owed = Owed(studio, conversation, self.hearing, self.speaking, jobs)
-        self.quiet = Quiet(self.speaking, self.owed, studio.errands, studio.ladder.fallback_ms)
-        self._jobs = jobs
+        self.conversation = conversation = Conversation(context)
+        self.hearing = Hearing(context, config, settings, tasks, us)
+        self.speaking = Speaking(context, conversation, settings, tasks, us)
+        self.pending_replies = PendingReplies(context, conversation, self.hearing, self.speaking, tasks)
+        self.idle_timer = IdleTimer(self.speaking, self.pending_replies, context.tool_runs, context.ladder.fallback_ms)
+        self._tasks = tasks
         self._call = call
         self._machine = TurnMachine(config.turn)
         self._facts: deque[Fact] = deque()
@@ -70,21 +72,21 @@ class Turns:
             self._acting = False
 
     @property
-    def _may(self) -> May:
+    def _may(self) -> TurnPermissions:
         detection = self.speaking.settings.turn_detection
         interrupts = detection is None or detection.interrupt_response
-        return May(answers=self.owed.answers, interrupts=interrupts, ends=detection is not None)
+        return TurnPermissions(answers=self.pending_replies.answers, interrupts=interrupts, ends=detection is not None)
 
     def block_heard(self) -> None:
         """20 ms have passed for the caller."""
         if self.hearing.utterance:
-            self.quiet.wait(self.hearing.now)
+            self.idle_timer.wait(self.hearing.now)
         else:
-            self.quiet.passes(self.hearing.now, loud=self.hearing.sound.loud)
+            self.idle_timer.passes(self.hearing.now, loud=self.hearing.sound.loud)
 
     def _open(self) -> None:
         self.hearing.open()
-        self.quiet.back(self.hearing.now)
+        self.idle_timer.back(self.hearing.now)
 
     def _guess(self) -> None:
         utterance = self.hearing.utterance
@@ -116,12 +118,12 @@ class Turns:
 
     def _owe(self) -> None:
         if self.hearing.last and self.hearing.last.words:
-            self.owed.turn()
+            self.pending_replies.turn()
 
     def _drop(self, last: Utterance | None = None) -> None:
         self.discard()
         self.hearing.drop(last)
-        self.owed.catch_up()
+        self.pending_replies.catch_up()
 
     def _cut(self) -> None:
         self.hearing.announce()
@@ -158,13 +160,13 @@ class Turns:
         self.feed(Replying())
 
     def reply_ended(self) -> None:
-        self.quiet.wait(self.hearing.now)
+        self.idle_timer.wait(self.hearing.now)
         self.feed(ReplyEnded())
         self.hearing.forget()
-        self.owed.catch_up()
+        self.pending_replies.catch_up()
         # What came of a tool during the goodbye is told first.
-        if self.quiet.goodbye and not (self.speaking.reply or self.owed.works):
-            self._jobs.spawn(self._call.hang_up("no_input"))
+        if self.idle_timer.goodbye and not (self.speaking.reply or self.pending_replies.works):
+            self._tasks.spawn(self._call.hang_up("no_input"))
 
     def takes_leave(self, farewell: ToolCall) -> None:
         self._call.takes_leave(farewell)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.base.errors import EngineDead, EngineError, EngineStalled
 from voicepipe.base.words import joined, running, written
-from voicepipe.call.jobs import Spawn
+from voicepipe.call.call_tasks import Spawn
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
@@ -48,7 +48,7 @@ async def opinion(asked: Awaitable[float | None]) -> float | None:
         return None
 
 
-class Waits:
+class RecogniserWait:
     """One call's wait for its recogniser. `patience` is that of all calls."""
 
     def __init__(
@@ -93,7 +93,7 @@ class Utterance:
     spawn: Spawn
     listen: Listen | None = None
     """Makes the next stream, where this one has heard LONGEST."""
-    waits: Waits = field(default_factory=Waits)
+    waits: RecogniserWait = field(default_factory=RecogniserWait)
     past: int = 0
     """Samples that were there already when it began."""
     voice: TurnStream | None = None

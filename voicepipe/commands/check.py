@@ -22,7 +22,7 @@ from voicepipe.engines.llm import local_servers
 from voicepipe.engines.llm.auto import lacking
 from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.weights import hub, needed_models
-from voicepipe.ingress.local import unreached
+from voicepipe.ingress.loopback_only import unreached
 from voicepipe.observe import traces
 from voicepipe.records import signing
 from voicepipe.serving import runtime

@@ -365,7 +365,7 @@ def _plan(args: argparse.Namespace) -> int:
 
     return plan.run(
         args.model, args.gpus, args.calls,
-        interconnect=args.interconnect, host=plan.Host(args.asr, args.tts, args.mps, args.first_phrase),
+        interconnect=args.interconnect, host=plan.HostOptions(args.asr, args.tts, args.mps, args.first_phrase),
         prices=plan_cost.given(args.price, args.hosted), as_json=args.json,
     )  # fmt: skip
 

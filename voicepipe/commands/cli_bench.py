@@ -47,10 +47,10 @@ def _counts(text: str) -> tuple[int, ...]:
 
 def _bench_engines(args: argparse.Namespace) -> int:
     from voicepipe.bench import run
-    from voicepipe.bench.measure import Options
+    from voicepipe.bench.measure import BenchOptions
     from voicepipe.serving import runtime
 
-    options = Options(
+    options = BenchOptions(
         config=args.config,
         shape=args.shape,
         calls=args.calls,

@@ -35,7 +35,7 @@ def add(command: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     from voicepipe.commands import records
 
-    asked = records.Asked(url=args.url, key_env=args.key_env, as_json=args.json)
+    asked = records.RecordsQuery(url=args.url, key_env=args.key_env, as_json=args.json)
     if args.delete is not None or args.delete_caller is not None:
         if any((args.since, args.until, args.agent, args.caller, args.reason)):
             raise ConfigError("--delete and --delete-caller go with no other choice of calls: leave it out")

@@ -10,7 +10,7 @@ from rich.table import Table
 from voicepipe.base.errors import ConfigError
 from voicepipe.commands.fleet import asked, headed, own_console
 from voicepipe.observe.tally import Tally, added
-from voicepipe.observe.versions import (
+from voicepipe.observe.version_comparison import (
     FEWEST,
     FEWEST_CALLS,
     SMALL,
@@ -18,7 +18,7 @@ from voicepipe.observe.versions import (
     SURE,
     Comparison,
     Difference,
-    Rate,
+    MishapRate,
     compared,
 )
 
@@ -99,7 +99,7 @@ def _of_latency(b: str, comparison: Comparison) -> Iterator[str]:
         yield f"{b} is quicker by {-shift.more:.0f} ms ({-shift.most:.0f} to {-shift.least:.0f} ms)."
 
 
-def _of_rate(b: str, rate: Rate) -> Iterator[str]:
+def _of_rate(b: str, rate: MishapRate) -> Iterator[str]:
     of = "calls" if rate.what == "refusals" else "turns"
     for is_so, does in ((rate.difference.is_worse, MORE), (rate.difference.is_better, FEWER)):
         if is_so(SMALL):

@@ -24,7 +24,7 @@ from voicepipe.sizing.voices import voice
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostOptions:
     """What is set on the host."""
 
     asr: str = "nemotron"
@@ -33,11 +33,11 @@ class Host:
     first_phrase: Literal["clause", "short"] = "clause"
 
 
-USUAL = Host()
+USUAL = HostOptions()
 
 
 def run(
-    model: str, gpus: str, calls: int, *, interconnect: str = "", host: Host = USUAL,
+    model: str, gpus: str, calls: int, *, interconnect: str = "", host: HostOptions = USUAL,
     prices: Prices | None = None, as_json: bool = False,
 ) -> int:  # fmt: skip
     """Print the plan, with costs if there are prices; several hosts, with commas between them, are compared. Exit

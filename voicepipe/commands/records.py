@@ -27,7 +27,7 @@ AGO = re.compile(r"(\d+(?:\.\d+)?)([mhd])")
 SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of whom."""
 
     url: str
@@ -41,7 +41,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return fleet.asked(method, self.url, where, self.key_env, within_s=TIMEOUT_S, kinds=KINDS, option="--url")
 
 
-def listed(asked: Asked, *, since: str, until: str, limit: int, agent: str, caller: str, reason: str) -> int:
+def listed(asked: RecordsQuery, *, since: str, until: str, limit: int, agent: str, caller: str, reason: str) -> int:
     """Print calls, the newest first. Raises ConfigError."""
     query = {"limit": limit, "agent": agent, "caller": caller, "reason": reason}
     said = asked.of(RECORDS, _time_of(since, until) | query)
@@ -54,7 +54,7 @@ def listed(asked: Asked, *, since: str, until: str, limit: int, agent: str, call
     return _told_missing(console, said)
 
 
-def one(asked: Asked, call_id: str) -> int:
+def one(asked: RecordsQuery, call_id: str) -> int:
     """Print all that is kept of a call. Raises ConfigError."""
     record = asked.of(_address(call_id), {})
     if asked.as_json:
@@ -84,7 +84,7 @@ def one(asked: Asked, call_id: str) -> int:
     return 0
 
 
-def delete(asked: Asked, call_id: str) -> int:
+def delete(asked: RecordsQuery, call_id: str) -> int:
     """Delete all that is kept of a call. Raises ConfigError: it goes on, or there is none."""
     said = asked.of(_address(call_id), {}, "DELETE")
     if asked.as_json:
@@ -93,7 +93,7 @@ def delete(asked: Asked, call_id: str) -> int:
     return 0
 
 
-def delete_caller(asked: Asked, number: str) -> int:
+def delete_caller(asked: RecordsQuery, number: str) -> int:
     """Delete all that is kept of calls from exactly this number; exit status 1: not all of it. Raises ConfigError."""
     said = asked.of(RECORDS, {"caller": number}, "DELETE")
     left = bool(said["in_progress"] or said.get("not_permitted"))
@@ -111,7 +111,7 @@ def delete_caller(asked: Asked, number: str) -> int:
     return max(left, _told_missing(console, said, "and what they keep of this caller may still be there (ask again)"))
 
 
-def costs(asked: Asked, *, since: str, until: str, by: str) -> int:
+def costs(asked: RecordsQuery, *, since: str, until: str, by: str) -> int:
     """Print what calls have cost. Raises ConfigError."""
     said = asked.of("/v1/costs", _time_of(since, until) | {"by": by})
     if asked.as_json:

@@ -24,7 +24,7 @@ def keyed(config: Config, name: str, key_env: str) -> Config:
     return msgspec.structs.replace(config, tenants=(TenantConfig(name=name, key_env=key_env),))
 
 
-class Secret(NamedTuple):
+class EnvironmentSecret(NamedTuple):
     """What a configuration leaves to the environment."""
 
     key: str
@@ -44,54 +44,56 @@ class Secret(NamedTuple):
         return bool(self.variable) and not variable(self.variable)
 
 
-def needed(config: Config) -> Iterator[Secret]:
+def needed(config: Config) -> Iterator[EnvironmentSecret]:
     """The secrets without which a PoP with this configuration does not start."""
     yield from (_key(index, tenant) for index, tenant in enumerate(config.tenants))
     yield from (_hook_secret(index, tenant) for index, tenant in enumerate(config.tenants))
     yield from (_password(index, user) for index, user in enumerate(config.sip.users))
     yield _operator_key(config.http)
     yield _metrics_key(config.http)
-    yield Secret("webrtc.turn_secret_env", config.webrtc.turn_secret_env, "coturn's static-auth-secret")
+    yield EnvironmentSecret("webrtc.turn_secret_env", config.webrtc.turn_secret_env, "coturn's static-auth-secret")
     yield _auth_token(config.twilio)
     yield _api_key(config.telnyx)
     if config.engines.llm in ("openai", "auto"):
-        yield Secret("openai.api_key_env", config.openai.api_key_env, "the server's key")
+        yield EnvironmentSecret("openai.api_key_env", config.openai.api_key_env, "the server's key")
     if config.bus.servers:
         yield _bus_password(config.bus)
-    yield Secret("traces.headers_env", config.traces.headers_env, "headers, as authorization=Bearer%20KEY,team=voice")
+    yield EnvironmentSecret(
+        "traces.headers_env", config.traces.headers_env, "headers, as authorization=Bearer%20KEY,team=voice"
+    )
 
 
-def _key(index: int, tenant: KeyOwner) -> Secret:
-    return Secret(f"tenants[{index}].key_env", tenant.key_env, f"the key of {tenant.name}")
+def _key(index: int, tenant: KeyOwner) -> EnvironmentSecret:
+    return EnvironmentSecret(f"tenants[{index}].key_env", tenant.key_env, f"the key of {tenant.name}")
 
 
-def _hook_secret(index: int, tenant: TenantConfig) -> Secret:
+def _hook_secret(index: int, tenant: TenantConfig) -> EnvironmentSecret:
     what = 'a key that signs records: "whsec_" and what `openssl rand -base64 32` prints'
-    return Secret(f"tenants[{index}].hooks.secret_env", tenant.hooks.secret_env, what)
+    return EnvironmentSecret(f"tenants[{index}].hooks.secret_env", tenant.hooks.secret_env, what)
 
 
-def _password(index: int, user: KnownUser) -> Secret:
-    return Secret(f"sip.users[{index}].password_env", user.password_env, f"the password of {user.name}")
+def _password(index: int, user: KnownUser) -> EnvironmentSecret:
+    return EnvironmentSecret(f"sip.users[{index}].password_env", user.password_env, f"the password of {user.name}")
 
 
-def _operator_key(http: HttpConfig) -> Secret:
-    return Secret("http.operator_key_env", http.operator_key_env, "a key")
+def _operator_key(http: HttpConfig) -> EnvironmentSecret:
+    return EnvironmentSecret("http.operator_key_env", http.operator_key_env, "a key")
 
 
-def _metrics_key(http: HttpConfig) -> Secret:
-    return Secret("http.metrics_key_env", http.metrics_key_env, "a key")
+def _metrics_key(http: HttpConfig) -> EnvironmentSecret:
+    return EnvironmentSecret("http.metrics_key_env", http.metrics_key_env, "a key")
 
 
-def _auth_token(account: TwilioAccount) -> Secret:
-    return Secret("twilio.auth_token_env", account.auth_token_env, "the account's auth token")
+def _auth_token(account: TwilioAccount) -> EnvironmentSecret:
+    return EnvironmentSecret("twilio.auth_token_env", account.auth_token_env, "the account's auth token")
 
 
-def _api_key(account: TelnyxAccount) -> Secret:
-    return Secret("telnyx.api_key_env", account.api_key_env, "an API key of the account")
+def _api_key(account: TelnyxAccount) -> EnvironmentSecret:
+    return EnvironmentSecret("telnyx.api_key_env", account.api_key_env, "an API key of the account")
 
 
-def _bus_password(bus: BusConfig) -> Secret:
-    return Secret("bus.password_env", bus.password_env, f"the password of {bus.user}")
+def _bus_password(bus: BusConfig) -> EnvironmentSecret:
+    return EnvironmentSecret("bus.password_env", bus.password_env, f"the password of {bus.user}")
 
 
 def _value(config: Config, key: str) -> str:

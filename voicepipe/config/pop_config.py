@@ -39,7 +39,7 @@ from voicepipe.config.fleet_config import BusConfig, FleetConfig
 from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.config.redaction_config import RedactionConfig
 from voicepipe.turn.endpoint import EndpointConfig
-from voicepipe.turn.known import TurnConfig
+from voicepipe.turn.turn_state import TurnConfig
 from voicepipe.turn.vad import VadConfig
 
 TRACES_PATH = "/v1/traces"

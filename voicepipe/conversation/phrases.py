@@ -106,7 +106,7 @@ class Phraser:
         self._hurry = hurry
         self._start = self._last_end = 0
         """Where the phrase begins, and where its last complete word ends."""
-        self._words = _Words()
+        self._words = _PhraseWords()
         """The complete ones."""
         self._quotes = _Open(pairs=QUOTES, spans=('"',))
         """Of the reply up to there."""
@@ -115,7 +115,10 @@ class Phraser:
         """Make the first phrase shorter still, if it has not come out yet."""
         if self._first and not self._hurry:
             self._hurry = True
-            self._last_end, self._words = self._start, _Words()  # It might have ended in what was looked at before.
+            self._last_end, self._words = (
+                self._start,
+                _PhraseWords(),
+            )  # It might have ended in what was looked at before.
             self._quotes = _Open(pairs=QUOTES, spans=('"',))
 
     def push(self, text: str) -> Iterator[str]:
@@ -129,7 +132,7 @@ class Phraser:
         """The reply is over: the rest as a last phrase, or nothing."""
         rest, self._text = self._text[self._start :], ""
         self._start = self._last_end = 0
-        self._words = _Words()
+        self._words = _PhraseWords()
         # Space alone after the last phrase is nothing to speak, but it belongs to the text.
         return [rest] if rest else []
 
@@ -137,7 +140,7 @@ class Phraser:
         while (cut := self._cut()) is not None:
             phrase = self._text[self._start : cut]
             self._start = self._last_end = cut
-            self._words = _Words()
+            self._words = _PhraseWords()
             self._first = False
             yield phrase
 
@@ -168,7 +171,7 @@ class Phraser:
             if at_once:
                 return self._last_end
 
-    def _ends(self, words: "_Words", following: str, gap: str, chars: int) -> bool:
+    def _ends(self, words: "_PhraseWords", following: str, gap: str, chars: int) -> bool:
         """Whether the phrase of `words`, of `chars` characters, may end before `following`."""
         config, count, word = self._config, words.count, words.last
         if count >= config.limit or chars > config.most_chars:
@@ -239,7 +242,7 @@ class _Open:
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _PhraseWords:
     """The words of a phrase, as far as its end depends on them."""
 
     count: float = 0.0
@@ -247,9 +250,9 @@ class _Words:
     last: str = ""
     held: _Open = _Open(BRACKETS, SPANS)
 
-    def and_(self, word: str) -> "_Words":
+    def and_(self, word: str) -> "_PhraseWords":
         """One word later."""
-        return _Words(self.count + lasts(word), word, self.held.and_(word))
+        return _PhraseWords(self.count + lasts(word), word, self.held.and_(word))
 
 
 def _abbreviates(word: str, following: str) -> bool:

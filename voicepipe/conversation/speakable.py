@@ -35,7 +35,7 @@ def pieces(text: str, language: str = "en") -> list[Piece]:
     """`text` in order, with what is said for each part; the written parts joined are `text` itself."""
     forms = LANGUAGES.get(language.lower().split("-")[0]) or LANGUAGES[""]
     result: list[Piece] = []
-    said: list[_Said] = []
+    said: list[_SpokenPart] = []
     start = at = 0
     while at < len(text):
         if text[at].isspace():
@@ -57,14 +57,14 @@ def _next_word(text: str, at: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _SpokenPart:
     """For a part of a written word."""
 
     words: str
     is_form: bool
 
 
-def _spaced(said: list[_Said]) -> str:
+def _spaced(said: list[_SpokenPart]) -> str:
     """What is said for a form stands apart from its neighbours: "5b" is "five b"; markup in a word parts nothing."""
     text, after_form = "", False
     for part in said:
@@ -75,15 +75,15 @@ def _spaced(said: list[_Said]) -> str:
     return " ".join(text.split())
 
 
-def _spoken(forms: Forms, text: str, at: int) -> tuple[int, _Said]:
+def _spoken(forms: Forms, text: str, at: int) -> tuple[int, _SpokenPart]:
     """The end of the form at `at` and what is said for it; else of one plain run of letters, or of one sign."""
     if found := forms.find(text, at):
         end, said = found
         # A form that takes the space after its words ("- ") would hide a word's end.
-        return at + len(text[at:end].rstrip()), _Said(said, is_form=True)
+        return at + len(text[at:end].rstrip()), _SpokenPart(said, is_form=True)
     # A run of letters goes as a whole: rules for numbers and marks begin at the edge of a word.
     end, words = characters.spoken(text, at)
-    return end, _Said(words, is_form=False)
+    return end, _SpokenPart(words, is_form=False)
 
 
 def _ended(said: str, gap: str, more: bool) -> str:

@@ -30,7 +30,7 @@ from voicepipe.directory.directory import PlacedCall
 from voicepipe.directory.router import Why
 from voicepipe.directory.server.directory_http import DirectoryHealth
 from voicepipe.directory.server.run import serve
-from voicepipe.ingress.doors import UnknownPath
+from voicepipe.ingress.access import UnknownPath
 from voicepipe.pop.running import engines_for
 from voicepipe.serving import runtime
 

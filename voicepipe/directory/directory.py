@@ -21,15 +21,15 @@ from voicepipe.call_api import Grant
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage, reading
-from voicepipe.directory.claims import Claims
+from voicepipe.directory.call_claims import CallClaims
+from voicepipe.directory.call_shares import CallShares, Canary
+from voicepipe.directory.fleet_view import FleetView, SeenPop
 from voicepipe.directory.nearness import By
 from voicepipe.directory.report import decoded as decoded_report
 from voicepipe.directory.round_trips import LearnedTrip, RoundTrips
-from voicepipe.directory.router import TAKES, Candidate, Choice, WantedCall, Why, choose
-from voicepipe.directory.shares import Canary, Shares
+from voicepipe.directory.router import TAKES, Candidate, RankedPops, WantedCall, Why, choose
 from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye, RoundTrip
 from voicepipe.directory.tokens import Signer
-from voicepipe.directory.view import FleetView, SeenPop
 
 REMEMBERED = 200
 """Calls that were placed here lately."""
@@ -122,11 +122,11 @@ class Directory:
         self.placed: deque[PlacedCall] = deque(maxlen=REMEMBERED)
         """The newest last."""
         self.followers: list[PlacementFollower] = []
-        self.claims = Claims(bus)
+        self.call_claims = CallClaims(bus)
         self._bus = bus
         self._signer = signer
         self._lots = lots or Random()
-        self.shares = Shares(canaries, self._lots)
+        self.shares = CallShares(canaries, self._lots)
         self._clock = clock
         self._view = FleetView()
         self._round_trips = RoundTrips()
@@ -193,7 +193,7 @@ class Directory:
             follower.placed(placed)
         return Placement(call, offers, choice.degraded)
 
-    def _chosen(self, wanted: WantedCall) -> Choice:
+    def _chosen(self, wanted: WantedCall) -> RankedPops:
         pops = self.pops()
         limits = self.shares.limits(pops)
         choice = choose(pops, wanted, self._lots, limits)
@@ -225,7 +225,7 @@ class Directory:
         for follower in self.followers:
             follower.refused(door, reason)
 
-    def passing(self, grant: Grant, pop: str) -> Pass:
+    def request_pass(self, grant: Grant, pop: str) -> Pass:
         """What lets one request in at this PoP, of which the URL is the base. Raises NoPop: it is not heard of."""
         seen = next((seen for seen in self.pops() if seen.pop == pop), None)
         if seen is None:
@@ -280,7 +280,7 @@ class Directory:
         return self._signer.sign(grant, seen.pop, seen.report.epoch, seen.report.clock_s + seen.age_s)
 
 
-def _placed(call: str, choice: Choice, wanted: WantedCall, tenant: str) -> PlacedCall:
+def _placed(call: str, choice: RankedPops, wanted: WantedCall, tenant: str) -> PlacedCall:
     first, *others = choice.candidates
     return PlacedCall(
         at=time.time(),

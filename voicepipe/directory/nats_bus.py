@@ -34,7 +34,7 @@ LOG_EVERY_S = 10.0
 """At most one line about what goes wrong."""
 
 
-class _Listener:
+class _Subscriber:
     """Somebody who listens, whichever client hears for them."""
 
     def __init__(self, patterns: tuple[str, ...], waiting: asyncio.Queue[BusMessage]) -> None:
@@ -64,7 +64,7 @@ class NatsBus:
 
     def __init__(self) -> None:
         self._client = Client()
-        self._listeners: list[_Listener] = []
+        self._listeners: list[_Subscriber] = []
         self._reached = asyncio.Event()
         self._troubled_at = -LOG_EVERY_S
         self._ends = False
@@ -93,7 +93,7 @@ class NatsBus:
     @asynccontextmanager
     async def listen(self, *patterns: str) -> AsyncIterator[AsyncIterator[BusMessage]]:
         waiting = asyncio.Queue[BusMessage](WAITING)
-        listener = _Listener(patterns, waiting)
+        listener = _Subscriber(patterns, waiting)
         await self._reached.wait()
         self._listeners.append(listener)
         try:

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from voicepipe.base.places import ACCESS_MS, UNSURE_MS, Place, apart_ms, least_rtt_ms, reckoned_rtt_ms
-from voicepipe.directory.view import SeenPop
+from voicepipe.directory.fleet_view import SeenPop
 
 BELIEVED_MS = 30.0
 """So much longer than reckoned a round trip may be from where the caller is said to be: over cables 60 ms longer."""

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from voicepipe.base.places import Place
-from voicepipe.observe.recent import RecentTurns
+from voicepipe.observe.recent_turns import RecentTurns
 from voicepipe.observe.tally import Tally
 
 Epoch = int

@@ -84,7 +84,7 @@ class Reporter:
         return report
 
 
-class _Call:
+class _MeasuredCall:
     def __init__(self, line: Line) -> None:
         self.line = line
         self.timer: asyncio.TimerHandle | None = None
@@ -104,12 +104,12 @@ class TripTeller:
     def __init__(self, bus: Bus, pop: str) -> None:
         self._bus = bus
         self._subject = subjects.round_trip_of(pop)
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[str, _MeasuredCall] = {}
         self._waiting = asyncio.Queue[RoundTrip](WAITING)
 
     def began(self, call_id: str, line: Line) -> None:
         """A call has this line."""
-        self._calls[call_id] = _Call(line)
+        self._calls[call_id] = _MeasuredCall(line)
         self._read_later(call_id)
 
     def ended(self, call_id: str) -> None:
@@ -135,7 +135,7 @@ class TripTeller:
             self._tell(call)
         self._read_later(call_id)
 
-    def _tell(self, call: _Call) -> None:
+    def _tell(self, call: _MeasuredCall) -> None:
         network = call.line.caller_network
         if network and call.least_ms is not None and not self._waiting.full():
             self._waiting.put_nowait(RoundTrip(network, round(call.least_ms, 1), call.told))

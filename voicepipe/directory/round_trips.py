@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from voicepipe.base.bucket import Bucket, Rate
+from voicepipe.base.token_bucket import Bucket, Rate
 
 KEPT_S = 600.0
 """After it was heard last."""
@@ -50,7 +50,7 @@ class LearnedTrip(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptTrips:
     ms: float
     heard_at: float
     calls: int = 1
@@ -60,8 +60,8 @@ class _Kept:
 
 
 @dataclass(slots=True)
-class _Network:
-    trips: dict[str, _Kept] = field(default_factory=dict)
+class _CallerNetwork:
+    trips: dict[str, _KeptTrips] = field(default_factory=dict)
     """By PoP."""
     tries: Bucket = field(default_factory=lambda: Bucket(TRIES))
     trying: str = ""
@@ -76,13 +76,13 @@ class RoundTrips:
     """Of one directory; the others hear the same."""
 
     def __init__(self) -> None:
-        self._networks: OrderedDict[str, _Network] = OrderedDict()
+        self._networks: OrderedDict[str, _CallerNetwork] = OrderedDict()
         """The one heard of longest ago comes first."""
         self._trips = 0
 
     def heard(self, network: str, pop: str, ms: float, now: float, *, again: bool = False) -> None:
         """A PoP tells of a call from this network; `again`: not for the first time, and no longer than before."""
-        known = self._networks.setdefault(network, _Network())
+        known = self._networks.setdefault(network, _CallerNetwork())
         self._networks.move_to_end(network)
         before, known.heard_at = len(known.trips), now
         if known.trying == pop:
@@ -91,12 +91,12 @@ class RoundTrips:
         self._trips += len(known.trips) - before
         self._forget(now)
 
-    def _take(self, known: _Network, pop: str, ms: float, now: float, *, again: bool) -> None:
+    def _take(self, known: _CallerNetwork, pop: str, ms: float, now: float, *, again: bool) -> None:
         kept = known.trips.get(pop)
         if kept is None or now - kept.heard_at >= KEPT_S:
-            known.trips[pop] = _Kept(ms, now)
+            known.trips[pop] = _KeptTrips(ms, now)
         elif kept.calls == 1 and _far(ms, kept.ms) and ms < kept.ms:  # A bad line makes it longer, never shorter.
-            known.trips[pop] = _Kept(ms, now)
+            known.trips[pop] = _KeptTrips(ms, now)
         elif again:
             kept.heard_at = now
             if kept.calls == 1:  # It is the one that is kept, or as unsure.
@@ -108,7 +108,7 @@ class RoundTrips:
         elif kept.doubt_ms is None or _far(ms, kept.doubt_ms):
             kept.doubt_ms = ms
         else:
-            known.trips = {pop: _Kept(ms, now, calls=2)}
+            known.trips = {pop: _KeptTrips(ms, now, calls=2)}
 
     def _forget(self, now: float) -> None:
         """What is too old or too much, the oldest first."""

@@ -7,8 +7,8 @@ and the one that seems the emptiest of all would be overrun; a choice of two is 
 ones (Mitzenmacher, "How useful is old information?", 2000). If none is in time, the nearest with a free place takes the
 call, and the answer says so. A PoP has the last word: it may refuse, and the caller goes on to the next candidate.
 
-Some PoPs are to get only a share of the calls (`shares.py`). Of calls for which they would do as well they get that
-share, and of others none while another PoP is in time.
+Some PoPs are to get only a share of the calls (`call_shares.py`). Of calls for which they would do as well they get
+that share, and of others none while another PoP is in time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,10 @@ from typing import Literal
 
 from voicepipe.base.errors import NoPop
 from voicepipe.base.places import Place
+from voicepipe.directory.call_shares import Limit
+from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.nearness import By, Trip, Whereabouts, trips
 from voicepipe.directory.report import Condition
-from voicepipe.directory.shares import Limit
-from voicepipe.directory.view import SeenPop
 from voicepipe.sizing.prediction import with_more
 
 PLAYOUT_MS = {"websocket": 40.0, "webrtc": 40.0, "sip": 60.0, "twilio": 60.0, "telnyx": 60.0}
@@ -129,7 +129,7 @@ class _Allotment:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RankedPops:
     """The best first, `WantedCall.most` of them at most."""
 
     candidates: tuple[Candidate, ...]
@@ -145,7 +145,7 @@ class Choice:
         return self.why == "least late"
 
 
-def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: Limits | None = None) -> Choice:
+def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: Limits | None = None) -> RankedPops:
     """Raises NoPop: none can take the call."""
     near = _trips(pops, wanted)
     possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in fit(pops, wanted) if _has_room(seen)]
@@ -159,10 +159,10 @@ def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: Li
     if pinned and len(pinned) < len(possible):
         rest = [candidate for candidate in possible if candidate not in pinned]
         candidates = (*candidates, *_choice(rest, lots, wanted.most, allotted).candidates)[: wanted.most]
-    return Choice(candidates, choice.why, allotted.competed, allotted.spent)
+    return RankedPops(candidates, choice.why, allotted.competed, allotted.spent)
 
 
-def _choice(possible: Sequence[Candidate], lots: Random, most: int, allotted: _Allotment) -> Choice:
+def _choice(possible: Sequence[Candidate], lots: Random, most: int, allotted: _Allotment) -> RankedPops:
     near = sorted(possible, key=lambda candidate: (candidate.doubtful, candidate.near_ms, candidate.seen.pop))
     due = allotted.due if allotted.due in near else None
     in_time = [candidate for candidate in near if candidate.in_time and candidate.seen.pop not in allotted.held]
@@ -170,7 +170,7 @@ def _choice(possible: Sequence[Candidate], lots: Random, most: int, allotted: _A
     # It keeps the order of those that are alike.
     others = sorted(near, key=lambda candidate: (not candidate.in_time, candidate.seen.pop in allotted.held))
     ranked = (first, *(candidate for candidate in others if candidate is not first))
-    return Choice(ranked[:most], why)
+    return RankedPops(ranked[:most], why)
 
 
 def _allotted(possible: Sequence[Candidate], pool: Sequence[Candidate], limits: Limits) -> _Allotment:

@@ -26,7 +26,7 @@ LEEWAY_S = 30.0
 AGAIN = "ask the directory for another"
 
 
-class _Claims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _TokenClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of the token: registered ones, and ours in one."""
 
     aud: str
@@ -48,7 +48,7 @@ class Signer:
 
     def sign(self, grant: Grant, pop: str, epoch: Epoch, clock_s: float) -> str:
         """A token for this run of the PoP, which takes it for `VALID_S` from `clock_s` on: Unix seconds there."""
-        claims = _Claims(audience(pop, epoch), clock_s + VALID_S, grant)
+        claims = _TokenClaims(audience(pop, epoch), clock_s + VALID_S, grant)
         return TOKEN + self.signed(msgspec.json.encode(claims))
 
     def signed(self, payload: bytes) -> str:
@@ -68,7 +68,7 @@ class TokenGate:
 
     def read(self, token: str, spent: bool = False) -> Grant:
         """As `call_api.Tokens`."""
-        claims = verified(token.removeprefix(TOKEN), self._keys, _Claims)
+        claims = verified(token.removeprefix(TOKEN), self._keys, _TokenClaims)
         if claims is None:
             raise Unauthorized(f"This token was not made by a directory that this PoP knows: {AGAIN}.")
         if claims.aud != self._audience:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.visits import Visit, Visits
 
 logger = logging.getLogger(__name__)

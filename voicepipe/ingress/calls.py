@@ -9,12 +9,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
+from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import Draining, UnknownCall
-from voicepipe.base.supervised import supervised
 from voicepipe.call_api import Tenant
-from voicepipe.ingress.hosted import HostedCall
-from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.scope import LINGER
+from voicepipe.ingress.api_keys import Caller
+from voicepipe.ingress.asgi_scope import LINGER
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.rtp.clock import MediaClock
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class HeldCall(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _OwnedCall:
     """A call, and whose it is."""
 
     who: Caller
@@ -57,7 +57,7 @@ class Calls:
         self.boot = secrets.token_hex(8)
         """Names this run of the server."""
         self._clock = MediaClock()
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _OwnedCall] = {}
         self._by_provider: dict[str, str] = {}
         """A provider's id of a call -> ours."""
         self._tasks: asyncio.TaskGroup | None = None
@@ -111,7 +111,7 @@ class Calls:
             self._by_provider.pop(provider_id, None)  # A provider may send two streams of one call.
 
     def _know(self, who: Caller, hosted: HostedCall) -> None:
-        self._known.setdefault(hosted.id, _Known(who, hosted, int(time.time())))
+        self._known.setdefault(hosted.id, _OwnedCall(who, hosted, int(time.time())))
 
     def find(self, call_id: str, who: Caller) -> HostedCall:
         """Their call: any of their tenant's, or with an `ek_` key one that was placed with it; with a call's token that
@@ -135,7 +135,7 @@ def _theirs(caller: Caller, who: Caller) -> bool:
     return True
 
 
-def _row(known: _Known) -> ListedCall:
+def _row(known: _OwnedCall) -> ListedCall:
     call = known.hosted
     return {"id": call.id, "kind": call.kind, "agent": call.agent.name, "caller": call.origin.caller,
             "called": call.origin.called, "since": known.since}  # fmt: skip

@@ -10,10 +10,10 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import KeysFailed, TransferFailed, Unauthorized
 from voicepipe.conversation.transfer import is_target
+from voicepipe.ingress.access import AccessControl, body, decoded
+from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import Doors, body, decoded
-from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.wire_errors import WireError
 
 CALLS = "/v1/realtime/calls"
 DIGITS = re.compile(r"[0-9*#A-D]{1,40}")
@@ -23,15 +23,15 @@ class _Refer(msgspec.Struct):
     target_uri: str
 
 
-class _Dtmf(msgspec.Struct):
+class _DtmfRequest(msgspec.Struct):
     digits: str
 
 
 class CallsInProgress:
     """The endpoints, for those who have a key."""
 
-    def __init__(self, doors: Doors, calls: Calls) -> None:
-        self._doors = doors
+    def __init__(self, access: AccessControl, calls: Calls) -> None:
+        self._access = access
         self._calls = calls
 
     def routes(self) -> list[BaseRoute]:
@@ -50,7 +50,7 @@ class CallsInProgress:
     async def hang_up(self, request: Request) -> Response:
         """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended. The token with
         which a call began also ends it."""
-        who = self._doors.caller(request, spent=True)
+        who = self._access.caller(request, spent=True)
         self._calls.find(request.path_params["call_id"], who).end("agent")
         return Response()
 
@@ -78,7 +78,7 @@ class CallsInProgress:
     def _owner(self, request: Request) -> Caller:
         """Raises Unauthorized: a key in a browser would let its reader see who calls, and dial any number at the
         tenant's cost."""
-        who = self._doors.caller(request)
+        who = self._access.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key or a call's token cannot list or transfer calls, nor send them keys: use "
                                "the tenant's own.")  # fmt: skip
@@ -94,7 +94,7 @@ def _target(sent: bytes) -> str:
 
 
 def _digits(sent: bytes) -> str:
-    digits = decoded(sent, _Dtmf).digits
+    digits = decoded(sent, _DtmfRequest).digits
     if not DIGITS.fullmatch(digits):
         raise WireError("invalid_value", "Invalid value for 'digits': expected 1 to 40 of 0 to 9, *, # and A to D.",
                         "digits")  # fmt: skip

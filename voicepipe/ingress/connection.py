@@ -11,12 +11,12 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from voicepipe.base.bucket import Bucket, Rate
+from voicepipe.base.token_bucket import Bucket, Rate
 from voicepipe.ingress.accept import TOO_MANY
-from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
-from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.asgi_scope import LINGER, REFUSALS, VISIT
+from voicepipe.ingress.chunked_parser import LARGEST_PIECE, LEAST_PIECE, ChunkedParser
+from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.requests import TOO_MANY_CHUNKS, TOO_MANY_LINES, Rein, Requests
-from voicepipe.ingress.scope import LINGER, REFUSALS, VISIT
 from voicepipe.ingress.visits import Visit, Visits, VisitState
 
 CHECK_S = 1.0
@@ -39,12 +39,12 @@ log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` tells of them
 
 
-class HttpConnection(Pieces, H11Protocol):
+class HttpConnection(ChunkedParser, H11Protocol):
     """uvicorn's HTTP connection. One timer asks once a second how long it has been waiting, and for what. The parser
     gets small pieces, and nothing more once an answer has come before its request's end."""
 
     def __init__(self, config: Config, state: ServerState, visit: Visit, visits: Visits, refusals: RefusalLog) -> None:
-        Pieces.__init__(self)
+        ChunkedParser.__init__(self)
         H11Protocol.__init__(self, config, state, {VISIT: visit, REFUSALS: refusals}, asyncio.get_running_loop())
         self.conn: Requests = Requests()
         self.logger = log

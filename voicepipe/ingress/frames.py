@@ -14,10 +14,10 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.http11 import Request
 
-from voicepipe.base.bucket import Bucket, Rate
-from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
-from voicepipe.ingress.refusals import RefusalLog
-from voicepipe.ingress.scope import LINGER, PEER, REFUSALS, VISIT
+from voicepipe.base.token_bucket import Bucket, Rate
+from voicepipe.ingress.asgi_scope import LINGER, PEER, REFUSALS, VISIT
+from voicepipe.ingress.chunked_parser import LARGEST_PIECE, LEAST_PIECE, ChunkedParser
+from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.visits import Visit
 
 READ_AHEAD, PER_MESSAGE = 1024 * 1024, 1024
@@ -42,7 +42,7 @@ _MICROSECONDS = struct.Struct("=I")
 _NEVER = 0xFFFFFFFF
 
 
-class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
+class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
     """uvicorn's WebSocket, and `scope.Peer` for the connection that it serves.
 
     uvicorn closes a connection once the client has taken everything; one that never reads would stay for ever. It also
@@ -54,7 +54,7 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
     closed_for = ""
 
     def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any]) -> None:
-        Pieces.__init__(self)
+        ChunkedParser.__init__(self)
         WebSocketsSansIOProtocol.__init__(self, config, server_state, app_state, asyncio.get_running_loop())
         self.logger = log
         self._visit: Visit = app_state[VISIT]

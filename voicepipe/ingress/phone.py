@@ -11,7 +11,7 @@ from voicepipe.base.errors import Refused
 from voicepipe.call_api import NO_TENANT, PopApi, Tenant
 from voicepipe.config import Config
 from voicepipe.config.phone_config import PhoneKind, RouteConfig
-from voicepipe.ingress.doors import find_agent
+from voicepipe.ingress.access import find_agent
 
 _FILLERS = str.maketrans("", "", SEPARATORS)
 Route = TypeVar("Route", bound=RouteConfig)

@@ -10,7 +10,7 @@ from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.networks import is_of
 from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd, OnAudio
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Network, Pump, SoundListener
+from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, NetworkQuality, Pump, SoundListener
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.rtp_sender import PACKET_S, PacketWire
 from voicepipe.rtp.rtp_session import RtpSession
@@ -141,13 +141,13 @@ class RtpLine:
         """What was sent `FAR_DELAY_S` ago."""
         return self._far.played()
 
-    def network(self) -> Network:
+    def network(self) -> NetworkQuality:
         """Our own measurements, and the peer's where it has sent a report."""
         seen = self.media.statistics()
         if not seen.received:
-            return Network(rtt_ms=seen.rtt_ms)
+            return NetworkQuality(rtt_ms=seen.rtt_ms)
         lost = seen.lost / (seen.received + seen.lost)
-        return Network(loss_percent=100 * lost, jitter_ms=seen.jitter_ms, rtt_ms=seen.rtt_ms)
+        return NetworkQuality(loss_percent=100 * lost, jitter_ms=seen.jitter_ms, rtt_ms=seen.rtt_ms)
 
     @property
     def caller_network(self) -> str:

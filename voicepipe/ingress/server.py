@@ -15,10 +15,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, HttpConfig
 from voicepipe.ingress.accept import TOLD, Acceptor
+from voicepipe.ingress.asgi_scope import REFUSALS, VISIT
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.frames import StampedWebSocket
-from voicepipe.ingress.refusals import RefusalLog
-from voicepipe.ingress.scope import REFUSALS, VISIT
+from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.visits import Room, Visit, Visits
 
 logger = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ async def serve(
 ) -> None:
     """Serve on `listener` until cancelled; TLS when a certificate is configured. There is `room` for so many
     connections at a time; WebSockets take messages of up to `message_bytes`. `serving` is set once callers get in.
-    `app` logs its requests that fail (`Doors.answers`).
+    `app` logs its requests that fail (`AccessControl.answers`).
 
     Calls that are still going on when it is cancelled are closed with code 1012. Raises ConfigError: a certificate that
     cannot be used.

@@ -2,10 +2,10 @@
 
 import asyncio
 
+from voicepipe.ingress.asgi_scope import Peer
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd, OnAudio
-from voicepipe.ingress.scope import Peer
-from voicepipe.line import HIDDEN, Network, Pump, SoundListener
+from voicepipe.line import HIDDEN, NetworkQuality, Pump, SoundListener
 
 
 class SocketLine:
@@ -32,9 +32,9 @@ class SocketLine:
     def played(self) -> int:
         return self._far.played()
 
-    def network(self) -> Network:
+    def network(self) -> NetworkQuality:
         """TCP sends again what is lost and tells nobody."""
-        return Network(rtt_ms=self._peer.rtt_ms) if self._peer else HIDDEN
+        return NetworkQuality(rtt_ms=self._peer.rtt_ms) if self._peer else HIDDEN
 
     async def hang_up(self) -> None:
         """Let the caller hear what is out (`lead_ms` at most), then end the call."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from math import exp, inf
 from typing import Generic, TypeVar
 
-from voicepipe.base.bucket import Bucket, Rate
+from voicepipe.base.token_bucket import Bucket, Rate
 
 SOURCES = 4096
 """Addresses that are remembered; the one that was heard longest ago is forgotten first."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 
-from voicepipe.base.bucket import Rate
+from voicepipe.base.token_bucket import Rate
 from voicepipe.ingress.throttle import SOURCES, FairRate
 
 EACH = 64

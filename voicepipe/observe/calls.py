@@ -21,10 +21,10 @@ from voicepipe.conversation.events import (
     ReplyStarted,
     ToolUse,
 )
-from voicepipe.line import HIDDEN, Line, Network
-from voicepipe.observe.following import UNTRACED, CallEnd, CallFacts, CallFollower, Traces
-from voicepipe.observe.kept_words import KeptWords
-from voicepipe.observe.turns import AskedTurn, FullTurn, Turns, full_turn
+from voicepipe.line import HIDDEN, Line, NetworkQuality
+from voicepipe.observe.call_followers import UNTRACED, CallEnd, CallFacts, CallFollower, CallTracer
+from voicepipe.observe.redacted_words import RedactedWords
+from voicepipe.observe.turns import AskedTurn, FullTurn, LastTurns, full_turn
 
 NOWHERE = Origin()
 
@@ -52,8 +52,8 @@ class LiveCall:
     """One call, from its admission on."""
 
     def __init__(
-        self, turns: Turns, budget_ms: float, tenant: str, agent: str, followers: Sequence[CallFollower] = (),
-        redaction: RedactionConfig = USUAL, traces: Traces = UNTRACED,
+        self, turns: LastTurns, budget_ms: float, tenant: str, agent: str, followers: Sequence[CallFollower] = (),
+        redaction: RedactionConfig = USUAL, traces: CallTracer = UNTRACED,
     ) -> None:  # fmt: skip
         self.tenant = tenant
         self.facts: CallFacts | None = None
@@ -63,7 +63,7 @@ class LiveCall:
         self._followers = (traces, *followers)
         self._budget_ms = budget_ms
         self._agent = agent
-        self._kept = KeptWords(redaction)
+        self._kept = RedactedWords(redaction)
         self._line: Line | None = None
         self._turn_count = 0
         self._told = 0
@@ -172,7 +172,7 @@ class LiveCall:
         assert self.facts is not None
         return self.facts
 
-    def network(self) -> Network:
+    def network(self) -> NetworkQuality:
         """How it fares now."""
         return self._line.network() if self._line else HIDDEN
 
@@ -207,12 +207,12 @@ class LiveCalls:
         """`tenant`'s calls, None: everyone's; those that last longest first."""
         return [call.row() for call in self._calls.values() if call.facts and tenant in (None, call.tenant)]
 
-    def networks(self, tenant: str | None = None) -> list[Network]:
+    def networks(self, tenant: str | None = None) -> list[NetworkQuality]:
         """To the callers of `tenant`'s calls, None: everyone's."""
         return [call.network() for call in self._calls.values() if call.facts and tenant in (None, call.tenant)]
 
 
-def _said(network: Network) -> str | None:
+def _said(network: NetworkQuality) -> str | None:
     """The figures that are known."""
     words = (
         ("{:.1f}% lost", network.loss_percent),

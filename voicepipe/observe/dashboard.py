@@ -12,15 +12,15 @@ from voicepipe.call_api import NO_TENANT, Deleted, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.health import Health
+from voicepipe.observe.call_followers import UNTRACED, CallFollower, CallTracer
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.cost import HostCost
-from voicepipe.observe.culprits import Culprit, Seen, culprits
+from voicepipe.observe.delay_causes import DelayCause, Seen, culprits
+from voicepipe.observe.external_metrics import vllm_loads
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
-from voicepipe.observe.following import UNTRACED, CallFollower, Traces
-from voicepipe.observe.passed_on import vllm_loads
-from voicepipe.observe.refusals import NOT_ADMITTED, Refusals
-from voicepipe.observe.turns import FullTurn, ListedTurn, Turns
-from voicepipe.observe.waits import waits
+from voicepipe.observe.refusals import NOT_ADMITTED, RefusalCounts
+from voicepipe.observe.turn_waits import waits
+from voicepipe.observe.turns import FullTurn, LastTurns, ListedTurn
 
 JUDGED = 50
 """Late turns by which the culprit is found, the newest ones."""
@@ -28,7 +28,7 @@ LISTED = 300
 """Turns that are listed, the newest ones."""
 
 
-class Shares(msgspec.Struct, kw_only=True):
+class TurnRates(msgspec.Struct, kw_only=True):
     """Rates from 0 to 1; None without any turn that they could be of."""
 
     late: float | None
@@ -63,10 +63,10 @@ class View(msgspec.Struct, kw_only=True):
     """Calls for which there was no place (`NOT_ADMITTED`), since the time axis begins."""
     refusals: dict[Reason, int]
     """All calls that were refused since then, by reason. Whose caller was not known is the operator's alone to see."""
-    culprits: list[Culprit]
+    culprits: list[DelayCause]
     """What makes callers wait, or hear badly."""
     totals: Figures
-    shares: Shares
+    shares: TurnRates
     buckets: list[Stretch]
     turns: list[ListedTurn]
     """Newest first."""
@@ -81,17 +81,17 @@ class Dashboard:
 
     def __init__(
         self, pop: PopConfig, health: Callable[[], Health], clock: Callable[[], float] = time.time,
-        followers: Sequence[CallFollower] = (), redaction: RedactionConfig = USUAL, traces: Traces = UNTRACED,
+        followers: Sequence[CallFollower] = (), redaction: RedactionConfig = USUAL, traces: CallTracer = UNTRACED,
         cost: Callable[[], HostCost | None] = lambda: None,
     ) -> None:  # fmt: skip
         self._pop = pop
         self._health = health
         self._clock = clock
         self._cost = cost
-        self._turns = Turns()
+        self._turns = LastTurns()
         self._calls = LiveCalls(partial(LiveCall, self._turns, pop.budget_ms, followers=followers,
                                         redaction=redaction, traces=traces))  # fmt: skip
-        self._refused = Refusals()
+        self._refused = RefusalCounts()
 
     def watched(self, tenant: str, agent: str) -> AbstractContextManager[LiveCall]:
         """A call that was admitted, until it has ended."""
@@ -155,7 +155,7 @@ class Dashboard:
             cost=self._cost() if tenant is None else None,
         )
 
-    def _culprits(self, start: float, totals: Figures, tenant: str | None, health: Health) -> list[Culprit]:
+    def _culprits(self, start: float, totals: Figures, tenant: str | None, health: Health) -> list[DelayCause]:
         late = [waits(full.record, full.tools) for full in self._turns.late(start, JUDGED, tenant)]
         seen = Seen(
             timed=totals.timed - totals.by_request,
@@ -168,8 +168,8 @@ class Dashboard:
         return culprits(seen, self._pop)
 
 
-def _shares(totals: Figures) -> Shares:
-    return Shares(
+def _shares(totals: Figures) -> TurnRates:
+    return TurnRates(
         late=share(totals.late, totals.timed - totals.by_request),
         missed=share(totals.missed, totals.turns),
         cut_in=share(totals.cut_ins, totals.turns),

@@ -1,8 +1,8 @@
 """The figures of one PoP for Prometheus, by its conventions for names and units. The call path knows nothing of it: it
 hangs on the record of each turn and on the end of each call.
 
-Counters and histograms grow as turns (`turn_metrics.py`) and calls end. What is true at the moment (`present.py`,
-`passed_on.py`) is read when somebody asks.
+Counters and histograms grow as turns (`turn_metrics.py`) and calls end. What is true at the moment (`gauges.py`,
+`external_metrics.py`) is read when somebody asks.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,11 +16,11 @@ from voicepipe.base.errors import Reason
 from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.health import Health
-from voicepipe.line import Network
-from voicepipe.observe.families import Families, ReadNow, written
-from voicepipe.observe.following import UNTRACED, CallEnd, CallFacts, CallFollower, Traces
-from voicepipe.observe.passed_on import OfGpus, OfVllm
-from voicepipe.observe.present import HERE, of_queues, present
+from voicepipe.line import NetworkQuality
+from voicepipe.observe.call_followers import UNTRACED, CallEnd, CallFacts, CallFollower, CallTracer
+from voicepipe.observe.external_metrics import GpuMetrics, VllmMetrics
+from voicepipe.observe.gauges import HERE, of_queues, present
+from voicepipe.observe.metric_families import Families, ReadNow, written
 from voicepipe.observe.turn_metrics import TurnMetrics
 from voicepipe.observe.turns import FullTurn
 
@@ -45,10 +45,10 @@ TIRING_MS = 177.3
 
 
 class Metrics(CallFollower):
-    """One PoP's. Implements `foretold.PredictionFollower` and `call_api.MetricsApi`. `health` is `Pop.health`;
+    """One PoP's. Implements `prediction_check.PredictionFollower` and `call_api.MetricsApi`. `health` is `Pop.health`;
     `traces` tell how many spans were dropped."""
 
-    def __init__(self, pop: PopConfig, health: Callable[[], Health], traces: Traces = UNTRACED) -> None:
+    def __init__(self, pop: PopConfig, health: Callable[[], Health], traces: CallTracer = UNTRACED) -> None:
         self._here = (pop.id, pop.region)
         self._pop = pop
         self._health = health
@@ -57,7 +57,7 @@ class Metrics(CallFollower):
         self._traces = traces
         self._registry = registry = CollectorRegistry()
         self._now = ReadNow()
-        for read_at_once in (self._now, OfVllm(self._here), OfGpus(self._here)):
+        for read_at_once in (self._now, VllmMetrics(self._here), GpuMetrics(self._here)):
             registry.register(read_at_once)
         families = Families(registry, dict(zip(HERE, self._here, strict=True)))
         self._turns = TurnMetrics(families)
@@ -77,12 +77,12 @@ class Metrics(CallFollower):
             "voicepipe_call_mos", "How callers sound by their network (ITU-T G.107), 1 to 4.4.", MOS, "ingress"
         )
         self._in_progress = families.gauge("voicepipe_calls_in_progress", "Calls that are answered now.", "ingress")
-        self._foretold = families.histogram(
+        self._prediction_check = families.histogram(
             "voicepipe_prediction_ratio",
             "The latency of a turn in a call's first minute, as far as the engines made it, to what was predicted when "
             "the call was let in; one turn in twenty may be over 1.", FORETOLD,
         )  # fmt: skip
-        self._foretold()
+        self._prediction_check()
         for kind in get_args(DoorKind):  # At 0, as `TurnMetrics`.
             for of_kind in (self._in_progress, self._loss, self._jitter, self._mos):
                 of_kind(kind)
@@ -118,8 +118,8 @@ class Metrics(CallFollower):
         if (grade := mos(network)) is not None:
             self._mos(kind).observe(grade)
 
-    def foretold(self, ratio: float) -> None:
-        self._foretold().observe(ratio)
+    def prediction_check(self, ratio: float) -> None:
+        self._prediction_check().observe(ratio)
 
     def refused(self, refusal: Refusal) -> None:
         self._refusals(refusal.door, refusal.reason).inc()
@@ -135,7 +135,7 @@ class Metrics(CallFollower):
         return written(self._registry, accept)
 
 
-def mos(network: Network) -> float | None:
+def mos(network: NetworkQuality) -> float | None:
     """From 1 (bad) to 4.4 (as good as a phone call gets); None: nothing is known of the network. An unknown round
     trip counts as none: the estimate is too good then."""
     if network.loss_percent is None:

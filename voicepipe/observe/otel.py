@@ -13,16 +13,16 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from voicepipe import __version__
 from voicepipe.agent import TraceContext
 from voicepipe.config import Config
-from voicepipe.observe.following import CallEnd, CallFacts, Traces
-from voicepipe.observe.otlp import Sender
-from voicepipe.observe.spans import Attributes, Model, Stage, about_turn, stages
+from voicepipe.observe.call_followers import CallEnd, CallFacts, CallTracer
+from voicepipe.observe.otlp import SpanSender
+from voicepipe.observe.spans import AnsweringModel, Attributes, StageSpan, about_turn, stages
 from voicepipe.observe.turns import FullTurn
 
 
-class CallTraces(Traces):
+class CallTraces(CallTracer):
     """A trace a call, a span a turn, spans of its stages below. `clock` gives Unix seconds."""
 
-    def __init__(self, config: Config, sender: Sender, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, config: Config, sender: SpanSender, clock: Callable[[], float] = time.time) -> None:
         about = {
             "service.name": "voicepipe",
             "service.version": __version__,
@@ -93,7 +93,7 @@ class CallTraces(Traces):
     def left(self, call: CallFacts) -> None:
         self._calls.pop(call.id, None)
 
-    def _add(self, stage: Stage, parent: Span, began: float) -> None:
+    def _add(self, stage: StageSpan, parent: Span, began: float) -> None:
         span = self._tracer.start_span(
             stage.name, _below(parent), attributes=stage.attributes, start_time=_ns(began + stage.begin / 1000)
         )
@@ -108,10 +108,10 @@ class CallTraces(Traces):
             span.add_event(what, about, _ns(self._clock()))
 
 
-def _model(config: Config) -> Model:
+def _model(config: Config) -> AnsweringModel:
     chosen = config.engines.llm
     names = {"vllm": config.vllm.model, "openai": config.openai.model, "auto": config.openai.model}
-    return Model(chosen, names.get(chosen, ""))
+    return AnsweringModel(chosen, names.get(chosen, ""))
 
 
 def _context(trace: TraceContext) -> Context:

@@ -30,7 +30,7 @@ LOGGERS = "opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetr
 """Of the library; they complain of every request while the collector is away."""
 
 
-class _Counted(SpanExporter):
+class _CountingExporter(SpanExporter):
     """Sends by another one, and counts."""
 
     def __init__(self, exporter: SpanExporter) -> None:
@@ -48,11 +48,11 @@ class _Counted(SpanExporter):
         self._exporter.shutdown()
 
 
-class Sender(BatchSpanProcessor):
+class SpanSender(BatchSpanProcessor):
     """Sends from a thread of its own what was ended, in batches. Knows what it has dropped."""
 
     def __init__(self, exporter: SpanExporter) -> None:
-        self._counted = _Counted(exporter)
+        self._counted = _CountingExporter(exporter)
         self._given = self._refused = 0
         super().__init__(self._counted, WAITING, EVERY_S * 1000, AT_ONCE)
 
@@ -106,11 +106,11 @@ def _seldom() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def sending(config: Config) -> AsyncIterator[Sender]:
+async def sending(config: Config) -> AsyncIterator[SpanSender]:
     """To the configured collector, until the context ends. Raises ConfigError: its headers are missing."""
     address, headers = config.traces.endpoint.rstrip("/") + TRACES_PATH, trace_headers(config)
     with _seldom():
-        sender = Sender(
+        sender = SpanSender(
             OTLPSpanExporter(address, headers=headers, timeout=SEND_S, compression=Compression.NoCompression)
         )
         try:

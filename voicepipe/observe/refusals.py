@@ -17,20 +17,20 @@ NOT_ADMITTED: tuple[Reason, ...] = ("full", "late", "tenant_full", "draining", "
 """There was no place for the call: in the PoP, for its tenant, or for one more that waits to be connected."""
 
 
-class _Counted(NamedTuple):
+class _RefusalKind(NamedTuple):
     """Of what a count is. Reasons are few, and strangers have no tenant: they cannot make it grow."""
 
     tenant: str
     reason: Reason
 
 
-class Refusals:
+class RefusalCounts:
     """Times are Unix seconds, and do not go back by more than what is kept."""
 
     def __init__(self) -> None:
-        self._counts: dict[_Counted, array[int]] = {}
+        self._counts: dict[_RefusalKind, array[int]] = {}
         """Rings of counts, one a step."""
-        self._latest: dict[_Counted, int] = {}
+        self._latest: dict[_RefusalKind, int] = {}
         """The step of each one's latest refusal."""
         self._step = 0
         """The latest one."""
@@ -39,7 +39,7 @@ class Refusals:
         step = int(now // STEP_S)
         if step > self._step:
             self._begin(step)
-        counted = _Counted(refusal.tenant, refusal.reason)
+        counted = _RefusalKind(refusal.tenant, refusal.reason)
         ring = self._counts.get(counted)
         if ring is None:
             ring = self._counts[counted] = array("I", [0]) * STEPS

@@ -10,15 +10,15 @@ from msgspec.structs import asdict
 
 from voicepipe.conversation.events import ToolUse
 from voicepipe.conversation.timing import TurnSummary
+from voicepipe.observe.turn_waits import waits
 from voicepipe.observe.turns import FullTurn
-from voicepipe.observe.waits import waits
 
 Attributes = dict[str, str | int | float | bool]
 SPECULATED = "voicepipe.speculated"
 """On a stage that began before *commit*: while it was not certain yet that the turn was over."""
 
 
-class Model(NamedTuple):
+class AnsweringModel(NamedTuple):
     """Who answers."""
 
     provider: str
@@ -27,7 +27,7 @@ class Model(NamedTuple):
     """Empty: nobody says."""
 
 
-class Stage(NamedTuple):
+class StageSpan(NamedTuple):
     """A span below a turn's."""
 
     name: str
@@ -35,16 +35,18 @@ class Stage(NamedTuple):
     """Milliseconds after the caller's last voiced sample."""
     end: float
     attributes: Attributes
-    parts: tuple["Stage", ...] = ()
+    parts: tuple["StageSpan", ...] = ()
 
 
-def stages(full: FullTurn, over: float, model: Model) -> Iterator[Stage]:
+def stages(full: FullTurn, over: float, model: AnsweringModel) -> Iterator[StageSpan]:
     """Of a turn whose reply was over `over` milliseconds after the caller's last voiced sample. If the answer was
     missed, the stage that did not end lasts until then."""
     record, missed = full.record, full.turn.missed
     if record.at_commit is not None:
         reason = {"voicepipe.endpoint.reason": record.endpoint_reason} if record.endpoint_reason else {}
-        yield Stage("endpointing", 0.0, record.at_commit, {"voicepipe.endpoint.confident": record.confident, **reason})
+        yield StageSpan(
+            "endpointing", 0.0, record.at_commit, {"voicepipe.endpoint.confident": record.confident, **reason}
+        )
     if record.at_settle is not None and (record.at_words is not None or missed):
         yield _ahead("asr", record.at_settle, over if record.at_words is None else record.at_words, record)
     if record.at_prepare is not None and (record.at_token is not None or missed):
@@ -56,17 +58,17 @@ def stages(full: FullTurn, over: float, model: Model) -> Iterator[Stage]:
         yield _ahead("tts", record.at_phrase, over if record.at_speech is None else record.at_speech, record)
     if record.at_audible is not None:
         ready = max(record.at_commit or 0.0, record.at_speech or 0.0)
-        yield Stage("playout", min(ready, record.at_audible), record.at_audible, {})
-        yield Stage("speaking", record.at_audible, over, {})
+        yield StageSpan("playout", min(ready, record.at_audible), record.at_audible, {})
+        yield StageSpan("speaking", record.at_audible, over, {})
 
 
-def _ahead(name: str, begin: float, end: float, record: TurnSummary, attributes: Attributes | None = None) -> Stage:
+def _ahead(name: str, begin: float, end: float, record: TurnSummary, attributes: Attributes | None = None) -> StageSpan:
     """A stage that may begin before the turn is confirmed."""
     speculated = record.at_commit is not None and begin < record.at_commit
-    return Stage(name, begin, end, {SPECULATED: speculated, **(attributes or {})})
+    return StageSpan(name, begin, end, {SPECULATED: speculated, **(attributes or {})})
 
 
-def _chat(full: FullTurn, begin: float, end: float, model: Model) -> Stage:
+def _chat(full: FullTurn, begin: float, end: float, model: AnsweringModel) -> StageSpan:
     """Of the language model, to its first phrase: as long as it takes to read the prompt, and from there on. With tools
     the second part holds these, and each time that the model is asked again."""
     record = full.record
@@ -86,7 +88,7 @@ def _chat(full: FullTurn, begin: float, end: float, model: Model) -> Stage:
     return stage._replace(parts=tuple(parts))
 
 
-def _tool(use: ToolUse, begin: float, over: float, record: TurnSummary) -> Stage:
+def _tool(use: ToolUse, begin: float, over: float, record: TurnSummary) -> StageSpan:
     attributes: Attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": use.name}
     if use.failed:
         attributes["error.type"] = "tool_failed"

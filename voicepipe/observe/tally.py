@@ -12,7 +12,7 @@ WIDER = math.log(1.05)
 
 class ByCall(msgspec.Struct, frozen=True, array_like=True):
     """How alike the turns of one call are, in sums over calls: n turns of a call were counted, and x of it is what they
-    add up to. Of these follows how far a mean of turns may be off (`observe/versions.py`)."""
+    add up to. Of these follows how far a mean of turns may be off (`observe/version_comparison.py`)."""
 
     calls: int = 0
     """That had such a turn."""

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config
-from voicepipe.observe.following import UNTRACED, Traces
+from voicepipe.observe.call_followers import UNTRACED, CallTracer
 
 NEEDED = "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"
 
@@ -29,7 +29,7 @@ def _is_there(module: str) -> bool:
 
 
 @asynccontextmanager
-async def traced(config: Config) -> AsyncIterator[Traces]:
+async def traced(config: Config) -> AsyncIterator[CallTracer]:
     """What follows calls; when the context ends, what has not been sent yet is. Raises ConfigError."""
     if lacks := problem(config):
         raise ConfigError(lacks)

@@ -7,9 +7,9 @@ import msgspec
 
 from voicepipe.call_api import DoorKind
 from voicepipe.conversation.timing import TurnSummary
-from voicepipe.observe.families import Families
+from voicepipe.observe.metric_families import Families
+from voicepipe.observe.turn_waits import TurnWaits, waits
 from voicepipe.observe.turns import FullTurn
-from voicepipe.observe.waits import Waits, waits
 
 LATENCY_S = (*(n / 50 for n in range(1, 21)), 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Bounds of the histogram: steps of 20 ms up to 400 ms, where a budget is kept or missed."""
@@ -79,7 +79,7 @@ class TurnMetrics:
             for of_kind in (self._turns, self._late, self._missed, self._cut_ins, self._barge_ins):
                 of_kind(kind)
             self._latency(kind)
-            for stage in Waits.__struct_fields__:
+            for stage in TurnWaits.__struct_fields__:
                 self._waits(kind, stage)
             for effect in LOWERED:
                 self._false(kind, effect)

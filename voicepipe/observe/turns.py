@@ -101,7 +101,7 @@ class Listed(NamedTuple):
     stages: Stages
 
 
-class Turns:
+class LastTurns:
     """The last `KEPT` turns of a PoP, oldest first.
 
     They are kept encoded, in 0.6 kB each: as objects they take more than twice as much, and a PoP with few calls would
@@ -176,8 +176,8 @@ _decode = msgspec.msgpack.Decoder().decode
 
 
 def full_turn(asked: AskedTurn, reply: ReplyDone, budget_ms: float) -> FullTurn:
-    """A turn whose reply is over, with all its words: `KeptWords` says which may be kept. `budget_ms`: answered later
-    than this is late."""
+    """A turn whose reply is over, with all its words: `RedactedWords` says which may be kept. `budget_ms`: answered
+    later than this is late."""
     record = reply.record
     latency = record.turn_latency
     turn = ListedTurn(

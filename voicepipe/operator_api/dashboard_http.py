@@ -10,10 +10,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.call_api import PopApi
-from voicepipe.ingress.doors import Doors, UnknownTurn, told, viewer
-from voicepipe.ingress.keys import account
-from voicepipe.ingress.mistakes import WireError
-from voicepipe.operator_api.pages import File, page
+from voicepipe.ingress.access import AccessControl, UnknownTurn, told, viewer
+from voicepipe.ingress.api_keys import account
+from voicepipe.ingress.wire_errors import WireError
+from voicepipe.operator_api.pages import LargeFile, page
 
 MINUTES = range(5, 181)
 DEFAULT_MINUTES = "15"
@@ -23,7 +23,7 @@ Answer = Callable[[Request, str | None], msgspec.Struct]
 """What a request gets; the second argument is whose calls may be seen, as `PopApi.viewer` says it."""
 
 
-def routes(pop: PopApi, doors: Doors, web: Path) -> list[BaseRoute]:
+def routes(pop: PopApi, access: AccessControl, web: Path) -> list[BaseRoute]:
     """What one PoP serves of its dashboard; `web` is the folder of the pages."""
 
     def view(request: Request, tenant: str | None) -> msgspec.Struct:
@@ -38,15 +38,15 @@ def routes(pop: PopApi, doors: Doors, web: Path) -> list[BaseRoute]:
     served: list[BaseRoute] = [
         Route("/dashboard", page(web / "dashboard.html")),
         Route("/calls", page(web / "calls.html")),
-        Route("/v1/dashboard", answering(pop, doors, view)),
-        Route("/v1/dashboard/turns/{turn_id}", answering(pop, doors, turn)),
+        Route("/v1/dashboard", answering(pop, access, view)),
+        Route("/v1/dashboard/turns/{turn_id}", answering(pop, access, turn)),
     ]
     if script := plotly():
-        served.append(Route("/vendor/plotly.min.js", lambda request: File(script, headers=A_WEEK)))
+        served.append(Route("/vendor/plotly.min.js", lambda request: LargeFile(script, headers=A_WEEK)))
     return served
 
 
-def answering(pop: PopApi, doors: Doors, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+def answering(pop: PopApi, access: AccessControl, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint for those who may see something, on their key's account: figures are made anew for each request."""
 
     async def endpoint(request: Request) -> Response:
@@ -55,7 +55,7 @@ def answering(pop: PopApi, doors: Doors, answer: Answer) -> Callable[[Request], 
         async def made() -> Response:
             return told(answer(request, tenant))
 
-        return await doors.carry_out(account(tenant), made())
+        return await access.carry_out(account(tenant), made())
 
     return endpoint
 

@@ -9,10 +9,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from voicepipe.base.errors import Unauthorized
-from voicepipe.ingress.doors import told
-from voicepipe.ingress.keys import key_of
-from voicepipe.ingress.local import asks_from_here
-from voicepipe.ingress.scope import pays
+from voicepipe.ingress.access import told
+from voicepipe.ingress.api_keys import key_of
+from voicepipe.ingress.asgi_scope import pays
+from voicepipe.ingress.loopback_only import asks_from_here
 
 METRICS = "/metrics"
 HEALTH = "/healthz", "/readyz"

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
 
-class File(FileResponse):
+class LargeFile(FileResponse):
     """Of a file that is large. In one piece: a hundred ranges of it would take ten times as long as all of it."""
 
     max_ranges = 1

@@ -12,10 +12,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import Unauthorized
-from voicepipe.call_api import CostQuery, ListedCall, PopApi, RecordQuery, RecordsApi
-from voicepipe.ingress.doors import CallGoesOn, Doors, NotPermitted, UnknownRecord, told, viewer
-from voicepipe.ingress.keys import account, brings_token
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.call_api import CostQuery, KeptCall, PopApi, RecordQuery, RecordsApi
+from voicepipe.ingress.access import AccessControl, CallGoesOn, NotPermitted, UnknownRecord, told, viewer
+from voicepipe.ingress.api_keys import account, brings_token
+from voicepipe.ingress.wire_errors import WireError
 
 RECORDS, COSTS = "/v1/records", "/v1/costs"
 MOST, USUAL = 1000, 100
@@ -31,7 +31,7 @@ class RecordList(msgspec.Struct, frozen=True, kw_only=True):
     """GET /v1/records."""
 
     object: str = "list"
-    data: Sequence[ListedCall]
+    data: Sequence[KeptCall]
     next: str | None
     """With `before=` this the list goes on; None: there is nothing more."""
 
@@ -70,9 +70,9 @@ class _Asker(NamedTuple):
 class RecordsHttp:
     """The endpoints."""
 
-    def __init__(self, pop: PopApi, doors: Doors) -> None:
+    def __init__(self, pop: PopApi, access: AccessControl) -> None:
         self._pop = pop
-        self._doors = doors
+        self._access = access
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -87,29 +87,29 @@ class RecordsHttp:
         """GET: calls, the newest first."""
         tenant = self._asker(request).viewer
         asked = query(request.query_params, tenant)
-        return await self._doors.carry_out(account(tenant), self._listed(asked))
+        return await self._access.carry_out(account(tenant), self._listed(asked))
 
     async def one(self, request: Request) -> Response:
         """GET: all that is kept of a call; while it goes on, so far."""
         tenant = self._asker(request).viewer
-        return await self._doors.carry_out(account(tenant), self._found(request.path_params["call_id"], tenant))
+        return await self._access.carry_out(account(tenant), self._found(request.path_params["call_id"], tenant))
 
     async def delete(self, request: Request) -> Response:
         """DELETE: all that is kept of a call; 409 while it goes on, 403 where it is no tenant's and a tenant asks."""
         tenant = self._asker(request).viewer
-        return await self._doors.carry_out(account(tenant), self._deleted(request.path_params["call_id"], tenant))
+        return await self._access.carry_out(account(tenant), self._deleted(request.path_params["call_id"], tenant))
 
     async def delete_caller(self, request: Request) -> Response:
         """DELETE: all that is kept of calls from one number, but of those that go on."""
         who = self._asker(request)
         number = deletion(request.query_params)
-        return await self._doors.carry_out(account(who.viewer), self._deleted_caller(number, who))
+        return await self._access.carry_out(account(who.viewer), self._deleted_caller(number, who))
 
     async def costs(self, request: Request) -> Response:
         """GET: what calls have cost, by agent or by tenant; of the last day, if nobody says of which time."""
         tenant = self._asker(request).viewer
         asked = cost_query(request.query_params, tenant, time.time())
-        return await self._doors.carry_out(account(tenant), self._costs(asked))
+        return await self._access.carry_out(account(tenant), self._costs(asked))
 
     async def _costs(self, asked: CostQuery) -> Response:
         return told(await self._records().costs(asked))
@@ -152,7 +152,7 @@ class RecordsHttp:
         """Raises Unauthorized."""
         if not brings_token(request):
             return _Asker(viewer(self._pop, request))
-        who = self._doors.caller(request)
+        who = self._access.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key or a call's token cannot read records: use the tenant's own.")
         return _Asker(who.tenant.name, bool(who.grant and who.grant.operator))

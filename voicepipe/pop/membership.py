@@ -11,15 +11,15 @@ from voicepipe.base.errors import NotBriefed
 from voicepipe.call_api import Alternate, Grant
 from voicepipe.config import Config
 from voicepipe.directory import subjects
-from voicepipe.directory.briefings import Briefings
 from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.fleet_keys import key_id, public_key
+from voicepipe.directory.fleet_view import FleetView
+from voicepipe.directory.key_sessions import KeySessions
 from voicepipe.directory.report import Condition, PopReport, decoded
 from voicepipe.directory.reporter import Reporter, TripTeller
 from voicepipe.directory.router import others
 from voicepipe.directory.subjects import Briefing, Command
 from voicepipe.directory.tokens import AGAIN, TokenGate, audience
-from voicepipe.directory.view import FleetView
 
 logger = logging.getLogger(__name__)
 ANSWERED_S = 0.1
@@ -46,7 +46,7 @@ class Membership:
         self._reporter = Reporter(bus, self._pop, condition)
         keys = {key_id(key): key for key in map(public_key, config.fleet.keys)}
         self._gate = TokenGate(audience(self._pop, self._reporter.epoch), keys, time.time)
-        self._briefings = Briefings()
+        self._key_sessions = KeySessions()
         self._view = FleetView()
         self._answered = -ANSWERED_S
         """When a PoP was last heard again, and told at once how we are."""
@@ -84,7 +84,7 @@ class Membership:
         self._reporter.began(call)
 
     async def session(self, grant: Grant) -> bytes:
-        session = await self._briefings.get(grant.tenant, grant.id)
+        session = await self._key_sessions.get(grant.tenant, grant.id)
         if session is None:
             raise NotBriefed(f"The session of this ek_ key has not come from the directory: {AGAIN}.")
         return session
@@ -92,7 +92,7 @@ class Membership:
     async def _take(self, message: BusMessage) -> None:
         if message.subject == subjects.briefing_to(self._pop):
             brief = msgspec.json.decode(message.data, type=Briefing)
-            await self._briefings.put(brief.tenant, brief.call, bytes(brief.session))
+            await self._key_sessions.put(brief.tenant, brief.call, bytes(brief.session))
         elif message.subject == subjects.command_to(self._pop):
             msgspec.json.decode(message.data, type=Command)
             logger.warning("an operator drains this PoP: it takes no new calls, and ends with the last one")

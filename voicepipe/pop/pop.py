@@ -17,10 +17,10 @@ from voicepipe.base import call_ids
 from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
 from voicepipe.base.places import place_of
 from voicepipe.call.call import Call
-from voicepipe.call.control import Control
+from voicepipe.call.control import CallController
 from voicepipe.call.first_words import get_to_know
-from voicepipe.call.rehearsed import Rehearsed
-from voicepipe.call_api import CallControl, Observer, Refusal, Seat, Tenant
+from voicepipe.call.tts_cache import TtsCache
+from voicepipe.call_api import CallControl, CallSlot, Observer, Refusal, Tenant
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys, operator_keys
@@ -28,21 +28,21 @@ from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.directory.report import Condition, EditionState
 from voicepipe.engines.base import Engines, Lends
 from voicepipe.health import Health, Status
-from voicepipe.ingress.local import phone_kinds, sip_contact, unreached
+from voicepipe.ingress.loopback_only import phone_kinds, sip_contact, unreached
 from voicepipe.ingress.tenants import Tenants, is_key, may_scrape
 from voicepipe.line import Line
+from voicepipe.observe.call_followers import UNTRACED, CallFollower, CallTracer
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import Dashboard
-from voicepipe.observe.failing import FailingTurns
-from voicepipe.observe.following import UNTRACED, CallFollower, Traces
-from voicepipe.observe.hour import Hour
+from voicepipe.observe.failing_turns import FailingTurns
+from voicepipe.observe.hourly_tally import HourlyTally
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
-from voicepipe.observe.recent import Recent
+from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.pop.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
-from voicepipe.pop.foretold import Foretold
 from voicepipe.pop.membership import Membership
+from voicepipe.pop.prediction_check import PredictionCheck
 from voicepipe.pop.prepared_agents import PreparedAgents
 from voicepipe.records.metrics import of_records
 from voicepipe.records.records import Records
@@ -59,22 +59,22 @@ LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Seat:
+class _AdmittedCall:
     pop: "Pop"
     owner: str
     watched: LiveCall
-    foretold: Foretold
+    prediction_check: PredictionCheck
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
         self.watched.answered(call_id, line, time.time(), settings.origin)
-        observers = partial(pop.note, self.owner, call_id), self.foretold.note, self._listed, observer
+        observers = partial(pop.note, self.owner, call_id), self.prediction_check.note, self._listed, observer
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
         call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers), time.monotonic)
         if pop.tokens:
             pop.tokens.round_trips.began(call_id, line)
-        return Control(call)
+        return CallController(call)
 
     def ended(self, reason: str) -> None:
         if self.pop.tokens and self.watched.facts:
@@ -105,13 +105,17 @@ class Pop:
         engines: Engines,
         tools: ToolRunner,
         records: Records | None = None,
-        traces: Traces = UNTRACED,
+        traces: CallTracer = UNTRACED,
     ) -> None:
         self.config = config
         self.tools = tools
         self.watch = Watch()
         self.metrics = Metrics(config.pop, self.health, traces)
-        self._recent, self._hour, self._failing = Recent(self.watch.lag_p99_ms), Hour(), FailingTurns(time.monotonic)
+        self._recent, self._hour, self._failing = (
+            RecentTurnCounts(self.watch.lag_p99_ms),
+            HourlyTally(),
+            FailingTurns(time.monotonic),
+        )
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)
@@ -128,11 +132,11 @@ class Pop:
         self.tokens: Membership | None = None
         self.edition: Callable[[], EditionState] | None = None
         """Which edition of the fleet's agents, routes and tenants it goes by; None: it takes none."""
-        self.rehearsed = Rehearsed(engines.tts, short=config.ladder.first_phrase == "short")
-        self.engines = replace(engines, made_ahead=self.rehearsed)
-        self.rehearsed.learn(agents)
+        self.tts_cache = TtsCache(engines.tts, short=config.ladder.first_phrase == "short")
+        self.engines = replace(engines, made_ahead=self.tts_cache)
+        self.tts_cache.learn(agents)
         self._agents = agents
-        self.prepared = PreparedAgents(agents, engines, self.rehearsed, config.engines.llm, records=records is not None)
+        self.prepared = PreparedAgents(agents, engines, self.tts_cache, config.engines.llm, records=records is not None)
         self._tenants = Tenants(keys(config), "PoP")
         self._operator_keys = operator_keys(config)
         self._calls: dict[str, int] = {}
@@ -189,14 +193,16 @@ class Pop:
         return may_scrape(self._tenants, self._operator_keys, key)
 
     @contextmanager
-    def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator[_Seat]:
+    def admit(self, tenant: Tenant, agent: Agent, leaving: CallSlot | None = None) -> Iterator[_AdmittedCall]:
         predicted_ms = self._check(tenant, leaving)
         self._admitted_at = time.monotonic()
         self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
         self._empty.clear()
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
-                yield _Seat(self, tenant.name, watched, Foretold(self.metrics, predicted_ms, self._failed_ms))
+                yield _AdmittedCall(
+                    self, tenant.name, watched, PredictionCheck(self.metrics, predicted_ms, self._failed_ms)
+                )
         finally:
             self._calls[tenant.name] -= 1
             if not self.calls:
@@ -207,7 +213,7 @@ class Pop:
         self.metrics.refused(refusal)
         self._hour.refused(refusal)
 
-    def _check(self, tenant: Tenant, leaving: Seat | None) -> float:
+    def _check(self, tenant: Tenant, leaving: CallSlot | None) -> float:
         """Turn latency in ms, 95th percentile, that one more call would bring. Raises Refused: there is no place for
         it, even if that one leaves."""
         if self._draining:

@@ -18,28 +18,39 @@ from starlette.websockets import WebSocket
 
 from voicepipe.agent import Agent
 from voicepipe.base import descriptors
+from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import Refused, Unauthorized
-from voicepipe.base.supervised import supervised
 from voicepipe.call_api import DoorKind, PopApi
 from voicepipe.ingress import server
+from voicepipe.ingress.access import (
+    AccessControl,
+    Attempt,
+    agent_of,
+    attempt,
+    body,
+    decoded,
+    find_agent,
+    mistake,
+    nowhere,
+    told,
+)
+from voicepipe.ingress.api_keys import Caller, ClientSecrets, SecretRequest
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS, CallsInProgress
-from voicepipe.ingress.doors import Attempt, Doors, agent_of, attempt, body, decoded, find_agent, mistake, nowhere, told
-from voicepipe.ingress.keys import Caller, SecretRequest, Secrets
-from voicepipe.ingress.lists import Lists
-from voicepipe.ingress.local import LocalOnly, check_exposure
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.loopback_only import LocalOnly, check_exposure
+from voicepipe.ingress.model_list import ModelList
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.rights import Rights, effective_session
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.voices import with_voice
 from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
-from voicepipe.ingress.sip import edge as sip
+from voicepipe.ingress.sip import sip_server as sip
 from voicepipe.ingress.telephony import telephony_http as telephony
 from voicepipe.ingress.telephony.signatures import SIGNED
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.webrtc.webrtc_http import CallsApi, prepared
+from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api import dashboard_http, metrics_http, pages
 from voicepipe.operator_api.metrics_http import HEALTH, METRICS
 from voicepipe.operator_api.records_http import RecordsHttp
@@ -56,9 +67,9 @@ RTT = "/rtt"
 class Realtime:
     """The /v1/realtime endpoints of one PoP."""
 
-    def __init__(self, pop: PopApi, doors: Doors, calls: Calls, secrets: Secrets) -> None:
+    def __init__(self, pop: PopApi, access: AccessControl, calls: Calls, secrets: ClientSecrets) -> None:
         self._pop = pop
-        self._doors = doors
+        self._access = access
         self._calls = calls
         self._secrets = secrets
 
@@ -67,19 +78,19 @@ class Realtime:
         with ExitStack() as place:
             try:
                 if (call_id := socket.query_params.get("call_id")) is not None:
-                    who = self._doors.caller(socket)
+                    who = self._access.caller(socket)
                     call = self._calls.find(call_id, who)
                     clients, rights = RealtimeClients.of(call), Rights.of(who, call.agent)
                     return await listen_in(socket, clients, _subprotocol(socket), rights)
                 with attempt(self._pop, "websocket") as asked:
-                    who = self._doors.caller(socket)
+                    who = self._access.caller(socket)
                     asked.by(who.tenant)
                     begun = self._begun(who, socket, place, asked)
-                    clients = await self._doors.carry_out(who, begun)
+                    clients = await self._access.carry_out(who, begun)
             except Refused as error:
-                return await socket.send_denial_response(self._doors.refuse(socket, error))
+                return await socket.send_denial_response(self._access.refuse(socket, error))
             except WireError as error:  # A key's session asks for what its agent has locked since.
-                self._doors.tell(socket, 400, error)
+                self._access.tell(socket, 400, error)
                 return await socket.send_denial_response(mistake(error))
             await socket.accept(_subprotocol(socket))
             await converse(socket, clients, partial(self._calls.known, who), Rights.of(who, clients.call.agent))
@@ -87,24 +98,24 @@ class Realtime:
     async def _begun(self, who: Caller, socket: WebSocket, place: ExitStack, asked: Attempt) -> RealtimeClients:
         """A call whose place and end are `place`'s. Raises Refused, WireError."""
         limits = self._pop.config.limits
-        who = await self._doors.briefed(who)
+        who = await self._access.briefed(who)
         agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
         asked.by(who.tenant, agent)
         session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
-        seat = place.enter_context(self._pop.admit(who.tenant, agent))
-        self._doors.begins(who, "websocket")
+        slot = place.enter_context(self._pop.admit(who.tenant, agent))
+        self._access.begins(who, "websocket")
         settings, rights = in_trace(settings, socket), Rights.of(who, agent)
-        clients = opened(socket, seat, session, settings, limits, rights, who.network)
+        clients = opened(socket, slot, session, settings, limits, rights, who.network)
         place.callback(clients.call.close)
         return clients
 
     async def client_secrets(self, request: Request) -> Response:
         """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""
-        who = self._doors.caller(request)
+        who = self._access.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key or a token cannot make ek_ keys: use the tenant's own.")
-        sent = await self._doors.carry_out(who, body(request, self._pop.config.limits.event_bytes))
-        return await self._doors.carry_out(who, self._secret(who, sent))
+        sent = await self._access.carry_out(who, body(request, self._pop.config.limits.event_bytes))
+        return await self._access.carry_out(who, self._secret(who, sent))
 
     async def _secret(self, who: Caller, sent: bytes) -> Response:
         asked = decoded(sent or b"{}", SecretRequest)
@@ -143,27 +154,27 @@ def _door(connection: HTTPConnection) -> DoorKind | None:
 
 def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Providers) -> Starlette:
     """The ASGI application of one PoP."""
-    secrets = Secrets()
-    doors = Doors(pop, secrets, pop.config.limits.client_percent, pop.tokens)
-    realtime = Realtime(pop, doors, calls, secrets)
+    secrets = ClientSecrets()
+    access = AccessControl(pop, secrets, pop.config.limits.client_percent, pop.tokens)
+    realtime = Realtime(pop, access, calls, secrets)
 
     def turned_away(connection: HTTPConnection, status: int, why: str) -> None:
-        doors.tell(connection, status, why)
+        access.tell(connection, status, why)
         if door := _door(connection):
             Attempt(pop, door).refused("forbidden", status)
 
     routes: list[BaseRoute] = [
         WebSocketRoute(REALTIME, realtime.websocket),
         Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
-        *CallsApi(pop, doors, calls, network).routes(),
-        *CallsInProgress(doors, calls).routes(),
-        *Lists(pop, doors).routes(),
+        *CallsApi(pop, access, calls, network).routes(),
+        *CallsInProgress(access, calls).routes(),
+        *ModelList(pop, access).routes(),
         *providers.routes(),
         Route(RTT, rtt),
         *metrics_http.health_routes(lambda: pop.health()),
         metrics_http.route(pop.may_scrape, pop.metrics.read),
-        *dashboard_http.routes(pop, doors, WEB),
-        *RecordsHttp(pop, doors).routes(),
+        *dashboard_http.routes(pop, access, WEB),
+        *RecordsHttp(pop, access).routes(),
         Mount("/v1", nowhere),
         *pages.routes(WEB),
     ]
@@ -179,7 +190,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
     public = (*SIGNED, RTT, METRICS, *(HEALTH if in_fleet else ()))
     middleware.append(Middleware(LocalOnly, tell=turned_away, origins=origins, public=public, tokens=in_fleet,
                                  has_keys=lambda: bool(pop.config.tenants)))  # fmt: skip
-    return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=access.answers())
 
 
 async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:

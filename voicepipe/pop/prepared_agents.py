@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineError
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.call.rehearsed import Rehearsed
+from voicepipe.call.tts_cache import TtsCache
 from voicepipe.config.agent_store import AgentStore, no_voice
 from voicepipe.conversation.prompt import Message, Prompt
 from voicepipe.conversation.transfer import END_CALL_TOOL
@@ -31,10 +31,10 @@ def beginning(agent: Agent) -> Prompt:
 class PreparedAgents:
     """`llm`: how the configuration calls the language engine; `records`: calls are recorded."""
 
-    def __init__(self, agents: AgentStore, engines: Engines, rehearsed: Rehearsed, llm: str, *, records: bool) -> None:
+    def __init__(self, agents: AgentStore, engines: Engines, tts_cache: TtsCache, llm: str, *, records: bool) -> None:
         self._agents = agents
         self._engines = engines
-        self._rehearsed = rehearsed
+        self._tts_cache = tts_cache
         self._llm = llm
         self._records = records
 
@@ -58,7 +58,7 @@ class PreparedAgents:
             while True:
                 await asyncio.sleep(EVERY_S)
                 if await asyncio.to_thread(self._agents.refresh):
-                    self._rehearsed.learn(self._agents)
+                    self._tts_cache.learn(self._agents)
                     if warming:
                         warming.cancel()
                     # Beside the rereading: a busy model takes minutes for many agents, and the next edit may mend one.

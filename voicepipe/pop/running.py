@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from voicepipe.base import descriptors, memory
-from voicepipe.base.supervised import supervised
+from voicepipe.base.background_jobs import supervised
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.pop_config import with_slots
@@ -25,7 +25,7 @@ from voicepipe.pop.prepared_agents import beginning
 from voicepipe.records.records import kept
 from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.tools.tool_runner import ToolRunner
-from voicepipe.turn.ends import callers_ends
+from voicepipe.turn.sentence_ends import callers_ends
 
 
 @asynccontextmanager
@@ -48,8 +48,8 @@ async def member(
 
     descriptors.raise_limit()
     sys.setswitchinterval(SWITCH_S)
-    own, shelf = with_slots(config), shelf_of(config)
-    its = await asyncio.to_thread(begun, own, shelf, agent_file)
+    own, store = with_slots(config), shelf_of(config)
+    its = await asyncio.to_thread(begun, own, store, agent_file)
     config, agents = its.config, its.agents
     await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.
     async with (
@@ -63,8 +63,8 @@ async def member(
         editions: PopEditions | None = None
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
-            if shelf:
-                editions = PopEditions(bus, own, shelf, its, pop.go_by, pop.tokens.tell)
+            if store:
+                editions = PopEditions(bus, own, store, its, pop.go_by, pop.tokens.tell)
                 pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
             beside = (
@@ -72,7 +72,7 @@ async def member(
                 supervised("giving back memory", memory.trimmed),
                 supervised("watching the engines", pop.watch_engines),
                 supervised("rereading agents", pop.prepared.reread),
-                supervised("rehearsing", pop.rehearsed.run),
+                supervised("rehearsing", pop.tts_cache.run),
                 supervised("timing the recogniser", pop.time_recogniser),
             )
             serves = group.create_task(serve(pop, listener))

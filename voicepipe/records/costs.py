@@ -5,7 +5,7 @@ import sqlite3
 import msgspec
 
 from voicepipe.call_api import CostQuery
-from voicepipe.records.record import Host
+from voicepipe.records.record import RecordedHost
 from voicepipe.sizing.price import host_cost, idle_cost, thousand_tokens_cost
 
 
@@ -39,7 +39,7 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     """Of it, what no call paid."""
 
 
-def costs(db: sqlite3.Connection, query: CostQuery, host: Host, now: float) -> Costs:
+def costs(db: sqlite3.Connection, query: CostQuery, host: RecordedHost, now: float) -> Costs:
     """Calls count with the part of them that lies in this time. One that goes on has lasted until `now`. Of the time
     before the first call that is kept nothing is said."""
     (kept_from,) = db.execute("SELECT min(began) FROM calls").fetchone()
@@ -63,7 +63,7 @@ def costs(db: sqlite3.Connection, query: CostQuery, host: Host, now: float) -> C
     )  # fmt: skip
 
 
-def _cost(host: Host, name: str, calls: int, seconds: float, tokens: int) -> Cost:
+def _cost(host: RecordedHost, name: str, calls: int, seconds: float, tokens: int) -> Cost:
     cost = host.cost(seconds)
     return Cost(
         name=name, pop=host.pop, region=host.region, calls=calls, minutes=seconds / 60, cost=cost,

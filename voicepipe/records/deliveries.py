@@ -17,7 +17,7 @@ from voicepipe.base.tasks import TaskGroup
 from voicepipe.base.web_answer import PLAIN
 from voicepipe.records import signing, store
 from voicepipe.records.store import Delivery, Spool
-from voicepipe.records.writer import Writer
+from voicepipe.records.writer import RecordWriter
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ EVENT = "call.ended"
 class Deliveries:
     """One PoP's. `path`: its records."""
 
-    def __init__(self, path: Path, writer: Writer, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, path: Path, writer: RecordWriter, loop: asyncio.AbstractEventLoop) -> None:
         self.spool = Spool(0, None, None)
         """As it was when last looked at."""
         self.failed = 0

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from voicepipe.observe.families import at_present
-from voicepipe.observe.present import HERE
+from voicepipe.observe.gauges import HERE
+from voicepipe.observe.metric_families import at_present
 from voicepipe.records.records import Records
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from voicepipe.call_api import ListedCall
-from voicepipe.line import Network
+from voicepipe.call_api import KeptCall
+from voicepipe.line import NetworkQuality
+from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.figures import percentile_ms
-from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.sizing.price import call_cost
 
@@ -15,7 +15,7 @@ CUT = "cut"
 """Why a call ended whose PoP ended first: killed, or its host was."""
 
 
-class Host(msgspec.Struct, frozen=True):
+class RecordedHost(msgspec.Struct, frozen=True):
     """The PoP that had the call."""
 
     pop: str
@@ -29,7 +29,7 @@ class Host(msgspec.Struct, frozen=True):
         return call_cost(self.price_per_hour, self.slots, seconds) if self.price_per_hour else None
 
 
-class CallSummary(ListedCall, frozen=True, kw_only=True):
+class CallSummary(KeptCall, frozen=True, kw_only=True):
     """A call as it is listed. Times are Unix seconds."""
 
     pop: str
@@ -58,7 +58,7 @@ class CallSummary(ListedCall, frozen=True, kw_only=True):
     cost: float | None = None
     """Its share of the host's price while it lasted, in the operator's currency (`sizing/price.py`); None: it goes on,
     or no price is known."""
-    network: Network | None = None
+    network: NetworkQuality | None = None
     transferred_to: str = ""
     """Whom the caller was put through to; empty: to nobody."""
     trace: str = ""
@@ -72,7 +72,9 @@ class CallRecord(CallSummary, frozen=True, kw_only=True):
     """In order, each a `FullTurn`: a turn, a greeting, the answer to a typed message."""
 
 
-def summary(call: CallFacts, host: Host, said: Sequence[FullTurn] = (), end: CallEnd | None = None) -> CallSummary:
+def summary(
+    call: CallFacts, host: RecordedHost, said: Sequence[FullTurn] = (), end: CallEnd | None = None
+) -> CallSummary:
     """What a call comes to, by what was said in it. `end`: None while it goes on."""
     turns = [full.turn for full in said if full.spoken]
     latencies = sorted([turn.latency_ms for turn in turns if turn.latency_ms is not None])

@@ -21,14 +21,14 @@ from voicepipe.agent import Hooks
 from voicepipe.base.errors import ConfigError, RecordsFailing
 from voicepipe.call_api import CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
-from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
+from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import signing, store
 from voicepipe.records.costs import Costs, costs
 from voicepipe.records.deliveries import Deliveries
-from voicepipe.records.record import CallRecord, CallSummary, Host
+from voicepipe.records.record import CallRecord, CallSummary, RecordedHost
 from voicepipe.records.store import AT_A_TIME, Delivery, Store
-from voicepipe.records.writer import Then, Writer
+from voicepipe.records.writer import RecordWriter, Then
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ HooksOf = Callable[[str, str], Hooks]
 STDOUT = "-"
 
 
-class _Telling(NamedTuple):
+class _Notice(NamedTuple):
     hooks: Hooks
     message_id: str
 
@@ -81,7 +81,7 @@ class Records(CallFollower):
     """Implements `call_api.RecordsApi`."""
 
     def __init__(
-        self, path: Path, host: Host, writer: Writer, lines: Lines, keep_s: float, hooks: HooksOf,
+        self, path: Path, host: RecordedHost, writer: RecordWriter, lines: Lines, keep_s: float, hooks: HooksOf,
         loop: asyncio.AbstractEventLoop,
     ) -> None:  # fmt: skip
         self.writer = writer
@@ -130,11 +130,11 @@ class Records(CallFollower):
         record = its.cut(call_id)
         return self._over(its, record, self._telling(record.agent, record.tenant)) if record else None
 
-    def _telling(self, agent: str, tenant: str) -> _Telling:
+    def _telling(self, agent: str, tenant: str) -> _Notice:
         """Whom of a call; made before it is written, which may be tried twice."""
-        return _Telling(self.hooks(agent, tenant), f"msg_{secrets.token_hex(12)}")
+        return _Notice(self.hooks(agent, tenant), f"msg_{secrets.token_hex(12)}")
 
-    def _over(self, its: Store, record: CallRecord | None, told: _Telling) -> Then | None:
+    def _over(self, its: Store, record: CallRecord | None, told: _Notice) -> Then | None:
         """A call has ended. None: nothing has."""
         if record is None:
             return None
@@ -211,7 +211,7 @@ class Records(CallFollower):
             self.deliveries.wake()
 
     async def _written(self, work: Callable[[Store], T], then: Callable[[T], object] = lambda result: None) -> T:
-        """As `Writer.carried_out`, if it is soon. Raises RecordsFailing."""
+        """As `RecordWriter.carried_out`, if it is soon. Raises RecordsFailing."""
         try:
             async with asyncio.timeout(SOON_S):
                 return await self.writer.carried_out(work, then)
@@ -262,7 +262,7 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
         if lacks := signing.lacks(tenant.hooks):
             raise ConfigError(f"tenants[{index}].{lacks}")
     folder, pop = Path(config.records.folder), config.pop
-    path, host = folder / f"{pop.id}.db", Host(pop.id, pop.region, pop.slots, pop.price_per_hour)
+    path, host = folder / f"{pop.id}.db", RecordedHost(pop.id, pop.region, pop.slots, pop.price_per_hour)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = stack.enter_context((folder / f"{pop.id}.lock").open("w"))
@@ -276,6 +276,6 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"records.folder: records cannot be kept in {folder}: {error}") from None
     keep_s = config.records.keep_days * 86_400.0
-    records = Records(path, host, Writer(its), Lines(config.records.lines), keep_s, hooks, loop)
+    records = Records(path, host, RecordWriter(its), Lines(config.records.lines), keep_s, hooks, loop)
     records.writer.put(records.mark_cut)
     return records

@@ -16,9 +16,9 @@ from msgspec.structs import asdict, astuple
 
 from voicepipe.base.caller_number import SEPARATORS, compact
 from voicepipe.call_api import NO_TENANT, Deleted, RecordQuery
-from voicepipe.observe.following import CallEnd, CallFacts
+from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
-from voicepipe.records.record import CUT, CallRecord, CallSummary, Host, summary
+from voicepipe.records.record import CUT, CallRecord, CallSummary, RecordedHost, summary
 
 VERSION = 1
 """Of the tables; `user_version` of the file."""
@@ -74,7 +74,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 class Store:
     """The connection that writes. Raises sqlite3.Error: the file cannot be opened or written."""
 
-    def __init__(self, path: Path, host: Host) -> None:
+    def __init__(self, path: Path, host: RecordedHost) -> None:
         self._host = host
         self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
         path.chmod(0o600)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from voicepipe.base import queues
-from voicepipe.base.queues import QueueFigures, Waits
+from voicepipe.base.queues import QueueFigures, QueueOutcomes
 from voicepipe.records.store import BUSY_S, Store
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ Job = Callable[[Store], Then | None]
 """Writes something; it may be carried out twice. What it returns is called, in the thread, once that is on the disk."""
 
 
-class Writer:
+class RecordWriter:
     """Carries out jobs in their order. What cannot be written waits until it can; beyond `MOST` jobs are dropped."""
 
     def __init__(self, store: Store) -> None:
@@ -41,7 +41,7 @@ class Writer:
         self._store = store
         self._jobs = queue.SimpleQueue[tuple[float, Job] | None]()
         """With the monotonic second at which each was put."""
-        self._waits = Waits()
+        self._waits = QueueOutcomes()
         self._in_hand = 0
         """Jobs of the transaction that is tried."""
         self._ends = False

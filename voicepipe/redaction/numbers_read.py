@@ -42,7 +42,7 @@ class Number:
 
 
 @dataclass(slots=True)
-class Reading:
+class NumbersReading:
     """Of one text."""
 
     numbers: list[Number] = field(default_factory=list)
@@ -95,7 +95,7 @@ SPECIAL = (WORDS.keys() - FILLERS) | ABROAD.keys() | PERHAPS.keys() | CARD
 SOUNDS_LIKE_DIGITS = re.compile(r"(?i)\b(?:{0})\W+(?:{0})\b".format("|".join(PERHAPS)))
 
 
-class Part(NamedTuple):
+class NumberPart(NamedTuple):
     """A word of a number, or digits of it. Kind None: written digits, or "and"."""
 
     kind: Kind | None
@@ -105,7 +105,7 @@ class Part(NamedTuple):
     end: int
 
 
-def read(text: str, languages: set[str]) -> Reading:
+def read(text: str, languages: set[str]) -> NumbersReading:
     """The numbers of a text. `languages` are those that the call is known to be in, besides English; the text may add
     to them."""
     if "'" in text or "’" in text:
@@ -113,17 +113,17 @@ def read(text: str, languages: set[str]) -> Reading:
     words = WORD.findall(text.lower())
     languages |= _languages(words)
     if DIGIT.search(text) or not NUMBER_WORDS.isdisjoint(words) or SOUNDS_LIKE_DIGITS.search(text):
-        return _Reader(text, languages).read()
+        return _NumberReader(text, languages).read()
     apart, wordy = not APART.isdisjoint(words), not FILLERS.issuperset(words)
-    return Reading([], Gap.APART if apart else Gap(wordy), wordy, not CARD.isdisjoint(words))
+    return NumbersReading([], Gap.APART if apart else Gap(wordy), wordy, not CARD.isdisjoint(words))
 
 
-class _Reader:
+class _NumberReader:
     def __init__(self, text: str, languages: set[str]) -> None:
         self._text = UUID.sub(lambda found: "x" * len(found[0]), text) if "-" in text else text
         self._languages = languages
-        self._reading = Reading()
-        self._parts: list[Part] = []
+        self._reading = NumbersReading()
+        self._parts: list[NumberPart] = []
         """Of the number that is being read."""
         self._gap = Gap.CLOSE
         self._named = False
@@ -137,7 +137,7 @@ class _Reader:
         self._spoken = False
         """The last number was, in part."""
 
-    def read(self) -> Reading:
+    def read(self) -> NumbersReading:
         for found in TOKEN.finditer(self._text):
             group = found.lastgroup
             if group == "word":
@@ -149,7 +149,7 @@ class _Reader:
                     self._named, self._reading.wordy = False, True
                     self._others += 1
             elif group == "digits":
-                self._parts.append(Part(None, _ascii(found[0]), found[0], *found.span()))
+                self._parts.append(NumberPart(None, _ascii(found[0]), found[0], *found.span()))
             else:
                 self._written(group, *found.span())
         self._flush()
@@ -159,10 +159,10 @@ class _Reader:
     def _word(self, word: str, start: int, end: int) -> None:
         kind, digits = self._meaning(word)
         if kind in NUMERIC and (self._parts or word != "oh" or self._text[end : end + 1] != ","):
-            self._parts.append(Part(kind, digits, word, start, end))
+            self._parts.append(NumberPart(kind, digits, word, start, end))
             return
         if self._parts and word in JOINS and self._parts[-1].kind in JOINS[word]:
-            self._parts.append(Part(None, "", word, start, end))
+            self._parts.append(NumberPart(None, "", word, start, end))
             return
         self._flush()
         if word in CARD:
@@ -257,14 +257,14 @@ def _ascii(digits: str) -> str:
     return digits if digits.isascii() else "".join(str(digit_of(each, 0)) for each in digits)
 
 
-def _runs(parts: list[Part]) -> list[tuple[list[Part], bool]]:
+def _runs(parts: list[NumberPart]) -> list[tuple[list[NumberPart], bool]]:
     """Parts in order, those that are digits together, and those that only sound like digits apart."""
     if len(parts) == 1:
         return [(parts, parts[0].kind is not Kind.PERHAPS)]
     if all(part.kind is Kind.PERHAPS for part in parts):
         oh = all(part.digits == "0" for part in parts)
         return [(parts, len(parts) >= (2 if oh else 3))]
-    runs: list[tuple[list[Part], bool]] = []
+    runs: list[tuple[list[NumberPart], bool]] = []
     for index, part in enumerate(parts):
         digit = part.kind is not Kind.PERHAPS or part.digits == "0" or _is_amid(parts, index)
         if runs and runs[-1][1] == digit:
@@ -274,7 +274,7 @@ def _runs(parts: list[Part]) -> list[tuple[list[Part], bool]]:
     return runs
 
 
-def _is_amid(parts: Sequence[Part], index: int) -> bool:
+def _is_amid(parts: Sequence[NumberPart], index: int) -> bool:
     """Between single digits: "one for one one"."""
     return 0 < index < len(parts) - 1 and all(
         part.kind in SPOKEN or (part.kind is None and len(part.digits) == 1)
@@ -282,7 +282,7 @@ def _is_amid(parts: Sequence[Part], index: int) -> bool:
     )
 
 
-def _spelled(parts: Sequence[Part]) -> str:
+def _spelled(parts: Sequence[NumberPart]) -> str:
     said, at = [], 0
     while at < len(parts):
         part = parts[at]
@@ -305,7 +305,7 @@ def _spelled(parts: Sequence[Part]) -> str:
     return "".join(said)
 
 
-def _cardinal(parts: Sequence[Part], at: int) -> tuple[str, int]:
+def _cardinal(parts: Sequence[NumberPart], at: int) -> tuple[str, int]:
     """The number that begins there, as far as it goes: "four thousand one hundred eleven" is 4111."""
     value, at = _hundreds(parts, at)
     if at < len(parts) and parts[at].kind is Kind.THOUSAND:
@@ -314,7 +314,7 @@ def _cardinal(parts: Sequence[Part], at: int) -> tuple[str, int]:
     return str(value), at
 
 
-def _hundreds(parts: Sequence[Part], at: int, before: Sequence[Kind] = ()) -> tuple[int, int]:
+def _hundreds(parts: Sequence[NumberPart], at: int, before: Sequence[Kind] = ()) -> tuple[int, int]:
     value, at = _last_two(parts, at, before)
     if at < len(parts) and parts[at].kind is Kind.HUNDRED:
         rest, at = _last_two(parts, _rest(parts, at + 1), (Kind.HUNDRED, Kind.THOUSAND))
@@ -322,7 +322,7 @@ def _hundreds(parts: Sequence[Part], at: int, before: Sequence[Kind] = ()) -> tu
     return value, at
 
 
-def _last_two(parts: Sequence[Part], at: int, before: Sequence[Kind]) -> tuple[int, int]:
+def _last_two(parts: Sequence[NumberPart], at: int, before: Sequence[Kind]) -> tuple[int, int]:
     """As `_below_hundred`, but what stands before such a word begins another number: "one hundred ninety, seven
     thousand"."""
     value, end = _below_hundred(parts, at)
@@ -331,17 +331,17 @@ def _last_two(parts: Sequence[Part], at: int, before: Sequence[Kind]) -> tuple[i
     return (value // 10 * 10, end - 1) if end > at + 1 else (0, at)
 
 
-def _past_join(parts: Sequence[Part], at: int) -> int:
+def _past_join(parts: Sequence[NumberPart], at: int) -> int:
     return at + 1 if at < len(parts) and parts[at].kind is None and not parts[at].digits else at
 
 
-def _rest(parts: Sequence[Part], at: int) -> int:
+def _rest(parts: Sequence[NumberPart], at: int) -> int:
     """Where what follows "hundred" goes on: behind an "and", or an "oh" ("four hundred oh five")."""
     at = _past_join(parts, at)
     return at + 1 if at < len(parts) and parts[at].kind is Kind.PERHAPS and parts[at].digits == "0" else at
 
 
-def _below_hundred(parts: Sequence[Part], at: int) -> tuple[int, int]:
+def _below_hundred(parts: Sequence[NumberPart], at: int) -> tuple[int, int]:
     """0 and the same place: no such number is there."""
     if at == len(parts) or parts[at].kind not in (Kind.UNIT, Kind.TEEN, Kind.TEN):
         return 0, at
@@ -362,7 +362,7 @@ def _below_hundred(parts: Sequence[Part], at: int) -> tuple[int, int]:
     return value, at + 1
 
 
-def _without_loners(reading: Reading) -> Reading:
+def _without_loners(reading: NumbersReading) -> NumbersReading:
     """A digit amid other words ("no one", "for 4") belongs to no longer number."""
     numbers = reading.numbers
     for index in range(len(numbers) - 1, -1, -1):

@@ -17,7 +17,7 @@ from voicepipe.redaction import card_numbers
 from voicepipe.redaction.card_numbers import count, is_right, joined
 from voicepipe.redaction.kept_text import Digits, Leaf, Text, json_or_plain, plain, split
 from voicepipe.redaction.number_words import ASKED
-from voicepipe.redaction.numbers_read import Gap, Number, Reading, read
+from voicepipe.redaction.numbers_read import Gap, Number, NumbersReading, read
 from voicepipe.turn.keypad import MOST as MOST_KEYS
 from voicepipe.turn.keypad import PRESSED
 
@@ -67,7 +67,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(slots=True)
-class _Speaker:
+class _SpeakerText:
     chain: list[Digits] = field(default_factory=list)
     """What was said that may be parts of one number, and may go on."""
     gap: Gap = Gap.CLOSE
@@ -84,7 +84,7 @@ class _Speaker:
     """The digits of the last utterance that had any."""
 
 
-class _Secrets:
+class _FoundSecrets:
     """What is taken out wherever it comes again."""
 
     def __init__(self) -> None:
@@ -151,14 +151,14 @@ class Redactor(Generic[K]):
     def __init__(self, config: RedactionConfig) -> None:
         self._config = config
         self._patterns = [regex.compile(pattern) for pattern in config.patterns]
-        self._caller, self._agent = _Speaker(), _Speaker()
+        self._caller, self._agent = _SpeakerText(), _SpeakerText()
         self._talk = 0
         """Texts for which there still is talk of cards."""
         self._near = 0
         """Texts for which a card has just been spoken of."""
         self._languages: set[str] = set()
         """That were spoken, besides English."""
-        self._secrets = _Secrets()
+        self._secrets = _FoundSecrets()
         self._pressed = ""
         """Digits among the keys that were pressed last."""
         self._texts: dict[K, Text] = {}
@@ -201,7 +201,7 @@ class Redactor(Generic[K]):
 
     # --- utterances
 
-    def _uttered(self, key: K, text: str, speaker: _Speaker) -> dict[K, str]:
+    def _uttered(self, key: K, text: str, speaker: _SpeakerText) -> dict[K, str]:
         if not self._config.transcripts:
             return {key: ""}
         its = plain(key, text)
@@ -238,7 +238,7 @@ class Redactor(Generic[K]):
             self._secrets.keys(digits, self._pressed)
         return PRESSED.sub(lambda told: " " * len(told[0]), leaf.text)
 
-    def _go_on(self, speaker: _Speaker, numbers: Sequence[Digits], reading: Reading) -> None:
+    def _go_on(self, speaker: _SpeakerText, numbers: Sequence[Digits], reading: NumbersReading) -> None:
         tail, wordy = reading.tail, reading.wordy
         if not numbers:
             speaker.idle += wordy
@@ -269,23 +269,23 @@ class Redactor(Generic[K]):
             for number in speaker.chain:
                 self._mask(number, OPEN)
 
-    def _least(self, speaker: _Speaker) -> Gap:
+    def _least(self, speaker: _SpeakerText) -> Gap:
         """Between two utterances. The agent's numbers were not misheard, so in them a card's is known by its check
         digit, or by the caller's."""
         apart = speaker is self._agent or (speaker.chain and speaker.chain[-1].at.known)
         return Gap.LOOSE if apart else Gap.CLOSE
 
-    def _hears_talk(self, speaker: _Speaker) -> bool:
+    def _hears_talk(self, speaker: _SpeakerText) -> bool:
         return speaker is self._caller and self._talk > 0
 
-    def _mark_again(self, speaker: _Speaker, numbers: Sequence[Digits]) -> None:
+    def _mark_again(self, speaker: _SpeakerText, numbers: Sequence[Digits]) -> None:
         """Who was not understood says the number again."""
         before, digits = joined(speaker.chain), joined(numbers)
         if len(digits) >= CARD_GRAM and digits in (before, speaker.last) and not is_right(before + digits):
             for number in numbers if speaker.chain else ():
                 number.again = True
 
-    def _end(self, speaker: _Speaker) -> None:
+    def _end(self, speaker: _SpeakerText) -> None:
         """What was begun does not go on."""
         self._recognise(speaker.chain, Gap.APART)
         numbers = [number for number in speaker.chain if not number.at.soft]
@@ -296,7 +296,7 @@ class Redactor(Generic[K]):
                 self._touched[number.text.key] = None
         speaker.chain, speaker.gap, speaker.idle, speaker.card = [], Gap.CLOSE, 0, False
 
-    def _find_codes(self, speaker: _Speaker, numbers: Sequence[Digits]) -> None:
+    def _find_codes(self, speaker: _SpeakerText, numbers: Sequence[Digits]) -> None:
         """Behind a card number."""
         for number in numbers:
             digits = number.at.digits

@@ -9,7 +9,7 @@ KEYS = "telephone-event"
 """The name of keys in an rtpmap."""
 
 
-class Beside(Enum):
+class NonAudio(Enum):
     """What is in a stream beside sound."""
 
     KEYS = "telephone-event"
@@ -17,11 +17,11 @@ class Beside(Enum):
     """Comfort noise (RFC 3389): its sender is silent."""
 
 
-Format = Codec | Beside
+Format = Codec | NonAudio
 Formats = Mapping[int, Format]
 """By payload type."""
 
-NOISE: Formats = {COMFORT_NOISE: Beside.NOISE, 19: Beside.NOISE}
+NOISE: Formats = {COMFORT_NOISE: NonAudio.NOISE, 19: NonAudio.NOISE}
 """What some phones send unasked. 19 was comfort noise in drafts of RFC 3551, and still is in some gateways."""
 _KNOWN = {(codec.name, codec.clock): codec for codec in CODECS}
 UNMAPPED = {number: (name, 8000, "1") for number, name in STATIC.items()}
@@ -41,7 +41,7 @@ def formats(maps: Iterable[tuple[int, tuple[str, int, str]]]) -> Formats:
         if codec := codec_of(name, clock, channels):
             found[number] = codec
         elif name == KEYS:
-            found[number] = Beside.KEYS
+            found[number] = NonAudio.KEYS
         elif name == "cn":
-            found[number] = Beside.NOISE
+            found[number] = NonAudio.NOISE
     return found

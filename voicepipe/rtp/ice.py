@@ -34,8 +34,8 @@ from aioice.candidate import candidate_foundation, candidate_priority
 from aioice.ice import CandidatePair, ConnectionClosed, ConnectionEvent, StunProtocol
 from aioice.stun import Message, TransactionError
 
-from voicepipe.base.bucket import Allowance, Bucket, Rate
 from voicepipe.base.errors import NoPort
+from voicepipe.base.token_bucket import Allowance, Bucket, Rate
 from voicepipe.rtp.ports import candidates, taken
 
 Address = tuple[str, int]

@@ -11,7 +11,7 @@ import numpy as np
 from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.codec import Codec
-from voicepipe.rtp.formats import NOISE, Beside, Format, Formats
+from voicepipe.rtp.formats import NOISE, Format, Formats, NonAudio
 from voicepipe.rtp.jitter import RESTART, Counts, HeardPacket, JitterBuffer, Lost, Piece, Silent
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp, newer_by
 from voicepipe.rtp.rtp_sender import PacketWire, RtpSender
@@ -65,7 +65,7 @@ class MediaListener(Protocol):
         """The peer pressed one of `telephone_events.KEYS`."""
 
 
-class _Nobody:
+class _NoListener:
     """Null object of `MediaListener`."""
 
     def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
@@ -202,7 +202,7 @@ class RtpSession:
             self.hasty += 1
             return
         self._heard_at = arrived
-        if form is Beside.KEYS and (key := self._keys.heard(packet)):
+        if form is NonAudio.KEYS and (key := self._keys.heard(packet)):
             self._listener.key(key)
         if self._deaf:
             return
@@ -324,7 +324,7 @@ class RtpSession:
     def close(self) -> None:
         """Tell the peer that nothing follows. What it still sends is not heard."""
         self._report(goodbye=True)
-        self.listened, self._listener = False, _Nobody()  # Who listened knows us.
+        self.listened, self._listener = False, _NoListener()  # Who listened knows us.
 
     def _report(self, *, goodbye: bool) -> None:
         now, out = self._clock(), self._out
@@ -351,4 +351,4 @@ class RtpSession:
 
 def _spoken(codec: Codec, payload_type: int, keys: KeyFormat | None) -> Formats:
     """What we send, which a peer mostly sends by the same payload types."""
-    return {payload_type: codec, **({keys.payload_type: Beside.KEYS} if keys else {})}
+    return {payload_type: codec, **({keys.payload_type: NonAudio.KEYS} if keys else {})}

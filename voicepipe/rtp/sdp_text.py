@@ -43,7 +43,7 @@ class MediaDescription:
 
 
 @dataclass(slots=True)
-class _Section:
+class _MediaSection:
     """What stands behind an m= line, or before the first."""
 
     media: str = ""
@@ -77,23 +77,23 @@ def parse(text: str) -> tuple[MediaDescription, ...]:
     return tuple(_media(section, session) for section in media)
 
 
-def _sections(lines: list[str]) -> list[_Section]:
+def _sections(lines: list[str]) -> list[_MediaSection]:
     """The session's, and one for each medium."""
-    section = _Section()
+    section = _MediaSection()
     sections = [section]
     for number, line in enumerate(lines, 1):
         letter = line[0]
         if line[1:2] != "=" or letter not in _LETTERS:
             raise SdpError(f'Line {number} of this SDP is not of the form "letter=value".')
         if letter == "m":
-            section = _Section(line[2:])
+            section = _MediaSection(line[2:])
             sections.append(section)
         else:
             section.take(letter, line[2:])
     return sections
 
 
-def _media(section: _Section, session: _Section) -> MediaDescription:
+def _media(section: _MediaSection, session: _MediaSection) -> MediaDescription:
     found = _MEDIA.fullmatch(section.media)
     if not found or int(found[2]) > 65535:
         raise SdpError('An m= line of this SDP is not of the form "m=kind port protocol formats".')

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address
 
 from voicepipe.rtp import sdes
 from voicepipe.rtp.codec import STATIC, Codec
-from voicepipe.rtp.formats import KEYS, UNMAPPED, Beside, Formats, formats
+from voicepipe.rtp.formats import KEYS, UNMAPPED, Formats, NonAudio, formats
 from voicepipe.rtp.latch import Address
 from voicepipe.rtp.sdes import Crypto
 from voicepipe.rtp.sdp_text import MediaDescription, SdpError, parse
@@ -132,7 +132,7 @@ def offered(codecs: Iterable[Codec]) -> Formats:
     """What may be sent to us by an offer of these codecs. An answer may give them other payload types: these hold for
     what is sent to its sender (RFC 3264, 5.1)."""
     types, events = _offered(codecs)
-    return {**types, **dict.fromkeys(events, Beside.KEYS)}
+    return {**types, **dict.fromkeys(events, NonAudio.KEYS)}
 
 
 def _offered(codecs: Iterable[Codec]) -> tuple[dict[int, Codec], dict[int, int]]:

@@ -13,8 +13,8 @@ from typing import Protocol
 
 import pylibsrtp
 
-from voicepipe.base.bucket import Bucket, Rate
 from voicepipe.base.errors import NoPort
+from voicepipe.base.token_bucket import Bucket, Rate
 from voicepipe.rtp.latch import Address, Latch
 from voicepipe.rtp.packet import HEADER, is_rtcp
 from voicepipe.rtp.ports import candidates, taken

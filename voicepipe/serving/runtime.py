@@ -17,7 +17,7 @@ from voicepipe.base.lookups import Limits, Lookups
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.fleet_keys import check_keys
-from voicepipe.ingress.local import check_exposure, check_phones, is_loopback, sip_host
+from voicepipe.ingress.loopback_only import check_exposure, check_phones, is_loopback, sip_host
 from voicepipe.ingress.server import check_certificate
 
 logger = logging.getLogger(__name__)
@@ -130,20 +130,20 @@ async def serve(config: Config) -> int:
 
 async def serve_directory(config: DirectoryConfig, host: str | None, port: int | None) -> int:
     """Run a directory until a signal; `host` and `port` are the command line's. Raises ConfigError."""
-    from voicepipe.directory.server.leaving import Leaving
+    from voicepipe.directory.server.relay_drain import RelayDrain
     from voicepipe.directory.server.run import check, serve
 
     config = msgspec.structs.replace(config, http=http_with_address(config.http, host, port))
     check(config)
-    ready, leaving = asyncio.Event(), Leaving()
+    ready, relay_drain = asyncio.Event(), RelayDrain()
     async with asyncio.TaskGroup() as group:
-        group.create_task(serve(config, ready, leaving=leaving))
+        group.create_task(serve(config, ready, relay_drain=relay_drain))
         await ready.wait()
         print(f"{config.directory.id} answers at {url(config.http)}; Ctrl-C drains and stops", flush=True)
         try:
             return await forever()
         finally:
-            await leaving.over(config.directory.drain_ms / 1000)
+            await relay_drain.over(config.directory.drain_ms / 1000)
 
 
 async def forever() -> int:

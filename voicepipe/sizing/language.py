@@ -10,7 +10,7 @@ from voicepipe.sizing.constants import LAYER_MS, MOST_SEQUENCES, MULTIPLYING, RE
 from voicepipe.sizing.gpu_memory import DTYPES, kv_shards, kv_token
 from voicepipe.sizing.gpu_models import GpuModel, Link
 from voicepipe.sizing.shapes import LlmShape
-from voicepipe.sizing.stage import Beside, Work
+from voicepipe.sizing.stage import SharedGpu, StageJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +71,16 @@ def prefill_ms(group: Group, new: int, cached: int, sequences: int) -> float:
     return sum(step_ms(group, tokens + others, context, sequences=sequences) for tokens, context in pieces)
 
 
-class Writing(NamedTuple):
+class TokenWriting(NamedTuple):
     """A language model under calls. The GPU has nothing to do while a step is scheduled."""
 
-    prefill: Work
+    prefill: StageJob
     """Until the first token."""
-    step: Work
+    step: StageJob
     """Of each token after it."""
     replies: float
     """At a time, in the mean. `MOST_SEQUENCES`: they come faster than they end."""
-    beside: Beside
+    beside: SharedGpu
 
     @property
     def token(self) -> float:
@@ -102,7 +102,7 @@ class Writing(NamedTuple):
         """More replies come at a time than it takes, or do one time in twenty."""
         return self.replies + 2 * math.sqrt(self.replies) > MOST_SEQUENCES
 
-    def work(self, tokens: int) -> Work:
+    def work(self, tokens: int) -> StageJob:
         """Until so many are written."""
         return self.prefill + self.step.times(tokens - 1)
 
@@ -112,14 +112,16 @@ class Writing(NamedTuple):
         return work + (math.inf if self.full else REQUEST_MS)
 
 
-def writing(group: Group, tokens: float, new: int, cached: int, beside: Beside) -> Writing:
+def writing(group: Group, tokens: float, new: int, cached: int, beside: SharedGpu) -> TokenWriting:
     """Where so many tokens a millisecond are wanted, behind prompts of `new` tokens and `cached` ones."""
 
-    def step(batch: int) -> Work:
-        return Work(STEP_MS, step_ms(group, batch, cached or new, sequences=batch) - STEP_MS)
+    def step(batch: int) -> StageJob:
+        return StageJob(STEP_MS, step_ms(group, batch, cached or new, sequences=batch) - STEP_MS)
 
     replies = 1.0
     for _ in range(2):  # the more there are the longer each takes; a third time changes nothing to speak of
         replies = min(MOST_SEQUENCES, tokens * step(max(1, math.ceil(replies))).lasts(beside.slow))
     batch = 1 + round(replies)
-    return Writing(Work(STEP_MS, prefill_ms(group, new, cached, batch) - STEP_MS), step(batch), replies, beside)
+    return TokenWriting(
+        StageJob(STEP_MS, prefill_ms(group, new, cached, batch) - STEP_MS), step(batch), replies, beside
+    )

@@ -21,7 +21,7 @@ TOOL_CALLS = {"qwen": "hermes", "llama-3.": "llama3_json"}
 """How models whose names begin so write tool calls, by vLLM's names of parsers. Llama 3.0 was not trained to."""
 
 
-class Known(NamedTuple):
+class NamedModel(NamedTuple):
     name: str
     """Of `shapes.LLMS`."""
     source: str
@@ -30,7 +30,7 @@ class Known(NamedTuple):
     """In which its weights are stored, if they are quantised; empty: 16-bit."""
 
 
-def known(text: str) -> Known | None:
+def known(text: str) -> NamedModel | None:
     """None: no such model is known."""
     owner, _, last = text.rpartition("/")
     parts = [part for part in re.split(r"[-_]|\.(?!\d)", last.lower()) if part]
@@ -39,7 +39,7 @@ def known(text: str) -> Known | None:
     if name not in LLMS:
         return None
     dtype = next((dtype for dtype, bits in NARROW.items() if any(re.fullmatch(bits, part) for part in parts)), "")
-    return Known(name, text if owner else (HUB[name] if not dtype else last), dtype)
+    return NamedModel(name, text if owner else (HUB[name] if not dtype else last), dtype)
 
 
 def near(text: str) -> str:

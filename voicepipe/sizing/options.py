@@ -11,7 +11,7 @@ from voicepipe.sizing.language import Group
 from voicepipe.sizing.recognition import Nemotron
 from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.turn import TurnEstimate, most_calls, turn
-from voicepipe.sizing.voices import NeuTts
+from voicepipe.sizing.voices import NeuTtsCost
 
 SMALLER = 0.7
 """A model with at most this part of the weights is worth naming as a smaller one."""
@@ -126,7 +126,7 @@ def _changes(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
     if not host.asr.streams:
         yield "Nemotron", replace(host, asr=Nemotron())
     if host.tts.name != "neutts":
-        yield "NeuTTS", replace(host, tts=NeuTts())
+        yield "NeuTTS", replace(host, tts=NeuTtsCost())
     if not host.traffic.is_cut_short:
         yield 'ladder.first_phrase = "short"', replace(host, traffic=host.traffic.cut_short())
     if group.dtype == "bf16" and group.gpu.fp8_tflops:

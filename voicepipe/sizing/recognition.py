@@ -7,7 +7,7 @@ from voicepipe.sizing import constants as c
 from voicepipe.sizing import gpu_memory
 from voicepipe.sizing.gpu_models import GpuModel
 from voicepipe.sizing.shapes import ASRS, AsrShape
-from voicepipe.sizing.stage import Beside, Stage, Work, served
+from voicepipe.sizing.stage import LoadedStage, SharedGpu, StageJob, served
 from voicepipe.sizing.traffic import Traffic
 
 
@@ -24,7 +24,7 @@ class Whisper:
         """Bytes, without its process's CUDA context."""
         return gpu_memory.whisper(self.shape)
 
-    def reading(self, gpu: GpuModel, window_s: float, speech_s: float) -> Work:
+    def reading(self, gpu: GpuModel, window_s: float, speech_s: float) -> StageJob:
         """One pass over an utterance with `speech_s` seconds of speech, in a window of `window_s`, silence included. A
         batch is no faster than a loop (OpenNMT/CTranslate2#1648)."""
         shape, frames = self.shape, window_s * c.FRAMES_A_SECOND
@@ -34,9 +34,9 @@ class Whisper:
         read = 2 * shape.decoder / (gpu.bandwidth_gbs * c.DECODING) / 1e6
         token = read + c.WHISPER_LAYER_MS * shape.decoder_layers
         tokens = speech_s * c.WORDS_TOKENS_A_SECOND + c.PROMPT_TOKENS
-        return Work(c.PASS_MS + c.FEATURES_MS * window_s, encode + tokens * token)
+        return StageJob(c.PASS_MS + c.FEATURES_MS * window_s, encode + tokens * token)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: Beside) -> Stage:
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu) -> LoadedStage:
         """Under so many calls, beside others on the GPU."""
         reading = self.reading(gpu, traffic.window_s, traffic.utterance_s)
         finals, partials = traffic.ends(calls), calls * traffic.speaking / traffic.partial_s / 1000
@@ -72,14 +72,17 @@ class Nemotron:
         read = 2 * c.NEMOTRON_WEIGHTS / (gpu.bandwidth_gbs * c.READING["bf16"]) / 1e6
         return read + c.NEMOTRON_LAYER_MS * c.NEMOTRON_LAYERS + rows * self.row_ms(gpu)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: Beside) -> Stage:
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu) -> LoadedStage:
         """As of Whisper. A step begins when a chunk is due, none is under way, and the last one began `gather_ms` ago;
         where there is no time, each takes all calls."""
         speaking, finals, slow = calls * traffic.speaking, traffic.ends(calls), beside.slow
         chunks = speaking / self.chunk_ms  # a millisecond
         one_by_one = max(1e-3, 1 - chunks * slow * self.row_ms(gpu)) / (slow * self.step_ms(gpu, 0))
         steps = min(chunks, one_by_one, 1 / (self.gather_ms or 1e-9))
-        step, settle = Work(0, self.step_ms(gpu, chunks / steps)), Work(0, c.SETTLE_STEPS * self.step_ms(gpu, 1))
+        step, settle = (
+            StageJob(0, self.step_ms(gpu, chunks / steps)),
+            StageJob(0, c.SETTLE_STEPS * self.step_ms(gpu, 1)),
+        )
         least = slow * self.step_ms(gpu, speaking) / self.chunk_ms + finals * settle.lasts(slow)
         return served(settle, finals, [(steps, step), (finals, settle)], beside, least)
 

@@ -15,7 +15,7 @@ ROUNDS = 10
 """After which shares and factors agree."""
 
 
-class Beside(NamedTuple):
+class SharedGpu(NamedTuple):
     """What the others on its GPU are for one stage."""
 
     slow: float = 1.0
@@ -25,7 +25,7 @@ class Beside(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class StageJob:
     """One job."""
 
     cpu: float
@@ -33,17 +33,17 @@ class Work:
     gpu: float
     """While nobody else is at it."""
 
-    def __add__(self, other: "Work") -> "Work":
-        return Work(self.cpu + other.cpu, self.gpu + other.gpu)
+    def __add__(self, other: "StageJob") -> "StageJob":
+        return StageJob(self.cpu + other.cpu, self.gpu + other.gpu)
 
-    def times(self, count: int) -> "Work":
-        return Work(count * self.cpu, count * self.gpu)
+    def times(self, count: int) -> "StageJob":
+        return StageJob(count * self.cpu, count * self.gpu)
 
     def lasts(self, slow: float) -> float:
         """`slow`: by what the GPU takes longer beside others."""
         return self.cpu + slow * self.gpu
 
-    def behind(self, met_ms: float, share: float, beside: Beside) -> NormalDist:
+    def behind(self, met_ms: float, share: float, beside: SharedGpu) -> NormalDist:
         """How long it takes with the wait for a job of `met_ms` that is under way with probability `share`, and that
         cannot be interrupted: any part of it may be left."""
         wait = share * met_ms / 2
@@ -52,7 +52,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class LoadedStage:
     takes: NormalDist
     """Until the one who waits for it has what he waits for."""
     busy: float
@@ -62,8 +62,12 @@ class Stage:
 
 
 def served(
-    awaited: Work, asked: float, jobs: Sequence[tuple[float, Work]], beside: Beside, least: float | None = None
-) -> Stage:
+    awaited: StageJob,
+    asked: float,
+    jobs: Sequence[tuple[float, StageJob]],
+    beside: SharedGpu,
+    least: float | None = None,
+) -> LoadedStage:
     """A stage that does one job after the other. `awaited` is asked for so often a millisecond, and goes before the
     others. `jobs`: all of them, and how often each comes; who waits meets the first of them under way. `least`: share
     of the time that it works at least, if some can be left out or done together."""
@@ -72,7 +76,7 @@ def served(
     busy, lasts, met_ms = works if least is None else least, awaited.lasts(slow), met.lasts(slow)
     queued = lasts * queue(asked * lasts) if busy < 1 else math.inf
     takes = awaited.behind(met_ms, min(1.0, often * met_ms), beside) + queued
-    return Stage(takes, busy, min(1.0, slow * gpu / max(1.0, works)))
+    return LoadedStage(takes, busy, min(1.0, slow * gpu / max(1.0, works)))
 
 
 def queue(load: float) -> float:
@@ -80,14 +84,14 @@ def queue(load: float) -> float:
     return load / (2 * (1 - load)) if load < 1 else math.inf
 
 
-def shared(together: Mapping[str, Callable[[Beside], float]], gains: Mapping[str, float]) -> dict[str, Beside]:
+def shared(together: Mapping[str, Callable[[SharedGpu], float]], gains: Mapping[str, float]) -> dict[str, SharedGpu]:
     """`together`: of each stage on a GPU, the share of the time in which it has work there beside such others; `gains`:
     what part of a meeting slows a stage down, where that is not all of it."""
-    found = dict.fromkeys(together, Beside())
+    found = dict.fromkeys(together, SharedGpu())
     for _ in range(ROUNDS):
         shares = {name: on_gpu(found[name]) for name, on_gpu in together.items()}
         for name in together:
             met, gain = [share for other, share in shares.items() if other != name], gains.get(name, 1.0)
             spread = math.sqrt(sum(share * (1 - share) for share in met))
-            found[name] = Beside(1 + gain * sum(met), gain * spread)
+            found[name] = SharedGpu(1 + gain * sum(met), gain * spread)
     return found

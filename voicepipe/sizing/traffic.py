@@ -9,7 +9,7 @@ WORDS_A_MINUTE = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
+class FirstPhrase:
     """The first of a reply."""
 
     tokens: int
@@ -39,9 +39,9 @@ class Traffic:
     new_tokens: int = 40
     """Of a prompt, that the prefix cache does not hold."""
     reply_tokens: int = 60
-    phrase: Phrase = Phrase(8, 2.5)
+    phrase: FirstPhrase = FirstPhrase(8, 2.5)
     """As the call path cuts everyday replies, in the mean: `tests/sizing/test_turn.py` has them."""
-    short_phrase: Phrase = Phrase(6, 1.7)
+    short_phrase: FirstPhrase = FirstPhrase(6, 1.7)
     """The same where there is no time, or with `ladder.first_phrase = "short"`."""
     sure_ms: float = 140
     """Commit: so long after the voice's end (`endpoint.sure_ms`), if the last words are known by then."""

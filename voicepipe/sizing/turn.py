@@ -11,10 +11,10 @@ import numpy as np
 
 from voicepipe.sizing.constants import BUSIEST, MPS_SHARE
 from voicepipe.sizing.host import SizedHost
-from voicepipe.sizing.language import Writing, writing
+from voicepipe.sizing.language import TokenWriting, writing
 from voicepipe.sizing.prediction import BEFORE_COMPUTE_MS
-from voicepipe.sizing.stage import Beside, Stage, shared
-from voicepipe.sizing.traffic import Phrase
+from voicepipe.sizing.stage import LoadedStage, SharedGpu, shared
+from voicepipe.sizing.traffic import FirstPhrase
 
 MOST_CALLS = 1024
 MANY = 100
@@ -59,26 +59,26 @@ def turn(host: SizedHost, calls: int) -> TurnEstimate:
     """At `calls` calls."""
     traffic = host.traffic
 
-    def hear(others: Beside) -> Stage:
+    def hear(others: SharedGpu) -> LoadedStage:
         return host.asr.stage(host.gpu, traffic, calls, others)
 
-    def write(others: Beside) -> Writing:
+    def write(others: SharedGpu) -> TokenWriting:
         return writing(host.group, traffic.tokens(calls), traffic.new_tokens, traffic.context_tokens, others)
 
-    def speak(others: Beside, phrase: Phrase = traffic.phrase) -> Stage:
+    def speak(others: SharedGpu, phrase: FirstPhrase = traffic.phrase) -> LoadedStage:
         return host.tts.stage(host.gpu, traffic, calls, others, phrase)
 
-    on_gpu: dict[str, Callable[[Beside], float]] = {
+    on_gpu: dict[str, Callable[[SharedGpu], float]] = {
         "asr": lambda others: hear(others).on_gpu,
         "llm": lambda others: write(others).on_gpu,
         "tts": lambda others: speak(others).on_gpu,
     }
-    alone = {} if host.shared else {"llm": Beside()}
+    alone = {} if host.shared else {"llm": SharedGpu()}
     together = {name: share for name, share in on_gpu.items() if name not in alone}
     beside = alone | shared(together, {"llm": MPS_SHARE} if host.mps else {})
     asr, llm, tts = hear(beside["asr"]), write(beside["llm"]), speak(beside["tts"])
 
-    def making(phrase: Phrase) -> Making:
+    def making(phrase: FirstPhrase) -> Making:
         return Making(asr.takes + llm.takes(phrase.tokens), speak(beside["tts"], phrase).takes)
 
     rung = _rung(host, asr.takes.mean, llm.token)

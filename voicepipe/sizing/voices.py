@@ -9,8 +9,8 @@ from voicepipe.sizing import gpu_memory
 from voicepipe.sizing.gpu_models import GpuModel, link
 from voicepipe.sizing.language import Group, writing
 from voicepipe.sizing.shapes import LlmShape
-from voicepipe.sizing.stage import Beside, Stage, Work, queue, served
-from voicepipe.sizing.traffic import LATER_PHRASE_S, Phrase, Traffic
+from voicepipe.sizing.stage import LoadedStage, SharedGpu, StageJob, queue, served
+from voicepipe.sizing.traffic import LATER_PHRASE_S, FirstPhrase, Traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class PhraseVoice:
         own_process = c.CONTEXT if self.name == "coqui" else 0
         return c.TTS_WEIGHTS[self.name] + c.TTS_WORKSPACE + own_process
 
-    def phrase(self, speech_s: float) -> Work:
+    def phrase(self, speech_s: float) -> StageJob:
         """Of so many seconds."""
         made = 1000 * c.RTF[self.name] * speech_s
-        return Work(c.PHRASE_MS + (1 - c.ON_GPU) * made, c.ON_GPU * made)
+        return StageJob(c.PHRASE_MS + (1 - c.ON_GPU) * made, c.ON_GPU * made)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: Beside, first: Phrase) -> Stage:
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu, first: FirstPhrase) -> LoadedStage:
         """Under so many calls, beside others on the GPU. `first`: the phrase that is waited for; those that are made
         for nothing are as in `traffic`."""
         awaited, dropped, later = map(self.phrase, (first.speech_s, traffic.phrase.speech_s, LATER_PHRASE_S))
@@ -44,7 +44,7 @@ NEUTTS = LlmShape(24, 896, 14, 2, 64, 4864, 217_652, qkv_bias=True, kind="qwen2"
 
 
 @dataclass(frozen=True, slots=True)
-class NeuTts:
+class NeuTtsCost:
     """A language model of sound in a process of its own, and a codec in the PoP's, in overlapping windows."""
 
     name: str = "neutts"
@@ -55,13 +55,13 @@ class NeuTts:
         model = gpu_memory.llm_weights(NEUTTS, "bf16") + c.LLM_WORKSPACE + c.CONTEXT + c.NEUTTS_CACHE
         return model + 4 * c.CODEC_WEIGHTS + c.TTS_WORKSPACE
 
-    def window(self, gpu: GpuModel) -> Work:
+    def window(self, gpu: GpuModel) -> StageJob:
         """Of the codec."""
         read = 4 * c.CODEC_WEIGHTS / (gpu.bandwidth_gbs * c.READING["bf16"]) / 1e6
         multiply = 2 * c.CODEC_WEIGHTS * c.WINDOW_TOKENS / (gpu.bf16_tflops * c.CODEC_FLOPS) / 1e9
-        return Work(c.CODEC_MS, read + multiply)
+        return StageJob(c.CODEC_MS, read + multiply)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: Beside, first: Phrase) -> Stage:
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu, first: FirstPhrase) -> LoadedStage:
         """As of `PhraseVoice`. All first phrases take the same."""
         wasted, window, slow = traffic.wasted(calls), self.window(gpu), beside.slow
         speech_s = calls * traffic.spoken / 1000 + wasted * traffic.phrase.speech_s  # a millisecond
@@ -70,7 +70,7 @@ class NeuTts:
         windows = traffic.phrases(calls) * _windows(LATER_PHRASE_S) + wasted * _windows(traffic.phrase.speech_s)
         lasts, sound = window.lasts(slow), model.work(c.FIRST_TOKENS) + window
         decoding = windows * lasts
-        return Stage(
+        return LoadedStage(
             takes=sound.behind(lasts, min(1.0, decoding), beside) + c.REQUEST_MS + lasts * queue(decoding),
             busy=max(model.token * c.SOUND_TOKENS_A_SECOND / 1000, decoding),
             on_gpu=1 - (1 - model.on_gpu) * (1 - min(1.0, windows * slow * window.gpu)),
@@ -82,9 +82,9 @@ def _windows(speech_s: float) -> int:
     return 3 + max(0, math.ceil((speech_s * c.SOUND_TOKENS_A_SECOND - 8 - 16 - 32) / 48))
 
 
-Voice = PhraseVoice | NeuTts
+Voice = PhraseVoice | NeuTtsCost
 
 
 def voice(name: str) -> Voice:
     """By the name that the configuration has for it."""
-    return NeuTts() if name == "neutts" else PhraseVoice(name)
+    return NeuTtsCost() if name == "neutts" else PhraseVoice(name)

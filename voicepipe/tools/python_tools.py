@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from voicepipe.agent import Tool
-from voicepipe.base.bucket import Parts
 from voicepipe.base.errors import ConfigError, OutcomeUnknown, ToolError
-from voicepipe.base.fair import Ring
-from voicepipe.base.queues import QueueFigures, Waits, show
+from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
+from voicepipe.base.round_robin import Ring
+from voicepipe.base.token_bucket import FairShare
 from voicepipe.tools import tool_code
 
 T = TypeVar("T")
@@ -35,14 +35,14 @@ TENANTS_TIMES = 3
 """A tenant may have so many times what is free: three quarters of all if it is alone."""
 
 
-class _Share:
+class _ToolThreads:
     """The threads of one function and tenant. Calls wait for them in turn."""
 
     def __init__(self, tenant: str) -> None:
         self.tenant = tenant
-        self.hung = Parts(SHARE)
+        self.hung = FairShare(SHARE)
         """Threads whose function nobody waits for any more, by call."""
-        self._busy = Parts(SHARE)
+        self._busy = FairShare(SHARE)
         """All threads, by call."""
         self._waiting: Ring[tuple[str, asyncio.Future[None]]] = Ring()
 
@@ -81,13 +81,13 @@ class PythonTools:
     """Those of all calls of a PoP."""
 
     def __init__(self) -> None:
-        self._of_tenants = Parts(THREADS, TENANTS_TIMES)
-        self._of_calls = Parts(THREADS)
+        self._of_tenants = FairShare(THREADS, TENANTS_TIMES)
+        self._of_calls = FairShare(THREADS)
         """The same threads: no call may have all that its tenant may."""
-        self._shares: dict[tuple[str, str], _Share] = {}
+        self._shares: dict[tuple[str, str], _ToolThreads] = {}
         self._hung: set[asyncio.Task[Any]] = set()
         """Async functions that were cancelled and go on."""
-        self._waits = Waits()
+        self._waits = QueueOutcomes()
         show(self)
 
     def figures(self) -> QueueFigures:
@@ -99,7 +99,7 @@ class PythonTools:
         """What the function returns, as the model reads it. Takes at most `tool.timeout_ms`. Raises ToolError."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + tool.timeout_ms / 1000
-        share = self._shares.setdefault((tenant, tool.function), _Share(tenant))
+        share = self._shares.setdefault((tenant, tool.function), _ToolThreads(tenant))
         function = tool_code.known(tool.function)
         if function is None:
             try:
@@ -141,7 +141,7 @@ class PythonTools:
                 task.cancel()
                 self._hung.add(task)
 
-    async def _in_thread(self, tool: Tool, share: _Share, call: str, ends: float, job: Callable[[], T]) -> T:
+    async def _in_thread(self, tool: Tool, share: _ToolThreads, call: str, ends: float, job: Callable[[], T]) -> T:
         asked = asyncio.get_running_loop().time()
         if not share.hung.may(call):  # Nor once all the others have ended.
             self._waits.refused += 1
@@ -168,7 +168,9 @@ class PythonTools:
                 ran.add_done_callback(lambda _: share.hung.give_back(call))
             raise
 
-    def _start(self, tool: Tool, share: _Share, call: str, job: Callable[[], T]) -> "asyncio.Future[Callable[[], T]]":
+    def _start(
+        self, tool: Tool, share: _ToolThreads, call: str, job: Callable[[], T]
+    ) -> "asyncio.Future[Callable[[], T]]":
         """A thread for one job, as a daemon: one that hangs must not keep the process from ending. Raises RuntimeError:
         there is none."""
         if not (self._of_tenants.may(share.tenant) and self._of_calls.may(call)):

@@ -25,12 +25,12 @@ Version = tuple[tuple[str, int, int], ...]
 
 _known: dict[str, Function] = {}
 """By how an agent names it once it is placed."""
-_files: dict[Path, "_File"] = {}
+_files: dict[Path, "_ToolFile"] = {}
 _reading = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _ToolFile:
     version: Version
     module: ModuleType
 
@@ -122,7 +122,7 @@ def _from_file(file: Path) -> ModuleType:
             raise ImportError(f"{file} is no Python file")
         module = sys.modules[name] = importlib.util.module_from_spec(spec)  # where dataclasses look for it
         spec.loader.exec_module(module)
-        _files[file] = _File(seen, module)
+        _files[file] = _ToolFile(seen, module)
         return module
 
 

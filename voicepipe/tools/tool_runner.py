@@ -15,9 +15,9 @@ from typing import Any, Self
 import httpx
 
 from voicepipe.agent import Tool, Webhook
-from voicepipe.base.bucket import Parts
 from voicepipe.base.errors import OutcomeUnknown, ToolError
-from voicepipe.base.queues import QueueFigures, Waits, show
+from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
+from voicepipe.base.token_bucket import FairShare
 from voicepipe.base.web_answer import PLAIN, whole
 from voicepipe.base.worker import Worker
 from voicepipe.conversation.prompt import ToolCall
@@ -56,9 +56,9 @@ class ToolRunner:
         self._functions = PythonTools()
         self._begun: dict[asyncio.Task[str], str] = {}
         """What runs, and its name for the log."""
-        self._running = Parts(MOST)
+        self._running = FairShare(MOST)
         """By tenant."""
-        self._waits = Waits()
+        self._waits = QueueOutcomes()
         show(self)
 
     def figures(self) -> QueueFigures:
@@ -123,7 +123,7 @@ class ToolRunner:
 
     async def _run(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> str:
         """The result as text for the model, at most 8000 characters. Takes at most `tool.timeout_ms`. `about` is what
-        the tool is told of the phone call, `Studio.about`; `key` as `errands.BeginTool` has it.
+        the tool is told of the phone call, `CallContext.about`; `key` as `errands.BeginTool` has it.
 
         Raises ToolError when the arguments are no JSON object, do not fit the tool's parameters, or cannot be sent to
         a webhook; when the tool fails, or takes too long.

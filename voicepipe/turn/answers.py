@@ -1,7 +1,7 @@
 """Are the caller's few words a whole answer to what the agent has just asked? English.
 
 "Four" is the middle of many sentences, and all that is to be said after "For how many people?". Neither the rules of
-`completeness.py` nor the counts of `ends.py` know what was asked, so a short answer is judged here.
+`completeness.py` nor the counts of `sentence_ends.py` know what was asked, so a short answer is judged here.
 """
 
 import re

@@ -3,7 +3,7 @@
 The words come from a recogniser, as they were said (`as_said`), so a rule looks at classes of words rather than at
 sentences, and none is certain. Weights are log-odds, set by hand on development sentences
 (tests/turn/endpoint_sentences.json); what no rule speaks against is left to the ends of callers' sentences
-(`ends.py`).
+(`sentence_ends.py`).
 """
 
 import re

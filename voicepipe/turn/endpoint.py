@@ -1,11 +1,11 @@
 """How long must the caller be silent before the turn is no longer theirs? It depends on what they said.
 
-Evidence is weighed in log-odds that the turn is complete: what the words say (`ends.py`: how often callers' sentences
-end after them; `completeness.py`: grammar), whether the recogniser would write a full stop behind them, whether the
-voice fell (`pitch.py`), and, where there is one, what a turn model that heard the voice says. How long to wait follows
-by degrees (`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is answered at
-once, and what may be either waits for a moment. Words that answer what the agent has asked (`answers.py`) are complete,
-however little they are.
+Evidence is weighed in log-odds that the turn is complete: what the words say (`sentence_ends.py`: how often callers'
+sentences end after them; `completeness.py`: grammar), whether the recogniser would write a full stop behind them,
+whether the voice fell (`pitch.py`), and, where there is one, what a turn model that heard the voice says. How long to
+wait follows by degrees (`wait_times.py`): a pause after "my number is" is waited out, "what are your opening hours" is
+answered at once, and what may be either waits for a moment. Words that answer what the agent has asked (`answers.py`)
+are complete, however little they are.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from voicepipe.turn import odds
 from voicepipe.turn.answers import answers, asks_to_wait, is_lone, is_stray, wants_digits
 from voicepipe.turn.as_said import as_said
 from voicepipe.turn.completeness import RULES, TRAILING, TRAILS_OFF
-from voicepipe.turn.ends import callers_ends
-from voicepipe.turn.waiting import Pauses, Waits
+from voicepipe.turn.sentence_ends import callers_ends
+from voicepipe.turn.wait_times import Pauses, WaitTimes
 
 Eagerness = Literal["low", "medium", "high", "auto"]
 PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "high": 0.6}
@@ -70,7 +70,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class EndpointVerdict:
     required_ms: float
     confident: bool
     """The turn is surely complete."""
@@ -85,7 +85,7 @@ class Weights:
     offset: float
     """Whatever the evidence is: what a silence of 60 ms says by itself."""
     words: float
-    """Of the log-odds by which a turn ends after these words (`ends.py`, which knows grammar)."""
+    """Of the log-odds by which a turn ends after these words (`sentence_ends.py`, which knows grammar)."""
     pitch: float
     voice: float = 0.0
     """Of the turn model's log-odds."""
@@ -156,7 +156,7 @@ class Endpointer:
         self.config = config
         self._patience = PATIENCE[eagerness]
         pauses = Pauses(config.hesitation_ms, config.hesitation_spread)
-        self._waits = Waits(config.sure_ms, config.longest_ms, config.cut_in_ms, GROWTH, pauses)
+        self._waits = WaitTimes(config.sure_ms, config.longest_ms, config.cut_in_ms, GROWTH, pauses)
 
     def log_odds(self, evidence: Evidence) -> tuple[float, str]:
         """That the turn is complete, and what speaks against it most."""
@@ -178,18 +178,18 @@ class Endpointer:
         """Nothing in the words speaks so much against their end that preparing a reply to them would be a waste."""
         return self.probability(Evidence(text, asked=asked)) > UNFINISHED
 
-    def judge(self, evidence: Evidence) -> Verdict:
+    def judge(self, evidence: Evidence) -> EndpointVerdict:
         """The silence that these words require."""
         if not evidence.text:
-            return Verdict(self._patient(self._waits.longest_ms), False, "no words")
+            return EndpointVerdict(self._patient(self._waits.longest_ms), False, "no words")
         complete, against = self.log_odds(evidence)
         wait_ms = self._patient(self._waits.ms(complete))
         probability = odds.probability(complete)
         if probability < SURE:
             unclear = "the sentence may go on" if probability > UNFINISHED else "sentences seldom end here"
-            return Verdict(wait_ms, False, against or unclear)
+            return EndpointVerdict(wait_ms, False, against or unclear)
         least_ms, reason = self._complete(evidence)
-        return Verdict(max(wait_ms, least_ms), True, reason)
+        return EndpointVerdict(max(wait_ms, least_ms), True, reason)
 
     def _patient(self, wait_ms: float) -> float:
         """`wait_ms` by the client's eagerness. The shortest wait is the same for all."""
@@ -216,5 +216,5 @@ class FixedSilence(Endpointer):
         super().__init__(config)
         self._silence_ms = silence_ms
 
-    def judge(self, evidence: Evidence) -> Verdict:
-        return Verdict(self._silence_ms, confident=False, reason="as the client set it")
+    def judge(self, evidence: Evidence) -> EndpointVerdict:
+        return EndpointVerdict(self._silence_ms, confident=False, reason="as the client set it")

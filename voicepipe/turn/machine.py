@@ -9,7 +9,8 @@
                                OVERLAP <--> OVERLAP_PAUSE      lasting voice or "stop": cut, on to HEARING or PAUSE;
                                                                soon after the commit: hold at once, then reopen
 
-`facts.py` says what facts and actions mean, `known.py` what the conditions are. `README.md` has the rules as a diagram.
+`facts.py` says what facts and actions mean, `turn_state.py` what the conditions are. `README.md` has the rules as a
+diagram.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,7 @@ from voicepipe.turn.facts import (
     VoiceStarted,
     Words,
 )
-from voicepipe.turn.known import Known, May, TurnConfig
+from voicepipe.turn.turn_state import TurnConfig, TurnPermissions, TurnState
 
 
 class State(Enum):
@@ -51,7 +52,7 @@ class State(Enum):
     """The caller spoke over the reply, and has paused."""
 
 
-Ask = Callable[[Known], bool]
+Ask = Callable[[TurnState], bool]
 
 
 class Rule(NamedTuple):
@@ -66,7 +67,7 @@ class Rule(NamedTuple):
 
 IDLE, HEARING, PAUSE = State.IDLE, State.HEARING, State.PAUSE
 REPLYING, OVERLAP, OVERLAP_PAUSE = State.REPLYING, State.OVERLAP, State.OVERLAP_PAUSE
-A, K = Action, Known
+A, K = Action, TurnState
 QUIET = (Silence, NoSound)
 
 # fmt: off
@@ -147,9 +148,9 @@ class TurnMachine:
 
     def __init__(self, config: TurnConfig) -> None:
         self.state = State.IDLE
-        self._known = Known(config)
+        self._known = TurnState(config)
 
-    def on(self, fact: Fact, may: May) -> Actions:
+    def on(self, fact: Fact, may: TurnPermissions) -> Actions:
         """The actions that `fact` calls for, where turns may do so much; none if this state has no use for it."""
         rules = _OF[self.state, type(fact)]
         if rules:

@@ -68,7 +68,7 @@ class Beginning(IntEnum):
     """A voice that is shorter than `start_ms`."""
 
 
-class Voice(msgspec.Struct, frozen=True):
+class VoiceActivity(msgspec.Struct, frozen=True):
     """What is known after a block. Positions are samples of the call at 16 kHz."""
 
     active: bool = False
@@ -104,7 +104,7 @@ class VoiceTracker:
 
     def __init__(self, config: VadConfig) -> None:
         self.config = config
-        self.voice = Voice()
+        self.voice = VoiceActivity()
         self._floor = -60.0
         self._peak = -96.0
         self._run_started: int | None = None
@@ -121,7 +121,7 @@ class VoiceTracker:
             return Beginning.SHORT
         return Beginning.NONE if self._perhaps_started is None else Beginning.PERHAPS
 
-    def push(self, pcm: Pcm, pos: int, probabilities: list[float]) -> Voice:
+    def push(self, pcm: Pcm, pos: int, probabilities: list[float]) -> VoiceActivity:
         """Take one block (int16[n] at `pos`) and the probabilities of the windows that it completed."""
         windowed = max((self._window(p) for p in probabilities), default=0)
         voice, now = self.voice, pos + pcm.size
@@ -129,17 +129,17 @@ class VoiceTracker:
         if voice.active:
             likely = self._probability < self.config.start_probability
             sure = self._probability < self.config.stop_probability
-            self.voice = Voice(True, voice.started, voice.hiss, last, now, likely, sure)
+            self.voice = VoiceActivity(True, voice.started, voice.hiss, last, now, likely, sure)
         elif self._run_started is not None and samples_to_ms(self._heard - self._run_started) >= self.config.start_ms:
             before = 0 if self._perhaps_started is None else self._run_started - self._perhaps_started
-            self.voice = Voice(True, self._run_started, min(max(0, before), HISS), max(last, self._heard), now)
+            self.voice = VoiceActivity(True, self._run_started, min(max(0, before), HISS), max(last, self._heard), now)
         else:
-            self.voice = Voice(now=now, last=voice.last)
+            self.voice = VoiceActivity(now=now, last=voice.last)
         return self.voice
 
     def forget(self) -> None:
         """The burst is dealt with; the next voice is a new one."""
-        self.voice = Voice(now=self.voice.now, last=self.voice.last)
+        self.voice = VoiceActivity(now=self.voice.now, last=self.voice.last)
         self._run_started = self._perhaps_started = None
         self._peak = -96.0
 

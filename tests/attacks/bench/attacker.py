@@ -1,4 +1,4 @@
-"""The attackers' process: `python -m tests.attacks.bench.attacker`, with an `Order` in JSON on its standard input.
+"""The attackers' process: `python -m tests.attacks.bench.attacker`, with an `ReplyOrder` in JSON on its standard input.
 
 It gives way to every other process, so that what is measured beside it does not merely lack a processor. When it is
 done it says in JSON what the PoP told it.

@@ -16,7 +16,7 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.directory.editions import pop_editions
 from voicepipe.directory.editions.directory_editions import begun, shelf_of
 from voicepipe.directory.editions.edition import Edition, check, gathered, packed, unpacked
-from voicepipe.directory.editions.shelf import MOST, Shelf
+from voicepipe.directory.editions.edition_store import MOST, EditionStore
 
 
 @pytest.fixture
@@ -56,65 +56,65 @@ def test_what_is_no_edition_is_told(said: bytes) -> None:
 
 
 def test_a_shelf_knows_what_counts_after_a_restart(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path / "editions", "fra", "fleet.editions")
-    assert list(shelf._best_first(0)) == shelf.all() == [] and shelf.find(1) is None
+    store = EditionStore(tmp_path / "editions", "fra", "fleet.editions")
+    assert list(store._best_first(0)) == store.all() == [] and store.find(1) is None
     one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
     for edition in (one, two):
-        folder = shelf.keep(edition)
-        shelf.go_by(edition)
+        folder = store.keep(edition)
+        store.go_by(edition)
     assert (folder / "agents" / "front-desk.toml").read_text() == GOOD_DAY["agents/front-desk.toml"]
-    again = Shelf(tmp_path / "editions", "fra", "fleet.editions")
+    again = EditionStore(tmp_path / "editions", "fra", "fleet.editions")
     assert list(again._best_first(0)) == again.all() == [two, one] and again.find(1) == one
     assert list(again._best_first(1)) == [one, two]
     again.go_by(one)
     assert list(again._best_first(0)) == [one, two]
-    assert list(Shelf(tmp_path / "editions", "lhr", "fleet.editions")._best_first(0)) == []
+    assert list(EditionStore(tmp_path / "editions", "lhr", "fleet.editions")._best_first(0)) == []
 
 
 def test_an_edition_whose_file_is_broken_is_left_out(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, "fra", "fleet.editions")
+    store = EditionStore(tmp_path, "fra", "fleet.editions")
     one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
     for edition in (one, two):
-        folder = shelf.keep(edition)
-        shelf.go_by(edition)
+        folder = store.keep(edition)
+        store.go_by(edition)
     (folder / "edition.json").write_text("")
-    assert list(shelf._best_first(0)) == shelf.all() == [one] and shelf.find(2) is None
-    shelf.keep(two)  # It comes again.
-    assert list(shelf._best_first(0)) == [two, one]
+    assert list(store._best_first(0)) == store.all() == [one] and store.find(2) is None
+    store.keep(two)  # It comes again.
+    assert list(store._best_first(0)) == [two, one]
 
 
 def test_a_shelf_keeps_the_last_ones_and_the_one_that_counts(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, "fra", "fleet.editions")
+    store = EditionStore(tmp_path, "fra", "fleet.editions")
     editions = [Edition(number, HELLO, 1.0) for number in range(1, MOST + 4)]
     for edition in editions:
-        shelf.keep(edition)
-    shelf.go_by(editions[0])
-    assert [edition.number for edition in shelf.all()] == [*range(MOST + 3, 3, -1), 1]
+        store.keep(edition)
+    store.go_by(editions[0])
+    assert [edition.number for edition in store.all()] == [*range(MOST + 3, 3, -1), 1]
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "editions").write_text("a file")
     with pytest.raises(ConfigError, match="fleet.editions: editions cannot be written into .*: give a folder"):
-        Shelf(tmp_path / "editions", "fra", "fleet.editions").keep(Edition(1, HELLO, 1.0))
+        EditionStore(tmp_path / "editions", "fra", "fleet.editions").keep(Edition(1, HELLO, 1.0))
 
 
 def test_a_pop_begins_with_the_newest_edition_that_is_still_good(tmp_path: Path, keys: pytest.MonkeyPatch) -> None:
     config = settings("fra", public_key(tmp_path), FRANKFURT, fleet={"editions": str(tmp_path / "editions")})
-    shelf = pop_editions.shelf_of(config)
-    assert shelf
+    store = pop_editions.shelf_of(config)
+    assert store
     for edition in (Edition(1, HELLO, 1.0), Edition(2, {**RULED, **GOOD_DAY}, 2.0)):
-        shelf.keep(edition)
-        shelf.go_by(edition)
-    its = pop_editions.begun(config, shelf)
+        store.keep(edition)
+        store.go_by(edition)
+    its = pop_editions.begun(config, store)
     assert its.edition and its.edition.number == 2 and its.config.tenants and not its.problem
     keys.delenv("HARBOUR_KEY")
-    its = pop_editions.begun(config, shelf)
+    its = pop_editions.begun(config, store)
     assert its.edition and its.edition.number == 1 and not its.config.tenants
     assert its.problem.startswith("edition 2: ") and "HARBOUR_KEY" in its.problem
     pinned = replace(config, fleet=replace(config.fleet, edition=7))
     assert "It is to stay at edition 7" not in its.problem
     keys.setenv("HARBOUR_KEY", "k-harbour")
-    its = pop_editions.begun(pinned, shelf)
+    its = pop_editions.begun(pinned, store)
     assert (
         its.edition
         and its.edition.number == 2
@@ -126,16 +126,16 @@ def test_a_directory_begins_with_the_newest_edition_whose_rules_are_still_good(
     tmp_path: Path, keys: pytest.MonkeyPatch
 ) -> None:
     config = DirectoryConfig(directory=DirectorySection(editions=str(tmp_path)), http=WITH_KEY)
-    shelf = shelf_of(config)
-    assert shelf
+    store = shelf_of(config)
+    assert store
     for edition in (
         Edition(1, RULED, 1.0),
         Edition(2, {**RULED, "fleet.toml": TENANTS.replace("HARBOUR", "OTHER")}, 2.0),
     ):
-        shelf.keep(edition)
-        shelf.go_by(edition)
-    its = begun(config, shelf)
+        store.keep(edition)
+        store.go_by(edition)
+    its = begun(config, store)
     assert its.edition and its.edition.number == 1 and its.config.tenants and its.problem.startswith("edition 2: ")
     keys.delenv("HARBOUR_KEY")
     with pytest.raises(ConfigError, match="None of the editions in .* can be begun with"):
-        begun(config, shelf)
+        begun(config, store)

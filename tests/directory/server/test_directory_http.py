@@ -16,12 +16,12 @@ from voicepipe.config.credentials import OperatorKeys
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.references import References
 from voicepipe.directory.report import encoded
+from voicepipe.directory.server.call_placement import Rules
 from voicepipe.directory.server.directory_http import app
-from voicepipe.directory.server.placing import Rules
+from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.directory.tokens import Signer, TokenGate, audience
-from voicepipe.observe.recent import RecentTurns
+from voicepipe.observe.recent_turns import RecentTurns
 from voicepipe.observe.tally import Tally
 
 KEY = Ed25519PrivateKey.generate()
@@ -47,7 +47,7 @@ def directory() -> Directory:
 @pytest_asyncio.fixture
 async def client(directory: Directory) -> AsyncIterator[httpx.AsyncClient]:
     rules = Rules(CONFIG, {"k-acme": ACME, "k-clinic": CLINIC})
-    references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
+    references = SignedKeys(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
     application = await asyncio.to_thread(
         app, rules, directory, references, OperatorKeys("k-operator", "k-metrics"), httpx.AsyncClient()
     )
@@ -180,7 +180,7 @@ async def test_an_operator_is_told_of_pops_that_fell_silent_for_a_day() -> None:
     clock.now += 30
     for pop in ("fra", "lhr", "iad"):
         directory.take(BusMessage(f"vp.pop.{pop}.report", encoded(report(30, hour=HOUR))))
-    references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
+    references = SignedKeys(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
     application = await asyncio.to_thread(
         app,
         Rules(CONFIG, {}),

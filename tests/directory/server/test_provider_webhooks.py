@@ -210,7 +210,7 @@ async def test_telnyx_tells_twice_and_two_directories(two: list[Config], monkeyp
 async def test_a_directory_that_dies_before_it_has_seen_to_a_call(two: list[Config]) -> None:
     """Telnyx asks the other one, which does it."""
     async with site(two) as here:
-        with here.directories[0].directory.claims.seeing_to(telnyx_provider.CALL) as wanted:
+        with here.directories[0].directory.call_claims.seeing_to(telnyx_provider.CALL) as wanted:
             assert wanted
             assert await here.telnyx_says("call.initiated", at=0, **INCOMING) == 200
             assert not here.telnyx.did("answer"), "it is under way there"
@@ -226,7 +226,7 @@ async def test_an_answered_call_whose_pop_is_gone_is_hung_up(two: list[Config]) 
 
 
 async def test_a_place_is_promised_until_its_stream_comes(two: list[Config], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.directory.view.PENDING_S", 600.0)  # However slow the machine is.
+    monkeypatch.setattr("voicepipe.directory.fleet_view.PENDING_S", 600.0)  # However slow the machine is.
     async with site(two) as here:
         directory = here.directories[0].directory
         answer = await here.twilio()

@@ -16,7 +16,7 @@ from tests.ingress.sip.baresip import baresip
 from tests.ingress.sip.peer import Phone, Said
 from tests.ingress.sip.sipp import pytestmark as needs_sipp
 from tests.ingress.sip.sipp import sipp
-from tests.ingress.sip.test_gate import digest
+from tests.ingress.sip.test_sip_access import digest
 from tests.support.ports import free_port
 from tests.support.waiting import until
 from voicepipe.config import Config
@@ -31,8 +31,8 @@ from voicepipe.config.directory_config import (
 from voicepipe.config.phone_config import SipUser
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.server.leaving import Leaving
-from voicepipe.directory.server.placing import Rules
+from voicepipe.directory.server.call_placement import Rules
+from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.directory.server.sip_redirect import redirecting
 
 TRUNK = DirectoryTrunk(name="carrier", addresses=("127.0.0.1",), place=FRANKFURT)
@@ -47,10 +47,10 @@ def asking(**changes: Any) -> DirectoryConfig:
 
 @asynccontextmanager
 async def telephone(
-    config: DirectoryConfig, directory: Directory, leaving: Leaving | None = None
+    config: DirectoryConfig, directory: Directory, relay_drain: RelayDrain | None = None
 ) -> AsyncIterator[Phone]:
     """One that knows the directory."""
-    async with redirecting(Rules(config, {}), directory, leaving or Leaving()):
+    async with redirecting(Rules(config, {}), directory, relay_drain or RelayDrain()):
         async with Phone(("127.0.0.1", config.sip.port)) as phone:
             yield phone
 
@@ -170,11 +170,11 @@ async def test_whom_nobody_takes() -> None:
 
 
 async def test_whether_calls_are_taken_is_told_to_load_balancers() -> None:
-    leaving = Leaving()
-    async with telephone(asking(), knowing("fra"), leaving) as phone:
+    relay_drain = RelayDrain()
+    async with telephone(asking(), knowing("fra"), relay_drain) as phone:
         phone.request("OPTIONS")
         assert (await phone.final("OPTIONS")).code == 200
-        leaving.has_begun = True
+        relay_drain.has_begun = True
         after = len(phone.said)
         phone.request("OPTIONS")
         assert (await phone.final("OPTIONS", after)).code == 503
@@ -218,7 +218,7 @@ async def test_other_requests(method: str, code: int) -> None:
 @needs_sipp
 async def test_sipp_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
     config = asking()
-    async with fleet(*two) as (directory, pops), redirecting(Rules(config, {}), directory, Leaving()):
+    async with fleet(*two) as (directory, pops), redirecting(Rules(config, {}), directory, RelayDrain()):
         calling = asyncio.create_task(sipp("redirected", config.sip.port, tmp_path, calls=3, held_ms=3000))
         await until(lambda: calling.done() or [pop.calls for pop in pops] == [3, 0], 60)
         await calling
@@ -230,7 +230,7 @@ async def test_sipp_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
 async def test_a_trunk_that_follows_nothing_is_done_with_its_302(tmp_path: Path) -> None:
     """It acknowledges it, and is told nothing more."""
     config, directory = asking(), knowing("fra")
-    async with redirecting(Rules(config, {}), directory, Leaving()):
+    async with redirecting(Rules(config, {}), directory, RelayDrain()):
         await sipp("not_redirected", config.sip.port, tmp_path, "-nr", calls=3, held_ms=1500)
         assert len(directory.placed) == 3
 
@@ -239,7 +239,7 @@ async def test_a_trunk_that_follows_nothing_is_done_with_its_302(tmp_path: Path)
 @pytest.mark.skipif(shutil.which("baresip") is None, reason="baresip is not installed: apt install baresip-core")
 async def test_baresip_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
     config = asking()
-    async with fleet(*two) as (directory, pops), redirecting(Rules(config, {}), directory, Leaving()):
+    async with fleet(*two) as (directory, pops), redirecting(Rules(config, {}), directory, RelayDrain()):
         async with baresip(tmp_path / "phone", "<sip:ann@127.0.0.1>;regint=0") as ann:
             await ann.dial(config.sip.port, "front-desk")
             assert [pop.calls for pop in pops] == [1, 0]

@@ -24,9 +24,9 @@ from voicepipe.config.credentials import OperatorKeys
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTelnyx, DirectoryTwilio
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.references import References
+from voicepipe.directory.server.call_placement import Rules
 from voicepipe.directory.server.directory_http import app
-from voicepipe.directory.server.placing import Rules
+from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.ingress.telephony.telnyx_api import TelnyxApi
 
 URL = "http://directory"
@@ -93,7 +93,7 @@ def directory_of(fleet: Fleet) -> tuple[Starlette, Bounced]:
         twilio=DirectoryTwilio(auth_token_env="TEST_TWILIO"),
         telnyx=DirectoryTelnyx(public_key=PUBLIC, api_key_env="TEST_TELNYX"),
     )
-    references = References(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
+    references = SignedKeys(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
     pops = httpx.AsyncClient(transport=httpx.MockTransport(fleet.answer))
     return app(Rules(config, {}), directory, references, OperatorKeys(""), pops), Bounced(directory)
 

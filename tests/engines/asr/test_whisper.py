@@ -15,7 +15,7 @@ from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.asr.whisper import WhisperAsr
 from voicepipe.engines.asr.whisper_model import LONGEST, LoadedWhisper, Passage
-from voicepipe.engines.asr.whisper_schedule import Schedule
+from voicepipe.engines.asr.whisper_schedule import PassSchedule
 from voicepipe.engines.base import Asr, Hypothesis, Mortal
 
 pytestmark = pytest.mark.engine
@@ -83,7 +83,7 @@ async def test_calls_are_read_together_as_on_a_gpu(asr: WhisperAsr, monkeypatch:
     batches: list[int] = []
     passes = asr.core.passes
     read = passes._read
-    monkeypatch.setattr(passes, "_schedule", Schedule(batch=8))
+    monkeypatch.setattr(passes, "_schedule", PassSchedule(batch=8))
     monkeypatch.setattr(passes, "_read", lambda given: batches.append(len(given)) or read(given))  # type: ignore[func-returns-value]
     streams = [asr.stream(ignore) for _ in range(5)]
     for stream in streams:
@@ -116,7 +116,7 @@ async def test_silence_after_settling_is_not_read(asr: WhisperAsr, monkeypatch: 
 
 async def test_a_settle_that_is_cancelled_is_not_read(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:
     """The voice came back before its turn came."""
-    monkeypatch.setattr(asr.core.passes, "_schedule", Schedule(batch=1))
+    monkeypatch.setattr(asr.core.passes, "_schedule", PassSchedule(batch=1))
     busy, stream = asr.stream(ignore), asr.stream(ignore)
     for each in (busy, stream):
         each.feed(tone(0.4))

@@ -10,20 +10,20 @@ import pytest
 from voicepipe.base.errors import EngineError
 from voicepipe.base.queues import QueueFigures
 from voicepipe.engines.asr.whisper_model import Passage, WhisperReading
-from voicepipe.engines.asr.whisper_schedule import PARTIALS_S, Passes, Purpose, Schedule
+from voicepipe.engines.asr.whisper_schedule import PARTIALS_S, Passes, PassSchedule, Purpose
 
 SETTLE_S, EACH_S = 0.02, 0.01
 
 
 def test_words_that_are_waited_for_go_first_in_the_order_in_which_they_were_asked_for() -> None:
-    schedule: Schedule[str] = Schedule(batch=2)
+    schedule: PassSchedule[str] = PassSchedule(batch=2)
     for who in "abcde":
         schedule.ask(who, Purpose.WORDS if who in "bde" else Purpose.PARTIAL)
     assert [schedule.next() for _ in range(5)] == [["b", "d"], ["e"], ["a"], ["c"], []]
 
 
 def test_a_gap_goes_before_partials_and_after_words_that_are_waited_for() -> None:
-    schedule: Schedule[str] = Schedule(batch=1)
+    schedule: PassSchedule[str] = PassSchedule(batch=1)
     for who, purpose in (("a", Purpose.PARTIAL), ("b", Purpose.GAP), ("c", Purpose.WORDS), ("d", Purpose.GAP)):
         schedule.ask(who, purpose)
     schedule.ask("d", Purpose.PARTIAL)
@@ -32,7 +32,7 @@ def test_a_gap_goes_before_partials_and_after_words_that_are_waited_for() -> Non
 
 
 def test_partials_leave_one_of_several_passes_to_the_others() -> None:
-    schedule: Schedule[str] = Schedule(batch=1, passes=3)
+    schedule: PassSchedule[str] = PassSchedule(batch=1, passes=3)
     for who in "abcd":
         schedule.ask(who)
     assert [schedule.next(running) for running in range(4)] == [["a"], ["b"], [], []]
@@ -41,7 +41,7 @@ def test_partials_leave_one_of_several_passes_to_the_others() -> None:
 
 
 def test_nobody_is_read_twice_for_one_wish() -> None:
-    schedule: Schedule[str] = Schedule(batch=8)
+    schedule: PassSchedule[str] = PassSchedule(batch=8)
     schedule.ask("a")
     schedule.ask("a", Purpose.WORDS)
     schedule.ask("a")
@@ -52,7 +52,7 @@ def test_nobody_is_read_twice_for_one_wish() -> None:
 
 
 def test_those_of_a_pass_that_failed_are_read_one_by_one_before_all_others() -> None:
-    schedule: Schedule[str] = Schedule(batch=8)
+    schedule: PassSchedule[str] = PassSchedule(batch=8)
     for who in "abcd":
         schedule.ask(who, Purpose.WORDS)
     failed = schedule.next()
@@ -64,7 +64,7 @@ def test_those_of_a_pass_that_failed_are_read_one_by_one_before_all_others() -> 
 
 @pytest.mark.parametrize(("each_s", "most"), [(0.001, (8,)), (PARTIALS_S / 3, (3, 4)), (1.0, (1,))])
 def test_a_pass_for_partials_is_as_large_as_there_is_time_for_it(each_s: float, most: tuple[int, ...]) -> None:
-    schedule: Schedule[int] = Schedule(batch=8)
+    schedule: PassSchedule[int] = PassSchedule(batch=8)
     sizes = []
     for _ in range(20):
         for who in range(20):
@@ -75,7 +75,7 @@ def test_a_pass_for_partials_is_as_large_as_there_is_time_for_it(each_s: float, 
 
 
 def test_a_call_that_ends_a_hundred_utterances_at_once_does_not_hold_up_another() -> None:
-    schedule: Schedule[str] = Schedule(batch=2)
+    schedule: PassSchedule[str] = PassSchedule(batch=2)
     for n in range(100):
         schedule.ask(f"flood {n}", Purpose.WORDS, "flood")
     schedule.ask("one", Purpose.WORDS, "other")

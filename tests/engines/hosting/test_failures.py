@@ -4,7 +4,7 @@ import asyncio
 
 from tests.support.waiting import until
 from voicepipe.base.errors import EngineBusy
-from voicepipe.base.fair import owned_by, owner
+from voicepipe.base.round_robin import owned_by, owner
 from voicepipe.engines.hosting.failures import FAILURES, Failures, Tried
 
 

@@ -18,7 +18,7 @@ from voicepipe.agent import ToolSpec
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Aside, Delta, Llm, Message, Prompt, ToolCall
-from voicepipe.engines.hosting import owing
+from voicepipe.engines.hosting import liveness
 from voicepipe.engines.llm import openai
 from voicepipe.engines.llm.openai import OpenAiLlm
 from voicepipe.engines.llm.openai_request import request
@@ -450,7 +450,7 @@ async def test_readiness_knows_that_the_server_is_gone_and_that_it_is_back(monke
 async def test_readiness_knows_of_a_server_that_is_there_and_answers_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Callers give up before it is late, and all of it but replies may work."""
     monkeypatch.setattr(openai, "PROBE_S", 0.01)
-    monkeypatch.setattr(owing, "SOON_S", 0.05)
+    monkeypatch.setattr(liveness, "SOON_S", 0.05)
     async with opened(timeout_ms=300) as desk:
         desk.answers(60.0)
         with pytest.raises(TimeoutError):

@@ -8,7 +8,7 @@ import pytest
 from voicepipe.agent import ToolSpec
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.llm.openai_request import Refusals, refused_field, request
+from voicepipe.engines.llm.openai_request import RefusedFields, refused_field, request
 
 HELLO = Prompt((Message("user", "Is temperature unsupported?"),))
 WEATHER = Prompt(HELLO.messages, (ToolSpec("weather"),), "required")
@@ -88,7 +88,7 @@ def test_which_field_a_server_refuses(answer: Any, field: str) -> None:
 
 
 def test_a_server_that_refuses_all_of_it_in_turn_gets_what_a_reply_needs() -> None:
-    refusals, config = Refusals("The server"), OpenAiConfig(body={"seed": 1, "top_p": 0.9})
+    refusals, config = RefusedFields("The server"), OpenAiConfig(body={"seed": 1, "top_p": 0.9})
     for _ in range(20):
         body = request(config, "m", WEATHER, refusals.fields)
         optional = [name for name in body if name not in ("model", "messages", "tools", "stream")]
@@ -99,7 +99,7 @@ def test_a_server_that_refuses_all_of_it_in_turn_gets_what_a_reply_needs() -> No
 
 
 def test_the_limit_has_the_name_that_the_server_takes() -> None:
-    refusals = Refusals("The server")
+    refusals = RefusedFields("The server")
     assert refusals.learn(request(OpenAiConfig(), "m", HELLO), json.dumps(REFUSALS[0][0]).encode())
     body = request(OpenAiConfig(), "m", HELLO, refusals.fields)
     assert "max_tokens" not in body and body["max_completion_tokens"] == 512
@@ -114,7 +114,7 @@ def test_a_configured_limit_keeps_its_number_under_its_other_name() -> None:
 
 def test_the_log_says_what_to_do_about_it(caplog: pytest.LogCaptureFixture) -> None:
     config = OpenAiConfig(body={"stream_options": {"include_usage": True}})
-    refusals = Refusals("The server", config.body)
+    refusals = RefusedFields("The server", config.body)
     for field in ("stream_options", "temperature"):
         refusals.learn(request(config, "m", HELLO), json.dumps(openai(f"Unknown parameter: '{field}'.")).encode())
     body, omitted = caplog.messages

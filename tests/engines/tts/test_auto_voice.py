@@ -10,7 +10,7 @@ from tests.engines.contract import TtsContract, assert_same_speech, whole
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import RATE
 from voicepipe.base.errors import EngineError
-from voicepipe.call.speech import Speaker
+from voicepipe.call.speech import PhraseSpeaker
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig, EspeakConfig
 from voicepipe.engines.loader import choose
@@ -78,7 +78,7 @@ async def test_a_call_is_spoken_to_in_its_agent_s_language(tts: AutoTts) -> None
     async def lasts(agent: Agent) -> int:
         """Samples: each voice takes its own time."""
         settings = CallSettings.of(agent)
-        phrase = await Speaker(tts, RATE, agent.language).whole(TEXT, voice=settings.voice, speed=settings.speed)
+        phrase = await PhraseSpeaker(tts, RATE, agent.language).whole(TEXT, voice=settings.voice, speed=settings.speed)
         assert phrase
         return phrase.pcm.size
 

@@ -13,7 +13,7 @@ from voicepipe.engines.llm.event_stream import EventStream
 from voicepipe.engines.llm.markup import ENDS, HEADERS
 from voicepipe.engines.llm.openai_request import refused_field
 from voicepipe.engines.llm.openai_wire import StreamedReply, complaint, names
-from voicepipe.engines.llm.spoken import Habits
+from voicepipe.engines.llm.spoken_text import Habits
 from voicepipe.tools.tool_arguments import fitting, parse
 
 

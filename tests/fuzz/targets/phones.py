@@ -19,8 +19,8 @@ from voicepipe.config import Config
 from voicepipe.config.phone_config import SipTrunk
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.sip.bodies import UnsupportedBody, session_description
-from voicepipe.ingress.sip.edge import SipEdge
 from voicepipe.ingress.sip.header_text import SipError, header
+from voicepipe.ingress.sip.sip_server import SipServer
 from voicepipe.ingress.sip.transactions import Transactions, prepare
 from voicepipe.ingress.telephony import twiml
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, StreamMedia
@@ -54,7 +54,7 @@ async def _datagram(data: bytes) -> None:
     for config in CONFIGS:
         pop = FakePop(config)
         pop.refuse = PopFull("All slots are taken.")
-        edge = SipEdge(pop, Calls())
+        edge = SipServer(pop, Calls())
         stack = edge._stack
         stack._socket.address = "127.0.0.1", 5060
         stack._socket._send_to_name = lambda *_: None

@@ -12,18 +12,18 @@ from tests.fuzz.target import Target
 from tests.support import virtual_time
 from voicepipe.agent import Agent, CallSettings, Tool
 from voicepipe.call.call import Call
-from voicepipe.call.control import Control
+from voicepipe.call.control import CallController
 from voicepipe.call_api import CallControl, Observer
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.ingress.hosted import HostedCall
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime import client_events
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.sender import Outbox
+from voicepipe.ingress.socket_sender import Outbox
+from voicepipe.ingress.wire_errors import WireError
 from voicepipe.line import Line
 
 AGENT = Agent("fuzzed", greeting="Hello.", instructions="Be brief.", tools=(Tool("look"),), no_input=())
@@ -131,7 +131,7 @@ class _Seat:
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         engines = Engines(ScriptedVad(), ScriptedAsr(("hi", "look")), ScriptedLlm(REPLIES, 20, 5), ScriptedTts())
         clock = asyncio.get_running_loop().time
-        return Control(Call("rtc_fuzz", line, settings, engines, Config(), _tool, observer, clock))
+        return CallController(Call("rtc_fuzz", line, settings, engines, Config(), _tool, observer, clock))
 
 
 def _tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":

@@ -15,8 +15,8 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.ingress.fake_pop import FakePop, limited, serving, tone
 from voicepipe.ingress import blocks
-from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime import client_events
+from voicepipe.ingress.wire_errors import WireError
 
 CALLERS, MESSAGES = 12, 1000
 VALID: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)

@@ -16,8 +16,8 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving, settled
 from voicepipe.conversation.events import CallEnded
-from voicepipe.ingress import frames, sender
-from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress import frames, socket_sender
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime import websocket
 from voicepipe.ingress.realtime.clients import RealtimeClients
 
@@ -126,7 +126,7 @@ async def test_a_message_over_the_limit() -> None:
 
 
 async def test_a_client_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "LINGER", 0.2)
+    monkeypatch.setattr(socket_sender, "LINGER", 0.2)
     pop = FakePop(limited(unread_bytes=1_000_000))
     pop.packets, pop.pace = 50_000, 0.0
     async with serving(pop) as address:
@@ -153,7 +153,7 @@ async def test_a_call_that_fails() -> None:
 
 
 async def test_a_call_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "LINGER", 0.2)
+    monkeypatch.setattr(socket_sender, "LINGER", 0.2)
 
     class Stuck(FakeCall):
         async def run(self) -> None:

@@ -13,10 +13,10 @@ from tests.ingress.fake_pop import tone
 from tests.support.sinks import Blocks
 from voicepipe.audio import BLOCK, Block, g711
 from voicepipe.ingress.blocks import QUEUED
-from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime import client_events as ask
 from voicepipe.ingress.realtime.line import AudioIn, WebSocketLine
 from voicepipe.ingress.realtime.session import PcmaFormat, PcmFormat, PcmuFormat
+from voicepipe.ingress.wire_errors import WireError
 
 
 async def collected(audio: AudioIn) -> list[Block]:

@@ -17,10 +17,10 @@ from voicepipe.agent import Agent, Part, Tool
 from voicepipe.base.errors import TooManySecrets, Unauthorized
 from voicepipe.call_api import Tenant
 from voicepipe.conversation.events import Item
-from voicepipe.ingress import blocks, keys, server
-from voicepipe.ingress.keys import Caller, Secrets
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress import api_keys, blocks, server
+from voicepipe.ingress.api_keys import Caller, ClientSecrets
 from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.wire_errors import WireError
 
 BOOK = Tool("book", webhook=None, function="a:b")
 CLIENT_TOOL = {"type": "function", "name": "show", "parameters": {}}
@@ -227,9 +227,9 @@ def caller(tenant: str, size: int = 10) -> Caller:
 
 
 def test_each_tenant_has_its_own_room_for_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "KEPT", 20)
+    monkeypatch.setattr(api_keys, "KEPT", 20)
     now = [1000.0]
-    secrets = Secrets(lambda: now[0])
+    secrets = ClientSecrets(lambda: now[0])
     mine, _ = secrets.make(caller("mine"), 600)
     for _ in range(20):
         secrets.make(caller("flood"), 60)
@@ -246,8 +246,8 @@ def test_each_tenant_has_its_own_room_for_keys(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_keys_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "KEPT_BYTES", 10_000)
-    secrets, made = Secrets(), 0
+    monkeypatch.setattr(api_keys, "KEPT_BYTES", 10_000)
+    secrets, made = ClientSecrets(), 0
     with pytest.raises(TooManySecrets, match="of 10000 bytes"):
         while made < 100:
             secrets.make(caller("flood", 1000), 60)
@@ -256,7 +256,7 @@ def test_keys_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 async def test_too_many_secrets_are_refused_with_429(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "KEPT", 2)
+    monkeypatch.setattr(api_keys, "KEPT", 2)
     async with serving(shop()) as address:
         answers = [await secret(address) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]

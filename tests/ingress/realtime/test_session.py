@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from openai.types.realtime import SessionUpdatedEvent
 
 from voicepipe.agent import Agent, CallSettings, SemanticVad, ServerVad, ToolSpec
-from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.session import FASTEST, SLOWEST, Session
+from voicepipe.ingress.wire_errors import WireError
 
 AGENT = Agent("front-desk", instructions="Be brief.", voice="en-us")
 Eagerness = Literal["low", "medium", "high", "auto"]

@@ -15,7 +15,7 @@ from tests.support.ports import free_port
 from voicepipe.audio import Pcm, g711
 from voicepipe.config import Config
 from voicepipe.config.phone_config import SipConfig
-from voicepipe.ingress.sip.lent import T1_S
+from voicepipe.ingress.sip.unacknowledged import T1_S
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 
 SECONDS = 60.0

@@ -17,10 +17,10 @@ from tests.ingress.sip.test_floods import CARRIER, OTHER
 from tests.rtp.test_sdp import formats
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.doorkeeper import CALLS_OWN, Doorkeeper, SenderKind
-from voicepipe.ingress.sip.gate import SipGate
-from voicepipe.ingress.sip.glance import Glance, glance
+from voicepipe.ingress.sip.datagram_check import DatagramCheck, glance
 from voicepipe.ingress.sip.header_text import SipError, tagged
+from voicepipe.ingress.sip.sip_access import SipAccess
+from voicepipe.ingress.sip.sip_limits import CALLS_OWN, SenderKind, SipLimits
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 from voicepipe.ingress.sip.transactions import READING, UdpSocket
 
@@ -188,7 +188,7 @@ async def test_after_each_datagram_that_is_no_junk_there_is_a_look_at_the_clock(
     assert READING.per_s == 500
 
 
-def within_a_call() -> Glance:
+def within_a_call() -> DatagramCheck:
     seen = glance(
         b"INFO sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP a;branch=z9hG4bKx\r\nFrom: <sip:a@b>;tag=1\r\n"
         b"To: <sip:a@b>;tag=2\r\nCall-ID: one\r\nCSeq: 1 INFO\r\n\r\n"
@@ -198,7 +198,7 @@ def within_a_call() -> Glance:
 
 
 def test_a_call_has_so_much_of_the_time_and_no_more() -> None:
-    keeper, seen = Doorkeeper(SipGate(sip().sip), lambda seen: True), within_a_call()
+    keeper, seen = SipLimits(SipAccess(sip().sip), lambda seen: True), within_a_call()
     other, taken_ms = seen._replace(headers={**seen.headers, "Call-ID": ["other"]}), 0.0
     for number in range(1000):
         now = number / 10
@@ -212,7 +212,7 @@ def test_a_call_has_so_much_of_the_time_and_no_more() -> None:
 
 
 def test_a_call_that_took_very_long_is_heard_again_before_its_goodbye_is_given_up() -> None:
-    keeper, seen = Doorkeeper(SipGate(sip().sip), lambda seen: True), within_a_call()
+    keeper, seen = SipLimits(SipAccess(sip().sip), lambda seen: True), within_a_call()
     keeper.took(keeper.judge(seen, "127.0.0.1", 0.0), 60_000)
     assert not keeper.judge(seen, "127.0.0.1", 15.0).read
     assert keeper.judge(seen, "127.0.0.1", 21.0).read
@@ -227,7 +227,7 @@ def opened(on_request: Any) -> Stack:
     return stack
 
 
-def request(method: str, number: int, more: str = "") -> Glance:
+def request(method: str, number: int, more: str = "") -> DatagramCheck:
     seen = glance(
         f"{method} sip:c@d SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bK{number}{more}\r\n"
         f"From: <sip:a@b>;tag=x{number}\r\nTo: <sip:c@d>\r\nCall-ID: abc{number}\r\nCSeq: 5 {method}\r\n"

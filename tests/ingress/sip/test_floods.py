@@ -18,17 +18,17 @@ from tests.attacks.sip_messages import STRANGERS, invite, message
 from tests.attacks.target import Attack, Target
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import SECONDS, Phone, Said, phone, sip
-from tests.ingress.sip.test_gate import digest
+from tests.ingress.sip.test_sip_access import digest
 from tests.support.waiting import until
 from voicepipe.agent import Agent
 from voicepipe.base.errors import Draining, PopFull, TenantFull
-from voicepipe.call_api import Refusal, Seat, Tenant
+from voicepipe.call_api import CallSlot, Refusal, Tenant
 from voicepipe.config import PopConfig
 from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.ingress.sip import transactions
-from voicepipe.ingress.sip.doorkeeper import Doorkeeper
-from voicepipe.ingress.sip.gate import SipGate
-from voicepipe.ingress.sip.glance import LONGEST, glance
+from voicepipe.ingress.sip.datagram_check import LONGEST, glance
+from voicepipe.ingress.sip.sip_access import SipAccess
+from voicepipe.ingress.sip.sip_limits import SipLimits
 from voicepipe.ingress.sip.transactions import READING, Transactions, UdpSocket
 
 pytestmark = pytest.mark.slow
@@ -227,7 +227,7 @@ async def test_where_the_pop_is_full_the_place_that_is_given_up_is_had_at_once(
     pop = FakePop(msgspec.structs.replace(config, pop=PopConfig(slots=2)))
     admit = pop.admit
 
-    def admitted(tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> AbstractContextManager[Seat]:
+    def admitted(tenant: Tenant, agent: Agent, leaving: CallSlot | None = None) -> AbstractContextManager[CallSlot]:
         if pop.live - bool(leaving) >= 2:
             raise PopFull("All 2 slots of this PoP are taken.")
         return admit(tenant, agent)
@@ -360,7 +360,7 @@ async def test_an_acknowledgement_that_comes_late_begins_the_call(monkeypatch: p
 
 def test_one_sender_takes_nothing_of_the_time_that_others_have() -> None:
     """What is over its own limit was challenged and charged to all strangers first."""
-    keeper = Doorkeeper(SipGate(sip(users=(DESK,)).sip), lambda seen: False)
+    keeper = SipLimits(SipAccess(sip(users=(DESK,)).sip), lambda seen: False)
     asks = glance(message("REGISTER", "127.0.0.66"))
     assert asks
     for number in range(20_000):

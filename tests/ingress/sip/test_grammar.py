@@ -14,10 +14,10 @@ from tests.support.virtual_time import run as in_virtual_time
 from voicepipe.base.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.edge import SipEdge
-from voicepipe.ingress.sip.glance import glance
-from voicepipe.ingress.sip.kept_messages import Request, Via
+from voicepipe.ingress.sip.datagram_check import glance
+from voicepipe.ingress.sip.kept_messages import KeptRequest, Via
 from voicepipe.ingress.sip.message import SipMessage
+from voicepipe.ingress.sip.sip_server import SipServer
 from voicepipe.ingress.sip.stateless import answer
 from voicepipe.ingress.sip.timers import negotiated
 from voicepipe.ingress.sip.transactions import Host, Transactions, prepare
@@ -31,7 +31,7 @@ PEER = "192.0.2.9", 5070
 def test_every_valid_request_is_read(made: Made) -> None:
     seen = glance(made.data)
     assert seen and not seen.excessive
-    message = SipMessage(raw := Request(seen.text))
+    message = SipMessage(raw := KeptRequest(seen.text))
     assert (raw.method, message.call_id, message.cseq[1]) == (made.method, made.call_id, made.method)
     assert (seen.from_tag, seen.to_tag, seen.branch) == (made.from_tag, "", made.branch)
     assert (message.from_tag, message.to_tag, raw.getHFBody("via").getBranch()) == (made.from_tag, "", made.branch)
@@ -53,7 +53,7 @@ def test_every_answer_repeats_what_was_asked(made: Made) -> None:
     """RFC 3261, 8.2.6.2: by way of a transaction, and without one."""
     seen = glance(made.data)
     assert seen
-    told = Said.parse(Request(seen.text).genResponse(200, "OK").localStr((PEER, "udp")).encode())
+    told = Said.parse(KeptRequest(seen.text).genResponse(200, "OK").localStr((PEER, "udp")).encode())
     stateless = answer(seen, PEER, 401, "Unauthorized")
     assert stateless
     for said in (told, Said.parse(stateless[0].encode())):
@@ -98,7 +98,7 @@ async def _ask(data: bytes, answers: list[bytes]) -> None:
     pop = FakePop(sip(port=5060))
     if data.startswith(b"INVITE"):
         pop.refuse = PopFull("All slots are taken.")
-    edge = SipEdge(pop, Calls())
+    edge = SipServer(pop, Calls())
     stack = edge._stack
     stack._socket.address = "127.0.0.1", 5060
     kept = stack._socket

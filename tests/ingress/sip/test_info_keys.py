@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.ingress.fake_pop import FakeCall, FakePop
 from tests.ingress.sip.peer import Phone, calling, sip
 from tests.support.waiting import until
-from voicepipe.ingress.sip.gate import SipRefusal
 from voicepipe.ingress.sip.info_keys import LONGEST_HELD_S, TOGETHER_S, TYPES, KeyPaths, held_s, key_of
+from voicepipe.ingress.sip.sip_access import SipRefusal
 from voicepipe.rtp.telephone_events import KEYS, TelephoneEvent
 
 RELAY, DTMF, EVENT, NORTEL = TYPES

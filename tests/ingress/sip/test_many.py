@@ -10,7 +10,7 @@ from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import Phone, phone, sip
 from tests.ingress.sip.test_strangers import stack
 from tests.support.waiting import until
-from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.sip_call import SipCall
 from voicepipe.ingress.sip.stack import IncomingRequest

@@ -14,7 +14,7 @@ from tests.ingress.sip.test_strangers import STRANGER, stack
 from tests.ingress.sip.torture import answerable, tortures
 from tests.support.waiting import until
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.glance import glance
+from voicepipe.ingress.sip.datagram_check import glance
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.stateless import answer

@@ -9,7 +9,7 @@ from tests.ingress.webrtc.peer import post, web
 from tests.ingress.webrtc.test_calls import webrtc
 from tests.support.sinks import Packets
 from tests.support.waiting import until
-from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket

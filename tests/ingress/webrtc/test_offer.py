@@ -4,8 +4,8 @@ import pytest
 from starlette.datastructures import Headers
 
 from tests.support.stopwatch import watched
-from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.webrtc import offer
+from voicepipe.ingress.wire_errors import WireError
 
 MOST = 512 * 1024
 

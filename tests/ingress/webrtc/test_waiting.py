@@ -8,7 +8,7 @@ import pytest
 from voicepipe.base.errors import TenantFull
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, PopConfig, TenantConfig
-from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.webrtc.webrtc_http import Waiting
 
 ACME, OTHER = (TenantConfig(name=name, key_env=f"{name.upper()}_KEY") for name in ("acme", "other"))

@@ -15,9 +15,9 @@ from voicepipe.conversation.verbaliser import (
     quantities,
     telephone,
 )
-from voicepipe.conversation.verbaliser.form import Form
+from voicepipe.conversation.verbaliser.form import WrittenForm
 
-ENGLISH: tuple[Form, ...] = (
+ENGLISH: tuple[WrittenForm, ...] = (
     *addresses.FORMS,
     *arithmetic.FORMS,
     *telephone.DIALLED,

@@ -2,7 +2,7 @@
 
 import re
 
-from voicepipe.conversation.verbaliser.form import LETTERS, Form, before, form
+from voicepipe.conversation.verbaliser.form import LETTERS, WrittenForm, before, form
 
 ALWAYS = {
     "e.g.": "for example", "i.e.": "that is", "etc.": "et cetera", "vs.": "versus", "approx.": "approximately",
@@ -81,7 +81,7 @@ def _abbreviation(found: re.Match[str]) -> str | None:
     return f"{said}." if ends else said
 
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[WrittenForm, ...] = (
     form(
         "abbreviation with a slash",
         "wWcCnN",

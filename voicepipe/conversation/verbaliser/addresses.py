@@ -2,7 +2,7 @@
 
 import re
 
-from voicepipe.conversation.verbaliser.form import DASH, DIGITS, END, LETTERS, Form, form
+from voicepipe.conversation.verbaliser.form import DASH, DIGITS, END, LETTERS, WrittenForm, form
 from voicepipe.conversation.verbaliser.numbers import cardinal, digits
 
 DOMAINS = (
@@ -54,7 +54,7 @@ def version(text: str) -> str:
 
 _SUFFIX = r"(?:-[A-Za-z]{1,8}(?:[.]?[0-9]{1,4})?|(?:a|b|rc)[0-9]{1,4})?"
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[WrittenForm, ...] = (
     form(
         "URL",
         LETTERS,
@@ -87,7 +87,7 @@ FORMS: tuple[Form, ...] = (
         lambda found: f"{'Version' if found['word'].startswith('Ver') else 'version'} {version(found['number'])}",
     ),
 )
-VERSIONS: tuple[Form, ...] = (
+VERSIONS: tuple[WrittenForm, ...] = (
     form(
         "version",
         DIGITS,

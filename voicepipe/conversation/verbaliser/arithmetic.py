@@ -2,7 +2,7 @@
 
 import re
 
-from voicepipe.conversation.verbaliser.form import DIGITS, END, Form, constant, form
+from voicepipe.conversation.verbaliser.form import DIGITS, END, WrittenForm, constant, form
 from voicepipe.conversation.verbaliser.numbers import NUMBER, cardinal, decimal
 
 OPERATORS = {
@@ -19,7 +19,7 @@ def _said(found: re.Match[str]) -> str:
     return " ".join(OPERATORS.get(term) or decimal(term) for term in _TERM.findall(found.group()))
 
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[WrittenForm, ...] = (
     form("sum", DIGITS, f"{_SUM}{END}", _said),
     form("product", DIGITS, f"{_PRODUCT}{END}", _said),
     form(
@@ -29,7 +29,7 @@ FORMS: tuple[Form, ...] = (
         lambda found: f"{cardinal(int(found['base']))} {'squared' if found['power'] == '²' else 'cubed'}",
     ),
 )
-SIGNS: tuple[Form, ...] = (
+SIGNS: tuple[WrittenForm, ...] = (
     constant(
         "per",
         "/",

@@ -3,7 +3,7 @@
 import re
 
 from voicepipe.conversation import english
-from voicepipe.conversation.verbaliser.form import DASH, DIGITS, END, HYPHEN, HYPHENS, Form, before, form
+from voicepipe.conversation.verbaliser.form import DASH, DIGITS, END, HYPHEN, HYPHENS, WrittenForm, before, form
 from voicepipe.conversation.verbaliser.numbers import cardinal, digits, ordinal, plural, year
 
 MONTHS = tuple(name.capitalize() for name in english.MONTHS)
@@ -151,7 +151,7 @@ def _year(found: re.Match[str]) -> str | None:
     return year(number) if number >= 1100 or _IN_A_YEAR.search(before(found)) else None
 
 
-DATES: tuple[Form, ...] = (
+DATES: tuple[WrittenForm, ...] = (
     form(
         "date, year first",
         DIGITS,
@@ -211,7 +211,7 @@ def _days(found: re.Match[str]) -> str:
     return f"{said}, {year(int(found['year']))}" if found["year"] else said
 
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[WrittenForm, ...] = (
     form("range of dates", DIGITS + _MONTHS_BEGIN, rf"(?P<low>{_DATE}){DASH}(?P<high>{_DATE}){END}", _dates),
     form(
         "range of days",
@@ -260,7 +260,7 @@ FORMS: tuple[Form, ...] = (
         _decade,
     ),
 )
-YEARS: tuple[Form, ...] = (
+YEARS: tuple[WrittenForm, ...] = (
     form("year", DIGITS, rf"{YEAR}{END}", _year),
     form(
         "short year",

@@ -4,7 +4,7 @@ import re
 
 from voicepipe.conversation import english
 from voicepipe.conversation.verbaliser.calendar import WEEKDAY
-from voicepipe.conversation.verbaliser.form import DASH, DIGITS, END, GAP, Form, form, unnamed
+from voicepipe.conversation.verbaliser.form import DASH, DIGITS, END, GAP, WrittenForm, form, unnamed
 from voicepipe.conversation.verbaliser.numbers import cardinal
 
 _GOES_ON = rf"(?=\s+(?:[a-z]|{WEEKDAY}|[ECMPG][SMD]?T\b)|\s?[-–,;:)])"
@@ -49,7 +49,7 @@ def _duration(found: re.Match[str]) -> str:
     return " ".join(f"{cardinal(int(part))} {name if int(part) == 1 else f'{name}s'}" for part, name in parts if part)
 
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[WrittenForm, ...] = (
     form(
         "duration",
         DIGITS,

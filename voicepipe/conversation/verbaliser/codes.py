@@ -3,7 +3,17 @@
 import re
 
 from voicepipe.conversation.english import NUMBERED_PLACES, NUMBERED_RECORDS
-from voicepipe.conversation.verbaliser.form import DIGITS, END, HYPHEN, HYPHENS, LETTERS, Form, before, constant, form
+from voicepipe.conversation.verbaliser.form import (
+    DIGITS,
+    END,
+    HYPHEN,
+    HYPHENS,
+    LETTERS,
+    WrittenForm,
+    before,
+    constant,
+    form,
+)
 from voicepipe.conversation.verbaliser.numbers import cardinal, digits, grouped, plural
 
 _LINK = r"(?:[\s:#]|\b(?:code|number|no\.?|id|is|was|are)\b)"
@@ -59,7 +69,7 @@ def _resolution(found: re.Match[str]) -> str:
 
 _WORD = r"[^\W\d_]"
 
-NAMES: tuple[Form, ...] = (
+NAMES: tuple[WrittenForm, ...] = (
     form(
         "identifier",
         DIGITS,
@@ -75,7 +85,7 @@ NAMES: tuple[Form, ...] = (
     ),
     form("line of a picture", DIGITS, r"(?P<number>[0-9]{3,4})(?P<letter>[pi])\b", _resolution),
 )
-MIXED: tuple[Form, ...] = (
+MIXED: tuple[WrittenForm, ...] = (
     form(
         "word with digits",
         LETTERS,

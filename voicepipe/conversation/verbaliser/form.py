@@ -28,7 +28,7 @@ CURRENCY = "$€£¥\u20a0-\u20cf"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class WrittenForm:
     name: str
     """In the field's terms, for whoever reads the table."""
     begins: str
@@ -38,11 +38,11 @@ class Form:
     """What is said for it; None: it is not this form after all."""
 
 
-def form(name: str, begins: str, pattern: str, say: Callable[[re.Match[str]], str | None]) -> Form:
-    return Form(name, begins, re.compile(pattern), say)
+def form(name: str, begins: str, pattern: str, say: Callable[[re.Match[str]], str | None]) -> WrittenForm:
+    return WrittenForm(name, begins, re.compile(pattern), say)
 
 
-def constant(name: str, begins: str, pattern: str, said: str) -> Form:
+def constant(name: str, begins: str, pattern: str, said: str) -> WrittenForm:
     """A form for which the same is said each time."""
     return form(name, begins, pattern, lambda found: said)
 
@@ -50,7 +50,7 @@ def constant(name: str, begins: str, pattern: str, said: str) -> Form:
 class Forms:
     """A language's forms. The first that fits at a place is taken: what is longer or more special stands first."""
 
-    def __init__(self, forms: Iterable[Form]) -> None:
+    def __init__(self, forms: Iterable[WrittenForm]) -> None:
         every = tuple(forms)
         characters = {character for each in every for character in each.begins}
         self._at = {character: tuple(each for each in every if character in each.begins) for character in characters}
@@ -69,7 +69,7 @@ class Forms:
 
 
 @cache
-def _any(forms: tuple[Form, ...]) -> re.Pattern[str]:
+def _any(forms: tuple[WrittenForm, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{unnamed(each.pattern.pattern)})" for each in forms))
 
 

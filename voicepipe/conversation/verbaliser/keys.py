@@ -3,7 +3,7 @@ they are, too."""
 
 import re
 
-from voicepipe.conversation.verbaliser.form import DIGITS, Form, before, form
+from voicepipe.conversation.verbaliser.form import DIGITS, WrittenForm, before, form
 from voicepipe.conversation.verbaliser.numbers import digits, grouped
 
 NAMES = {"*": "star", "#": "pound"}
@@ -34,7 +34,7 @@ def _key(found: re.Match[str]) -> str | None:
     return NAMES[found["key"]] if found["named"] is not None or _PRESSED.search(before(found, 80)) else None
 
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[WrittenForm, ...] = (
     form(
         "hidden digits",
         "*•#",

@@ -3,7 +3,7 @@
 import re
 
 from voicepipe.conversation.verbaliser.calendar import FOR_A_TIME
-from voicepipe.conversation.verbaliser.form import DASH, DIGITS, END, GAP, HYPHENS, Form, before, form
+from voicepipe.conversation.verbaliser.form import DASH, DIGITS, END, GAP, HYPHENS, WrittenForm, before, form
 from voicepipe.conversation.verbaliser.numbers import (
     AMOUNT,
     FRACTION,
@@ -182,7 +182,7 @@ _FEET = r"[0-9]{1,3}['′’](?: ?[0-9]{1,2}(?:[.][0-9])?[\"″”])?"
 _INCHES = rf"(?:{FRACTION}|[0-9]{{1,3}}(?:[.][0-9]{{1,2}})?)[\"″”]"
 _SIDE = rf"{_FEET}|{_INCHES}|[0-9]{{1,3}}(?:[.][0-9]{{1,2}})?"
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[WrittenForm, ...] = (
     form(
         "range of lengths, and sides",
         DIGITS,

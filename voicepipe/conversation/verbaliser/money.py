@@ -4,7 +4,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from voicepipe.conversation.verbaliser.form import DASH, DIGITS, END, GAP, Form, form
+from voicepipe.conversation.verbaliser.form import DASH, DIGITS, END, GAP, WrittenForm, form
 from voicepipe.conversation.verbaliser.measures import PER, per
 from voicepipe.conversation.verbaliser.numbers import (
     NUMBER,
@@ -213,7 +213,7 @@ def _many(currency: Currency | None) -> str:
 
 _BEGINS = DIGITS + ".¢" + "".join(sorted({key[0] for key in WRITTEN}))
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[WrittenForm, ...] = (
     form(
         "banknotes",
         "$€£",

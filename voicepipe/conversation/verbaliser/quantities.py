@@ -4,7 +4,17 @@ import re
 
 from voicepipe.conversation.verbaliser.calendar import day_of_month
 from voicepipe.conversation.verbaliser.codes import NAMED, code
-from voicepipe.conversation.verbaliser.form import CURRENCY, DASH, DIGITS, END, HYPHENS, Form, before, constant, form
+from voicepipe.conversation.verbaliser.form import (
+    CURRENCY,
+    DASH,
+    DIGITS,
+    END,
+    HYPHENS,
+    WrittenForm,
+    before,
+    constant,
+    form,
+)
 from voicepipe.conversation.verbaliser.numbers import (
     AMOUNT,
     FRACTION,
@@ -108,7 +118,7 @@ def _mixed(found: re.Match[str]) -> str | None:
     return fraction(written) or None if written[-1] in VULGAR or re.search("[ ⁄-]", written) else None
 
 
-SPECIAL: tuple[Form, ...] = (
+SPECIAL: tuple[WrittenForm, ...] = (
     form(
         "always",
         "2",
@@ -138,12 +148,12 @@ SPECIAL: tuple[Form, ...] = (
 )
 
 
-NUMBERS: tuple[Form, ...] = (
+NUMBERS: tuple[WrittenForm, ...] = (
     form("long number", DIGITS, rf"(?:0[0-9]+|[0-9]{{7,}}){END}", _long),
     form("number", DIGITS + ".", rf"(?P<number>{NUMBER})(?P<more>[+](?![\w+]))?(?![\w]|[.:/{HYPHENS}][0-9])", _number),
     form("unknown number", DIGITS, rf"[0-9]+(?:[.:/,{HYPHENS}][0-9]+)*", _unknown),
 )
-SIGNS: tuple[Form, ...] = (
+SIGNS: tuple[WrittenForm, ...] = (
     constant("minus", "-−", rf"(?<![\w.,)%])(?<![0-9]['\"’”′″])[-−](?=[{CURRENCY}]?[.]?[0-9½¼¾])", "minus "),
     constant("plus", "+", rf"(?<![\w.,)%])(?<![0-9]['\"’”′″])[+](?=[{CURRENCY}]?[.]?[0-9])", "plus "),
     constant("about", "~≈", rf"(?<![\w~])(?:~(?!~)|≈) ?(?=[-{CURRENCY}]?[.]?[0-9])", "about "),

@@ -2,7 +2,7 @@
 
 import re
 
-from voicepipe.conversation.verbaliser.form import DIGITS, END, HYPHEN, HYPHENS, Form, before, form
+from voicepipe.conversation.verbaliser.form import DIGITS, END, HYPHEN, HYPHENS, WrittenForm, before, form
 from voicepipe.conversation.verbaliser.numbers import cardinal, digits, grouped
 
 EXTENSION = r"(?:,? ?(?:[eE]xt(?:ension|[.])?|x|#)[ .:]{0,2}#?(?P<extension>[0-9]{1,6}))?"
@@ -61,7 +61,7 @@ def _extension(found: re.Match[str]) -> str:
     return f"{'Extension' if found.group()[0] == 'E' else 'extension'} {said}"
 
 
-DIALLED: tuple[Form, ...] = (
+DIALLED: tuple[WrittenForm, ...] = (
     form(
         "vanity number",
         DIGITS + "(",
@@ -86,7 +86,7 @@ DIALLED: tuple[Form, ...] = (
 )
 """Of these the shape alone says what they are."""
 
-GROUPED: tuple[Form, ...] = (
+GROUPED: tuple[WrittenForm, ...] = (
     form(
         "number in groups",
         DIGITS + "(",

@@ -26,10 +26,10 @@ from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions import messages
 from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, packed, unpacked
-from voicepipe.directory.editions.messages import Newest, Proposal, Verdict, Wanted
-from voicepipe.directory.editions.round import Round
-from voicepipe.directory.editions.shelf import Shelf
-from voicepipe.ingress.local import check_who_may_call
+from voicepipe.directory.editions.edition_store import EditionStore
+from voicepipe.directory.editions.messages import EditionWanted, Newest, Proposal, ProposalVerdict
+from voicepipe.directory.editions.proposal_round import ProposalRound
+from voicepipe.ingress.loopback_only import check_who_may_call
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Pushed:
     """Hosts that have said nothing, and report no more. They take it over when they hear of it."""
 
 
-class Begun(NamedTuple):
+class DirectoryBeginning(NamedTuple):
     """What a directory begins with."""
 
     config: DirectoryConfig
@@ -61,18 +61,18 @@ class Begun(NamedTuple):
     """Why it is not the newest."""
 
 
-def shelf_of(config: DirectoryConfig) -> Shelf | None:
+def shelf_of(config: DirectoryConfig) -> EditionStore | None:
     """None: this directory takes no pushes."""
     its = config.directory
-    return Shelf(Path(its.editions), its.id, "directory.editions") if its.editions else None
+    return EditionStore(Path(its.editions), its.id, "directory.editions") if its.editions else None
 
 
-def begun(own: DirectoryConfig, shelf: Shelf | None) -> Begun:
+def begun(own: DirectoryConfig, store: EditionStore | None) -> DirectoryBeginning:
     """The edition that it went by last; if its routes and tenants are not good any more, the newest whose are. Raises
     ConfigError: none are."""
     operator_keys_of(own.http, ())  # What its own file lacks is said of that.
-    found = shelf.begin(lambda edition, folder: with_rules(own, edition.files)) if shelf else None
-    return Begun(*found) if found else Begun(own)
+    found = store.begin(lambda edition, folder: with_rules(own, edition.files)) if store else None
+    return DirectoryBeginning(*found) if found else DirectoryBeginning(own)
 
 
 def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryConfig:
@@ -103,8 +103,8 @@ class DirectoryEditions:
         bus: Bus,
         directory: Directory,
         own: DirectoryConfig,
-        shelf: Shelf,
-        begun: Begun,
+        store: EditionStore,
+        begun: DirectoryBeginning,
         take: Callable[[DirectoryConfig], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -113,11 +113,11 @@ class DirectoryEditions:
         self._bus = bus
         self._directory = directory
         self._own = own
-        self._shelf = shelf
+        self._store = store
         self._take = take
         self._clock = clock
         self._pushing, self._changing = asyncio.Lock(), asyncio.Lock()
-        self._round: Round | None = None
+        self._round: ProposalRound | None = None
         self._published: dict[int, float] = {}
         """When each edition was last told to all."""
         self._failed, self._again_at = NONE, 0.0
@@ -163,7 +163,7 @@ class DirectoryEditions:
 
     async def roll_back(self, number: int) -> Pushed:
         """Push the files of an earlier edition again. Raises as `push`; ConfigError: it is not kept."""
-        older = await asyncio.to_thread(self._shelf.find, number)
+        older = await asyncio.to_thread(self._store.find, number)
         if older is None:
             kept = ", ".join(str(edition.number) for edition in await self.kept()) or "none"
             raise ConfigError(f"There is no edition {number} here; kept: {kept}.")
@@ -171,7 +171,7 @@ class DirectoryEditions:
 
     async def kept(self) -> list[Edition]:
         """All that it may be rolled back to, the newest first."""
-        return await asyncio.to_thread(self._shelf.all)
+        return await asyncio.to_thread(self._store.all)
 
     # --- what it says, and hears
 
@@ -199,19 +199,19 @@ class DirectoryEditions:
             case messages.PROPOSALS:
                 await self._judge(msgspec.msgpack.decode(message.data, type=Proposal))
             case messages.DIRECTORIES_SAY:
-                said = msgspec.json.decode(message.data, type=Verdict)
+                said = msgspec.json.decode(message.data, type=ProposalVerdict)
                 self._note(said, f"directory {said.directory}")
             case subject if (pop := subjects.pop_of(subject)) and subject == messages.verdict_of(pop):
-                self._note(msgspec.json.decode(message.data, type=Verdict), pop)
+                self._note(msgspec.json.decode(message.data, type=ProposalVerdict), pop)
             case _:
-                await self._send(msgspec.json.decode(message.data, type=Wanted))
+                await self._send(msgspec.json.decode(message.data, type=EditionWanted))
 
     async def _hear_of(self, newest: Newest) -> None:
         head = newest.head
         if newest.directory != self._own.directory.id:
             self._others[newest.directory] = head, self._clock()
         if self._wants(head):
-            await self._bus.publish(messages.DIRECTORIES_WANT, msgspec.json.encode(Wanted(head.number)))
+            await self._bus.publish(messages.DIRECTORIES_WANT, msgspec.json.encode(EditionWanted(head.number)))
 
     async def _offered(self, edition: Edition) -> None:
         """Another directory's, or our own come back."""
@@ -250,10 +250,10 @@ class DirectoryEditions:
         newest = Newest(self._own.directory.id, self._head)
         await self._bus.publish(messages.HEADS, msgspec.json.encode(newest))
 
-    async def _send(self, wanted: Wanted) -> None:
+    async def _send(self, wanted: EditionWanted) -> None:
         if self._clock() - self._published.get(wanted.number, -AT_ONCE_S) < AT_ONCE_S:
             return
-        edition = await asyncio.to_thread(self._shelf.find, wanted.number)
+        edition = await asyncio.to_thread(self._store.find, wanted.number)
         if edition:
             await self._publish(edition, await asyncio.to_thread(packed, edition))
 
@@ -274,8 +274,8 @@ class DirectoryEditions:
     async def _go_by(self, edition: Edition) -> None:
         """Keep it, and go by its routes and tenants; if they cannot be had here, by those before, and say so. Raises
         ConfigError: it cannot be kept."""
-        await asyncio.to_thread(self._shelf.keep, edition)
-        await asyncio.to_thread(self._shelf.go_by, edition)
+        await asyncio.to_thread(self._store.keep, edition)
+        await asyncio.to_thread(self._store.go_by, edition)
         self.current, self._problem = edition, ""
         try:
             self._take(with_rules(self._own, edition.files))
@@ -289,7 +289,7 @@ class DirectoryEditions:
         """It as it travels, and the hosts that fell silent: all others would take it. Raises ConfigError."""
         await asyncio.to_thread(_check, self._own, edition)
         said = await asyncio.to_thread(packed, edition)
-        self._round = its = Round(self._asked())
+        self._round = its = ProposalRound(self._asked())
         try:
             await self._bus.publish(messages.PROPOSALS, msgspec.msgpack.encode(Proposal(its.id, said)))
             unheard = await its.over(self._asked)
@@ -314,10 +314,10 @@ class DirectoryEditions:
             problem = ""
         except (ConfigError, ValueError) as error:
             problem = str(error)[: messages.PROBLEM_LENGTH]
-        said = Verdict(proposal.id, problem, self._own.directory.id)
+        said = ProposalVerdict(proposal.id, problem, self._own.directory.id)
         await self._bus.publish(messages.DIRECTORIES_SAY, msgspec.json.encode(said))
 
-    def _note(self, said: Verdict, whose: str) -> None:
+    def _note(self, said: ProposalVerdict, whose: str) -> None:
         if self._round and said.id == self._round.id:
             self._round.said(whose, said.problem)
 

@@ -15,13 +15,13 @@ EDITIONS = "vp.fleet.edition"
 PROPOSALS = "vp.fleet.proposal"
 """`Proposal`: would you take this?"""
 DIRECTORIES_WANT = "vp.fleet.wanted"
-"""`Wanted`, of a directory."""
+"""`EditionWanted`, of a directory."""
 DIRECTORIES_SAY = "vp.fleet.verdict"
-"""`Verdict`, of a directory."""
+"""`ProposalVerdict`, of a directory."""
 POPS_WANT = "vp.pop.*.wanted"
-"""`Wanted`."""
+"""`EditionWanted`."""
 POPS_SAY = "vp.pop.*.verdict"
-"""`Verdict`."""
+"""`ProposalVerdict`."""
 PROBLEM_LENGTH = 20_000
 """Characters of a verdict's problem; more say nothing new."""
 
@@ -43,7 +43,7 @@ class Proposal(msgspec.Struct, frozen=True):
     """`edition.packed`; it travels as MessagePack, since JSON would make it longer by a third."""
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ProposalVerdict(msgspec.Struct, frozen=True):
     """On a proposal."""
 
     id: str
@@ -53,7 +53,7 @@ class Verdict(msgspec.Struct, frozen=True):
     """The directory's id, if it is one that speaks."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class EditionWanted(msgspec.Struct, frozen=True):
     """An edition is asked for; who has it publishes it."""
 
     number: int

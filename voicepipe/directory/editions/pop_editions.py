@@ -20,10 +20,10 @@ from voicepipe.config.file_kind import RULES
 from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.editions import messages
 from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, told_by_path, unpacked
-from voicepipe.directory.editions.messages import Newest, Proposal, Verdict, Wanted
-from voicepipe.directory.editions.shelf import Shelf
+from voicepipe.directory.editions.edition_store import EditionStore
+from voicepipe.directory.editions.messages import EditionWanted, Newest, Proposal, ProposalVerdict
 from voicepipe.directory.report import EditionState
-from voicepipe.ingress.local import check_exposure
+from voicepipe.ingress.loopback_only import check_exposure
 from voicepipe.records import signing
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ AGAIN_S = 30.0
 """An edition that could not be taken over is tried again after so long: a disk may have room again."""
 
 
-class Begun(NamedTuple):
+class PopBeginning(NamedTuple):
     """What a PoP begins with."""
 
     config: Config
@@ -47,21 +47,21 @@ class Begun(NamedTuple):
     """Why it is not the one that it should be."""
 
 
-def shelf_of(config: Config) -> Shelf | None:
+def shelf_of(config: Config) -> EditionStore | None:
     """None: this PoP keeps to its own files."""
     folder = config.fleet.editions
-    return Shelf(Path(folder), config.pop.id, "fleet.editions") if folder else None
+    return EditionStore(Path(folder), config.pop.id, "fleet.editions") if folder else None
 
 
-def begun(own: Config, shelf: Shelf | None, wanted: Path | None = None) -> Begun:
+def begun(own: Config, store: EditionStore | None, wanted: Path | None = None) -> PopBeginning:
     """The edition that it stays at or went by last; if that is not good any more, the newest that is; its own files, if
     it has never taken one over (`wanted`: as in `AgentStore`). Raises ConfigError: none of them is good."""
     pinned = own.fleet.edition
-    found = shelf.begin(lambda edition, folder: opened(own, folder), pinned) if shelf else None
+    found = store.begin(lambda edition, folder: opened(own, folder), pinned) if store else None
     (config, agents), edition, problem = found or ((own, open_agents(own, wanted)), None, "")
     if pinned and not problem and not (edition and edition.number == pinned):
         problem = f"It is to stay at edition {pinned}, which it has not got yet."
-    return Begun(config, agents, edition, problem)
+    return PopBeginning(config, agents, edition, problem)
 
 
 def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
@@ -114,8 +114,8 @@ class PopEditions:
         self,
         bus: Bus,
         own: Config,
-        shelf: Shelf,
-        begun: Begun,
+        store: EditionStore,
+        begun: PopBeginning,
         take: Callable[[Config, AgentStore], Awaitable[None]],
         tell: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
@@ -124,7 +124,7 @@ class PopEditions:
         self._own = own
         self._pop = own.pop.id
         self._pinned = own.fleet.edition
-        self._shelf = shelf
+        self._store = store
         self._current = begun.edition.head if begun.edition else NONE
         self._take = take
         self._tell = tell
@@ -149,7 +149,7 @@ class PopEditions:
         if message.subject == messages.HEADS:
             head = msgspec.json.decode(message.data, type=Newest).head
             if self._wants(head):
-                wanted = msgspec.json.encode(Wanted(self._pinned or head.number))
+                wanted = msgspec.json.encode(EditionWanted(self._pinned or head.number))
                 await self._bus.publish(messages.wanted_by(self._pop), wanted)
         elif message.subject == messages.EDITIONS:
             edition = await asyncio.to_thread(unpacked, message.data)
@@ -159,7 +159,7 @@ class PopEditions:
         elif not self._pinned:
             proposal = msgspec.msgpack.decode(message.data, type=Proposal)
             problem = await asyncio.to_thread(self._problem_of, proposal.edition)
-            said = msgspec.json.encode(Verdict(proposal.id, problem[: messages.PROBLEM_LENGTH]))
+            said = msgspec.json.encode(ProposalVerdict(proposal.id, problem[: messages.PROBLEM_LENGTH]))
             await self._bus.publish(messages.verdict_of(self._pop), said)
 
     def _wants(self, head: Head) -> bool:
@@ -188,8 +188,8 @@ class PopEditions:
         """It is good, and on the disk as the one that counts. Raises ConfigError."""
         if problem := self._problem_of(edition):  # Before anything is written.
             raise ConfigError(problem)
-        config, agents = opened(self._own, self._shelf.keep(edition))
-        self._shelf.go_by(edition)
+        config, agents = opened(self._own, self._store.keep(edition))
+        self._store.go_by(edition)
         return config, agents
 
     def _problem_of(self, said: bytes | Edition) -> str:

@@ -21,22 +21,22 @@ from voicepipe.base.places import Place, distance_km
 from voicepipe.config.credentials import OperatorKeys
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
-from voicepipe.directory.references import References
+from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.router import TAKES
+from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, PhonePlacing, Rules, network_of_client
 from voicepipe.directory.server.editions_http import EditionsApi
 from voicepipe.directory.server.fleet_metrics import FleetMetrics
-from voicepipe.directory.server.leaving import Leaving
 from voicepipe.directory.server.operator import OperatorApi, OperatorDoor
-from voicepipe.directory.server.passing import TIMEOUT, Passing
-from voicepipe.directory.server.placing import CallPlacing, CallRequest, PhonePlacing, Rules, network_of_client
 from voicepipe.directory.server.provider_webhooks import ProviderWebhooks
 from voicepipe.directory.server.relay import Relay
+from voicepipe.directory.server.relay_drain import RelayDrain
+from voicepipe.directory.server.request_proxy import TIMEOUT, RequestProxy
 from voicepipe.directory.server.secrets import FleetKeys, SecretsApi
+from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.directory.tokens import VALID_S
-from voicepipe.directory.view import SeenPop
-from voicepipe.ingress.doors import Doors, body, decoded, nowhere, told
-from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.local import LocalOnly
+from voicepipe.ingress.access import AccessControl, body, decoded, nowhere, told
+from voicepipe.ingress.api_keys import Caller
+from voicepipe.ingress.loopback_only import LocalOnly
 from voicepipe.ingress.telephony.signatures import SIGNED
 from voicepipe.ingress.tenants import may_scrape
 from voicepipe.operator_api import metrics_http, pages
@@ -67,11 +67,13 @@ class DirectoryHealth(msgspec.Struct, frozen=True):
 class DirectoryApi:
     """The endpoints for those who ask where to call."""
 
-    def __init__(self, directory: Directory, doors: Doors, placing: CallPlacing, leaving: Leaving) -> None:
+    def __init__(
+        self, directory: Directory, access: AccessControl, placement: CallPlacing, relay_drain: RelayDrain
+    ) -> None:
         self._directory = directory
-        self._doors = doors
-        self._placing = placing
-        self._leaving = leaving
+        self._access = access
+        self._placement = placement
+        self._relay_drain = relay_drain
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -82,27 +84,27 @@ class DirectoryApi:
 
     async def calls(self, request: Request) -> Response:
         """POST: up to three places where this call may go, the best first, with a token for each."""
-        who = self._doors.caller(request)
+        who = self._access.caller(request)
         sent = await body(request)
-        return await self._doors.carry_out(who, self._placed(who, sent, network_of_client(request)))
+        return await self._access.carry_out(who, self._placed(who, sent, network_of_client(request)))
 
     async def _placed(self, who: Caller, sent: bytes, network: str) -> Response:
-        placement = await self._placing.place(who, decoded(sent or b"{}", CallRequest), network)
+        placement = await self._placement.place(who, decoded(sent or b"{}", CallRequest), network)
         return told(_answer(placement))
 
     async def regions(self, request: Request) -> Response:
         """GET: the PoPs, the nearest to the directory first, and where callers reach them."""
-        self._doors.caller(request)
-        here = self._placing.here
+        self._access.caller(request)
+        here = self._placement.here
         rows = [_region(seen) for seen in sorted(self._directory.pops(), key=lambda seen: _distance(seen, here))]
         return JSONResponse({"regions": rows}, headers={"Cache-Control": f"max-age={REGIONS_AGE_S}"})
 
     def _health(self) -> DirectoryHealth:
         pops = [seen for seen in self._directory.pops() if seen.condition.status in TAKES]
         status: Status = "cut_off" if self._directory.is_cut_off else "ok" if pops else "no_pops"
-        if self._leaving.has_begun:
+        if self._relay_drain.has_begun:
             status = "draining"
-        return DirectoryHealth(status, len(pops), self._leaving.calls)
+        return DirectoryHealth(status, len(pops), self._relay_drain.calls)
 
 
 async def _to_map(request: Request) -> Response:
@@ -113,39 +115,39 @@ async def _to_map(request: Request) -> Response:
 def app(
     rules: Rules,
     directory: Directory,
-    references: References,
+    references: SignedKeys,
     operator: OperatorKeys,
     client: httpx.AsyncClient,
     beside: Sequence[BaseRoute] = (),
-    leaving: Leaving | None = None,
+    relay_drain: RelayDrain | None = None,
     editions: DirectoryEditions | None = None,
 ) -> Starlette:
-    """The ASGI application of one directory. `client` reaches PoPs; `beside` is served besides its own; `leaving` is
-    told when it is to be stopped; `editions`: None if it takes no pushes."""
-    config, leaving = rules.config, leaving or Leaving()
+    """The ASGI application of one directory. `client` reaches PoPs; `beside` is served besides its own; `relay_drain`
+    is told when it is to be stopped; `editions`: None if it takes no pushes."""
+    config, relay_drain = rules.config, relay_drain or RelayDrain()
     metrics = FleetMetrics(config.directory.id)
     directory.followers.append(metrics)
 
     def read(accept: str) -> Callable[[], tuple[bytes, str]]:
-        return metrics.read(accept, directory.heard(), leaving.calls, directory.is_cut_off)
+        return metrics.read(accept, directory.heard(), relay_drain.calls, directory.is_cut_off)
 
-    doors = Doors(rules.keys, FleetKeys(references, rules.keys), PERCENT)
+    access = AccessControl(rules.keys, FleetKeys(references, rules.keys), PERCENT)
     door = OperatorDoor(rules.keys, operator.operator)
-    placing = CallPlacing(rules, directory, references)
-    passing = Passing(doors, directory, placing, client, door)
+    placement = CallPlacing(rules, directory, references)
+    proxy = RequestProxy(access, directory, placement, client, door)
     middleware = []
     if config.http.origins:
         middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],
                                      allow_headers=["*"], expose_headers=["Location"]))  # fmt: skip
     public = (METRICS, *SIGNED)
-    middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=config.http.origins, public=public,
+    middleware.append(Middleware(LocalOnly, tell=access.tell, origins=config.http.origins, public=public,
                                  has_keys=lambda: bool(rules.config.tenants)))  # fmt: skip
     routes: list[BaseRoute] = [
-        *DirectoryApi(directory, doors, placing, leaving).routes(),
-        WebSocketRoute("/v1/realtime", Relay(doors, placing, passing, leaving).websocket),
-        *SecretsApi(doors, references, passing).routes(),
-        *passing.routes(),
-        *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), passing).routes(),
+        *DirectoryApi(directory, access, placement, relay_drain).routes(),
+        WebSocketRoute("/v1/realtime", Relay(access, placement, proxy, relay_drain).websocket),
+        *SecretsApi(access, references, proxy).routes(),
+        *proxy.routes(),
+        *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), proxy).routes(),
         *OperatorApi(directory, door, editions).routes(),
         *EditionsApi(door, editions).routes(),
         metrics_http.route(partial(may_scrape, rules.keys, operator), read),
@@ -156,12 +158,12 @@ def app(
         Route("/calls", pages.page(WEB / "calls.html")),
         *pages.routes(WEB),
     ]
-    return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=access.answers())
 
 
 def reaching_pops() -> AbstractAsyncContextManager[httpx.AsyncClient]:
     """What requests are passed on by: connections to PoPs stay open, since set-ups have no time to spare. How many
-    there may be is counted for each PoP (`passing.MOST_AT_ONE`): one that was stopped must not take them all."""
+    there may be is counted for each PoP (`proxy.MOST_AT_ONE`): one that was stopped must not take them all."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
     return httpx.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False, trust_env=True)
 

@@ -11,8 +11,8 @@ from voicepipe.base.errors import ConfigError
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.editions.edition import TEXT_BYTES, Edition
 from voicepipe.directory.server.operator import OperatorDoor
-from voicepipe.ingress.doors import body, decoded
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.access import body, decoded
+from voicepipe.ingress.wire_errors import WireError
 
 BODY_BYTES = 2 * TEXT_BYTES
 """JSON writes some letters with two."""

@@ -9,8 +9,8 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from voicepipe.base.errors import Reason, WhyNone
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import PlacedCall, WhyBounced
-from voicepipe.directory.view import SeenPop
-from voicepipe.observe.families import Families, ReadNow, at_present, written
+from voicepipe.directory.fleet_view import SeenPop
+from voicepipe.observe.metric_families import Families, ReadNow, at_present, written
 
 OF_A_POP = ("directory", "pop", "region")
 

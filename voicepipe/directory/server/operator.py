@@ -12,12 +12,12 @@ from voicepipe.base.errors import Unauthorized
 from voicepipe.base.places import Place
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
+from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.report import EditionState
-from voicepipe.directory.view import SeenPop
-from voicepipe.ingress.doors import told
-from voicepipe.ingress.keys import offered
+from voicepipe.ingress.access import told
+from voicepipe.ingress.api_keys import offered
 from voicepipe.ingress.tenants import Tenants, is_key
-from voicepipe.observe.recent import RecentTurns
+from voicepipe.observe.recent_turns import RecentTurns
 from voicepipe.observe.tally import Tally
 
 MOST_NETWORKS = 1000

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.responses import Response
 
-from voicepipe.ingress.doors import UNKNOWN_RECORD
+from voicepipe.ingress.access import UNKNOWN_RECORD
 from voicepipe.operator_api.records_http import cursor
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class PopRecords(msgspec.Struct):
     next: str | None = None
 
 
-class _Place(msgspec.Struct):
+class _ListPosition(msgspec.Struct):
     """Of a record, in a list."""
 
     began: float
@@ -54,7 +54,7 @@ class _Error(msgspec.Struct):
     error: _Code
 
 
-_place = msgspec.json.Decoder(_Place).decode
+_place = msgspec.json.Decoder(_ListPosition).decode
 
 
 def read(answer: Response | None, shape: type[T], none: T | None = None) -> T | None:

@@ -23,15 +23,15 @@ from voicepipe.config.credentials import telnyx_key, twilio_token
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.server.passing import ALONE_S, Passing
-from voicepipe.directory.server.placing import PhonePlacing
-from voicepipe.ingress.doors import body
+from voicepipe.directory.server.call_placement import PhonePlacing
+from voicepipe.directory.server.request_proxy import ALONE_S, RequestProxy
+from voicepipe.ingress.access import body
 from voicepipe.ingress.phone import NoRoute
-from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.telephony import signatures, twiml
-from voicepipe.ingress.telephony.door import WEBHOOK_BYTES
+from voicepipe.ingress.telephony.provider_access import WEBHOOK_BYTES
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, Webhook
+from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, TelnyxWebhook
 from voicepipe.ingress.telephony.telnyx_boot import pop_of
 from voicepipe.ingress.telephony.twilio_forms import VOICE as TWILIO_VOICE
 from voicepipe.ingress.telephony.twilio_forms import signed_form
@@ -54,11 +54,13 @@ class _Outcome(NamedTuple):
 class ProviderWebhooks:
     """The endpoints: each is there if its secret is configured. Raises ConfigError: the secret is missing."""
 
-    def __init__(self, config: DirectoryConfig, directory: Directory, placing: PhonePlacing, passing: Passing) -> None:
+    def __init__(
+        self, config: DirectoryConfig, directory: Directory, placement: PhonePlacing, proxy: RequestProxy
+    ) -> None:
         self._config = config
         self._directory = directory
-        self._placing = placing
-        self._passing = passing
+        self._placement = placement
+        self._proxy = proxy
         self._token = twilio_token(config.twilio)
         self._api = TelnyxApi(config.telnyx, telnyx_key(config.telnyx))
         self._refusals = RefusalLog(logger, "webhooks")
@@ -86,7 +88,7 @@ class ProviderWebhooks:
         try:
             key = Ed25519PublicKey.from_public_bytes(b64decode(self._config.telnyx.public_key))
             signatures.telnyx(key, sent, request.headers, time.time())
-            said = decode(sent, Webhook).data
+            said = decode(sent, TelnyxWebhook).data
         except Forbidden as error:
             return self._forbid(request, "telnyx", error)
         except msgspec.DecodeError as error:
@@ -99,20 +101,20 @@ class ProviderWebhooks:
         return Response()
 
     async def _initiated(self, call: Payload, request: Request, sent: bytes) -> None:
-        with self._directory.claims.seeing_to(call.call_control_id) as wanted:
+        with self._directory.call_claims.seeing_to(call.call_control_id) as wanted:
             if call.direction != "incoming" or not wanted:
                 return
             outcome = await self._taken("telnyx", request, call.called or "", sent)
             if outcome.answer is None and not outcome.unsure:
                 await self._order(call, "reject", cause=CAUSES[outcome.reason])
-            await self._directory.claims.done(call.call_control_id)
+            await self._directory.call_claims.done(call.call_control_id)
 
     async def _told(self, event: str, call: Payload, pop: str, request: Request, sent: bytes) -> None:
         """A webhook of a call that this PoP has answered. The PoP's own address is given with its answer, so such a one
         comes only where Telnyx did not reach it there."""
         try:
-            there = self._directory.passing(Grant(id="", tenant="", kind="telnyx"), pop)
-            answer = await self._passing.sent(request, f"{there.url}{VOICE}", there, sent, ALONE_S)
+            there = self._directory.request_pass(Grant(id="", tenant="", kind="telnyx"), pop)
+            answer = await self._proxy.sent(request, f"{there.url}{VOICE}", there, sent, ALONE_S)
             problem = "" if answer.status_code == 200 else f"{pop} answers with {answer.status_code}"
         except NoPop as error:
             problem = str(error)
@@ -139,11 +141,11 @@ class ProviderWebhooks:
         try:
             # Streams come from elsewhere than webhooks: their network goes by the provider's name and place.
             network = " ".join((kind, *map(str, place)))
-            placement = await self._placing.place(
+            placement = await self._placement.place(
                 kind, called, place_of(place), asked=asked, network=network, most=MOST_TRIED
             )
             places = [(offer, offer.url) for offer in placement.offers]
-            answer = await self._passing.first(request, places, sent, self._directory.bounced, may_have_it)
+            answer = await self._proxy.first(request, places, sent, self._directory.bounced, may_have_it)
         except (NoPop, NoRoute) as error:
             if isinstance(error, NoRoute):
                 self._directory.refused(kind, error.reason)

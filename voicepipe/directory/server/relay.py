@@ -22,11 +22,11 @@ from voicepipe.base.errors import Refused
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Pass, WhyBounced
-from voicepipe.directory.server.leaving import Leaving
-from voicepipe.directory.server.passing import Passing, forwarded_for, is_for_next, last_word
-from voicepipe.directory.server.placing import CallPlacing
-from voicepipe.ingress.doors import Doors
-from voicepipe.ingress.keys import Caller
+from voicepipe.directory.server.call_placement import CallPlacing
+from voicepipe.directory.server.relay_drain import RelayDrain
+from voicepipe.directory.server.request_proxy import RequestProxy, forwarded_for, is_for_next, last_word
+from voicepipe.ingress.access import AccessControl
+from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.trace_context import HEADERS
 
 logger = logging.getLogger(__name__)
@@ -67,26 +67,28 @@ class _Direct(connect):
 class Relay:
     """The endpoint."""
 
-    def __init__(self, doors: Doors, placing: CallPlacing, passing: Passing, leaving: Leaving) -> None:
-        self._doors = doors
-        self._placing = placing
-        self._passing = passing
-        self._leaving = leaving
+    def __init__(
+        self, access: AccessControl, placement: CallPlacing, proxy: RequestProxy, relay_drain: RelayDrain
+    ) -> None:
+        self._access = access
+        self._placement = placement
+        self._proxy = proxy
+        self._relay_drain = relay_drain
 
     async def websocket(self, socket: WebSocket) -> None:
         """GET /v1/realtime, as at a PoP."""
         try:
-            with self._leaving.call():
+            with self._relay_drain.call():
                 await self._relay(socket)
         except _NotLetIn as refused:
             await socket.send_denial_response(refused.answer)
         except Refused as error:
-            await socket.send_denial_response(self._doors.refuse(socket, error))
+            await socket.send_denial_response(self._access.refuse(socket, error))
 
     async def _relay(self, socket: WebSocket) -> None:
         """Raises _NotLetIn, Refused: the caller is told nothing yet."""
-        who = self._doors.caller(socket)
-        candidates = await self._doors.carry_out(who, self._candidates(who, socket))
+        who = self._access.caller(socket)
+        candidates = await self._access.carry_out(who, self._candidates(who, socket))
         async with self._let_in(socket, candidates) as pop:
             await socket.accept(SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None)
             await passed(socket, pop)
@@ -94,8 +96,8 @@ class Relay:
     async def _candidates(self, who: Caller, socket: WebSocket) -> list[Pass]:
         call_id, model = socket.query_params.get("call_id"), socket.query_params.get("model")
         if call_id is None:  # Its way leads through us, wherever the caller is: their network counts for nothing.
-            return list((await self._placing.place_named(who, "websocket", model)).offers)
-        there = self._passing.with_call(who, call_id)
+            return list((await self._placement.place_named(who, "websocket", model)).offers)
+        there = self._proxy.with_call(who, call_id)
         return [Pass(there.pop, f"ws{there.url.removeprefix('http')}/v1/realtime", there.token)]
 
     @asynccontextmanager
@@ -131,7 +133,7 @@ class Relay:
 
     def _bounced(self, socket: WebSocket, there: Pass, why: WhyBounced) -> None:
         if "call_id" not in socket.query_params:  # Else it was placed before, and is there or nowhere.
-            self._placing.bounced(there.pop, why)
+            self._placement.bounced(there.pop, why)
 
 
 def _told(said: Said) -> Response:
@@ -146,7 +148,7 @@ def _query(socket: WebSocket) -> list[tuple[str, str]]:
 
 async def passed(socket: WebSocket, pop: ClientConnection) -> None:
     """Everything that either side says, until one of them hangs up; then the other is hung up on alike."""
-    line = _Line()
+    line = _PopLine()
     async with TaskGroup() as tasks:
         there = tasks.create_task(_to_pop(socket, pop, line))
         back = tasks.create_task(_to_client(socket, pop, line))
@@ -160,7 +162,7 @@ async def passed(socket: WebSocket, pop: ClientConnection) -> None:
 
 
 @dataclass(slots=True)
-class _Line:
+class _PopLine:
     """What is known of the line to the PoP."""
 
     heard: bool = False
@@ -174,7 +176,7 @@ class _Line:
         self.heard = True
 
 
-async def _drop_if_silent(pop: ClientConnection, line: _Line) -> None:
+async def _drop_if_silent(pop: ClientConnection, line: _PopLine) -> None:
     """Cut the line if the PoP's host has vanished: then nobody would ever say that it is over. websockets' own pings
     would cut it, too, where the client reads too slowly for a pong to be read, or the PoP, for a ping."""
     quiet = unsent = 0
@@ -191,7 +193,7 @@ async def _drop_if_silent(pop: ClientConnection, line: _Line) -> None:
         pop.transport.abort()
 
 
-async def _to_pop(socket: WebSocket, pop: ClientConnection, line: _Line) -> None:
+async def _to_pop(socket: WebSocket, pop: ClientConnection, line: _PopLine) -> None:
     while True:
         message = await socket.receive()
         if message["type"] == "websocket.disconnect":
@@ -206,7 +208,7 @@ async def _to_pop(socket: WebSocket, pop: ClientConnection, line: _Line) -> None
             return
 
 
-async def _to_client(socket: WebSocket, pop: ClientConnection, line: _Line) -> None:
+async def _to_client(socket: WebSocket, pop: ClientConnection, line: _PopLine) -> None:
     try:
         async for message in pop:
             line.heard = line.delivering = True

@@ -9,25 +9,25 @@ from functools import partial
 from starlette.routing import BaseRoute
 
 from voicepipe.base import descriptors
+from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import ConfigError
-from voicepipe.base.supervised import supervised
 from voicepipe.config.credentials import keys_of, operator_keys_of
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.bus import Bus
+from voicepipe.directory.call_shares import Canary
 from voicepipe.directory.configured_bus import on_bus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, shelf_of
 from voicepipe.directory.fleet_keys import key_id, public_key, signer
-from voicepipe.directory.references import References
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
+from voicepipe.directory.server.call_placement import Rules
 from voicepipe.directory.server.directory_http import app, reaching_pops
-from voicepipe.directory.server.leaving import Leaving
-from voicepipe.directory.server.placing import Rules
 from voicepipe.directory.server.relay import MESSAGE_BYTES
+from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.directory.server.sip_redirect import redirecting
-from voicepipe.directory.shares import Canary
+from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.ingress import server
-from voicepipe.ingress.local import check_providers, check_sip, check_who_may_call
+from voicepipe.ingress.loopback_only import check_providers, check_sip, check_who_may_call
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +42,15 @@ async def serve(
     serving: asyncio.Event,
     own_bus: Bus | None = None,
     beside: Sequence[BaseRoute] = (),
-    leaving: Leaving | None = None,
+    relay_drain: RelayDrain | None = None,
 ) -> None:
     """Until cancelled. `serving` is set once callers get in. `own_bus`: one of this process, in place of the configured
-    one. `beside`: what is served besides the directory's own. `leaving`: told when it is to be stopped. Raises
+    one. `beside`: what is served besides the directory's own. `relay_drain`: told when it is to be stopped. Raises
     ConfigError."""
     descriptors.raise_limit()
-    leaving = leaving or Leaving()
-    own, shelf = config, shelf_of(config)
-    its = await asyncio.to_thread(begun, own, shelf)
+    relay_drain = relay_drain or RelayDrain()
+    own, store = config, shelf_of(config)
+    its = await asyncio.to_thread(begun, own, store)
     config = its.config
     rules = Rules(config, keys_of(config.tenants))
     signing = signer(config.directory.key)
@@ -61,24 +61,24 @@ async def serve(
     async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
         # PoPs of one process are all as near as it is.
         directory = Directory(bus, signing, canaries=on_trial(config), learns=own_bus is None)
-        references = References(bus, signing, public)
+        references = SignedKeys(bus, signing, public)
         group.create_task(supervised("hearing of PoPs", directory.run))
         group.create_task(supervised("hearing of ek_ keys", references.run))
-        group.create_task(supervised("hearing of other directories' calls", directory.claims.run))
+        group.create_task(supervised("hearing of other directories' calls", directory.call_claims.run))
         editions: DirectoryEditions | None = None
-        if shelf:
-            editions = DirectoryEditions(bus, directory, own, shelf, its, partial(go_by, rules, directory))
+        if store:
+            editions = DirectoryEditions(bus, directory, own, store, its, partial(go_by, rules, directory))
             group.create_task(supervised("telling of editions", editions.run))
             group.create_task(supervised("hearing of editions", editions.listen))
         application = await asyncio.to_thread(  # it reads pages
-            app, rules, directory, references, operator, client, beside, leaving, editions
+            app, rules, directory, references, operator, client, beside, relay_drain, editions
         )
         if not own_bus:
             await listened(bus)
             tell_unknown_regions(config, directory)
         listener = server.bind(config.http)  # Only now: who is refused goes on to another directory of this name.
         room = await asyncio.to_thread(descriptors.for_relays, config.directory.connections)
-        async with redirecting(rules, directory, leaving):
+        async with redirecting(rules, directory, relay_drain):
             await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
 
 

@@ -8,12 +8,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import Unauthorized
-from voicepipe.directory.references import SESSION_BYTES, References
-from voicepipe.directory.server.passing import Passing
-from voicepipe.ingress.doors import Doors, agent_of, body, decoded, told
-from voicepipe.ingress.keys import Caller, SecretRequest
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.directory.server.request_proxy import RequestProxy
+from voicepipe.directory.signed_keys import SESSION_BYTES, SignedKeys
+from voicepipe.ingress.access import AccessControl, agent_of, body, decoded, told
+from voicepipe.ingress.api_keys import Caller, SecretRequest
 from voicepipe.ingress.tenants import Tenants
+from voicepipe.ingress.wire_errors import WireError
 
 NAMES_AGENT = {"type", "model"}
 """Of a session with no more than these nothing has to be remembered."""
@@ -22,7 +22,7 @@ NAMES_AGENT = {"type", "model"}
 class FleetKeys:
     """Implements `keys.ShortLived`."""
 
-    def __init__(self, references: References, tenants: Tenants) -> None:
+    def __init__(self, references: SignedKeys, tenants: Tenants) -> None:
         self._references = references
         self._tenants = tenants
 
@@ -34,21 +34,21 @@ class FleetKeys:
 class SecretsApi:
     """The endpoint."""
 
-    def __init__(self, doors: Doors, references: References, passing: Passing) -> None:
-        self._doors = doors
+    def __init__(self, access: AccessControl, references: SignedKeys, proxy: RequestProxy) -> None:
+        self._access = access
         self._references = references
-        self._passing = passing
+        self._proxy = proxy
 
     def routes(self) -> list[BaseRoute]:
         return [Route("/v1/realtime/client_secrets", self.make, methods=["POST"])]
 
     async def make(self, request: Request) -> Response:
         """POST: a key for a browser, and the session that it will have, the effective one of a PoP."""
-        who = self._doors.caller(request)
+        who = self._access.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key cannot make ek_ keys: use the tenant's own.")
-        sent = await self._doors.carry_out(who, body(request, 2 * SESSION_BYTES))
-        return await self._doors.carry_out(who, self._made(who, request, sent))
+        sent = await self._access.carry_out(who, body(request, 2 * SESSION_BYTES))
+        return await self._access.carry_out(who, self._made(who, request, sent))
 
     async def _made(self, who: Caller, request: Request, sent: bytes) -> Response:
         asked = decoded(sent or b"{}", SecretRequest)
@@ -57,7 +57,7 @@ class SecretsApi:
             too_long = f"The session is over {SESSION_BYTES} bytes, the most that a directory passes on: shorten it."
             raise WireError("invalid_value", too_long, "session")
         says_more = decoded(session, dict[str, msgspec.Raw], "session").keys() - NAMES_AGENT
-        answer = await self._passing.to_any(who, request, sent, agent_of(asked))
+        answer = await self._proxy.to_any(who, request, sent, agent_of(asked))
         if answer.status_code != 200:
             return answer
         effective = msgspec.json.decode(bytes(answer.body), type=dict[str, Any])["session"]

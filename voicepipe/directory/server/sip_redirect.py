@@ -15,12 +15,12 @@ from voicepipe.base.networks import network_of
 from voicepipe.base.places import place_of
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.directory.directory import Directory, Placement
-from voicepipe.directory.server.leaving import Leaving
-from voicepipe.directory.server.placing import PhonePlacing, Rules
-from voicepipe.ingress.local import sip_host
+from voicepipe.directory.server.call_placement import PhonePlacing, Rules
+from voicepipe.directory.server.relay_drain import RelayDrain
+from voicepipe.ingress.loopback_only import sip_host
 from voicepipe.ingress.sip.addresses import call_of, contact
 from voicepipe.ingress.sip.door import SipDoor, of_no_call, refusal
-from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
+from voicepipe.ingress.sip.sip_access import Admitted, Challenge, SipAccess, SipRefusal
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.rtp.sdp_text import SdpError, parse
 
@@ -32,15 +32,15 @@ CAPABILITIES = (("Allow", "INVITE, ACK, CANCEL, OPTIONS, REGISTER"),)
 class SipRedirect:
     """Between `open` and `close` it answers. `tasks` are those that place calls. Raises ConfigError."""
 
-    def __init__(self, rules: Rules, directory: Directory, leaving: Leaving, tasks: TaskGroup) -> None:
+    def __init__(self, rules: Rules, directory: Directory, relay_drain: RelayDrain, tasks: TaskGroup) -> None:
         config, sip = rules.config, rules.config.sip
         self._directory = directory
-        self._leaving = leaving
+        self._relay_drain = relay_drain
         self._tasks = tasks
-        self._placing = PhonePlacing(rules, directory)
+        self._placement = PhonePlacing(rules, directory)
         self._gateways = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
         bind = sip_host(sip, config.http), sip.port
-        self._door = SipDoor(bind, "", SipGate(sip), self._requested, self._turned_away)
+        self._door = SipDoor(bind, "", SipAccess(sip), self._requested, self._turned_away)
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -73,7 +73,7 @@ class SipRedirect:
             self._turned_away(told.reason, told.code)
 
     def _takes_calls(self) -> bool:
-        return self._directory.takes_calls("sip") and not self._leaving.has_begun
+        return self._directory.takes_calls("sip") and not self._relay_drain.has_begun
 
     def _invite(self, invite: IncomingRequest, who: Admitted) -> None:
         self._tasks.create_task(self._invited(invite, who))
@@ -97,7 +97,7 @@ class SipRedirect:
 
     async def _placed(self, invite: IncomingRequest, who: Admitted) -> Placement:
         """Raises NoRoute, NoPop, SipError, UnsupportedBody, Draining."""
-        if self._leaving.has_begun:
+        if self._relay_drain.has_begun:
             raise Draining("This directory is being stopped and places no new calls; ask another one.")
         uri, gateway = invite.uri, self._gateways.get(who.trunk)
         if call_of(uri):  # It would be sent here again, and each time take another place for a while.
@@ -105,7 +105,9 @@ class SipRedirect:
                 482, "Loop Detected", "it was told to call a PoP, and calls here: has it an outbound proxy?"
             )
         network = network_of_sound(invite.sdp or "", invite.source[0])
-        return await self._placing.place("sip", uri.user, gateway, domain=uri.domain, trunk=who.trunk, network=network)
+        return await self._placement.place(
+            "sip", uri.user, gateway, domain=uri.domain, trunk=who.trunk, network=network
+        )
 
 
 def network_of_sound(sdp: str, source: str) -> str:
@@ -120,13 +122,13 @@ def network_of_sound(sdp: str, source: str) -> str:
 
 
 @asynccontextmanager
-async def redirecting(rules: Rules, directory: Directory, leaving: Leaving) -> AsyncIterator[None]:
+async def redirecting(rules: Rules, directory: Directory, relay_drain: RelayDrain) -> AsyncIterator[None]:
     """Answer telephones within the context, if `sip.port` is set. Raises ConfigError."""
     if not rules.config.sip.port:
         yield
         return
     async with TaskGroup() as tasks:
-        redirect = SipRedirect(rules, directory, leaving, tasks)
+        redirect = SipRedirect(rules, directory, relay_drain, tasks)
         redirect.open()
         try:
             yield

@@ -14,7 +14,7 @@ import numpy as np
 
 from voicepipe.audio import RATE, Pcm, ms_to_samples
 from voicepipe.base.errors import EngineError
-from voicepipe.base.fair import owner
+from voicepipe.base.round_robin import owner
 from voicepipe.base.worker import Worker
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.asr.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading, passes_at_a_time

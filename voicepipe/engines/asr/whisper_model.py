@@ -109,7 +109,7 @@ class WhisperReading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Decoding:
+class _DecodedText:
     """What the decoder wrote of an utterance."""
 
     words: tuple[WhisperWord, ...]
@@ -196,7 +196,7 @@ class LoadedWhisper:
 
     def _decode(
         self, encoded: Any, passages: Sequence[Passage], tokenizers: Sequence[Any], most: Sequence[int]
-    ) -> list[_Decoding]:
+    ) -> list[_DecodedText]:
         """What the decoder writes of each, in at most so many tokens."""
         from faster_whisper.transcribe import get_suppressed_tokens
 
@@ -296,9 +296,9 @@ class LoadedWhisper:
         return tuple(found)
 
 
-def _decoding(passage: Passage, result: Any, most: int, tokenizer: Any) -> _Decoding:
+def _decoding(passage: Passage, result: Any, most: int, tokenizer: Any) -> _DecodedText:
     if result.no_speech_prob > NO_SPEECH and result.scores[0] < NO_SPEECH_LOGPROB:
-        return _Decoding((), result, most, stopped=False)
+        return _DecodedText((), result, most, stopped=False)
     tokens = result.sequences_ids[0][:most]
     segments = list(_segments(tokens, tokenizer))
     end = passage.pcm.size if passage.end is None else passage.end
@@ -307,7 +307,7 @@ def _decoding(passage: Passage, result: Any, most: int, tokenizer: Any) -> _Deco
     behind = [word for segment in segments for word in segment.words][len(words) :]
     # One word alone is no repetition: "I want a table. I ..."
     again = len(behind) > 1 and begins_as(words, behind)
-    return _Decoding(words, result, most, stopped=len(tokens) == most and not again)
+    return _DecodedText(words, result, most, stopped=len(tokens) == most and not again)
 
 
 def _segments(tokens: Sequence[int], tokenizer: Any) -> Iterator[Segment]:

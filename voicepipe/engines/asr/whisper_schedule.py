@@ -18,8 +18,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from voicepipe.base.errors import EngineDead, EngineError
-from voicepipe.base.fair import Ring
-from voicepipe.base.queues import QueueFigures, Waits, show
+from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
+from voicepipe.base.round_robin import Ring
 from voicepipe.base.worker import Worker
 from voicepipe.engines.hosting.failures import Tried
 
@@ -48,7 +48,7 @@ class Purpose(IntEnum):
     PARTIAL = 2
 
 
-class Schedule(Generic[Who]):
+class PassSchedule(Generic[Who]):
     """Pure. `batch`: utterances that are read in one pass, at most; `passes`: those that run at a time."""
 
     def __init__(self, batch: int, passes: int = 1) -> None:
@@ -96,7 +96,7 @@ class Schedule(Generic[Who]):
             self._short = max(1, utterances - 1)
 
 
-class Asking(Protocol):
+class PassClient(Protocol):
     """Who can be scheduled."""
 
     owner: str
@@ -133,17 +133,17 @@ class Passes:
         self._worker = worker
         self._read = read
         self._clock = clock
-        self._schedule: Schedule[Asking] = Schedule(batch, passes)
+        self._schedule: PassSchedule[PassClient] = PassSchedule(batch, passes)
         self._stall_s = stall_s
-        self._running: list[list[tuple[Asking, Passage]]] = []
+        self._running: list[list[tuple[PassClient, Passage]]] = []
         """The passes that run, each with those who are read in it."""
-        self._reading: Counter[Asking] = Counter()
+        self._reading: Counter[PassClient] = Counter()
         """In how many of them each is read."""
         self._closed = False
-        self._since: dict[Asking, float] = {}
+        self._since: dict[PassClient, float] = {}
         """Since when those wait whose voice has paused."""
-        self._waits = Waits()
-        self._read_for: Counter[Asking] = Counter()
+        self._waits = QueueOutcomes()
+        self._read_for: Counter[PassClient] = Counter()
         """Passes, other than for partials, that each one had."""
         self._wasted = 0
         show(self)
@@ -155,23 +155,23 @@ class Passes:
         running = sum(map(len, self._running))
         return self._waits.figures("whisper", waiting=len(self._since), running=running, wasted=self._wasted)
 
-    def ask(self, who: Asking, purpose: Purpose = Purpose.PARTIAL) -> None:
+    def ask(self, who: PassClient, purpose: Purpose = Purpose.PARTIAL) -> None:
         """`who` wants to be read; told by its methods, on the event loop."""
         if purpose is not Purpose.PARTIAL:
             self._since.setdefault(who, self._clock())
         self._schedule.ask(who, purpose, who.owner)
         self._next()
 
-    def reading(self, who: Asking) -> bool:
+    def reading(self, who: PassClient) -> bool:
         """Whether a pass that reads it is under way."""
         return self._reading[who] > 0
 
-    def withdraw(self, who: Asking) -> None:
+    def withdraw(self, who: PassClient) -> None:
         """It does not any more. A pass that runs ends by itself."""
         self._since.pop(who, None)
         self._schedule.withdraw(who)
 
-    def end(self, who: Asking, *, heard: bool) -> None:
+    def end(self, who: PassClient, *, heard: bool) -> None:
         """It wants nothing any more. `heard`: words were read, by its last pass."""
         self.withdraw(who)
         self._wasted += max(0, self._read_for.pop(who, 0) - heard)
@@ -203,7 +203,7 @@ class Passes:
             reading.add_done_callback(partial(self._done, batch, self._clock()))
 
     def _done(
-        self, batch: "list[tuple[Asking, Passage]]", began: float, done: "asyncio.Future[list[WhisperReading]]"
+        self, batch: "list[tuple[PassClient, Passage]]", began: float, done: "asyncio.Future[list[WhisperReading]]"
     ) -> None:
         self._reading -= Counter(who for who, _ in batch)
         fails = done.cancelled() or done.exception()
@@ -217,7 +217,7 @@ class Passes:
         soon(self._again, batch)
 
     def _succeeded(
-        self, batch: "list[tuple[Asking, Passage]]", readings: "list[WhisperReading]", seconds: float
+        self, batch: "list[tuple[PassClient, Passage]]", readings: "list[WhisperReading]", seconds: float
     ) -> None:
         """The pass took so many seconds; it has no readings where nobody wanted them any more."""
         soon = asyncio.get_running_loop().call_soon
@@ -230,7 +230,7 @@ class Passes:
         for (who, given), made in zip(batch, readings, strict=True):
             soon(who.made, given, made)
 
-    def _failed(self, batch: list[Asking], done: "asyncio.Future[list[WhisperReading]]") -> None:
+    def _failed(self, batch: list[PassClient], done: "asyncio.Future[list[WhisperReading]]") -> None:
         if done.cancelled():
             error = EngineError("The recogniser was closed.")
         else:
@@ -243,7 +243,7 @@ class Passes:
         for who in batch:
             asyncio.get_running_loop().call_soon(who.failed, error)
 
-    def _again(self, batch: "list[tuple[Asking, Passage]]") -> None:
+    def _again(self, batch: "list[tuple[PassClient, Passage]]") -> None:
         """The next pass, once all have heard of this one and may have asked again."""
         # By identity: who is read, and what, may be equal in two passes.
         self._running = [other for other in self._running if other is not batch]

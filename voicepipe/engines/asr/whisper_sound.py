@@ -25,7 +25,7 @@ LEAST = ms_to_samples(100)
 """Less voice than this holds no word."""
 
 
-class Window(NamedTuple):
+class PassWindow(NamedTuple):
     """What is read in one pass."""
 
     pcm: Pcm
@@ -77,7 +77,7 @@ class WhisperSound:
         """Samples with voice that no pass has covered; 0 as long as there is hardly any voice at all."""
         return self.end - self.read if self._voiced >= LEAST else 0
 
-    def window(self, longest: int) -> Window:
+    def window(self, longest: int) -> PassWindow:
         """What to read: at most `longest` samples from `start` on, with a little of the quiet after the voice."""
         frames, size = [np.empty(0, np.int16)], 0
         for frame in chain(self._frames, self._after):  # no more of them than are wanted: minutes may wait
@@ -86,7 +86,7 @@ class WhisperSound:
             if size >= longest:
                 break
         voiced = FRAME * sum(islice(self._is_voice, len(frames) - 1))
-        return Window(np.concatenate(frames)[:longest], min(longest, self.end - self.start), voiced)
+        return PassWindow(np.concatenate(frames)[:longest], min(longest, self.end - self.start), voiced)
 
     def drop(self, pos: int) -> None:
         """Forget what is before `pos`."""

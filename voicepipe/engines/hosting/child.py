@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
-from voicepipe.base.lived import LOOK_S, Lived
+from voicepipe.base.process_clock import LOOK_S, ProcessClock
 from voicepipe.base.tasks import ended
 from voicepipe.engines.hosting import child_main
 from voicepipe.engines.hosting.child_main import MAGIC, SIZES, frame
@@ -86,7 +86,7 @@ class EngineChild:
         self._program = program
         self._changed = changed
         self._stdin: asyncio.StreamWriter | None = None
-        self._lived = Lived()
+        self._process_clock = ProcessClock()
         self._due = 0.0
         """Second of that clock by which something more comes, or it hangs."""
         self._request: ChildRequest | None = None
@@ -238,7 +238,7 @@ class EngineChild:
         try:
             while not reading.done():
                 await asyncio.wait({reading}, timeout=LOOK_S / 2)
-                if self.busy and not reading.done() and self._lived() > self._due:
+                if self.busy and not reading.done() and self._process_clock() > self._due:
                     raise _Over(f"sent nothing for {self._program.stall_s:g} s while it was asked")
             frame_read = reading.result()
             self._answered = True
@@ -248,7 +248,7 @@ class EngineChild:
 
     def _expect(self) -> None:
         """Something is due from now on, if it works on a request."""
-        self._due = self._lived() + self._program.stall_s
+        self._due = self._process_clock() + self._program.stall_s
 
     def _take(self, head: dict[str, Any], data: bytes) -> None:
         request = self._request

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, OverQueued
-from voicepipe.base.fair import Fair, owner
-from voicepipe.base.queues import QueueFigures, Waits, show
+from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
+from voicepipe.base.round_robin import RoundRobin, owner
 from voicepipe.base.worker import EACH
 from voicepipe.engines.hosting.child import ChildRequest, EngineChild, Program
 
@@ -19,9 +19,9 @@ class ChildPool:
     def __init__(self, program: Program, processes: int = 1, *, limit: int = 256) -> None:
         self._name = program.name
         self._children = [EngineChild(program, self._hand_out) for _ in range(processes)]
-        self._waiting: Fair[ChildRequest] = Fair()
+        self._waiting: RoundRobin[ChildRequest] = RoundRobin()
         self._limit = limit
-        self._waits = Waits()
+        self._waits = QueueOutcomes()
         show(self)
 
     def figures(self) -> QueueFigures:

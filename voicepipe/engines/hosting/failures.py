@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from voicepipe.base.errors import EngineBusy
-from voicepipe.base.fair import owned_by
+from voicepipe.base.round_robin import owned_by
 
 FAILURES = 3
 """In a row; then a trial decides."""

@@ -10,7 +10,7 @@ from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import Tried
 
 
-class Model(Protocol):
+class ThreadedModel(Protocol):
     def warm(self) -> None:
         """Do once what it will be asked for; blocks. Raises EngineError."""
 
@@ -18,7 +18,7 @@ class Model(Protocol):
         """Give its memory back, at once: exceptions may hold the model for long."""
 
 
-M = TypeVar("M", bound=Model)
+M = TypeVar("M", bound=ThreadedModel)
 
 
 async def loaded(worker: Worker, load: Callable[[], M]) -> M:
@@ -71,7 +71,7 @@ class ThreadedVoice(Generic[M]):
         self.worker.close(EngineDead(f"{self._name} hangs or failed and is being loaded again: see the log."))
 
 
-class Queue(Protocol):
+class RecogniserQueue(Protocol):
     """Of those who want to be heard: whose turn it is."""
 
     failures: Tried
@@ -83,7 +83,7 @@ class Queue(Protocol):
 class ThreadedRecogniser:
     """Implements `life.Core`."""
 
-    def __init__(self, worker: Worker, queue: Queue, model: Model) -> None:
+    def __init__(self, worker: Worker, queue: RecogniserQueue, model: ThreadedModel) -> None:
         self._worker, self._queue, self._model = worker, queue, model
 
     @property

@@ -9,8 +9,8 @@ from contextlib import aclosing
 import msgspec
 
 from voicepipe.agent import Agent
+from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import EngineError
-from voicepipe.base.supervised import supervised
 from voicepipe.base.tasks import ended
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Llm, Prompt

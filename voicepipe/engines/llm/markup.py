@@ -1,7 +1,7 @@
 """What models write beside their words, by how their templates have it: thoughts, channels, tool calls, ends of turns.
 A server that parses what its model writes leaves none of it in the text. Many do not, or for some models not.
 
-The tables name what is looked for; `spoken.py` decides what becomes of the text around it.
+The tables name what is looked for; `spoken_text.py` decides what becomes of the text around it.
 """
 
 import json

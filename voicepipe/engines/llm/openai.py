@@ -12,18 +12,18 @@ from dataclasses import replace
 import httpx
 
 from voicepipe.agent import Agent
+from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
-from voicepipe.base.supervised import supervised
 from voicepipe.base.tasks import ended
 from voicepipe.base.web_answer import AT_A_TIME, PLAIN, coding, pieces, whole
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Message, Prompt
 from voicepipe.engines.hosting.failures import HELLO
-from voicepipe.engines.hosting.owing import Owing
+from voicepipe.engines.hosting.liveness import Liveness
 from voicepipe.engines.llm.event_stream import LONGEST_EVENT, EventStream
-from voicepipe.engines.llm.openai_request import Refusals, request
+from voicepipe.engines.llm.openai_request import RefusedFields, request
 from voicepipe.engines.llm.openai_wire import LONGEST_ANSWER, StreamedReply, complaint, names
-from voicepipe.engines.llm.spoken import Habits
+from voicepipe.engines.llm.spoken_text import Habits
 
 log = logging.getLogger(__name__)
 TRIAL = Prompt((Message("user", HELLO),))
@@ -62,8 +62,8 @@ class OpenAiLlm:
         self._server = f"The language model's server {self._url}"
         self._model = config.model
         self._client: httpx.AsyncClient | None = None
-        self._owing = Owing()
-        self._refusals = Refusals(self._server, config.body)
+        self._liveness = Liveness()
+        self._refusals = RefusedFields(self._server, config.body)
         self._habits = Habits(self._server, THOUGHTS, CALLS, thinks_first=config.thinks_first)
         self._odd_ends = False
         """It ends replies without saying so."""
@@ -71,7 +71,7 @@ class OpenAiLlm:
 
     @property
     def alive(self) -> bool:
-        return self._owing.alive
+        return self._liveness.alive
 
     @property
     def name(self) -> str:
@@ -104,11 +104,11 @@ class OpenAiLlm:
         was_alive = True
         while True:
             await asyncio.sleep(PROBE_S)
-            self._owing.gone = self._owing.gone or not await self._there()
-            if self._owing.forgotten:
+            self._liveness.gone = self._liveness.gone or not await self._there()
+            if self._liveness.forgotten:
                 with suppress(EngineError):
                     await self.warm(TRIAL)
-                self._owing.tried()
+                self._liveness.tried()
             if self.alive != was_alive:
                 was_alive = self.alive
                 log.warning("%s %s", self._server, "is back" if was_alive else "does not work; no calls are taken")
@@ -151,7 +151,7 @@ class OpenAiLlm:
                 within_s = CLOSES_S if reply.done else ENDS_S if reply.over else self._config.timeout_ms / 1000
                 try:
                     async with asyncio.timeout(within_s):
-                        event = await self._owing.next(events, within_s)
+                        event = await self._liveness.next(events, within_s)
                 except (TimeoutError, EngineError) as error:
                     if reply.over:
                         break
@@ -162,9 +162,9 @@ class OpenAiLlm:
                 try:
                     deltas = reply.take(event)
                 except EngineError:
-                    self._owing.failed()
+                    self._liveness.failed()
                     raise
-                self._owing.moved()
+                self._liveness.moved()
                 for delta in deltas:
                     yield delta
         self._ended(reply, begun)
@@ -174,18 +174,18 @@ class OpenAiLlm:
     def _ended(self, reply: StreamedReply, begun: bool) -> None:
         """The stream is over. Raises EngineError: no reply has come of it."""
         if not begun:
-            self._owing.failed()
+            self._liveness.failed()
             raise EngineError(f"{self._server} does not stream replies: look whether openai.base_url is right.")
         if not reply.over and not reply.began:
-            self._owing.failed()
+            self._liveness.failed()
             raise EngineError(f"{self._server} ended a reply before its first word: {reply.strange or 'see its log'}")
         if not reply.over and reply.strange:
-            self._owing.failed()
+            self._liveness.failed()
             raise EngineError(f"{self._server} broke off a reply: {reply.strange}")
         if not reply.over and not self._odd_ends:
             self._odd_ends = True
             log.warning("%s ends replies without a finish_reason; they are taken for complete", self._server)
-        self._owing.worked()
+        self._liveness.worked()
 
     async def _events(self, prompt: Prompt) -> AsyncGenerator[bytes, None]:
         while True:
@@ -202,7 +202,7 @@ class OpenAiLlm:
         stream = EventStream()
         async with self._asked("POST", CHAT, body) as response:
             if how := coding(response):
-                self._owing.failed()
+                self._liveness.failed()
                 raise EngineError(f"{self._server} compresses its replies ({how}): have it or its proxy not do so.")
             async with aclosing(pieces(response)) as found:
                 async for piece in found:
@@ -241,23 +241,23 @@ class OpenAiLlm:
                     raise await self._refused(response, path, body or {})
                 yield response
         except (httpx.ConnectError, httpx.ConnectTimeout):
-            self._owing.gone = True
+            self._liveness.gone = True
             raise EngineDead(
                 f"No language model's server answers at {self._url}: start it, or set openai.base_url."
             ) from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise EngineError(f"openai.base_url, {self._url!r}, is no address: {error}.") from None
         except httpx.HTTPError as error:
-            self._owing.failed()
+            self._liveness.failed()
             raise EngineDead(f"{self._server} broke off ({type(error).__name__}): see its log.") from None
 
     def _judge(self, status: int) -> None:
         """A server that refuses requests may be well. One that has too much to do, or is loading its model, answers
         others or it does not work."""
         if status in NOT_TAKEN:
-            self._owing.moved()
+            self._liveness.moved()
         elif status not in FULL:
-            self._owing.failed()
+            self._liveness.failed()
 
     async def _refused(self, response: httpx.Response, path: str, body: dict[str, object]) -> EngineError:
         """What a status other than 2xx means, for whoever runs the PoP."""

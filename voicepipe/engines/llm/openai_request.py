@@ -63,7 +63,7 @@ def request(config: OpenAiConfig, model: str, prompt: Prompt, refused: Collectio
     return body | {"stream": True}
 
 
-class Refusals:
+class RefusedFields:
     """The fields that one server has refused, as long as its engine lives: no second reply pays for that."""
 
     def __init__(self, server: str, added: Collection[str] = ()) -> None:

@@ -16,9 +16,9 @@ import msgspec
 from voicepipe.base.errors import EngineError
 from voicepipe.base.foreign_json import decode
 from voicepipe.engines.base import Delta
-from voicepipe.engines.llm.called import Called, index_of, text_of
 from voicepipe.engines.llm.event_stream import DONE
-from voicepipe.engines.llm.spoken import Habits, SpokenFilter
+from voicepipe.engines.llm.spoken_text import Habits, SpokenFilter
+from voicepipe.engines.llm.tool_call_fragments import ToolCallFragments, index_of, text_of
 
 LONGEST_ANSWER = 1 << 16
 """Bytes of a refusal that are read."""
@@ -43,7 +43,7 @@ PARTS_DEEP = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _StreamedChoice:
     """What one event says of the reply."""
 
     text: str
@@ -67,7 +67,7 @@ class StreamedReply:
         self.began = False
         """Words have come, or a tool call."""
         self._spoken = SpokenFilter(habits)
-        self._called = Called(names)
+        self._called = ToolCallFragments(names)
         self._length = 0
         self._silent = 0
         self._cut = False
@@ -116,7 +116,7 @@ class StreamedReply:
         """An event behind the last words that was none of a reply, for people; empty: there was none."""
         return " ".join(self._passed_over.decode("utf-8", "replace").split())
 
-    def _choice(self, read: dict[str, Any]) -> _Choice | None:
+    def _choice(self, read: dict[str, Any]) -> _StreamedChoice | None:
         """The event's piece of the reply. `openai.body` may ask for several replies: only the first counts."""
         choices = read.get("choices")
         for choice in choices if isinstance(choices, list) else [choices]:
@@ -127,7 +127,7 @@ class StreamedReply:
                     return _of(choice)
         return None
 
-    def _add(self, choice: _Choice) -> list[Delta]:
+    def _add(self, choice: _StreamedChoice) -> list[Delta]:
         if choice.whole:
             text, calls = self._new(choice.text), [] if self._calls_by_delta else choice.calls
         else:
@@ -211,7 +211,7 @@ def _harmless(read: Any, event: bytes) -> bool:
     return read is None or event.strip(b'"').lower() in PINGS
 
 
-def _of(choice: dict[str, Any]) -> _Choice:
+def _of(choice: dict[str, Any]) -> _StreamedChoice:
     reason = choice.get("finish_reason")
     reason = reason.strip().lower() if isinstance(reason, str) else ""
     delta, message = choice.get("delta"), choice.get("message")
@@ -227,7 +227,7 @@ def _of(choice: dict[str, Any]) -> _Choice:
     calls = calls if isinstance(calls, list) else [calls] if isinstance(calls, dict) else []
     if isinstance(legacy := said.get("function_call"), dict):
         calls = [*calls, legacy]
-    return _Choice(text, calls, "" if reason in NO_REASON else reason, whole=said is message)
+    return _StreamedChoice(text, calls, "" if reason in NO_REASON else reason, whole=said is message)
 
 
 def _text(content: Any, depth: int = 0) -> str:

@@ -48,7 +48,7 @@ class _Event(ctypes.Structure):
     ]
 
 
-class _Voice(ctypes.Structure):
+class _EspeakVoice(ctypes.Structure):
     """espeak_VOICE."""
 
     _fields_ = [
@@ -74,7 +74,7 @@ _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctype
 
 
 @dataclass(slots=True)
-class _Take:
+class _SpokenText:
     """What the callback collects while one text is spoken."""
 
     chunks: list[Pcm] = field(default_factory=list)
@@ -89,7 +89,7 @@ class _Library:
         """`copy`: beside one that hangs."""
         self._lib = library(copy=copy)
         self.rate = initialised(self._lib)
-        self._take = _Take()
+        self._take = _SpokenText()
         self._callback = _Callback(self._collect)  # kept: ctypes does not own it
         self._lib.espeak_SetSynthCallback(self._callback)
         self.voices = identifiers(self._lib)
@@ -127,7 +127,7 @@ class _Library:
             self._lib.espeak_SetParameter(_RATE, words_per_minute, 0)
             self._lib.espeak_SetParameter(_VOLUME, 100, 0)
             self._settings = (voice, words_per_minute)
-        self._take = _Take()
+        self._take = _SpokenText()
         data = text.encode() + b"\0"
         # Without the SSML and PHONEMES flags "<break/>" and "[[h@]]" are text like any other.
         status = self._lib.espeak_Synth(
@@ -158,7 +158,7 @@ def initialised(lib: ctypes.CDLL) -> int:
 
 def identifiers(lib: ctypes.CDLL) -> dict[str, str]:
     """Language tag -> the identifier that espeak_SetVoiceByName accepts for sure (it refuses "en-gb" itself)."""
-    lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
+    lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_EspeakVoice))
     lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
     table = lib.espeak_ListVoices(None)
     voices: dict[str, str] = {}

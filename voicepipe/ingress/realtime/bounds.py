@@ -11,8 +11,8 @@ from voicepipe.call_api import Size
 from voicepipe.config import LimitsConfig
 from voicepipe.conversation.events import Item
 from voicepipe.conversation.history import item_bytes, utf8_bytes
-from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.session import Session, ToolJson
+from voicepipe.ingress.wire_errors import WireError
 
 SOUND_BYTES = 8 * 1024
 """Of a session's `audio`, as JSON: formats, voice, what is recognised and how. Clients send some hundred."""

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from voicepipe.base import foreign_json
-from voicepipe.ingress.mistakes import LONGEST, WireError, wire_error
 from voicepipe.ingress.realtime.items import ItemIn
 from voicepipe.ingress.realtime.session import MaxTokens, ToolChoice, ToolJson
+from voicepipe.ingress.wire_errors import LONGEST, WireError, wire_error
 
 Id = Annotated[str, Meta(min_length=1, max_length=512)]
 Ms = Annotated[int, Meta(ge=0, le=86_400_000)]

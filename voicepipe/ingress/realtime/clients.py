@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from voicepipe.base.errors import CallFull
 from voicepipe.conversation.events import CallEvent
-from voicepipe.ingress.hosted import HostedCall
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.hosted_call import HostedCall
+from voicepipe.ingress.loop_share import CallLoopShare
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.client_control import ClientControl, InputLine
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.translate import Translator
-from voicepipe.ingress.sender import Outbox
-from voicepipe.ingress.share import Share
+from voicepipe.ingress.socket_sender import Outbox
+from voicepipe.ingress.wire_errors import WireError
 
 EVERYTHING = Rights()
 MOST_CLIENTS = 16
@@ -60,7 +60,7 @@ class RealtimeClients:
         self, call: HostedCall, session: Session, rights: Rights = EVERYTHING, input: InputLine | None = None
     ) -> None:
         self.call = call
-        self.share = Share(call.limits.client_percent)
+        self.share = CallLoopShare(call.limits.client_percent)
         """Of the loop's time, for what the clients ask."""
         self._clients: list[Outbox] = []
         self._event_prefix = fresh_id("event")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from voicepipe.conversation.events import Item, Role
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.wire_errors import WireError
 
 ItemId = Annotated[str, Meta(min_length=1, max_length=128)]
 Status = Literal["in_progress", "completed", "incomplete"]
@@ -88,7 +88,7 @@ def _text(part: PartIn, param: str) -> str:
 # --- to the client ----------------------------------------------------------------------------------------------
 
 
-class Part(Struct, omit_defaults=True):
+class ContentPart(Struct, omit_defaults=True):
     """`type` is input_*/output_* inside items, and bare "text"/"audio" inside `response.content_part.*`."""
 
     type: str
@@ -104,7 +104,7 @@ class _ItemOut(Struct, kw_only=True, tag_field="type"):
 
 class MessageOut(_ItemOut, tag="message"):
     role: Role
-    content: list[Part]
+    content: list[ContentPart]
 
 
 class FunctionCallOut(_ItemOut, tag="function_call"):
@@ -121,14 +121,14 @@ class FunctionOutputOut(_ItemOut, tag="function_call_output"):
 AnyItem = MessageOut | FunctionCallOut | FunctionOutputOut
 
 
-def content_part(item: Item, *, side: str = "", audio: bool | None = None) -> Part:
+def content_part(item: Item, *, side: str = "", audio: bool | None = None) -> ContentPart:
     """The one content part of a message. `side` is "input_" or "output_" inside an item.
 
     `audio`: whether it is speech, where the response knows better than the item (none of it was heard).
     """
     if item.audio_ms is not None if audio is None else audio:
-        return Part(f"{side}audio", transcript=item.text)
-    return Part(f"{side}text", text=item.text)
+        return ContentPart(f"{side}audio", transcript=item.text)
+    return ContentPart(f"{side}text", text=item.text)
 
 
 def wire_item(item: Item, *, audio: bool | None = None) -> AnyItem:

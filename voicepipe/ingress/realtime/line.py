@@ -9,10 +9,10 @@ from voicepipe.audio import RATE, Pcm, g711, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.networks import is_of
+from voicepipe.ingress.asgi_scope import Peer
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
-from voicepipe.ingress.scope import Peer
 from voicepipe.ingress.socket_line import SocketLine
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS
 

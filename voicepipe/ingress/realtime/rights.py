@@ -14,12 +14,12 @@ import msgspec
 
 from voicepipe.agent import Agent, CallSettings, Part
 from voicepipe.conversation.events import Item
-from voicepipe.ingress.doors import decoded
-from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.access import decoded
+from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.realtime.client_events import ResponseParams
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.session import AudioInput, AudioOutput, NamedTool, Session, ToolChoice, ToolJson
+from voicepipe.ingress.wire_errors import WireError
 
 _PATHS: dict[Part, str] = {
     "instructions": "instructions",

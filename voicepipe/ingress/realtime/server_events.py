@@ -8,9 +8,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from voicepipe.ingress.mistakes import LONGEST, WireError
-from voicepipe.ingress.realtime.items import AnyItem, Part
+from voicepipe.ingress.realtime.items import AnyItem, ContentPart
 from voicepipe.ingress.realtime.session import Format, MaxTokens, Session
+from voicepipe.ingress.wire_errors import LONGEST, WireError
 
 
 class ServerEvent(Struct, tag_field="type", kw_only=True):
@@ -165,7 +165,7 @@ class ResponseAudioOut(Struct, kw_only=True):
     output: ResponseOutput
 
 
-class Response(Struct, kw_only=True):
+class RealtimeResponse(Struct, kw_only=True):
     id: str
     status: str
     output: list[AnyItem]
@@ -180,11 +180,11 @@ class Response(Struct, kw_only=True):
 
 
 class ResponseCreated(ServerEvent, tag="response.created"):
-    response: Response
+    response: RealtimeResponse
 
 
 class ResponseDone(ServerEvent, tag="response.done"):
-    response: Response
+    response: RealtimeResponse
 
 
 class OutputItemAdded(ServerEvent, tag="response.output_item.added"):
@@ -214,11 +214,11 @@ class InContent(InItem, kw_only=True):
 
 
 class ContentPartAdded(InContent, tag="response.content_part.added"):
-    part: Part
+    part: ContentPart
 
 
 class ContentPartDone(InContent, tag="response.content_part.done"):
-    part: Part
+    part: ContentPart
 
 
 class TextDelta(InContent, tag="response.output_text.delta"):

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad, ToolSpec
-from voicepipe.ingress.mistakes import WireError, wire_error
+from voicepipe.ingress.wire_errors import WireError, wire_error
 
 MODEL = "voicepipe"
 """What `transcription.model` says unless the client names another: names are accepted, the PoP's recogniser hears."""

@@ -26,7 +26,7 @@ from voicepipe.conversation.events import (
 )
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.ingress.realtime import server_events as wire
-from voicepipe.ingress.realtime.items import Part, content_part, wire_item
+from voicepipe.ingress.realtime.items import ContentPart, content_part, wire_item
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.voices import with_voice
 
@@ -49,7 +49,7 @@ Events = list[wire.ServerEvent]
 
 
 @dataclass(slots=True)
-class _Output:
+class _OutputItem:
     """The item that the response is making."""
 
     item_id: str
@@ -83,7 +83,7 @@ class Translator:
         self._modality = "audio"
         self._metadata: dict[str, str] | None = None
         self._outputs = 0
-        self._output: _Output | None = None
+        self._output: _OutputItem | None = None
 
     @property
     def shown(self) -> Session:
@@ -183,14 +183,14 @@ class Translator:
         return [wire.ResponseCreated(response=response)]
 
     def _reply_item_added(self, event: ReplyItemAdded) -> Events:
-        self._output = _Output(event.item.id, self._outputs, event.previous_id)
+        self._output = _OutputItem(event.item.id, self._outputs, event.previous_id)
         self._outputs += 1
         item = wire_item(replace(event.item, status="in_progress", arguments=""))
         out: Events = [wire.OutputItemAdded(response_id=event.response_id, output_index=self._output.index, item=item)]
         if self._conversation:
             out.append(wire.ItemAddedEvent(item=item, previous_item_id=event.previous_id))
         if event.item.kind == "message":
-            part = Part("audio", transcript="") if self._spoken else Part("text", text="")
+            part = ContentPart("audio", transcript="") if self._spoken else ContentPart("text", text="")
             out.append(wire.ContentPartAdded(**self._here(), part=part))
         return out
 
@@ -252,9 +252,9 @@ class Translator:
     def _spoken(self) -> bool:
         return self._modality == "audio"
 
-    def _response(self, response_id: str, status: str, items: tuple[Item, ...]) -> wire.Response:
+    def _response(self, response_id: str, status: str, items: tuple[Item, ...]) -> wire.RealtimeResponse:
         output = self.session.audio.output
-        return wire.Response(
+        return wire.RealtimeResponse(
             id=response_id,
             status=status,
             output=[wire_item(item, audio=self._spoken) for item in items],

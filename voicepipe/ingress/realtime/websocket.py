@@ -9,24 +9,24 @@ from functools import partial
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import CallSettings
-from voicepipe.base.metered import PaidBy
+from voicepipe.base.cpu_metering import PaidBy
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.call_api import Seat
+from voicepipe.call_api import CallSlot
 from voicepipe.config import LimitsConfig
-from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.asgi_scope import peer_of
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.scope import peer_of
-from voicepipe.ingress.sender import Sender
+from voicepipe.ingress.socket_sender import SocketSender
 
 logger = logging.getLogger(__name__)
 
 
 def opened(
     socket: WebSocket,
-    seat: Seat,
+    slot: CallSlot,
     session: Session,
     settings: CallSettings,
     limits: LimitsConfig,
@@ -37,7 +37,7 @@ def opened(
     it."""
     sound, peer = session.audio, peer_of(socket)
     line = WebSocketLine(sound.input.format, sound.output.format, peer=peer, network=network)
-    return RealtimeClients(HostedCall(line, seat, settings, limits), session, rights, input=line)
+    return RealtimeClients(HostedCall(line, slot, settings, limits), session, rights, input=line)
 
 
 async def converse(
@@ -94,7 +94,7 @@ class _Client:
     ) -> None:
         self._rights = rights
         self._socket = socket
-        self.sender = Sender(socket)
+        self.sender = SocketSender(socket)
         self._clients = clients
         self._idle_s = idle_s
         self._on_full = on_full

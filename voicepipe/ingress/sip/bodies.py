@@ -32,7 +32,7 @@ class UnsupportedEncoding(UnsupportedBody):
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _BodyPart:
     """A body or one of its parts. `headers`: by name in lower case."""
 
     headers: Mapping[str, str]
@@ -95,7 +95,7 @@ def session_description(headers: Mapping[str, str], content: bytes) -> str | Non
     descriptions."""
     if not content.strip():
         return None
-    body = _Part({**headers, "content-type": headers.get("content-type") or SDP}, content)
+    body = _BodyPart({**headers, "content-type": headers.get("content-type") or SDP}, content)
     if not body.kind.startswith("multipart/") and not body.is_sdp and body.handling != "optional":
         raise UnsupportedBody(f"its body is {body}, not the SDP of a session")
     found = _Search().in_part(body)
@@ -110,7 +110,7 @@ class _Search:
     def __init__(self) -> None:
         self._parts = 0
 
-    def in_part(self, part: _Part, depth: int = 0) -> list[str]:
+    def in_part(self, part: _BodyPart, depth: int = 0) -> list[str]:
         """The SDP in it. Raises as `session_description`."""
         if part.is_sdp:
             try:
@@ -128,7 +128,7 @@ class _Search:
             raise UnsupportedBody(f"its part {part} has to be understood, and is not")
         return []
 
-    def _last_known(self, parts: list[_Part], depth: int) -> list[str]:
+    def _last_known(self, parts: list[_BodyPart], depth: int) -> list[str]:
         """They say the same; the best is the last (RFC 2046, 5.1.4)."""
         refused: UnsupportedBody | None = None
         for part in reversed(parts):
@@ -141,7 +141,7 @@ class _Search:
             raise refused
         return []
 
-    def _opened(self, part: _Part, depth: int) -> list[_Part]:
+    def _opened(self, part: _BodyPart, depth: int) -> list[_BodyPart]:
         boundary = part.parameter("boundary")
         if not boundary:
             raise SipError(f"its {part.kind} names no boundary")
@@ -174,9 +174,9 @@ def _between(content: bytes, boundary: str) -> list[bytes]:
     return [*parts, content[began:]]
 
 
-def _part(text: bytes) -> _Part:
+def _part(text: bytes) -> _BodyPart:
     """Behind the line of a boundary, whose end it begins with."""
     text = text.removeprefix(b"\r").removeprefix(b"\n")
     end = _BLANK_LINE.search(text)
     head, content = (text[: end.start()], text[end.end() :]) if end else (text, b"")
-    return _Part(dict(header(line) for line in unfolded(head.decode("latin-1")) if line), content)
+    return _BodyPart(dict(header(line) for line in unfolded(head.decode("latin-1")) if line), content)

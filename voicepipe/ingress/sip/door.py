@@ -5,16 +5,16 @@ import time
 from collections.abc import Callable
 
 from voicepipe.base.errors import Reason, Refused, TenantFull
-from voicepipe.ingress.doors import UnknownModel, retry_after
+from voicepipe.ingress.access import UnknownModel, retry_after
 from voicepipe.ingress.phone import NoRoute
-from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.sip.addresses import CALLED, Address
 from voicepipe.ingress.sip.bodies import UnsupportedBody
-from voicepipe.ingress.sip.doorkeeper import Doorkeeper
-from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal, Unadmitted
-from voicepipe.ingress.sip.glance import Glance
+from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.header_text import SipError, address_parts, parameters, split
 from voicepipe.ingress.sip.message import printable
+from voicepipe.ingress.sip.sip_access import Admitted, Challenge, SipAccess, SipRefusal, Unadmitted
+from voicepipe.ingress.sip.sip_limits import SipLimits
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 from voicepipe.ingress.sip.stateless import warning
 from voicepipe.ingress.sip.transactions import Host
@@ -34,14 +34,14 @@ class SipDoor:
     of each new call that is refused without one; `goes_on`: whether a message belongs to a call that goes on."""
 
     def __init__(
-        self, bind: Host, public_address: str, gate: SipGate, on_request: Callable[[IncomingRequest], None],
-        on_refused: Callable[[Reason, int], None], goes_on: Callable[[Glance], bool] = lambda seen: False,
+        self, bind: Host, public_address: str, gate: SipAccess, on_request: Callable[[IncomingRequest], None],
+        on_refused: Callable[[Reason, int], None], goes_on: Callable[[DatagramCheck], bool] = lambda seen: False,
     ) -> None:  # fmt: skip
         self.stack = Stack(*bind, public_address, on_request, self._received)
         self._gate = gate
         self._on_refused = on_refused
         self._in_call = goes_on
-        self._doorkeeper, self._refusals = Doorkeeper(gate, self._goes_on), RefusalLog(logger, "SIP requests")
+        self._doorkeeper, self._refusals = SipLimits(gate, self._goes_on), RefusalLog(logger, "SIP requests")
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -51,7 +51,7 @@ class SipDoor:
         """Hear and send nothing more."""
         self.stack.close()
 
-    def _received(self, seen: Glance, source: Host) -> None:
+    def _received(self, seen: DatagramCheck, source: Host) -> None:
         """A message that is not parsed yet, and may not be."""
         began, now = time.thread_time(), time.monotonic()
         begins = seen.method == "INVITE" and not seen.to_tag
@@ -73,11 +73,11 @@ class SipDoor:
         finally:
             self._doorkeeper.took(judged, (time.thread_time() - began) * 1000)
 
-    def _unread(self, seen: Glance, source: Host, why: str) -> None:
+    def _unread(self, seen: DatagramCheck, source: Host, why: str) -> None:
         if seen.method not in ("", "ACK"):  # These are not answered.
             self._log(seen.method, source[0], SipRefusal(400, "Bad Request", why))
 
-    def _goes_on(self, seen: Glance) -> bool:
+    def _goes_on(self, seen: DatagramCheck) -> bool:
         """Whether it belongs to a call or to a transaction that we have."""
         return self._in_call(seen) or (seen.method in ("", "ACK", "CANCEL") and self.stack.expects(seen))
 

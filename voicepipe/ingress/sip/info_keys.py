@@ -5,7 +5,7 @@ import re
 from collections import deque
 from typing import Literal, NamedTuple
 
-from voicepipe.ingress.sip.gate import SipRefusal
+from voicepipe.ingress.sip.sip_access import SipRefusal
 from voicepipe.ingress.sip.stateless import warning
 from voicepipe.rtp.telephone_events import KEYS
 

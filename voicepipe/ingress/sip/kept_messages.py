@@ -145,7 +145,7 @@ def _content(body: str, length: str | None) -> bytes:
     return content[: int(length)]
 
 
-class Request(SipRequest):  # type: ignore[misc]
+class KeptRequest(SipRequest):  # type: ignore[misc]
     """Made from its text, in which an empty line ends the head, and a character of the body is a byte. Raises SipError.
     `content`: its body."""
 
@@ -167,8 +167,8 @@ class Request(SipRequest):  # type: ignore[misc]
         self.ruri, self.sipver = KeptHeader(uri), version.upper()
 
 
-class Response(SipResponse):  # type: ignore[misc]
-    """As `Request`; nobody asks for its body."""
+class KeptResponse(SipResponse):  # type: ignore[misc]
+    """As `KeptRequest`; nobody asks for its body."""
 
     def __init__(self, text: str) -> None:
         self.headers: list[SipHeader] = []

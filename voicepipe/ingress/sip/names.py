@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from voicepipe.base.lookups import Answer, Limits, Lookups
-from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.sip.transactions import Host
 
 logger = logging.getLogger(__name__)

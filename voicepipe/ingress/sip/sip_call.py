@@ -10,16 +10,16 @@ from contextlib import ExitStack, suppress
 from voicepipe.agent import CallSettings
 from voicepipe.base.errors import TransferFailed
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.call_api import Seat
+from voicepipe.call_api import CallSlot
 from voicepipe.config import Config
 from voicepipe.conversation.transfer import sip_uri
-from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.sip.bodies import ACCEPT, UnsupportedBody
 from voicepipe.ingress.sip.dialog import Dialog
-from voicepipe.ingress.sip.gate import SipRefusal
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.info_keys import KeyPaths, Path, held_s, key_of
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
+from voicepipe.ingress.sip.sip_access import SipRefusal
 from voicepipe.ingress.sip.sip_media import SipMedia
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.timers import SessionTimer, negotiated
@@ -47,13 +47,13 @@ class SipCall:
         self,
         dialog: Dialog,
         media: SipMedia,
-        seat: Seat,
+        slot: CallSlot,
         settings: CallSettings,
         config: Config,
         place: ExitStack,
     ) -> None:
         self.dialog = dialog
-        self.seat = seat
+        self.slot = slot
         self._media = media
         self._place = place
         self._silent_s = config.sip.silent_ms / 1000
@@ -77,7 +77,7 @@ class SipCall:
         self._taken = False
         """The far end has accepted to make the transfer."""
         media.line.refer = self._refer
-        self.hosted = HostedCall(media.line, seat, settings, config.limits)
+        self.hosted = HostedCall(media.line, slot, settings, config.limits)
         self._key_paths = KeyPaths()
         media.line.on_key = lambda key: self._pressed(key, "rtp")
 

@@ -16,9 +16,9 @@ from sippy.Time.MonoTime import MonoTime
 from voicepipe.base.errors import ConfigError
 from voicepipe.ingress.sip import stateless
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.glance import Glance, glance
+from voicepipe.ingress.sip.datagram_check import DatagramCheck, glance
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.kept_messages import KeptHeader, Request, Response
+from voicepipe.ingress.sip.kept_messages import KeptHeader, KeptRequest, KeptResponse
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage
 from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.stateless import DEFAULT_PORT
@@ -93,7 +93,7 @@ class Stack:
 
     def __init__(
         self, host: str, port: int, public: str, on_request: Callable[[IncomingRequest], None],
-        on_message: Callable[[Glance, Host], None],
+        on_message: Callable[[DatagramCheck, Host], None],
     ) -> None:  # fmt: skip
         self._bind = host, port
         self._public = public
@@ -155,7 +155,7 @@ class Stack:
             return True
         return False
 
-    def read(self, seen: Glance, address: Host) -> str:
+    def read(self, seen: DatagramCheck, address: Host) -> str:
         """Have it read and its transaction see it. Empty, or why it cannot be read, which who has sent a request is
         told."""
         try:
@@ -164,20 +164,20 @@ class Stack:
             # Whatever is wrong with a message, also with what sippy makes of it, is no other call's business.
             logger.debug("a SIP message from %s:%d that cannot be read", *address, exc_info=True)
             why = str(error) if isinstance(error, SipError) else "it cannot be read"
-            if said := stateless.answer(seen, address, 400, "Bad Request", (stateless.warning(why),)):
+            if said := stateless.answer(seen, address, 400, "Bad KeptRequest", (stateless.warning(why),)):
                 self._socket.send(said[0].encode(), address)  # Who knows what its Via says.
             return why
         return ""
 
     def tell(
-        self, seen: Glance, address: Host, code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
+        self, seen: DatagramCheck, address: Host, code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
     ) -> None:
         """Answer what is not to be read; nothing is kept of it."""
         if said := stateless.answer(seen, address, code, reason, headers):
             text, target = said
             self._socket.send(text.encode(), target)
 
-    def expects(self, seen: Glance) -> bool:
+    def expects(self, seen: DatagramCheck) -> bool:
         """As `Transactions.expects`."""
         return bool(self._transactions.expects(seen))
 
@@ -230,16 +230,16 @@ class Stack:
         """Raises whatever `send` would: all that it does is done, but nothing is sent or kept."""
         request = self._made(head, via)
         request.getTId(True, True)
-        request.genResponse(408, "Request Timeout")
+        request.genResponse(408, "KeptRequest Timeout")
         request.localStr(self._socket.getSIPaddr())
 
-    def _made(self, head: str, via: str) -> Request:
+    def _made(self, head: str, via: str) -> KeptRequest:
         branch = f"z9hG4bK{secrets.token_hex(12)}"
         first, _, rest = head.partition("\r\n")
         line = f"Via: SIP/2.0/UDP {via}:{self.address[1]};branch={branch};rport\r\n"
-        return Request(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
+        return KeptRequest(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
 
 
-def _response(message: Response) -> IncomingResponse:
+def _response(message: KeptResponse) -> IncomingResponse:
     code, reason = message.getSCode()
     return IncomingResponse(message, code, reason)

@@ -6,7 +6,7 @@ They cost 20 µs where sippy's take 0.6 ms, and a retransmission of the request 
 import re
 from collections.abc import Sequence
 
-from voicepipe.ingress.sip.glance import Glance
+from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.header_text import split, tagged
 
 DEFAULT_PORT = 5060
@@ -20,7 +20,7 @@ _SENT_BY_PORT = re.compile(r"[^/]*/[^/]*/\s*[^\s/]+\s+(?:\[[^\]]*\]|[^;:,\s]+)\s
 
 
 def answer(
-    seen: Glance, source: tuple[str, int], code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
+    seen: DatagramCheck, source: tuple[str, int], code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
 ) -> tuple[str, tuple[str, int]] | None:
     """A response to `seen`, which came from `source`, and where it goes: to that host, whatever Via says. None: it is
     no request, wants no answer (ACK), or lacks what an answer has to repeat."""

@@ -20,9 +20,9 @@ import sippy.Time.Timeout
 from sippy.SipConf import SipConf
 from sippy.SipTransactionManager import SipTransactionManager
 
-from voicepipe.base.bucket import Bucket, Rate
-from voicepipe.ingress.sip.glance import Glance
-from voicepipe.ingress.sip.kept_messages import Request, Response
+from voicepipe.base.token_bucket import Bucket, Rate
+from voicepipe.ingress.sip.datagram_check import DatagramCheck
+from voicepipe.ingress.sip.kept_messages import KeptRequest, KeptResponse
 from voicepipe.ingress.sip.message import printable
 
 logger = logging.getLogger(__name__)
@@ -107,8 +107,8 @@ def prepare() -> None:
     for name, module in tuple(sys.modules.items()):
         if name.startswith("sippy."):
             module.print = _printed  # type: ignore[attr-defined]
-    sippy.SipTransactionManager.SipRequest = Request
-    sippy.SipTransactionManager.SipResponse = Response
+    sippy.SipTransactionManager.SipRequest = KeptRequest
+    sippy.SipTransactionManager.SipResponse = KeptResponse
     SipConf.my_uaname = "voicepipe"
 
 
@@ -254,7 +254,7 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
     """Of one stack: its socket is the only one."""
 
     def __init__(self, server: UdpSocket, on_request: Callable[[Any, Any], Any]) -> None:
-        self.model_udp_server = (lambda config, options: server), (lambda address, handle: _Options())
+        self.model_udp_server = (lambda config, options: server), (lambda address, handle: _SippyOptions())
         config = {"_sip_address": server.address[0], "_sip_port": server.address[1], "_sip_logger": _Log()}
         super().__init__(config, on_request)
         self.l1rcache = _Answers()
@@ -285,7 +285,7 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
             via.params["received"] = msg.getSource()[0]
         super().incomingRequest(msg, checksum, tids, server)
 
-    def expects(self, seen: Glance) -> bool:
+    def expects(self, seen: DatagramCheck) -> bool:
         """Whether it belongs to a transaction that goes on, by what only its two ends know."""
         number, method = seen.cseq
         if not seen.method:
@@ -323,7 +323,7 @@ def _stop(transaction: Any) -> None:
             timer.cancel()
 
 
-class _Options:
+class _SippyOptions:
     """sippy sets these and we do not care."""
 
     flags = 0

@@ -14,14 +14,14 @@ from voicepipe.agent import CallSettings, Origin
 from voicepipe.base.errors import Refused
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call_api import PopApi
+from voicepipe.ingress.access import Attempt
+from voicepipe.ingress.api_keys import Caller
+from voicepipe.ingress.asgi_scope import peer_of, take_visit
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import Attempt
-from voicepipe.ingress.hosted import HostedCall
-from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.phone import placed
-from voicepipe.ingress.scope import peer_of, take_visit
 from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, SoundFormat, Stop, StreamMedia, StreamStart
-from voicepipe.ingress.telephony.door import TelephonyDoor
+from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.stream_line import StreamLine
 from voicepipe.ingress.telephony.wire import StreamWire
@@ -112,7 +112,7 @@ class Reorder(Generic[T]):
 class Streams:
     """The media WebSocket of one provider."""
 
-    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, door: TelephonyDoor) -> None:
+    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, door: ProviderAccess) -> None:
         self._pop = pop
         self._calls = calls
         self._provider = provider
@@ -165,7 +165,7 @@ class Streams:
         if arrival.returned:
             agent = msgspec.structs.replace(agent, greeting=agent.transfer_failed)
         with ExitStack() as place:
-            seat = place.enter_context(self._pop.admit(tenant, agent))
+            slot = place.enter_context(self._pop.admit(tenant, agent))
             if visit:
                 visit.accepted()  # Not earlier: Twilio's signature of a stream is always the same.
             settings = in_trace(msgspec.structs.replace(CallSettings.of(agent), origin=arrival.origin), socket)
@@ -179,7 +179,7 @@ class Streams:
                 peer=peer_of(socket),
                 network=arrival.network,
             )
-            call = HostedCall(line, seat, settings, limits)
+            call = HostedCall(line, slot, settings, limits)
             place.enter_context(self._calls.known(Caller(tenant), call, start.call_id))
             async with TaskGroup() as tasks:
                 writer = tasks.create_task(wire.write())

@@ -8,9 +8,9 @@ from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.base.errors import KeysFailed
 from voicepipe.base.networks import network_of
+from voicepipe.ingress.asgi_scope import Peer
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
-from voicepipe.ingress.scope import Peer
 from voicepipe.ingress.socket_line import SocketLine
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
 

@@ -24,14 +24,14 @@ from voicepipe.base.foreign_json import decode
 from voicepipe.call_api import Grant, PopApi
 from voicepipe.config.phone_config import TelnyxConfig
 from voicepipe.conversation.transfer import number
+from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TELNYX, SoundFormat, StreamStart
-from voicepipe.ingress.telephony.door import TelephonyDoor
+from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
-from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, Webhook
+from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, TelnyxWebhook
 from voicepipe.ingress.telephony.telnyx_boot import Boot
 from voicepipe.ingress.telephony.telnyx_hangups import HangUps
 from voicepipe.ingress.telephony.telnyx_legs import Legs
@@ -64,7 +64,7 @@ class Telnyx:
     def __init__(self, pop: PopApi, calls: Calls, api: TelnyxApi) -> None:
         self._key = Ed25519PublicKey.from_public_bytes(b64decode(pop.config.telnyx.public_key))
         self._pop = pop
-        self._door = TelephonyDoor(pop, self.dialect.kind)
+        self._door = ProviderAccess(pop, self.dialect.kind)
         self._streams = Streams(pop, calls, self, self._door)
         self._api, self._hangups = api, HangUps(api)
         self._tokens = OneTimeTokens[str](time.monotonic)
@@ -94,7 +94,7 @@ class Telnyx:
             return self._door.forbid(request, "a webhook", error)
         pays(request)
         try:
-            said = decode(data, Webhook).data
+            said = decode(data, TelnyxWebhook).data
         except msgspec.DecodeError as error:
             logger.warning("telnyx: a webhook is not about a call and is ignored (%s)", error)
             return Response()

@@ -80,7 +80,7 @@ class _Data(msgspec.Struct, frozen=True):
     payload: Payload
 
 
-class Webhook(msgspec.Struct, frozen=True):
+class TelnyxWebhook(msgspec.Struct, frozen=True):
     """All of it."""
 
     data: _Data

@@ -13,14 +13,14 @@ from starlette.websockets import WebSocket
 from voicepipe.agent import Origin
 from voicepipe.base.errors import TransferFailed
 from voicepipe.call_api import Grant, PopApi
+from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.dialects import TWILIO, SoundFormat, StreamStart
-from voicepipe.ingress.telephony.door import TelephonyDoor
+from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
-from voicepipe.ingress.telephony.twilio_forms import VOICE, Form, address, parsed, signed_form
+from voicepipe.ingress.telephony.twilio_forms import VOICE, TwilioForm, address, parsed, signed_form
 
 STREAM, AFTER = "/twilio/stream", "/twilio/after"
 OURS = "voicepipe"
@@ -51,7 +51,7 @@ class Twilio:
 
     def __init__(self, pop: PopApi, calls: Calls, token: str) -> None:
         self._pop = pop
-        self._door = TelephonyDoor(pop, self.dialect.kind)
+        self._door = ProviderAccess(pop, self.dialect.kind)
         self._streams = Streams(pop, calls, self, self._door)
         self._token = token
         self._tokens = OneTimeTokens[_Expected](time.monotonic)
@@ -116,17 +116,17 @@ class Twilio:
         stream = "ws" + _base(url).removeprefix("http").removeprefix("ws") + STREAM
         return _xml(twiml.stream(stream, parameters, _after(url, asked)))
 
-    async def _form(self, request: Request) -> Form:
+    async def _form(self, request: Request) -> TwilioForm:
         """Of a request that Twilio has signed. Raises Forbidden."""
         form = await signed_form(request, self._token, self._public_url, self._door.body)
         pays(request)
         return form
 
-    async def _passed_form(self, request: Request) -> Form:
+    async def _passed_form(self, request: Request) -> TwilioForm:
         """Of a webhook that a directory has passed on; its address is as Twilio would have asked it here."""
         raw = await self._door.body(request)
         here = self._public_url or self._pop.config.fleet.url
-        return Form(dict(parsed(raw)), address(request, here), raw)
+        return TwilioForm(dict(parsed(raw)), address(request, here), raw)
 
     @property
     def _public_url(self) -> str:

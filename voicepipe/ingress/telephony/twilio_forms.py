@@ -15,7 +15,7 @@ FIELDS = 500
 """Of a webhook; Twilio sends some thirty."""
 
 
-class Form(NamedTuple):
+class TwilioForm(NamedTuple):
     """What a webhook says."""
 
     fields: dict[str, str]
@@ -27,7 +27,7 @@ class Form(NamedTuple):
 
 async def signed_form(
     request: Request, token: str, public_url: str, read: Callable[[Request], Awaitable[bytes]]
-) -> Form:
+) -> TwilioForm:
     """Of a request that Twilio has signed by this token. `read` gives its body. Raises Forbidden, and what `read`
     does."""
     asked = address(request, public_url)
@@ -36,7 +36,7 @@ async def signed_form(
     raw = await read(request)
     pairs = parsed(raw)
     url = signatures.twilio(token, asked, pairs, request.headers)
-    return Form(dict(pairs), url, raw)
+    return TwilioForm(dict(pairs), url, raw)
 
 
 def parsed(raw: bytes) -> list[tuple[str, str]]:

@@ -6,8 +6,8 @@ import logging
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voicepipe.config import LimitsConfig
-from voicepipe.ingress.sender import Outbox, Sender
-from voicepipe.ingress.share import Share
+from voicepipe.ingress.loop_share import CallLoopShare
+from voicepipe.ingress.socket_sender import Outbox, SocketSender
 from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, StreamStart, Told, Trouble
 
 logger = logging.getLogger(__name__)
@@ -25,12 +25,12 @@ class StreamWire:
     def __init__(self, socket: WebSocket, dialect: Dialect, limits: LimitsConfig) -> None:
         self._socket = socket
         self._dialect = dialect
-        self._sender = Sender(socket)
+        self._sender = SocketSender(socket)
         self._sender.take_at_most(limits.event_bytes)  # A packet of sound takes a hundredth of that.
         self._stream_id = ""
         self._bad = self._troubles = 0
         self._outbox = Outbox(limits.unread_bytes, self._full)
-        self.share = Share(limits.client_percent)
+        self.share = CallLoopShare(limits.client_percent)
         """Of the loop's time, for what is made of its messages."""
 
     async def start(self) -> StreamStart | None:

@@ -6,9 +6,9 @@ import time
 from functools import partial
 
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.wire_errors import WireError
 from voicepipe.rtp.sctp import DataChannel, Sctp
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ minute that does is dropped within one look. RTX and FEC double what a phone sen
 
 from typing import NamedTuple
 
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.wire_errors import WireError
 from voicepipe.rtp.transport import Drops
 
 LOOK_S = 1.0

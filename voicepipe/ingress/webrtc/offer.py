@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from voicepipe.base.foreign_json import decode
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.wire_errors import WireError
 
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wrong with a form is told to its sender
 

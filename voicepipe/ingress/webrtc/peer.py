@@ -7,15 +7,15 @@ from contextlib import ExitStack
 
 from voicepipe.agent import CallSettings
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.call_api import Seat
+from voicepipe.call_api import CallSlot
 from voicepipe.config import Config
-from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.asgi_scope import LINGER
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.rtp_line import RtpLine
-from voicepipe.ingress.scope import LINGER
 from voicepipe.ingress.webrtc.channel import ChannelClient
 from voicepipe.ingress.webrtc.conduct import ENDED, LOOK_S, Conduct
 from voicepipe.rtp import sdp
@@ -33,7 +33,7 @@ class WebRtcCall:
         self,
         offer: sdp.WebRtcDescription,
         network: UdpNetwork,
-        seat: Seat,
+        slot: CallSlot,
         session: Session,
         settings: CallSettings,
         config: Config,
@@ -47,7 +47,7 @@ class WebRtcCall:
         self._line = RtpLine(offer.codec, offer.payload_type, self._transport, network=caller_network)
         self._line.media.may_send(offer.formats)
         self._line.source = lambda: self._transport.source
-        self.hosted = HostedCall(self._line, seat, settings, config.limits)
+        self.hosted = HostedCall(self._line, slot, settings, config.limits)
         clients = RealtimeClients(self.hosted, session, rights)
         self.waits = ExitStack()
         """What is held until the caller has connected, or has not."""

@@ -22,17 +22,17 @@ from voicepipe.call_api import PopApi
 from voicepipe.config import Config
 from voicepipe.config.credentials import turn_secret
 from voicepipe.config.pop_config import WebRtcConfig
+from voicepipe.ingress.access import AccessControl, Attempt, attempt, body, find_agent
+from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
-from voicepipe.ingress.doors import Attempt, Doors, attempt, body, find_agent
-from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.local import is_loopback
-from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.loopback_only import is_loopback
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.rights import Rights, effective_session, permitted
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.webrtc import offer
 from voicepipe.ingress.webrtc.peer import WebRtcCall
+from voicepipe.ingress.wire_errors import WireError
 from voicepipe.rtp import sdp
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.transport import UdpNetwork, certificate
@@ -114,9 +114,9 @@ class Waiting:
 class CallsApi:
     """POST /v1/realtime/calls, and /v1/realtime/ice-servers. What can be done with any call is in `calls_api.py`."""
 
-    def __init__(self, pop: PopApi, doors: Doors, calls: Calls, network: UdpNetwork) -> None:
+    def __init__(self, pop: PopApi, access: AccessControl, calls: Calls, network: UdpNetwork) -> None:
         self._pop = pop
-        self._doors = doors
+        self._access = access
         self._calls = calls
         self._network = network
         self._turn_secret = turn_secret(pop.config)
@@ -133,16 +133,16 @@ class CallsApi:
         longest = offer.OFFER_BYTES + self._pop.config.limits.event_bytes
         try:
             with attempt(self._pop, "webrtc") as asked:
-                who = self._doors.caller(request)
+                who = self._access.caller(request)
                 asked.by(who.tenant)
-                sent = await self._doors.carry_out(who, body(request, longest))
-                call_id, answer = await self._doors.carry_out(who, self._placed(who, request, sent, asked))
+                sent = await self._access.carry_out(who, body(request, longest))
+                call_id, answer = await self._access.carry_out(who, self._placed(who, request, sent, asked))
         except SdpError as error:
             raise WireError("invalid_offer", str(error), "sdp") from None
         return Response(answer, 201, {"Location": f"{CALLS}/{call_id}"}, media_type=offer.SDP)
 
     async def _placed(self, who: Caller, request: Request, sent: bytes, asked: Attempt) -> tuple[str, str]:
-        who = await self._doors.briefed(who)
+        who = await self._access.briefed(who)
         sent_sdp, patch = await offer.read(request.headers, sent, self._pop.config.limits.event_bytes)
         model = patch.get("model")
         named = model if isinstance(model, str) else request.query_params.get("model")
@@ -151,18 +151,18 @@ class CallsApi:
         try:
             session, settings = effective_session(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
         except WireError as error:  # A key's session asks for what its agent has locked since.
-            self._doors.tell(request, 400, error)
+            self._access.tell(request, 400, error)
             raise
         rights = Rights.of(who, agent)
         session = permitted(rights, session, patch, agent)
         check_session(session, self._pop.config.limits)
         with ExitStack() as place, ExitStack() as waits:
             waits.enter_context(self._waiting.place(who))
-            seat = place.enter_context(self._pop.admit(who.tenant, agent))
-            self._doors.begins(who, "webrtc")
+            slot = place.enter_context(self._pop.admit(who.tenant, agent))
+            self._access.begins(who, "webrtc")
             settings = in_trace(session.settings(settings), request)
             described, config = sdp.read(sent_sdp), self._pop.config
-            call = WebRtcCall(described, self._network, seat, session, settings, config, rights, who.network)
+            call = WebRtcCall(described, self._network, slot, session, settings, config, rights, who.network)
             try:
                 answer = await call.answer()
                 call.waits = waits.pop_all()
@@ -173,7 +173,7 @@ class CallsApi:
 
     async def ice_servers(self, request: Request) -> Response:
         """GET: STUN and TURN servers as a browser's RTCPeerConnection takes them."""
-        self._doors.caller(request)
+        self._access.caller(request)
         servers = ice_servers(self._pop.config.webrtc, self._turn_secret, time.time())
         return JSONResponse({"ice_servers": servers})
 

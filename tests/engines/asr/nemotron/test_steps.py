@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from voicepipe.base.errors import EngineDead, EngineError
-from voicepipe.base.fair import owned_by
+from voicepipe.base.round_robin import owned_by
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron.chunks import Chunks
 from voicepipe.engines.asr.nemotron.rows import Heard, Row
-from voicepipe.engines.asr.nemotron.steps import Schedule, Steps
+from voicepipe.engines.asr.nemotron.steps import Steps, StepSchedule
 from voicepipe.engines.asr.nemotron.stream import NemotronStream
 from voicepipe.engines.base import Hypothesis
 
@@ -72,7 +72,7 @@ def silence(chunks: float) -> Any:
 
 
 def test_who_is_waited_for_goes_first_but_not_for_ever() -> None:
-    schedule: Schedule[str] = Schedule()
+    schedule: StepSchedule[str] = StepSchedule()
     for number in range(5):
         schedule.ask(f"urgent {number}", f"call {number}", urgent=True)
     for who in ("partial", "later"):

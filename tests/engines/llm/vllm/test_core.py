@@ -126,13 +126,13 @@ def test_a_pop_that_was_stopped_does_not_wake_up_to_one_that_hangs(monkeypatch: 
     stopped_s, real = 0.0, time.monotonic
     monkeypatch.setattr(time, "monotonic", lambda: real() + stopped_s)
     made = core()
-    with made._owing.asked(10):
+    with made._liveness.asked(10):
         assert not made.errored
         stopped_s = 15.0
         assert not made.errored
         for _ in range(100):
             stopped_s += 0.9
-            made._owing.alive  # noqa: B018
+            made._liveness.alive  # noqa: B018
         assert made.errored
 
 

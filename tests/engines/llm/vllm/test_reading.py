@@ -7,7 +7,7 @@ import pytest
 
 from voicepipe.base.errors import EngineError
 from voicepipe.engines.base import Delta, ToolCall
-from voicepipe.engines.llm.vllm.reading import Output, ReplyReading
+from voicepipe.engines.llm.vllm.reading import CompletionOutput, ReplyReading
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Message:
     tool_calls: list[Fragment] = field(default_factory=list)
 
 
-def read(reading: ReplyReading, *outputs: Output) -> list[Delta]:
+def read(reading: ReplyReading, *outputs: CompletionOutput) -> list[Delta]:
     return [delta for output in outputs for delta in reading.take(output)]
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.waiting import until
 from voicepipe.base.worker import Worker
 from voicepipe.engines.base import Speech
-from voicepipe.engines.tts.neutts.decoding import BATCH, Decoding
+from voicepipe.engines.tts.neutts.decoding import BATCH, CodecBatches
 from voicepipe.engines.tts.neutts.windows import Sound
 
 
@@ -41,11 +41,11 @@ def codec() -> Codec:
 
 
 @pytest.fixture
-def decoding(codec: Codec) -> Decoding:
-    return Decoding(Worker("codec", told=False), codec.decode, 60)
+def decoding(codec: Codec) -> CodecBatches:
+    return CodecBatches(Worker("codec", told=False), codec.decode, 60)
 
 
-async def test_windows_that_wait_are_one_batch_and_each_gets_its_own(codec: Codec, decoding: Decoding) -> None:
+async def test_windows_that_wait_are_one_batch_and_each_gets_its_own(codec: Codec, decoding: CodecBatches) -> None:
     asked = [asyncio.create_task(decoding.ask([number, 7], speech, first=False)) for number in range(BATCH + 3)]
     await until(lambda: codec.batches)
     await asyncio.sleep(0)
@@ -55,13 +55,13 @@ async def test_windows_that_wait_are_one_batch_and_each_gets_its_own(codec: Code
     assert len(codec.batches) <= 3 and 1 < max(map(len, codec.batches)) <= BATCH
 
 
-async def test_windows_of_another_length_are_another_batch(codec: Codec, decoding: Decoding) -> None:
+async def test_windows_of_another_length_are_another_batch(codec: Codec, decoding: CodecBatches) -> None:
     codec.go_on.set()
     made = await asyncio.gather(*(decoding.ask([1] * length, speech, first=False) for length in (2, 3, 2, 3)))
     assert [each.pcm.size for each in made] == [2, 3, 2, 3]
 
 
-async def test_what_nobody_waits_for_is_not_decoded(codec: Codec, decoding: Decoding) -> None:
+async def test_what_nobody_waits_for_is_not_decoded(codec: Codec, decoding: CodecBatches) -> None:
     asked = [asyncio.create_task(decoding.ask([number], speech, first=False)) for number in range(3)]
     await until(lambda: codec.batches)
     asked[1].cancel()
@@ -73,7 +73,7 @@ async def test_what_nobody_waits_for_is_not_decoded(codec: Codec, decoding: Deco
     assert 1 in taken or all(1 not in batch for batch in codec.batches)
 
 
-async def test_who_hears_nothing_yet_goes_first(codec: Codec, decoding: Decoding) -> None:
+async def test_who_hears_nothing_yet_goes_first(codec: Codec, decoding: CodecBatches) -> None:
     busy = asyncio.create_task(decoding.ask([0], speech, first=False))
     await until(lambda: codec.batches)
     later = [asyncio.create_task(decoding.ask([1, 1], speech, first=False))]
@@ -85,7 +85,7 @@ async def test_who_hears_nothing_yet_goes_first(codec: Codec, decoding: Decoding
     assert codec.batches == [[0], [2], [1]]
 
 
-async def test_a_failure_is_told_to_each(codec: Codec, decoding: Decoding) -> None:
+async def test_a_failure_is_told_to_each(codec: Codec, decoding: CodecBatches) -> None:
     codec.fails = True
     codec.go_on.set()
     for failed in await asyncio.gather(

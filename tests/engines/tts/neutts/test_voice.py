@@ -18,7 +18,7 @@ from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice
 from voicepipe.engines.base import Speech
 from voicepipe.engines.tts.neutts.prompt import Recording
-from voicepipe.engines.tts.neutts.voice import NeuttsVoice, Parts, Voice
+from voicepipe.engines.tts.neutts.voice import NeuttsVoice, ReferenceVoice, VoiceParts
 from voicepipe.engines.tts.neutts.windows import Sound
 
 HOP, RATE, SILENT = 480, 24_000, 9
@@ -92,7 +92,7 @@ def _vllm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def voice() -> NeuttsVoice:
-    parts = Parts(Codec(), Phonemizer(), Writer(), {"anna": Voice(RECORDED, "en-us", 1.0, 150)})  # type: ignore[arg-type]
+    parts = VoiceParts(Codec(), Phonemizer(), Writer(), {"anna": ReferenceVoice(RECORDED, "en-us", 1.0, 150)})  # type: ignore[arg-type]
     start = SimpleNamespace(family=list, guard=FakeGuard())
     config = NeuttsConfig(voices={"anna": RecordedVoice("a.wav", "a", "nobody, 2026")}, stall_s=1)
     return NeuttsVoice(config, (Llm(), parts), start)  # type: ignore[arg-type]

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from voicepipe.engines.tts.neutts.windows import AHEAD, EVERY, FADE, FIRST, MOST, WIDTH, Joint, Window, Windows
+from voicepipe.engines.tts.neutts.windows import AHEAD, EVERY, FADE, FIRST, MOST, WIDTH, CodeWindow, CodeWindows, Joint
 
 HOP = 4
 RECORDED = 200
 
 
-def windows(codes: int, *, recorded: int = RECORDED, every: int = EVERY) -> list[Window]:
+def windows(codes: int, *, recorded: int = RECORDED, every: int = EVERY) -> list[CodeWindow]:
     """As vLLM tells of the codes: the first one alone, then so many at a time, and the rest."""
-    made, found = Windows(recorded), list[Window]()
+    made, found = CodeWindows(recorded), list[CodeWindow]()
     for known in range(recorded + 1, recorded + codes, every):
         found += made.due(known)
     return [*found, *made.due(recorded + codes, ended=True)]
@@ -46,7 +46,7 @@ def test_what_is_sent_has_codes_on_both_sides() -> None:
 
 
 def test_who_listens_late_gets_what_there_is_piece_by_piece() -> None:
-    made = Windows(RECORDED)
+    made = CodeWindows(RECORDED)
     found = list(made.due(RECORDED + 500))
     assert [window.settled - window.sent for window in found] == [MOST] * 10
     assert not list(made.due(RECORDED + 500))

@@ -17,9 +17,9 @@ from torch import Tensor
 from voicepipe.audio import Pcm
 from voicepipe.engines.asr.nemotron import front_end, greedy
 from voicepipe.engines.asr.nemotron.chunks import FACTOR
-from voicepipe.engines.asr.nemotron.encoding import Encoder
+from voicepipe.engines.asr.nemotron.encoding import NemotronEncoder
 from voicepipe.engines.asr.nemotron.rows import Heard
-from voicepipe.engines.asr.nemotron.states import States, Visit
+from voicepipe.engines.asr.nemotron.states import SlotAccess, States
 
 log = logging.getLogger(__name__)
 WARM_UPS = 3
@@ -29,7 +29,7 @@ FIRST_MORE, MORE = 2, 4
 tokens in 160 ms. On a CPU, where nothing is recorded, there are no more than needed."""
 
 
-class Part(NamedTuple):
+class BatchRow(NamedTuple):
     """One row: reads a slot, writes a slot."""
 
     source: int
@@ -41,7 +41,7 @@ class Part(NamedTuple):
 class Batches:
     """`most`: rows of a step."""
 
-    def __init__(self, model: Any, encoder: Encoder, states: States, frames: int, most: int) -> None:
+    def __init__(self, model: Any, encoder: NemotronEncoder, states: States, frames: int, most: int) -> None:
         self._model, self._encoder, self._states, self._last = model, encoder, states, frames - 1
         self._lane = Lane(model.device)
         self._sizes = [2**n for n in range((most - 1).bit_length() + 1)]
@@ -53,7 +53,7 @@ class Batches:
         size = model.config.decoder_hidden_size
         self._frames = torch.zeros(rows, frames, size, dtype=model.dtype, device=device)
         nobody = torch.full((rows,), states.nobody, device=device)
-        self._spoken = Visit(states, nobody, nobody).spoken()
+        self._spoken = SlotAccess(states, nobody, nobody).spoken()
         lazy = not self._lane.cuda
         self._rounds = (frames, 1) if lazy else (frames + FIRST_MORE, MORE)
         self._begin: dict[int, Callable[[], Tensor]] = {n: partial(self._begun, n) for n in self._sizes}
@@ -72,7 +72,7 @@ class Batches:
                 self._begin[size] = self._lane.recorded(self._begin[size])
                 self._go_on[size] = self._lane.recorded(self._go_on[size])
 
-    def hear(self, parts: Sequence[Part]) -> list[Heard]:
+    def hear(self, parts: Sequence[BatchRow]) -> list[Heard]:
         size = next(size for size in self._sizes if size >= len(parts))
         self._send(parts, size)
         said = [Heard([], True) for _ in parts]
@@ -88,7 +88,7 @@ class Batches:
                     return said
                 rows = self._go_on[size]().tolist()
 
-    def _send(self, parts: Sequence[Part], size: int) -> None:
+    def _send(self, parts: Sequence[BatchRow], size: int) -> None:
         fill = size - len(parts)
         which = [
             [*(part.source for part in parts), *[self._states.fresh] * fill],
@@ -118,8 +118,8 @@ class Batches:
         self._visit(size).keep(spoken)
         return torch.cat([tokens, spoken.at[:, None], spoken.sane[:, None].long()], 1)
 
-    def _visit(self, size: int) -> Visit:
-        return Visit(self._states, self._which[0, :size], self._which[1, :size])
+    def _visit(self, size: int) -> SlotAccess:
+        return SlotAccess(self._states, self._which[0, :size], self._which[1, :size])
 
     def _put(self, size: int, spoken: greedy.Spoken) -> None:
         for place, part in zip(self._spoken, spoken, strict=True):

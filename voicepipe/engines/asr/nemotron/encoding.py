@@ -13,13 +13,13 @@ from torch import Tensor
 
 from voicepipe.engines.asr.nemotron import front_end
 from voicepipe.engines.asr.nemotron.chunks import FACTOR
-from voicepipe.engines.asr.nemotron.states import Visit
+from voicepipe.engines.asr.nemotron.states import SlotAccess
 
 LOUDEST = 32768.0
 """Of a sample: 1.0 to the front end."""
 
 
-class Encoder:
+class NemotronEncoder:
     """Of `model`, for chunks of so many frames."""
 
     def __init__(self, model: Any, frames: int) -> None:
@@ -37,7 +37,7 @@ class Encoder:
         heard: Tensor = front_end.log_mel(torch, sound.float() / LOUDEST, self._at, self._shape, self._filters)
         return heard.to(self._model.dtype)
 
-    def frames(self, sound: Tensor, visit: Visit, prompt: Tensor) -> Tensor:
+    def frames(self, sound: Tensor, visit: SlotAccess, prompt: Tensor) -> Tensor:
         """int16[B, n] -> [B, frames, size], as the joint network wants them. `prompt`: int64[B], the languages."""
         encoder = self._model.encoder
         x = self._subsampled(self.mel(sound), visit) * encoder.input_scale
@@ -53,7 +53,7 @@ class Encoder:
         projected: Tensor = self._model.encoder_projector(x)
         return projected
 
-    def _subsampled(self, mel: Tensor, visit: Visit) -> Tensor:
+    def _subsampled(self, mel: Tensor, visit: SlotAccess) -> Tensor:
         subsampling, begins = self._model.encoder.subsampling, (visit.age == 0)[:, None, None, None]
         ahead, x = FACTOR - 1, _without(mel[:, None], begins, FACTOR - 1)
         for stage in (subsampling.conv_in, *subsampling.layers):

@@ -14,10 +14,10 @@ import torch
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron import checkpoint, front_end
-from voicepipe.engines.asr.nemotron.batches import Batches, Part
+from voicepipe.engines.asr.nemotron.batches import Batches, BatchRow
 from voicepipe.engines.asr.nemotron.checkpoint import Checkpoint, Texts
 from voicepipe.engines.asr.nemotron.chunks import FACTOR, frames_of
-from voicepipe.engines.asr.nemotron.encoding import Encoder
+from voicepipe.engines.asr.nemotron.encoding import NemotronEncoder
 from voicepipe.engines.asr.nemotron.rows import Heard, Row
 from voicepipe.engines.asr.nemotron.states import States
 
@@ -40,7 +40,7 @@ class LoadedNemotron:
         try:
             model = _loaded(found, config)
             with torch.no_grad():
-                encoder = Encoder(model, self.frames)
+                encoder = NemotronEncoder(model, self.frames)
                 self._states = States(model, config.streams + COPIES, encoder.left)
                 self._batches = Batches(model, encoder, self._states, self.frames, self.most)
         except torch.OutOfMemoryError as error:
@@ -69,7 +69,7 @@ class LoadedNemotron:
 
     def try_out(self) -> None:
         """Hear a chunk of silence. Raises EngineError, and what torch raises."""
-        (heard,) = self._batches.hear([Part(self._states.fresh, self._states.nobody, self._silence, 0)])
+        (heard,) = self._batches.hear([BatchRow(self._states.fresh, self._states.nobody, self._silence, 0)])
         if not heard.sane:
             raise EngineError("Nemotron computes no numbers: its weights, or the GPU, are broken.")
 
@@ -81,7 +81,7 @@ class LoadedNemotron:
         into = [next(spares) if row.copies else row.slot for row in rows]
         for number in range(max(len(row.sounds) for row in rows)):
             going = [n for n, row in enumerate(rows) if number < len(row.sounds)]
-            parts = [Part(at[n], into[n], rows[n].sounds[number], rows[n].prompt) for n in going]
+            parts = [BatchRow(at[n], into[n], rows[n].sounds[number], rows[n].prompt) for n in going]
             for n, more in zip(going, self._batches.hear(parts), strict=True):
                 heard[n] = Heard(heard[n].tokens + more.tokens, heard[n].sane and more.sane)
                 at[n] = into[n]

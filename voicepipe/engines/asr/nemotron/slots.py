@@ -7,7 +7,7 @@ says and what it said before, unless more than a quarter of them are free for ot
 from collections import Counter
 from typing import Generic, TypeVar
 
-from voicepipe.base.fair import Ring
+from voicepipe.base.round_robin import Ring
 
 EACH = 2
 Who = TypeVar("Who")

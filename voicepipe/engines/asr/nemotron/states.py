@@ -41,7 +41,7 @@ class States:
         return size // self.slots
 
 
-class Visit:
+class SlotAccess:
     """B rows, which read the slots `source` and write `target`: int64[B] each."""
 
     def __init__(self, states: States, source: Tensor, target: Tensor) -> None:

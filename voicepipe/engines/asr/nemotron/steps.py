@@ -1,7 +1,7 @@
 """One step serves all calls: who takes part in the next one, and who has a slot.
 
-Words that a call waits for (`settle`, `finish`) go before partial ones, and calls take turns (`base/fair.py`): an
-utterance gives one chunk to a step, however many it has waiting. So a call whose sound comes faster than real time
+Words that a call waits for (`settle`, `finish`) go before partial ones, and calls take turns (`base/round_robin.py`):
+an utterance gives one chunk to a step, however many it has waiting. So a call whose sound comes faster than real time
 takes a row of each step and no more. A step cannot be stopped; it takes about as long for many as for one. So while
 nobody waits, steps begin `gather_s` apart and hear more calls each: else many calls would keep the device busy with
 steps for one or two.
@@ -18,8 +18,8 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from voicepipe.base.errors import EngineDead, EngineError
-from voicepipe.base.fair import Fair
-from voicepipe.base.queues import QueueFigures, Waits, show
+from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
+from voicepipe.base.round_robin import RoundRobin
 from voicepipe.base.worker import Worker
 from voicepipe.engines.asr.nemotron.rows import Heard, Row
 from voicepipe.engines.asr.nemotron.slots import Slots
@@ -31,11 +31,11 @@ INSANE = "Nemotron computed no numbers for this call: its words are lost."
 Who = TypeVar("Who")
 
 
-class Schedule(Generic[Who]):
+class StepSchedule(Generic[Who]):
     """Pure. Who asks for a step."""
 
     def __init__(self) -> None:
-        self._queue: Fair[Who] = Fair()
+        self._queue: RoundRobin[Who] = RoundRobin()
         self._asking: dict[Who, bool] = {}
         """... and whether somebody waits for it."""
 
@@ -63,7 +63,7 @@ class Schedule(Generic[Who]):
         return who
 
 
-class Model(Protocol):
+class StepModel(Protocol):
     """As `model.LoadedNemotron`."""
 
     most: int
@@ -86,7 +86,7 @@ class Given:
     """Samples of it that are heard then."""
 
 
-class Asking(Protocol):
+class StepClient(Protocol):
     """Who can take part."""
 
     owner: str
@@ -109,21 +109,21 @@ class Steps:
     """Runs `model` on the worker's thread, one step at a time; one that takes `stall_s` hangs."""
 
     def __init__(
-        self, worker: Worker, model: Model, streams: int, stall_s: float, clock: Callable[[], float],
+        self, worker: Worker, model: StepModel, streams: int, stall_s: float, clock: Callable[[], float],
         gather_s: float = 0.0,
     ) -> None:  # fmt: skip
         self.failures = Tried(lambda: worker.ask(model.try_out, within_s=stall_s))
-        self.slots: Slots[Asking] = Slots(streams)
+        self.slots: Slots[StepClient] = Slots(streams)
         self._worker, self._model, self._stall_s, self._clock = worker, model, stall_s, clock
         self._gather_s, self._began = gather_s, -math.inf
         """When the last step did."""
         self._alarm: asyncio.TimerHandle | None = None
-        self._schedule: Schedule[Asking] = Schedule()
-        self._running: list[tuple[Asking, Given]] = []
+        self._schedule: StepSchedule[StepClient] = StepSchedule()
+        self._running: list[tuple[StepClient, Given]] = []
         self._closed = False
-        self._since: dict[Asking, float] = {}
+        self._since: dict[StepClient, float] = {}
         """Since when those wait who are waited for."""
-        self.waits = Waits()
+        self.waits = QueueOutcomes()
         show(self)
 
     def figures(self) -> QueueFigures | None:
@@ -132,7 +132,7 @@ class Steps:
             return None
         return self.waits.figures("nemotron", waiting=len(self._since), running=len(self._running))
 
-    def enter(self, who: Asking) -> None:
+    def enter(self, who: StepClient) -> None:
         """`who` wants a slot."""
         if self._closed:
             who.failed(None, EngineDead(ENDED))
@@ -140,20 +140,20 @@ class Steps:
             self.slots.wish(who, who.owner)
             self._admit()
 
-    def leave(self, who: Asking) -> None:
+    def leave(self, who: StepClient) -> None:
         """`who` is over. Its slot may be another's at once: a step that runs with it ends before the next begins."""
         self.withdraw(who)
         self.slots.leave(who)
         self._admit()
 
-    def ask(self, who: Asking, *, urgent: bool = False) -> None:
+    def ask(self, who: StepClient, *, urgent: bool = False) -> None:
         """`who`, which has a slot, has something to be heard; told by its methods, on the event loop."""
         if urgent:
             self._since.setdefault(who, self._clock())
         self._schedule.ask(who, who.owner, urgent=urgent)
         self._next()
 
-    def withdraw(self, who: Asking) -> None:
+    def withdraw(self, who: StepClient) -> None:
         """It has not any more. A step that runs ends by itself."""
         self._since.pop(who, None)
         self._schedule.withdraw(who)
@@ -199,10 +199,10 @@ class Steps:
         self._alarm = None
         self._next()
 
-    def _chosen(self) -> list[tuple[Asking, Given]]:
+    def _chosen(self) -> list[tuple[StepClient, Given]]:
         """The next step's. What is a copy too many comes in the one after it."""
-        batch: list[tuple[Asking, Given]] = []
-        late: list[Asking] = []
+        batch: list[tuple[StepClient, Given]] = []
+        late: list[StepClient] = []
         copies = 0
         while len(batch) < self._model.most and (who := self._schedule.next()) is not None:
             if (given := who.given()) is None:
@@ -218,7 +218,7 @@ class Steps:
             self._schedule.ask(who, who.owner, urgent=True)
         return batch
 
-    def _done(self, batch: list[tuple[Asking, Given]], done: "asyncio.Future[list[Heard]]") -> None:
+    def _done(self, batch: list[tuple[StepClient, Given]], done: "asyncio.Future[list[Heard]]") -> None:
         error = None if done.cancelled() else done.exception()
         if self._closed:
             return  # They have been told.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from voicepipe.audio import Pcm
 from voicepipe.base.errors import EngineBusy, EngineError
-from voicepipe.base.fair import owner
+from voicepipe.base.round_robin import owner
 from voicepipe.engines.asr.nemotron.chunks import Chunks
 from voicepipe.engines.asr.nemotron.rows import Row
 from voicepipe.engines.asr.nemotron.steps import Given, Steps

@@ -56,11 +56,11 @@ def arguments(tool: ToolSpec, text: str) -> Steps[str]:
     Strings get the words that look like the value, else the whole text; numbers those that are in the text, in order.
     Clients write schemas: what in one is no schema is read as if it were not there.
     """
-    value = yield from _Form(text).value(tool.parameters or {"type": "object"})
+    value = yield from _ArgumentForm(text).value(tool.parameters or {"type": "object"})
     return json.dumps(value, ensure_ascii=False)
 
 
-class _Form:
+class _ArgumentForm:
     """Values for one schema. What they are made of is read from the text once, however many there are."""
 
     def __init__(self, text: str) -> None:

@@ -19,8 +19,8 @@ from voicepipe.base.errors import RequestRefused
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Prompt
 from voicepipe.engines.llm import chat
-from voicepipe.engines.llm.spoken import Habits
-from voicepipe.engines.llm.vllm.reading import Output, ReplyReading
+from voicepipe.engines.llm.spoken_text import Habits
+from voicepipe.engines.llm.vllm.reading import CompletionOutput, ReplyReading
 
 log = logging.getLogger(__name__)
 TOO_LONG = ("input_tokens", "input_text")
@@ -111,7 +111,7 @@ class Chats:
             model_config=self._model,
         )
 
-        def parse(output: Output) -> Any:
+        def parse(output: CompletionOutput) -> Any:
             return parser.parse_delta(
                 delta_text=output.text,
                 delta_token_ids=list(output.token_ids),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from voicepipe.base.environment import default_variables, put_variable, variable
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused, VoicepipeError
-from voicepipe.base.lived import Lived
-from voicepipe.engines.hosting.owing import Owing
+from voicepipe.base.process_clock import ProcessClock
+from voicepipe.engines.hosting.liveness import Liveness
 from voicepipe.engines.llm.vllm.start import EngineStart, end, lower
 from voicepipe.engines.packages import INSTALLS
 
@@ -38,7 +38,7 @@ class VllmProcess:
     def __init__(self, name: str, llm: "AsyncLLM", start: EngineStart[Any], stall_s: float = STALL_S) -> None:
         self._name = name
         self._stall_s = stall_s
-        self._owing = Owing(Lived())
+        self._liveness = Liveness(ProcessClock())
         self._trial: asyncio.Task[None] | None = None
         self.llm = llm
         self.processes = start.family()
@@ -49,7 +49,7 @@ class VllmProcess:
     @property
     def errored(self) -> bool:
         """Its process ended, or no token has come of any request for too long."""
-        return bool(self.llm.errored) or not self._owing.alive
+        return bool(self.llm.errored) or not self._liveness.alive
 
     @property
     def hung(self) -> bool:
@@ -102,23 +102,23 @@ class VllmProcess:
         try:
             async with aclosing(outputs):
                 while (output := await self._next(outputs, within_s)) is not None:
-                    self._owing.moved()
+                    self._liveness.moved()
                     within_s = self._stall_s
                     yield output
-            self._owing.worked()
+            self._liveness.worked()
         finally:
-            if self._owing.forgotten and self._trial is None:
+            if self._liveness.forgotten and self._trial is None:
                 self._trial = asyncio.create_task(self._try(), name="trial of vLLM")
 
     async def _next(self, outputs: AsyncGenerator[Any, None], within_s: float) -> Any | None:
         from vllm.exceptions import GracefulHTTPError
 
         try:
-            return await self._owing.next(outputs, within_s)
+            return await self._liveness.next(outputs, within_s)
         except (ValueError, GracefulHTTPError):
             raise  # It does not take this prompt, or no more of them.
         except Exception:
-            self._owing.failed()
+            self._liveness.failed()
             raise
 
     async def _try(self) -> None:
@@ -127,7 +127,7 @@ class VllmProcess:
         except VoicepipeError as error:
             log.warning("vLLM does not answer a trial: %s", error)
             if not isinstance(error, EngineBusy):
-                self._owing.tried()
+                self._liveness.tried()
         finally:
             self._trial = None
 

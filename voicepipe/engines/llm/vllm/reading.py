@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 from voicepipe.base.errors import EngineError
 from voicepipe.engines.base import Aside, Delta
-from voicepipe.engines.llm.called import Called
-from voicepipe.engines.llm.spoken import Habits, SpokenFilter
+from voicepipe.engines.llm.spoken_text import Habits, SpokenFilter
+from voicepipe.engines.llm.tool_call_fragments import ToolCallFragments
 
 
-class Output(Protocol):
+class CompletionOutput(Protocol):
     """What one or several steps of the model added: vLLM's CompletionOutput."""
 
     text: str
@@ -17,12 +17,12 @@ class Output(Protocol):
     finish_reason: str | None
 
 
-Parse = Callable[[Output], Any]
+Parse = Callable[[CompletionOutput], Any]
 """How this model writes thoughts and tool calls: a parser of vLLM's, which makes a DeltaMessage of an output, or None.
 Of tool calls in it see `called`."""
 
 
-def check(output: Output) -> None:
+def check(output: CompletionOutput) -> None:
     """Raises EngineError: vLLM failed."""
     if output.finish_reason in ("error", "abort"):
         raise EngineError(f"vLLM gave a reply up ({output.finish_reason}): its log says why.")
@@ -34,9 +34,9 @@ class ReplyReading:
     def __init__(self, names: Collection[str], parse: Parse | None = None, habits: Habits | None = None) -> None:
         self._parse = parse
         self._spoken = SpokenFilter(habits)
-        self._called = Called(names)
+        self._called = ToolCallFragments(names)
 
-    def take(self, output: Output) -> Iterator[Delta]:
+    def take(self, output: CompletionOutput) -> Iterator[Delta]:
         """What the output adds: a piece of text for each token, as replies count them by it, mostly empty where they
         come together; the tool calls at the end. Raises EngineError: it failed."""
         check(output)
@@ -51,7 +51,7 @@ class ReplyReading:
         if output.finish_reason is not None:
             yield from self._called
 
-    def _content(self, output: Output) -> str:
+    def _content(self, output: CompletionOutput) -> str:
         if self._parse is None:
             return output.text
         parsed = self._parse(output)

@@ -30,7 +30,7 @@ NICE = 10
 """Higher than that of workers in this process (`base/worker.py`)."""
 
 
-class Turns:
+class StartOrder:
     """Starts go one after the other: that tells whose process is whose, and vLLM looks at a GPU's free memory while it
     starts, which must not change meanwhile. For several threads."""
 
@@ -54,7 +54,7 @@ class Turns:
             self._changed.notify_all()
 
 
-_turns = Turns()
+_turns = StartOrder()
 
 
 class EngineStart(Generic[T]):

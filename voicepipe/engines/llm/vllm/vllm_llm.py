@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM
 
     from voicepipe.engines.llm.vllm.chats import Chats
-    from voicepipe.engines.llm.vllm.reading import Output, ReplyReading
+    from voicepipe.engines.llm.vllm.reading import CompletionOutput, ReplyReading
 
 log = logging.getLogger(__name__)
 CONFIRMED, SPECULATIVE, WARM = 0, 1, 2
@@ -97,11 +97,11 @@ class VllmCore(VllmProcess):
     async def small(self) -> None:
         await _have_read(self, Prompt(HELLO), CONFIRMED)
 
-    def _read(self, reading: "ReplyReading", output: "Output") -> Iterator[Delta]:
+    def _read(self, reading: "ReplyReading", output: "CompletionOutput") -> Iterator[Delta]:
         try:
             yield from reading.take(output)
         except EngineError:  # vLLM says itself that it failed.
-            self._owing.failed()
+            self._liveness.failed()
             raise
 
 

@@ -14,7 +14,7 @@ MEL_BINS, STACKED = 80, 2
 """Of the semantic half of the encoder: bands of Kaldi's filter bank, and frames that it reads as one."""
 
 
-class Codec:
+class NeuCodec:
     """`device` as torch names it. Raises EngineMissing: a package; EngineError: it cannot be loaded."""
 
     def __init__(self, directory: Path, device: str) -> None:

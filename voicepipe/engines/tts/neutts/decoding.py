@@ -16,25 +16,25 @@ Decode = Callable[[Sequence[Sequence[int]]], list[Sound]]
 
 
 @dataclass(eq=False, slots=True)
-class _Asked:
+class _WaitingWindow:
     codes: Sequence[int]
     sound: Sound | None = None
 
 
-class Decoding:
+class CodecBatches:
     """`decode` takes windows that are equally long. `worker` has one thread."""
 
     def __init__(self, worker: Worker, decode: Decode, stall_s: float) -> None:
         self.worker = worker
         self._decode = decode
         self._stall_s = stall_s
-        self._waiting: list[_Asked] = []
+        self._waiting: list[_WaitingWindow] = []
         self._one = threading.Lock()
 
     async def ask(self, codes: Sequence[int], use: Callable[[Sound], Speech], *, first: bool) -> Speech:
         """What `use` makes of the sound, on the thread too. `first`: a caller hears nothing until then. Raises
         EngineBusy, EngineDead, and what decoding raises."""
-        asked = _Asked(codes)
+        asked = _WaitingWindow(codes)
         with self._one:
             self._waiting.append(asked)
         try:
@@ -53,7 +53,7 @@ class Decoding:
         self._decode = ended
         self.worker.close(EngineDead(why))
 
-    def _made(self, asked: _Asked, use: Callable[[Sound], Speech]) -> Speech:
+    def _made(self, asked: _WaitingWindow, use: Callable[[Sound], Speech]) -> Speech:
         """Who comes first in the worker's order takes others along, who find their sound when it is their turn."""
         if asked.sound is None:
             with self._one:

@@ -23,10 +23,10 @@ from voicepipe.engines.llm.vllm.process import VllmProcess
 from voicepipe.engines.llm.vllm.reading import check
 from voicepipe.engines.llm.vllm.start import EngineStart, hung
 from voicepipe.engines.tts.neutts import prompt, reference
-from voicepipe.engines.tts.neutts.decoding import Decoding
+from voicepipe.engines.tts.neutts.decoding import CodecBatches
+from voicepipe.engines.tts.neutts.phrase_sound import PhraseSound, gain
 from voicepipe.engines.tts.neutts.prompt import PromptWriter, Recording
-from voicepipe.engines.tts.neutts.said import Saying, gain
-from voicepipe.engines.tts.neutts.windows import EVERY, MOST, Sound, Windows
+from voicepipe.engines.tts.neutts.windows import EVERY, MOST, CodeWindows, Sound
 from voicepipe.engines.tts.phonemes import Phonemizer
 from voicepipe.engines.tts.shaping import pause_after, pieces
 from voicepipe.engines.weights import needed_models
@@ -34,7 +34,7 @@ from voicepipe.engines.weights import needed_models
 if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    from voicepipe.engines.tts.neutts.codec import Codec
+    from voicepipe.engines.tts.neutts.codec import NeuCodec
 
 log = logging.getLogger(__name__)
 TOP_K = 50
@@ -46,7 +46,7 @@ ENDED = "NeuTTS's codec failed, and the voice is being loaded again: see the log
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class ReferenceVoice:
     """Somebody's."""
 
     recording: Recording
@@ -59,25 +59,25 @@ class Voice:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class VoiceParts:
     """What a voice is made of beside vLLM. Loaded on a thread."""
 
-    codec: "Codec"
+    codec: "NeuCodec"
     phonemizer: Phonemizer
     writer: PromptWriter
-    voices: Mapping[str, Voice]
+    voices: Mapping[str, ReferenceVoice]
 
 
 class NeuttsVoice(VllmProcess):
     """Implements `life.Core`."""
 
-    def __init__(self, config: NeuttsConfig, built: "tuple[AsyncLLM, Parts]", start: EngineStart[Any]) -> None:
+    def __init__(self, config: NeuttsConfig, built: "tuple[AsyncLLM, VoiceParts]", start: EngineStart[Any]) -> None:
         llm, parts = built
         super().__init__("speech synthesis", llm, start, config.stall_s)
         self._config = config
-        self._parts: Parts | None = parts
+        self._parts: VoiceParts | None = parts
         self._reading = Worker("phonemes", nice=0)
-        self._decoding = Decoding(Worker("codec"), parts.codec.decode, config.stall_s)
+        self._decoding = CodecBatches(Worker("codec"), parts.codec.decode, config.stall_s)
         self.languages = {name: voice.language for name, voice in parts.voices.items()}
         self.rate = parts.codec.rate
 
@@ -91,7 +91,7 @@ class NeuttsVoice(VllmProcess):
         return self._decoding.worker.overdue() or self._reading.overdue()
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> VoiceParts:
         """Raises EngineDead."""
         if self._parts is None:
             raise EngineDead(ENDED)
@@ -128,7 +128,7 @@ class NeuttsVoice(VllmProcess):
             yield Speech(pause_after(text, self.rate))
 
     async def _said(
-        self, parts: Parts, text: str, voice: Voice, speed: float, *, first: bool, more: bool
+        self, parts: VoiceParts, text: str, voice: ReferenceVoice, speed: float, *, first: bool, more: bool
     ) -> AsyncGenerator[Speech, None]:
         """One piece of a text; `more` follow."""
         write = partial(_written, parts, text, voice)
@@ -140,8 +140,8 @@ class NeuttsVoice(VllmProcess):
         codec, codes = parts.codec, list(voice.recording.codes)
         recorded = len(codes)
         letter_samples = voice.recording.letter_codes * codec.hop
-        saying = Saying(text, codec.rate, codec.hop, voice.gain, letter_samples, speed)
-        windows = Windows(recorded)
+        saying = PhraseSound(text, codec.rate, codec.hop, voice.gain, letter_samples, speed)
+        windows = CodeWindows(recorded)
         asked = self.asked(*self._request(written, most, parts.writer.ends), FIRST if first else LATER)
         async with aclosing(self.watched(asked, len(text))) as outputs:
             async for output in outputs:
@@ -187,11 +187,11 @@ class NeuttsVoice(VllmProcess):
 
     def _failed(self, said: str) -> EngineError:
         """It is the engine's failure; in a row they are its end."""
-        self._owing.failed()
+        self._liveness.failed()
         return EngineError(said)
 
 
-def _written(parts: Parts, text: str, voice: Voice) -> list[int] | None:
+def _written(parts: VoiceParts, text: str, voice: ReferenceVoice) -> list[int] | None:
     """The prompt; None: there is nothing to say."""
     phonemes = parts.phonemizer.phonemes(text, voice.language)
     if not any(sign.isalpha() for sign in phonemes):
@@ -232,19 +232,19 @@ def _local(config: NeuttsConfig, key: str) -> Path:
     return next(model.local() for model in needed_models.neutts(config) if model.key == key)
 
 
-def _build(config: NeuttsConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, Parts]":
+def _build(config: NeuttsConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, VoiceParts]":
     """Blocks until both models are loaded and the recordings are read. Raises EngineError."""
     parts = _parts(config)
     return process.build(args, stats=False), parts
 
 
-def _parts(config: NeuttsConfig) -> Parts:
+def _parts(config: NeuttsConfig) -> VoiceParts:
     from vllm.platforms import current_platform
 
-    from voicepipe.engines.tts.neutts.codec import Codec
+    from voicepipe.engines.tts.neutts.codec import NeuCodec
 
     auto = "cpu" if current_platform.is_cpu() else "cuda"
-    codec = Codec(_local(config, "neutts.codec"), auto if config.device == "auto" else config.device)
+    codec = NeuCodec(_local(config, "neutts.codec"), auto if config.device == "auto" else config.device)
     phonemizer = Phonemizer()
     writer = PromptWriter(_local(config, "neutts.model"), codec.codes)
     codes = {
@@ -263,5 +263,5 @@ def _parts(config: NeuttsConfig) -> Parts:
             [codec.decode([codes[name][at : at + MOST]])[0] for at in range(0, len(codes[name]), MOST)]
         )
         most = writer.letters_at_a_time(f"neutts.voices.{name}", recording, config.max_model_len)
-        voices[name] = Voice(recording, recorded.language, gain(sound), most)
-    return Parts(codec, phonemizer, writer, voices)
+        voices[name] = ReferenceVoice(recording, recorded.language, gain(sound), most)
+    return VoiceParts(codec, phonemizer, writer, voices)

@@ -29,7 +29,7 @@ those of several calls are one batch and the GPU knows the shape. At least 107 o
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class CodeWindow:
     """Codes `begin` to `end` are decoded; of their sound that from `sent` to `settled` is sent. The recording's first
     code is 0."""
 
@@ -39,14 +39,14 @@ class Window:
     settled: int
 
 
-class Windows:
+class CodeWindows:
     """Of one phrase, whose voice's recording has so many codes."""
 
     def __init__(self, recorded: int) -> None:
         self._sent = recorded
         self._least = FIRST
 
-    def due(self, codes: int, *, ended: bool = False) -> Iterator[Window]:
+    def due(self, codes: int, *, ended: bool = False) -> Iterator[CodeWindow]:
         """What can be decoded now that there are so many `codes`, the recording's among them. `ended`: no more come."""
         while True:
             more = codes - self._sent - (0 if ended else AHEAD)
@@ -54,7 +54,7 @@ class Windows:
                 return
             settled = self._sent + min(more, MOST)
             end = min(codes, settled + AHEAD)
-            yield Window(max(0, end - WIDTH), end, self._sent, settled)
+            yield CodeWindow(max(0, end - WIDTH), end, self._sent, settled)
             self._sent = settled
             self._least = min(MOST, 2 * self._least)
 
@@ -67,7 +67,7 @@ class Joint:
         self._tail: Sound = np.empty(0, np.float32)
         """What the last window has after what was sent of it."""
 
-    def push(self, window: Window, sound: Sound) -> Sound:
+    def push(self, window: CodeWindow, sound: Sound) -> Sound:
         """float32[hop * codes of the window] -> what is sent of it."""
         at, until = ((code - window.begin) * self._hop for code in (window.sent, window.settled))
         piece = sound[at:until].copy()

@@ -1,0 +1,130 @@
+"""What both sides of one call work with, and what a reply is asked to be."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from voicepipe.agent import CallSettings, Origin
+from voicepipe.base import call_ids
+from voicepipe.base.words import count
+from voicepipe.call.playout import Playout
+from voicepipe.call.speech import PhraseSpeaker
+from voicepipe.call.tool_runs import BeginTool, ToolRunEvents, ToolRuns, called
+from voicepipe.config import LadderConfig
+from voicepipe.conversation.events import CallEvent, Item
+from voicepipe.conversation.history import History, Ids
+from voicepipe.conversation.prompt import Prompt, ToolCall, with_origin
+from voicepipe.conversation.transfer import END_CALL, END_CALL_TOOL, TRANSFER_TOOL, transfer_tool
+from voicepipe.engines.base import Engines
+
+
+@dataclass(slots=True)
+class CallContext:
+    """What hearing, speaking and every reply of one call work with."""
+
+    call_id: str
+    engines: Engines
+    speaker: PhraseSpeaker
+    playout: Playout
+    begin_tool: BeginTool
+    ladder: LadderConfig
+    clock: Callable[[], float]
+    emit: Callable[[CallEvent], None]
+    told: ToolRunEvents
+    """The call."""
+    ids: Ids = field(init=False)
+    history: History = field(init=False)
+    tool_runs: ToolRuns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ids = Ids(call_ids.bare(self.call_id))
+        self.history = History(ids=self.ids)
+        self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool, self.told)
+
+    def transfers(self, settings: CallSettings) -> bool:
+        """The model is offered our tool for that: the line can, the agent knows where to, and neither the client nor
+        the agent has a tool of its name."""
+        return self.playout.line.transfers and bool(settings.agent.transfer) and TRANSFER_TOOL not in _taken(settings)
+
+    def ends(self, settings: CallSettings) -> bool:
+        """The model is offered our tool for hanging up, likewise."""
+        return settings.agent.end_call and END_CALL not in _taken(settings)
+
+    def order(
+        self, settings: CallSettings, words: str = "", *, speculative: bool = False, items: Sequence[Item] | None = None
+    ) -> "ReplyOrder":
+        """A reply to the conversation as it is when the prompt is first read, or to `items` in its place, and to
+        `words`, which are not part of it yet. Raises ItemExists: an item is there twice."""
+        history = self.history
+        if items is not None:
+            history = History()
+            for item in items:
+                history.add(item)
+        return ReplyOrder(partial(self._prompt, history, settings, words, speculative), settings)
+
+    def _prompt(self, history: History, settings: CallSettings, words: str, speculative: bool) -> Prompt:
+        instructions = with_origin(settings.instructions, settings.origin)
+        messages = history.messages(instructions, [Item("", text=words)])
+        theirs = {spec.name for spec in settings.tools}
+        tools = (*settings.tools, *(tool.spec for tool in settings.agent.tools if tool.name not in theirs))
+        if self.transfers(settings):
+            tools = (*tools, transfer_tool(settings.agent))
+        if self.ends(settings):
+            tools = (*tools, END_CALL_TOOL)
+        return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
+
+    def about(self, origin: Origin) -> dict[str, Any]:
+        """What tools are told of the phone call: {"id", "caller", "called", "headers"}."""
+        return {"id": self.call_id, "caller": origin.caller, "called": origin.called, "headers": origin.headers}
+
+    def named(self, calls: Iterable[ToolCall], prompt: Prompt) -> list[ToolCall]:
+        """The model's calls, each with an id that no other call has: results are known by them, and some servers number
+        their calls anew in each answer. `prompt`: which it answered."""
+        taken = {item.call_id for item in self.history.items} | self.tool_runs.call_ids()
+        taken |= {message.call.call_id for message in prompt.messages if message.call}
+        named = []
+        for call in calls:
+            if call.call_id in taken:
+                call = replace(call, call_id=self.ids.new("call"))
+            taken.add(call.call_id)
+            named.append(call)
+        return named
+
+    def used(self, call: ToolCall, result: str) -> None:
+        """A tool ran on the server: the conversation holds it, and the client does not see it."""
+        output = Item(self.ids.new("item"), "function_call_output", call_id=call.call_id, output=result)
+        for item in (called(self.ids, call), output):
+            self.history.add(item, hidden=True)
+
+
+def _taken(settings: CallSettings) -> set[str]:
+    """Names of the client's tools and the agent's."""
+    return {spec.name for spec in settings.tools} | {tool.name for tool in settings.agent.tools}
+
+
+@dataclass(slots=True)
+class ReplyOrder:
+    """What a reply is asked to be."""
+
+    ask: Callable[[], Prompt]
+    """Makes the request to the model: not before somebody wants to read it, for many a reply is replaced before."""
+    settings: CallSettings
+    text: str | None = None
+    """Say exactly this, without the model: the greeting, a question after silence."""
+    metadata: dict[str, str] | None = None
+    remembered: bool = True
+    """False: out of band, the conversation does not get its items."""
+    _prompt: Prompt | None = field(default=None, init=False)
+
+    @property
+    def prompt(self) -> Prompt:
+        """The request to the model, made when it is first read."""
+        if self._prompt is None:
+            self._prompt = self.ask()
+        return self._prompt
+
+    @property
+    def words(self) -> int:
+        """Of the request; 0 while nobody has read it."""
+        return sum(count(message.text) for message in self._prompt.messages) if self._prompt else 0

@@ -1,0 +1,60 @@
+"""The caller says nothing: they are asked again, or hear that a tool still works for them."""
+
+from voicepipe.call.pending_replies import PendingReplies
+from voicepipe.call.speaking import Speaking
+from voicepipe.call.tool_runs import ToolRuns, bridged, talkative
+from voicepipe.turn.no_input import NoInput
+
+
+class IdleTimer:
+    """One call's silences. Times are samples of the caller's sound."""
+
+    def __init__(
+        self, speaking: Speaking, pending_replies: PendingReplies, tool_runs: ToolRuns, fallback_ms: float
+    ) -> None:
+        """`fallback_ms`: so long the caller waits for a reply that had no words; 0: they are asked as after others."""
+        self._speaking = speaking
+        self._pending_replies = pending_replies
+        self._tool_runs = tool_runs
+        self._fallback_ms = fallback_ms
+        self._silence = NoInput()
+
+    @property
+    def goodbye(self) -> bool:
+        """The last line has been asked for: the call ends once it was said, unless the caller comes back."""
+        return self._silence.goodbye
+
+    def back(self, now: int) -> None:
+        """The caller is there."""
+        self._silence.back(now)
+
+    def wait(self, now: int) -> None:
+        """Nobody can be expected to speak up to now."""
+        self._silence.wait(now)
+
+    def passes(self, now: int, *, loud: bool) -> None:
+        """Nobody speaks: say what is to be said then, if anything is. `loud`: as `LineSound`."""
+        speaking, settings = self._speaking, self._speaking.settings
+        if speaking.reply or self._pending_replies.waiting or settings.turn_detection is None:
+            return self.wait(now)
+        if self._pending_replies.works:
+            text = self._bridge(self._silence.work(now))
+        elif speaking.mute and 0 < self._fallback_ms <= self._silence.lasts(now):
+            text = settings.agent.fallback
+        else:
+            text = self._silence.line(now, settings.agent, loud=loud)
+        if text:
+            speaking.say(text)
+
+    def _bridge(self, quiet_ms: float) -> str:
+        """While a tool runs that no reply waits for, since the caller interrupted that one: its next text, due after so
+        much silence; "" for none."""
+        running = self._tool_runs.running()
+        tool_run = talkative(running)
+        if not (tool_run and self._speaking.audible and self._pending_replies.answers_unasked):
+            return ""
+        if quiet_ms < tool_run.tool.while_running_every_ms:
+            return ""
+        text = tool_run.bridge
+        bridged(running)
+        return text

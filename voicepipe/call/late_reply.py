@@ -1,0 +1,102 @@
+"""A reply's patience with its engines: the rungs while the answer is late, and what has stalled once it has begun."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from voicepipe.base.errors import EngineStalled
+from voicepipe.config import LadderConfig
+from voicepipe.conversation.timing import Rung, TurnRecord
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LateReplySteps:
+    """What a late reply does."""
+
+    hurry: Callable[[], None]
+    """Cut the first phrase shorter."""
+    acknowledge: Callable[[], Awaitable[None]]
+    fall_back: Callable[[], Awaitable[None]]
+    """Give the answer up."""
+
+
+class LateReply:
+    """One reply's. Which rung was needed is noted in the turn's record."""
+
+    def __init__(self, config: LadderConfig, record: TurnRecord, clock: Callable[[], float]) -> None:
+        self.begun = False
+        """Something is there to be played, be it a tool's call: no shorter phrase and no acknowledgement is needed."""
+        self.answering = False
+        """Something of the answer is there to be heard: up to here the rungs count, from here on its stalls."""
+        self.withdrawn = False
+        """What could be heard was taken back: the rungs may be over, so that its stalls count none the less."""
+        self._config = config
+        self._record = record
+        self._clock = clock
+        self._excused_s = 0.0
+        self._no_tool = asyncio.Event()
+        self._no_tool.set()
+
+    @contextmanager
+    def excused(self) -> Iterator[None]:
+        """A tool runs: its time does not bring the fallback nearer, which would cancel it half-way."""
+        began = self._clock()
+        self._no_tool.clear()
+        try:
+            yield
+        finally:
+            self._excused_s += self._clock() - began
+            self._no_tool.set()
+
+    async def climb(self, rungs: LateReplySteps) -> None:
+        """The deadlines, counted from now: call it at commit. Ends with the last rung, or when none is needed."""
+        config, committed = self._config, self._clock()
+
+        async def reach(ms: float) -> None:
+            await asyncio.sleep(committed + ms / 1000 - self._clock())
+
+        rungs_by_time: tuple[tuple[Rung, float], ...] = (
+            ("short", config.short_phrase_ms if config.first_phrase == "clause" else 0),
+            ("acknowledge", config.acknowledge_ms),
+        )
+        for rung, ms in rungs_by_time:
+            if not ms:
+                continue
+            await reach(ms)
+            if self.begun:
+                return
+            self._record.ladder = rung
+            if rung == "short":
+                rungs.hurry()
+            else:
+                await rungs.acknowledge()
+        if not config.fallback_ms:
+            return
+        late = False
+        while not late:
+            await self._no_tool.wait()
+            deadline = config.fallback_ms + 1000 * self._excused_s
+            await reach(deadline)
+            late = self._no_tool.is_set() and deadline == config.fallback_ms + 1000 * self._excused_s
+        if not self.answering:
+            self._record.ladder = "fallback"
+            await rungs.fall_back()
+
+    async def next(self, source: AsyncIterator[T], *, rung: bool = False) -> T | None:
+        """An engine's next piece, None after the last. Raises EngineStalled if none comes after the first was heard,
+        or taken back.
+
+        Only the engine is waited for here, and 1 ms for its sound to be converted: a full queue and a tool take as long
+        as they take.
+        """
+        patience_ms = self._config.stall_ms if self.answering or self.withdrawn or rung else 0
+        try:
+            async with asyncio.timeout(patience_ms / 1000 or None):
+                return await anext(source, None)
+        except TimeoutError:
+            self._record.ladder = "stall"
+            raise EngineStalled(f"The model or the voice sent nothing for {patience_ms} ms.") from None

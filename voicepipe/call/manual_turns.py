@@ -1,0 +1,130 @@
+"""Turns of the caller's that silence does not end: a client's commit does, or keys that are pressed."""
+
+import asyncio
+import logging
+
+from voicepipe.base.errors import EngineError
+from voicepipe.call.call import Call
+from voicepipe.call.utterance import Utterance
+from voicepipe.conversation.events import Item
+from voicepipe.turn.facts import Cleared, Committed
+from voicepipe.turn.keypad import Keypad
+
+log = logging.getLogger(__name__)
+KEYS = "keys"
+"""What the call waits for."""
+
+
+class ManualTurns:
+    """One call's commits."""
+
+    def __init__(self, call: Call) -> None:
+        self.pending: asyncio.Future[None] | None = None
+        """The last one, while the recogniser is still asked for its words."""
+        self._call_id, self._tasks = call.id, call.tasks
+        self._turns, self._hearing, self._speaking, self._idle_timer = (
+            call.turns,
+            call.hearing,
+            call.speaking,
+            call.idle_timer,
+        )
+
+    def end_turn(self) -> None:
+        """What is being heard is the caller's turn, and joins the conversation as soon as its words are there."""
+        utterance = self._hand_over()
+        self.pending = self._tasks.spawn(self._join(utterance, self.pending))
+        # Where the call is over, or ends now, that never runs, and nobody else would end the recogniser's stream.
+        self.pending.add_done_callback(lambda done: utterance.cancel())
+
+    def give_way(self) -> None:
+        """Something else takes the turn: what is being said joins the conversation if it has words. Where the client
+        alone ends turns it goes on."""
+        utterance = self._hearing.utterance
+        if utterance and self._speaking.settings.turn_detection:
+            if utterance.partial:
+                self.end_turn()
+            else:
+                self.clear()
+
+    def clear(self) -> None:
+        """Forget the sound since the last commit."""
+        self._turns.feed(Cleared())
+        self._hearing.clear()
+
+    def _hand_over(self) -> Utterance:
+        """The utterance that ends here; its last words are still to be asked for."""
+        utterance = self._hearing.listen()
+        self._idle_timer.back(self._hearing.now)
+        self._turns.discard()
+        self._turns.feed(Committed())
+        self._hearing.leave(utterance)
+        return utterance
+
+    async def _join(self, utterance: Utterance, before: "asyncio.Future[None] | None") -> None:
+        try:
+            await utterance.finish()
+        except EngineError as error:
+            log.error("%s: nothing recognised: %s", self._call_id, error)
+        if before:
+            await asyncio.wait([before])  # Turns join the conversation in the order in which they were spoken.
+        self._turns.join(utterance)
+        if self.pending is asyncio.current_task():
+            self.pending = None
+
+
+class KeypadTurns:
+    """The caller presses keys of their telephone: a turn of theirs, which interrupts what is said at the first key."""
+
+    def __init__(self, call: Call, manual_turns: ManualTurns) -> None:
+        self._hearing, self._speaking, self._turns = call.hearing, call.speaking, call.turns
+        self._idle_timer, self._pending_replies = call.idle_timer, call.pending_replies
+        self._tasks, self._ids = call.tasks, call.ids
+        self._manual_turns = manual_turns
+        self._keypad = Keypad()
+        self._ends_at = 0.0
+        """The loop's second at which the turn is over if no further key is pressed."""
+        self._minded = False
+        """A task waits for that."""
+
+    def press(self, key: str) -> None:
+        agent = self._speaking.settings.agent
+        self._idle_timer.back(self._hearing.now)
+        if not self._keypad.press(key, agent.keys):
+            return
+        self._pending_replies.wait(KEYS)
+        self._speaking.interrupt()
+        if self._keypad.complete(agent.keys) or not agent.key_pause_ms:
+            return self._end()
+        self._ends_at = asyncio.get_running_loop().time() + agent.key_pause_ms / 1000
+        if not self._minded:
+            self._minded = True
+            self._tasks.spawn(self._mind_pause())
+
+    async def _mind_pause(self) -> None:
+        """One task for all keys, however many are pressed. Not in the caller's sound: telephones may send none while a
+        key is held."""
+        loop = asyncio.get_running_loop()
+        while (left_s := self._ends_at - loop.time()) > 0:  # noqa: ASYNC110 - each key moves it
+            await asyncio.sleep(left_s)
+        self._minded = False
+        if self._keypad.keys:
+            self._end()
+
+    def _end(self) -> None:
+        text = self._keypad.take(self._speaking.settings.agent.keys)
+        self._manual_turns.give_way()
+        if pending := self._manual_turns.pending:
+            self._tasks.spawn(self._join_after(pending, text))
+        else:
+            self._join(text)
+
+    async def _join_after(self, pending: "asyncio.Future[None]", text: str) -> None:
+        await asyncio.wait([pending])
+        self._join(text)
+
+    def _join(self, text: str) -> None:
+        self._turns.add(Item(self._ids.new("item"), text=text))
+        self._speaking.interrupt()  # A client may have asked for a reply meanwhile.
+        self._pending_replies.turn()
+        if not self._keypad.keys:
+            self._pending_replies.go_on(KEYS)

@@ -1,0 +1,72 @@
+"""Reads a model's answer as it is written, however long the voice takes to say it: what ends thoughts that nothing has
+opened has to be seen before the caller hears them."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from types import TracebackType
+from typing import Self
+
+from voicepipe.base.cpu_metering import charged
+from voicepipe.base.tasks import ended, forget_how_it_was_cancelled
+from voicepipe.engines.base import Aside, Delta
+
+
+class ReadAhead:
+    """One answer: an async iterator of what an engine generates, which is read while this is entered. How much that may
+    be, the engine bounds.
+
+    What is withdrawn before it was taken from here never comes, only the aside that says so."""
+
+    def __init__(self, deltas: AsyncGenerator[Delta, None], withdraw: Callable[[], None]) -> None:
+        """`withdraw` is called as soon as the engine says that what it wrote so far was no answer."""
+        self._deltas = deltas
+        self._withdraw = withdraw
+        self._ready: deque[Delta] = deque()
+        self._over = False
+        self._error: Exception | None = None
+        self._more = asyncio.Event()
+        self._reading: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._reading = asyncio.create_task(charged(self._read()))
+        self._reading.add_done_callback(forget_how_it_was_cancelled)
+        return self
+
+    async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        reading, self._reading = self._reading, None
+        await ended(reading)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        """Raises what the engine raised, once all before that was taken."""
+        while not self._ready:
+            if self._error:
+                error, self._error = self._error, None
+                try:
+                    raise error
+                finally:
+                    del error  # It knows this frame.
+            if self._over:
+                raise StopAsyncIteration
+            self._more.clear()
+            await self._more.wait()
+        return self._ready.popleft()
+
+    async def _read(self) -> None:
+        try:
+            async with aclosing(self._deltas) as deltas:
+                async for delta in deltas:
+                    if delta is Aside.WITHDRAWN:
+                        self._ready.clear()
+                        self._withdraw()
+                    self._ready.append(delta)
+                    self._more.set()
+        except Exception as error:
+            self._error = error
+        finally:
+            self._over = True
+            self._more.set()

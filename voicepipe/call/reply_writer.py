@@ -1,0 +1,277 @@
+"""The text of ONE reply: the model is asked, and asked again with what came of the tools that it called.
+
+Until the gate opens no tool is begun. All tools of one answer of the model's run at the same time.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from voicepipe.base.errors import EngineError, EngineStalled, ToolError, VoicepipeError
+from voicepipe.base.tasks import TaskGroup
+from voicepipe.call.read_ahead import ReadAhead
+from voicepipe.call.reply_context import ReplyContext
+from voicepipe.call.speech import Phrase
+from voicepipe.call.tool_runs import ToolRun, bridged, talkative
+from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
+from voicepipe.conversation.phrases import Phraser, ends_sentence
+from voicepipe.conversation.prompt import Message, Prompt, ToolCall
+from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL
+from voicepipe.engines.base import Aside
+
+TOOL_ROUNDS = 5
+AT_ONCE_MS = 100
+"""A tool that takes no longer than this needs no words, however long the caller has waited before."""
+NO_TOOLS = (
+    "What you wrote to call a tool could not be read: nothing was done, and no tool works in this answer. Say in plain "
+    "words that you cannot do that at the moment, or answer without it."
+)
+FIRST_TELL = "not done, since other tools were called with it; tell the caller what came of those first"
+
+
+@dataclass(slots=True)
+class _ToolUseRound:
+    """A tool that the model has called, as long as the reply is made."""
+
+    call: ToolCall
+    began: float
+    tool_run: ToolRun | None = None
+    """None: it was not begun."""
+    why: str = ""
+    """It was not."""
+    ended: float | None = None
+
+
+@dataclass(slots=True)
+class _Answer:
+    """One answer of the model's: it answers again after its calls of tools."""
+
+    said: list[str] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    called_as_text: bool = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self.said)
+
+
+class ReplyWriter:
+    """Made for one reply."""
+
+    def __init__(self, reply_context: ReplyContext) -> None:
+        self._hurry = reply_context.context.ladder.first_phrase == "short"
+        self.cutter = Phraser(hurry=self._hurry)
+        self.tokens = 0
+        self.awaited = True
+        """The caller hears nothing until the next phrase is there."""
+        self.farewell: ToolCall | None = None
+        """A transfer, or a goodbye: to be carried out once the reply was heard."""
+        self.talks = False
+        """Tools run that have something to say meanwhile."""
+        self.whole = False
+        """The model failed behind a whole sentence: there is no need to say anything in its place."""
+        self.mute = False
+        """It wrote nothing that is meant for the caller."""
+        self._uses: list[_ToolUseRound] = []
+        self._reply_context = reply_context
+        self._context, self._order, self._record = reply_context.context, reply_context.order, reply_context.record
+        self._delivery, self._ladder = reply_context.delivery, reply_context.ladder
+
+    async def texts(self) -> AsyncGenerator[str, None]:
+        """Phrases to be said, in order."""
+        prompt, agent = self._order.prompt, self._order.settings.agent
+        self._delivery.knows = self._context.tool_runs.known(prompt) if self._order.remembered else []
+        for _ in range(TOOL_ROUNDS):
+            answer = _Answer()
+            async with aclosing(self._phrases(prompt, answer)) as phrases:
+                async for text in phrases:
+                    yield text
+            if answer.calls:
+                await self._reply_context.gate.wait()
+                more = await self._carry_out(self._context.named(answer.calls, prompt))
+                if more is None:
+                    if (
+                        self.farewell
+                        and self.farewell.name == END_CALL
+                        and not self._ladder.answering
+                        and agent.goodbye
+                    ):
+                        yield agent.goodbye
+                    return
+                prompt = self._next(prompt, answer.text, more)
+            elif answer.called_as_text and prompt.tool_choice != "none":
+                prompt = replace(self._next(prompt, answer.text, [Message("system", NO_TOOLS)]), tool_choice="none")
+            else:
+                self.mute = answer.called_as_text and not self._ladder.answering
+                if self._ladder.answering or self.mute:
+                    return
+                break
+        self._reply_context.gave_up = True
+        yield agent.fallback
+
+    async def _phrases(self, prompt: Prompt, answer: "_Answer") -> AsyncGenerator[str, None]:
+        """Those of one answer of the model's, and what else it wrote. What came before an engine failed is said."""
+        try:
+            async with ReadAhead(self._context.engines.llm.generate(prompt), self._reply_context.withdraw) as deltas:
+                while (delta := await self._ladder.next(deltas)) is not None:
+                    self._reply_context.stamp("token")
+                    take = self._reply_context.take
+                    if isinstance(delta, ToolCall):
+                        answer.calls.append(delta)
+                    elif delta is Aside.WITHDRAWN:
+                        answer.said.clear()
+                        answer.called_as_text = False
+                        self.cutter, self.awaited = Phraser(hurry=self._hurry), True
+                    elif delta is Aside.CALL_AS_TEXT:
+                        answer.called_as_text = True
+                    else:
+                        self.tokens += 1
+                        answer.said.append(delta)
+                        for text in self.cutter.push(delta):
+                            if not take.withdrawn:
+                                yield text
+        except EngineError as error:
+            self.whole = _ends(answer.text)
+            if self.whole or not isinstance(error, EngineStalled):  # Half a sentence that is seconds old helps nobody.
+                for text in self.cutter.flush():
+                    yield text if self.whole else f"{text.rstrip()} "  # The fallback follows.
+            raise
+        for text in self.cutter.flush():
+            yield text
+
+    def sentence(self) -> str:
+        """Whole sentences that came and were not said yet, when no more is waited for; empty: there are none."""
+        text = "".join(self.cutter.flush())
+        return text if _ends(text) else ""
+
+    def _next(self, prompt: Prompt, said: str, more: Sequence[Message]) -> Prompt:
+        before = (Message("assistant", said),) if said.strip() else ()
+        # A choice that forces a tool has been obeyed; it would be called again and again.
+        choice = prompt.tool_choice if prompt.tool_choice == "none" else "auto"
+        messages = (*prompt.messages, *before, *more)
+        return replace(prompt, messages=messages, tool_choice=choice, speculative=False)
+
+    def tools(self) -> tuple[ToolUse, ...]:
+        """Those of the agent's that the reply had run so far."""
+        return tuple(map(self._told, self._uses))
+
+    def _told(self, use: _ToolUseRound) -> ToolUse:
+        since, tool_run = self._record.stamps.get("voice_ended"), use.tool_run
+        return ToolUse(
+            use.call.name[:TOOL_NAME_CHARS],
+            took=None if use.ended is None else round(1000 * (use.ended - use.began), 1),
+            at=None if since is None else round(1000 * (use.began - since), 1),
+            failed=tool_run.failed if tool_run else True,
+            arguments=use.call.arguments[:TOOL_CHARS],
+            result=((tool_run.output or "") if tool_run else use.why)[:TOOL_CHARS],
+        )
+
+    async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
+        """What the model reads next; None: it is not asked again."""
+        if len(calls) == 1 and self._is_ours(calls[0]):
+            self.farewell = calls[0]  # Nothing follows it: it is carried out when the reply has been heard.
+            return None
+        self._delivery.calls_tools()
+        begun = {index: self._begin(call) for index, call in enumerate(calls) if not self._is_client_s(call)}
+        await self._wait([tool_run for tool_run in begun.values() if isinstance(tool_run, ToolRun)])
+        if len(begun) < len(calls):
+            # The reply that the client asks for, once its tools are done, tells of ours as well.
+            self._context.tool_runs.put_off(self._delivery.knows)
+            for call in calls:
+                if self._is_client_s(call):
+                    await self._reply_context.pieces.put(call)
+            return None
+        self.awaited = True
+        messages: list[Message] = []
+        for index, call in enumerate(calls):
+            result = begun[index]
+            output = result.output or "" if isinstance(result, ToolRun) else result
+            messages += [Message("assistant", call=call), Message("tool", output, call_id=call.call_id)]
+        return messages
+
+    def _is_ours(self, call: ToolCall) -> bool:
+        """A transfer or a goodbye."""
+        settings, context = self._order.settings, self._context
+        return (call.name == TRANSFER_TOOL and context.transfers(settings)) or (
+            call.name == END_CALL and context.ends(settings)
+        )
+
+    def _is_client_s(self, call: ToolCall) -> bool:
+        """The client has a tool of this name: it wins over one of the agent's, and the client runs it."""
+        return any(spec.name == call.name for spec in self._order.settings.tools)
+
+    def _begin(self, call: ToolCall) -> ToolRun | str:
+        """A tool of the agent's is begun; or why not, as the model reads it."""
+        settings, remembered = self._order.settings, self._order.remembered
+        tool = next((tool for tool in settings.agent.tools if tool.name == call.name), None)
+        try:
+            if tool is None:
+                raise ToolError(FIRST_TELL if self._is_ours(call) else f"there is no tool {call.name}")
+            about = self._context.about(settings.origin)
+            self._record.tool = True
+            tool_run = self._context.tool_runs.begin(
+                tool, call, about, remembered=remembered, before=self._reply_context.message
+            )
+            self._uses.append(_ToolUseRound(call, self._context.clock(), tool_run))
+            return tool_run
+        except ToolError as error:
+            why, now = f"Error: {error}", self._context.clock()
+            self._uses.append(_ToolUseRound(call, now, why=why, ended=now))
+            if remembered:
+                self._context.used(call, why)
+            return why
+
+    async def _wait(self, tool_runs: Sequence[ToolRun]) -> None:
+        if not tool_runs:
+            return
+        self.talks = any(tool_run.tool.while_running for tool_run in tool_runs)
+        try:
+            async with TaskGroup() as tasks:
+                talk = tasks.create_task(self._talk(tool_runs))
+                with self._ladder.excused():
+                    await asyncio.gather(*(self._over(tool_run) for tool_run in tool_runs))
+                talk.cancel()
+        finally:
+            self.talks = False
+        if self._order.remembered:
+            self._delivery.knows += tool_runs
+
+    async def _over(self, tool_run: ToolRun) -> None:
+        await tool_run.wait()
+        for use in self._uses:
+            if use.tool_run is tool_run and use.ended is None:
+                use.ended = self._context.clock()
+
+    async def _talk(self, tool_runs: Sequence[ToolRun]) -> None:
+        """What the caller hears while tools run. Each text is one piece: it is queued as a whole, and then finished."""
+        if not self.talks or not self._reply_context.spoken:
+            return
+        clock, quiet = self._context.clock, self._context.playout.quiet
+        since, soonest = self._record.stamps.get("voice_ended", clock()), clock() + AT_ONCE_MS / 1000
+        for number in count():
+            tool_run = talkative(tool_runs)
+            if tool_run is None:
+                return
+            tool, phrase = tool_run.tool, await self._whole(f"{tool_run.bridge} ")
+            if not number:
+                await asyncio.sleep(soonest - clock())
+            await quiet(tool.while_running_every_ms if number else tool.while_running_after_ms, since)
+            if phrase and talkative(tool_runs):
+                bridged(tool_runs)
+                await self._reply_context.pieces.put(phrase)
+            since = clock()
+
+    async def _whole(self, text: str) -> Phrase | None:
+        settings, speaker = self._order.settings, self._context.speaker
+        with suppress(VoicepipeError):  # The voice fails: the answer itself will say so.
+            phrase = await speaker.whole(text, voice=settings.voice, speed=settings.speed)
+            return phrase and replace(phrase, stand_in=True)
+        return None
+
+
+def _ends(text: str) -> bool:
+    """With a whole sentence."""
+    words = text.split()
+    return bool(words) and ends_sentence(words[-1])

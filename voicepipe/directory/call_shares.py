@@ -1,0 +1,130 @@
+"""PoPs that are to get only a share of the calls: those of a version that is on trial, and those whose turns failed
+lately. Not each call draws lots: by chance, one version in 40 that is to have a tenth would get ten of the first 50.
+
+Each limit has a credit. It grows by the share with each call for which a PoP under this limit would do as well as
+others, and a call that such a PoP gets costs 1. At a tenth that is one call of each ten. Which of the ten, a lot says:
+if it were always the tenth, all could be those of a monitor that calls as regularly. So of n calls it has got less than
+`share * n + 1` at any time. Each of several directories keeps the share by itself.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from voicepipe.directory.fleet_view import SeenPop
+
+ROUNDING = 1e-9
+"""Ten times 0.1 is a little less than 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """What an operator has on trial: a version, or one PoP. One of them is given."""
+
+    share: float
+    """0..1, of the calls for which it would do as well as others."""
+    version: str = ""
+    pop: str = ""
+
+    def takes_in(self, seen: SeenPop) -> bool:
+        """Whether the limit is this PoP's."""
+        return seen.pop == self.pop if self.pop else seen.condition.version == self.version
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What one call has to heed. PoPs of one version have it in common."""
+
+    key: str
+    share: float
+    due: bool
+    """The next call of the share has been earned."""
+
+
+@dataclass(slots=True)
+class _Credit:
+    needed: float
+    """Above 0, up to 1: a lot. The next call may come when so much is earned."""
+    earned: float = 0.0
+    """Below 0 after a call that came early."""
+    competed: int = 0
+    took: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryCount:
+    """What became of a share, for operators."""
+
+    version: str
+    pop: str
+    share: float
+    took: int
+    """Calls that went there, since the directory began or the share changed, ..."""
+    of: int
+    """... of so many for which it would have done as well as others."""
+
+
+@dataclass(slots=True)
+class CallShares:
+    """Of one directory. A PoP may be under two limits, its version's and its own: it gets a call once both allow it."""
+
+    canaries: Sequence[Canary] = ()
+    lots: Random = field(default_factory=Random)
+    _credits: dict[str, _Credit] = field(default_factory=dict)
+
+    def change(self, canaries: Sequence[Canary]) -> None:
+        """From now on these are on trial. What is new, or has another share, is counted anew."""
+        for canary in {*self.canaries, *canaries} - ({*self.canaries} & {*canaries}):
+            self._credits.pop(_key(canary), None)
+        self.canaries = canaries
+
+    def limits(self, pops: Iterable[SeenPop]) -> dict[str, tuple[Limit, ...]]:
+        """By PoP; those that are under none are left out."""
+        found = {seen.pop: tuple(self._of(seen)) for seen in pops}
+        return {pop: limits for pop, limits in found.items() if limits}
+
+    def settle(self, competed: Collection[str], spent: Collection[str], limits: Mapping[str, Sequence[Limit]]) -> None:
+        """A call was placed. `competed`: keys of the limits under which a PoP would have done as well; `spent`: those
+        under which one got it."""
+        by_key = {limit.key: limit for of_pop in limits.values() for limit in of_pop}
+        for key in competed:
+            credit = self._credit(key)
+            credit.competed += 1
+            credit.earned += by_key[key].share
+            if key in spent:
+                credit.earned -= 1
+                credit.needed = self._lot()
+                credit.took += 1
+            credit.earned = min(1.0, credit.earned)  # What cannot be spent at present is not saved up for a crowd.
+
+    def counts(self) -> list[CanaryCount]:
+        """Of what operators have on trial."""
+        return [
+            CanaryCount(canary.version, canary.pop, canary.share, credit.took, credit.competed)
+            for canary in self.canaries
+            for credit in (self._credit(_key(canary)),)
+        ]
+
+    def _of(self, seen: SeenPop) -> Iterable[Limit]:
+        for canary in self.canaries:
+            if canary.takes_in(seen):
+                yield self._limit(_key(canary), canary.share)
+                break  # The first that fits counts.
+        if seen.condition.share < 1:
+            yield self._limit(f"own {seen.pop}", seen.condition.share)
+
+    def _limit(self, key: str, share: float) -> Limit:
+        credit = self._credit(key)
+        return Limit(key, share, due=share > 0 and credit.earned + share >= credit.needed - ROUNDING)
+
+    def _credit(self, key: str) -> _Credit:
+        if key not in self._credits:
+            self._credits[key] = _Credit(self._lot())
+        return self._credits[key]
+
+    def _lot(self) -> float:
+        return 1 - self.lots.random()
+
+
+def _key(canary: Canary) -> str:
+    return f"pop {canary.pop}" if canary.pop else f"version {canary.version}"

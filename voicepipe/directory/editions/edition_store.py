@@ -1,0 +1,143 @@
+"""The editions that one host keeps on its disk, and the one that it goes by, also where it begins without a bus."""
+
+import logging
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from voicepipe.base.errors import ConfigError
+from voicepipe.directory.editions.edition import Edition, Head, write
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+MOST = 50
+"""Kept; the oldest go. What a fleet may be rolled back to."""
+_NAME = re.compile(r"(\d{6,})-([0-9a-f]+)")
+_EDITION = "edition.json"
+"""Within an edition's folder, beside its files: all that was pushed."""
+_CURRENT = "current"
+"""The name of the folder that counts."""
+
+
+class EditionStore:
+    """Of the host `host`, below `folder`; what is missing is made. It reads and writes files: call it from a thread.
+    Methods raise ConfigError where that fails. `key` of the configuration names the folder."""
+
+    def __init__(self, folder: Path, host: str, key: str) -> None:
+        self.folder = folder / host
+        """Several hosts of one machine may have one folder in their configurations."""
+        self._key = key
+
+    def keep(self, edition: Edition) -> Path:
+        """Write it down; the folder with its files."""
+        folder = self._of(edition.head)
+        try:
+            if self._read(edition.head) != edition:
+                beside = folder.with_name(f".{folder.name}")
+                shutil.rmtree(beside, ignore_errors=True)
+                write({**edition.files, _EDITION: msgspec.json.encode(edition).decode()}, beside)
+                shutil.rmtree(folder, ignore_errors=True)
+                beside.rename(folder)  # All of it or nothing, should the host fail now.
+                _synced(self.folder)
+        except OSError as error:
+            raise self._failed(error) from None
+        return folder
+
+    def go_by(self, edition: Edition) -> None:
+        """From now on, and after a restart. Of the others the oldest go."""
+        try:
+            beside = self.folder / f".{_CURRENT}"
+            write({beside.name: self._of(edition.head).name}, self.folder)
+            beside.replace(self.folder / _CURRENT)
+            _synced(self.folder)
+            for head in self._heads()[MOST:]:
+                if head != edition.head:
+                    shutil.rmtree(self._of(head), ignore_errors=True)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def begin(self, opened: Callable[[Edition, Path], T], number: int = 0) -> tuple[T, Edition, str] | None:
+        """What a host begins with: what `opened` makes of an edition and the folder with its files; the edition; and
+        why it is not a better one, if it is not. The best is that of this `number`, if it is not 0, then the one that
+        counted last, then the newest. None: no edition is kept. Raises ConfigError: none can be opened."""
+        problem = ""
+        for edition in self._best_first(number):
+            try:
+                made = opened(edition, self.keep(edition))
+            except ConfigError as error:
+                problem = problem or f"edition {edition.number}: {error}"
+                logger.error("edition %d is not begun with: %s", edition.number, error)
+            else:
+                logger.info("agents, routes and tenants are those of edition %d (%s), and not of the host's own files",
+                            edition.number, edition.digest)  # fmt: skip
+                return made, edition, problem
+        if problem:
+            raise ConfigError(
+                f"{problem}\nNone of the editions in {self.folder} can be begun with: mend this, or empty that folder "
+                "to begin with the host's own files."
+            )
+        return None
+
+    def _best_first(self, number: int) -> Iterator[Edition]:
+        """An edition that cannot be read is logged and left out."""
+        heads, current = self._heads(), self._current()
+        heads.sort(key=lambda head: (head.number != number, head != current))
+        return filter(None, map(self._read, heads))
+
+    def find(self, number: int) -> Edition | None:
+        """The one of this number."""
+        return next((its for head in self._heads() if head.number == number and (its := self._read(head))), None)
+
+    def all(self) -> list[Edition]:
+        """The newest first."""
+        return list(filter(None, map(self._read, self._heads())))
+
+    def _current(self) -> Head | None:
+        try:
+            found = _NAME.fullmatch((self.folder / _CURRENT).read_text().strip())
+        except (OSError, UnicodeDecodeError):
+            return None
+        return Head(int(found[1]), found[2]) if found else None
+
+    def _read(self, head: Head) -> Edition | None:
+        file = self._of(head) / _EDITION
+        try:
+            edition = msgspec.json.decode(file.read_bytes(), type=Edition)
+            return edition if edition.head == head else None
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError) as error:
+            logger.error("%s: cannot be read and is left out (%s)", file, error)
+            return None
+
+    def _heads(self) -> list[Head]:
+        """The newest first."""
+        try:
+            found = [_NAME.fullmatch(path.name) for path in self.folder.iterdir()]
+        except OSError:  # None was kept yet.
+            return []
+        return sorted((Head(int(name[1]), name[2]) for name in found if name), reverse=True)
+
+    def _of(self, head: Head) -> Path:
+        return self.folder / f"{head.number:06d}-{head.digest}"
+
+    def _failed(self, error: OSError) -> ConfigError:
+        return ConfigError(
+            f"{self._key}: editions cannot be written into {self.folder} ({error.strerror}): give a folder on a disk "
+            "that has room and may be written"
+        )
+
+
+def _synced(folder: Path) -> None:
+    """A rename within it outlives the host's power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,53 @@
+"""One proposal, and what each host says to it."""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+
+VERDICTS_S = 5.0
+"""Hosts have so long to say whether they would take an edition; each reads all agents' files."""
+SAYS_NOTHING = (
+    f"says nothing within {VERDICTS_S:g} s: push again; if that does not help, look whether it may hear vp.fleet.> on "
+    "the bus"
+)
+
+
+class ProposalRound:
+    """`asked`: the names of those hosts whose word counts."""
+
+    def __init__(self, asked: set[str]) -> None:
+        self.id = secrets.token_hex(8)
+        self._asked = frozenset(asked)
+        self._waiting = set(asked)
+        self._problems: dict[str, list[str]] = {}
+        """Lines, and who says so."""
+        self._all_told = asyncio.Event()
+        if not asked:
+            self._all_told.set()
+
+    def said(self, host: str, problem: str) -> None:
+        """A host has spoken; empty: it would take it."""
+        if host not in self._asked:
+            return
+        for line in problem.splitlines():
+            self._problems.setdefault(line, []).append(host)
+        self._waiting.discard(host)
+        if not self._waiting:
+            self._all_told.set()
+
+    async def over(self, heard: Callable[[], set[str]]) -> tuple[str, ...]:
+        """Wait for all. Of those that say nothing, the ones that have fallen silent by then: they are not waited for.
+        `heard`: the hosts that are heard at a moment. That another one says nothing is a problem."""
+        try:
+            async with asyncio.timeout(VERDICTS_S):
+                await self._all_told.wait()
+        except TimeoutError:
+            there = heard()
+            for host in self._waiting & there:
+                self._problems.setdefault(SAYS_NOTHING, []).append(host)
+            return tuple(sorted(self._waiting - there))
+        return ()
+
+    def told(self) -> list[str]:
+        """A line for each problem, with who has it."""
+        return [f"{line} (so {', '.join(sorted(hosts))})" for line, hosts in self._problems.items()]

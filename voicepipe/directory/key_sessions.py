@@ -1,0 +1,62 @@
+"""Sessions of `ek_` keys that directories made, at the PoP that their holders may call. Pure but for the waiting."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+WAIT_S = 1.0
+"""A caller who comes before their briefing waits so long for it."""
+KEPT_S = 90.0
+"""A token is good for a minute, and for half of one more by clocks that differ."""
+KEPT_BYTES = 32 * 1024 * 1024
+"""Of all sessions. Who has most of it loses their oldest first."""
+
+
+class _WaitingSession(NamedTuple):
+    session: bytes
+    until: float
+
+
+class KeySessions:
+    """By the ids of the calls that they are for, on a shelf for each tenant. `clock` gives monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._shelves: dict[str, dict[str, _WaitingSession]] = {}
+        """The oldest first."""
+        self._size: dict[str, int] = {}
+        """In bytes, by tenant."""
+        self._came = asyncio.Condition()
+
+    async def put(self, tenant: str, call: str, session: bytes) -> None:
+        """It has come."""
+        self._forget_old()
+        self._shelves.setdefault(tenant, {})[call] = _WaitingSession(session, self._clock() + KEPT_S)
+        self._size[tenant] = self._size.get(tenant, 0) + len(session)
+        while sum(self._size.values()) > KEPT_BYTES:
+            self._forget(max(self._size, key=self._size.__getitem__))
+        async with self._came:
+            self._came.notify_all()
+
+    async def get(self, tenant: str, call: str) -> bytes | None:
+        """None: it did not come within `WAIT_S`."""
+        try:
+            async with asyncio.timeout(WAIT_S), self._came:
+                await self._came.wait_for(lambda: call in self._shelves.get(tenant, ()))
+        except TimeoutError:
+            return None
+        return self._shelves[tenant][call].session
+
+    def _forget_old(self) -> None:
+        now = self._clock()
+        for tenant in list(self._shelves):
+            while (tenant_secrets := self._shelves.get(tenant)) and next(iter(tenant_secrets.values())).until <= now:
+                self._forget(tenant)
+
+    def _forget(self, tenant: str) -> None:
+        """Their oldest."""
+        tenant_secrets = self._shelves[tenant]
+        self._size[tenant] -= len(tenant_secrets.pop(next(iter(tenant_secrets))).session)
+        if not tenant_secrets:
+            del self._shelves[tenant], self._size[tenant]

@@ -1,0 +1,188 @@
+"""What a caller asks of a directory, whichever way they come, and where their call may go: by its file, with the
+tenants and routes of the newest edition."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import HTTPConnection
+
+from voicepipe.base.networks import network_of
+from voicepipe.base.places import Place, place_of
+from voicepipe.call_api import NO_TENANT, Grant
+from voicepipe.config.credentials import keys_of
+from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant
+from voicepipe.config.phone_config import PhoneKind
+from voicepipe.directory.directory import Directory, Placement
+from voicepipe.directory.fleet_view import SeenPop
+from voicepipe.directory.router import CANDIDATES, WantedCall, fit
+from voicepipe.directory.signed_keys import SignedKeys
+from voicepipe.ingress.access import UnknownModel
+from voicepipe.ingress.api_keys import Caller
+from voicepipe.ingress.phone import route_for
+from voicepipe.ingress.tenants import Tenants
+from voicepipe.ingress.wire_errors import WireError
+
+MOST_TOLD = 64
+"""PoPs whose round trips a caller may tell, and those that they have tried."""
+MOST_TRIED = 6
+"""PoPs that a directory tries for a client that cannot ask again: in a crowd the nearest may have filled by then."""
+Text = Annotated[str, Meta(max_length=200)]
+Pop = Annotated[str, Meta(max_length=64)]
+
+
+class Require(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a PoP must have."""
+
+    agent: Text = ""
+    language: Text = ""
+    model: Text = ""
+    zone: Text = ""
+
+
+class CallRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of POST /v1/calls."""
+
+    kind: Annotated[str, Meta(pattern="^(websocket|webrtc)$")] = "websocket"
+    rtt_ms: Annotated[dict[Pop, Annotated[float, Meta(ge=0, le=10_000)]], Meta(max_length=MOST_TOLD)] = {}
+    place: Place | None = None
+    require: Require = Require()
+    tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_TOLD)] = ()
+
+
+class Rules:
+    """What one directory goes by. `keys`: of the tenants that `config` names, as `credentials.keys_of` finds them."""
+
+    def __init__(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
+        self.config = config
+        """Its tenants and routes may be others later; all else stays."""
+        self.keys = Tenants(keys, "directory")
+
+    def become(self, config: DirectoryConfig) -> None:
+        """Those of this configuration count from now on. Raises ConfigError: a tenant's key is not in the environment;
+        then nothing has changed."""
+        self.keys.become(keys_of(config.tenants))
+        self.config = config
+
+    def tenant(self, name: str) -> DirectoryTenant | None:
+        return next((tenant for tenant in self.config.tenants if tenant.name == name), None)
+
+
+class CallPlacing:
+    """By the rules of one directory's tenants."""
+
+    def __init__(self, rules: Rules, directory: Directory, references: SignedKeys) -> None:
+        self.here = place_of(rules.config.directory.place)
+        self.bounced = directory.bounced
+        self._directory = directory
+        self._references = references
+        self._rules = rules
+
+    async def place(self, who: Caller, asked: CallRequest, network: str, most: int = CANDIDATES) -> Placement:
+        """`network`: as `Grant.network`. Raises NoPop; UnknownModel; WireError; Unauthorized: the session of their
+        `ek_` key is lost."""
+        wanted = replace(self.wanted(who, asked), most=most)
+        if who.tenant.agents and not set(wanted.agents) <= set(who.tenant.agents):
+            raise UnknownModel(f"The key's owner has no agent {wanted.agents[0]!r}.")
+        if asked.place and not who.secret:  # Their server asks for them, and says where they are.
+            network = ""
+        grant = msgspec.structs.replace(self.grant(who), kind=asked.kind, agents=wanted.agents, network=network)
+        session = await self._references.session(self._references.read(who.secret)) if who.secret else b""
+        return await self._directory.place(wanted, grant, session)
+
+    def wanted(self, who: Caller, asked: CallRequest) -> WantedCall:
+        """What a PoP must have for this caller. Raises WireError: it would have to be in two zones."""
+        require = asked.require
+        agent = who.agent or require.agent
+        owner = self._rules.tenant(who.tenant.name)
+        return WantedCall(
+            kind=asked.kind,
+            place=asked.place or self.here,
+            rtt_ms=asked.rtt_ms,
+            zone=_zone(owner.zone if owner else "", require.zone),
+            agents=(agent,) if agent else who.tenant.agents,
+            language=require.language,
+            model=require.model,
+            tried=frozenset(asked.tried),
+        )
+
+    async def place_named(self, who: Caller, kind: str, model: str | None, network: str = "") -> Placement:
+        """For a client that was not made for directories. Raises as `place`."""
+        return await self.place(who, CallRequest(kind=kind, require=self.named(model)), network, MOST_TRIED)
+
+    def named(self, model: str | None) -> Require:
+        """The agent that such a client means: stock SDKs insist on model names of their own, which mean the default
+        one."""
+        known = any(model in seen.condition.agents for seen in self._directory.pops())
+        return Require(agent=model if model and known else "")
+
+    def grant(self, who: Caller) -> Grant:
+        """What tokens for this caller allow, whatever they ask for."""
+        holder = self._references.read(who.secret).ek if who.secret else ""
+        return Grant(id="", tenant=who.tenant.name, agents=who.tenant.agents, slots=who.tenant.slots, holder=holder,
+                     agent=who.agent or "", locked=who.locked)  # fmt: skip
+
+
+def network_of_client(connection: HTTPConnection) -> str:
+    """Of who asks; where a trusted proxy has passed it on, of whom that names."""
+    return network_of(connection.client.host) if connection.client else ""
+
+
+def _zone(own: str, required: str) -> str:
+    """Of a call whose tenant has a zone, or whose caller requires one. Raises WireError: they are two."""
+    if own and required and own != required:
+        stays = f"This key's calls stay in zone {own!r}, so none can be in zone {required!r}: leave the zone out."
+        raise WireError("invalid_value", stays, "require.zone")
+    return own or required
+
+
+def askable(pops: Sequence[SeenPop], wanted: WantedCall, about: str = "") -> list[SeenPop]:
+    """Which PoPs may be asked what is not about one call: those that may take such a call, the best first. `about`: an
+    agent; those that have it, if any. One that drains or is silent is asked only where all do. Raises NoPop, which says
+    what none has."""
+    possible = fit(pops, wanted)
+    having = [seen for seen in possible if about in seen.condition.agents] or possible
+    staying = [seen for seen in having if not seen.silent and seen.condition.status != "draining"] or having
+    return sorted(staying, key=lambda seen: (seen.silent, seen.condition.status != "ok", seen.pop))
+
+
+class PhonePlacing:
+    """Where a phone call may go: by the number that was dialled, the routes of one directory and the carrier's
+    place."""
+
+    def __init__(self, rules: Rules, directory: Directory) -> None:
+        self._rules = rules
+        self._here = place_of(rules.config.directory.place)
+        self._directory = directory
+
+    async def place(
+        self, kind: PhoneKind, called: str, gateway: Place | None, *, domain: str = "", trunk: str = "",
+        asked: str = "", network: str, most: int = CANDIDATES,
+    ) -> Placement:  # fmt: skip
+        """`gateway`: where the carrier's is; None: where the directory stands. `asked`: the agent of a route that names
+        none. `network`: as `Grant.network`. Raises NoRoute, NoPop."""
+        routes = self._rules.config.routes
+        route = route_for(routes, DirectoryRoute(), kind=kind, called=called, domain=domain, trunk=trunk)
+        owner = self._owner(route)
+        agent = route.agent or asked
+        agents = (agent,) if agent else owner.agents if owner else ()
+        wanted = WantedCall(
+            kind=kind,
+            place=gateway or self._here,
+            region=route.region,
+            zone=owner.zone if owner else "",
+            agents=agents,
+            most=most,
+        )
+        tenant = owner.name if owner else NO_TENANT
+        grant = Grant(id="", tenant=tenant, kind=kind, agents=agents, network=network)
+        return await self._directory.place(wanted, grant)
+
+    def _owner(self, route: DirectoryRoute) -> DirectoryTenant | None:
+        """Never a guess among several: `together.check_routes`."""
+        if not self._rules.config.tenants:
+            return None
+        [name] = [route.tenant] if route.tenant else {tenant.name for tenant in self._rules.config.tenants}
+        return self._rules.tenant(name)

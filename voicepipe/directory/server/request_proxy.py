@@ -1,0 +1,348 @@
+"""Requests that a directory passes on, so that clients which know one address alone can do what they do at a PoP.
+
+A call's id names its PoP. What is not about a call any PoP can answer that could take the caller's calls. Sound never
+comes by here: a WebRTC call's goes straight to the PoP that has answered the offer.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import urlencode
+
+import httpx
+from msgspec.structs import asdict, replace
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.base import call_ids
+from voicepipe.base.errors import NoPop, Unauthorized, UnknownCall
+from voicepipe.config import LimitsConfig
+from voicepipe.directory.directory import Directory, Pass, WhyBounced
+from voicepipe.directory.report import CALLS
+from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, askable, network_of_client
+from voicepipe.directory.server.operator import OperatorDoor
+from voicepipe.directory.server.pop_lists import PopList, PopRecords, merged, not_answered, read, says_unknown
+from voicepipe.ingress.access import AccessControl, UnknownRecord, body
+from voicepipe.ingress.api_keys import Caller, account
+from voicepipe.ingress.asgi_scope import pays
+from voicepipe.ingress.trace_context import HEADERS
+from voicepipe.ingress.webrtc import offer
+from voicepipe.operator_api.records_http import COSTS, RECORDS, RecordsDeleted, cost_query, deletion, query
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_S = 3.0
+"""A PoP has so long to answer what another one could answer as well,"""
+ALONE_S = 30.0
+"""and so long for what is about its own calls."""
+TIMEOUT = httpx.Timeout(ALONE_S, connect=PATIENCE_S)
+MOST_AT_ONE = 64
+"""Requests under way at one PoP. What is over counts as not answered, so that a PoP that was stopped keeps no more of a
+directory's connections than these."""
+PASSED_ON = ("content-type", "accept", *HEADERS)
+HANDED_BACK = ("content-type", "location", "retry-after", "cache-control")
+"""Headers."""
+EVENT_BYTES = LimitsConfig().event_bytes
+NOT_SENT = httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL
+"""Errors before a request is sent."""
+T = TypeVar("T")
+
+
+class _Unreached(NoPop):
+    """The PoP knows nothing of the request."""
+
+
+class RequestProxy:
+    """The endpoints."""
+
+    def __init__(
+        self, access: AccessControl, directory: Directory, placement: CallPlacing, client: httpx.AsyncClient,
+        operators: OperatorDoor,
+    ) -> None:  # fmt: skip
+        self._access = access
+        self._operators = operators
+        self._directory = directory
+        self._placement = placement
+        self._client = client
+        self._under_way = Counter[str]()
+        """Requests, by PoP."""
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(CALLS, self.create, methods=["POST"]),
+            Route(CALLS, self.calls, methods=["GET"]),
+            Route(f"{CALLS}/{{call_id}}", self.about_call, methods=["DELETE"]),
+            *(Route(f"{CALLS}/{{call_id}}/{what}", self.about_call, methods=["POST"])
+              for what in ("hangup", "refer", "dtmf")),
+            Route(RECORDS, self.records, methods=["GET"]),
+            Route(RECORDS, self.delete_caller, methods=["DELETE"]),
+            Route(f"{RECORDS}/{{call_id}}", self.record, methods=["GET", "DELETE"]),
+            Route(COSTS, self.costs),
+            Route("/v1/models", self.models),
+            *(Route(path, self.ask_any) for path in
+              ("/v1/realtime/ice-servers", "/v1/models/{model_id}", "/v1/voices")),
+        ]  # fmt: skip
+
+    async def create(self, request: Request) -> Response:
+        """POST: an offer, as at a PoP. The answer is that of the first candidate that lets the caller in."""
+        who = self._access.caller(request)
+        sent = await self._access.carry_out(who, body(request, offer.OFFER_BYTES + EVENT_BYTES))
+        return await self._access.carry_out(who, self._placed(who, request, sent))
+
+    async def _placed(self, who: Caller, request: Request, sent: bytes) -> Response:
+        asked = await offer.read(request.headers, sent, EVENT_BYTES)
+        named = asked.session.get("model")
+        model = named if isinstance(named, str) else request.query_params.get("model")
+        placement = await self._placement.place_named(who, "webrtc", model, network_of_client(request))
+        places = [(candidate, candidate.url) for candidate in placement.offers]
+        return await self.first(request, places, sent, self._directory.bounced)
+
+    async def about_call(self, request: Request) -> Response:
+        """What is asked of one call, at the PoP that has it."""
+        who = self._access.caller(request)
+        there = self.with_call(who, request.path_params["call_id"])
+        sent = await self._access.carry_out(who, body(request))
+        answer = await self._access.carry_out(who, self.sent(request, _address(there, request), there, sent, ALONE_S))
+        # An `ek_` key has few rights, so there a 401 may be meant.
+        return answer if who.secret else last_word(answer)
+
+    def with_call(self, who: Caller, call_id: str) -> Pass:
+        """The PoP that has this call. Raises UnknownCall; NoPop: it is silent, and the call may go on."""
+        pop = call_ids.pop_of(call_id)
+        if pop is None or not self._directory.knows(pop):
+            raise UnknownCall(f"No call has the id {call_id[:200]!r}.")
+        return self._directory.request_pass(self._placement.grant(who), pop)
+
+    async def calls(self, request: Request) -> Response:
+        """GET: the tenant's calls at all PoPs; `missing` names PoPs that did not answer."""
+        who = self._owner(request)
+        return await self._access.carry_out(who, self._listed(who, request))
+
+    async def _listed(self, who: Caller, request: Request) -> Response:
+        lists = await self._everyones(who, request, PopList)
+        rows = sorted(chain(*(its.data for its in lists.values() if its)), key=lambda row: row["since"])
+        return JSONResponse({"object": "list", "data": rows, "missing": not_answered(lists)})
+
+    def _owner(self, request: Request) -> Caller:
+        """Raises Unauthorized, as at a PoP, which this directory does not ask then."""
+        if self._operators.tenants and self._operators.admits(request):
+            raise Unauthorized("At a directory, records are for tenants. The operator asks each PoP, with the key of "
+                               "its http.operator_key_env.")  # fmt: skip
+        who = self._access.caller(request)
+        if who.secret:
+            raise Unauthorized("An ek_ key cannot list calls: use the tenant's own.")
+        return who
+
+    def _missing(self, answers: Mapping[str, object]) -> list[str]:
+        """PoPs whose records are not in these answers: they gave none, or are silent or gone, be it for a day."""
+        silent = self._directory.keepers() - answers.keys()
+        return sorted(silent | set(not_answered(answers)))
+
+    async def _everyones(
+        self, who: Caller, request: Request, shape: type[T], none: T | None = None, within_s: float = PATIENCE_S,
+        for_operator: bool = False,
+    ) -> dict[str, T | None]:  # fmt: skip
+        """What each PoP answers, as `pop_lists.read`."""
+        passes = self._passes(who, (seen.pop for seen in self._directory.pops()), for_operator)
+        answers = await self._answers(request, passes, within_s)
+        return await asyncio.to_thread(
+            lambda: {there.pop: read(answer, shape, none) for there, answer in zip(passes, answers, strict=True)}
+        )
+
+    async def records(self, request: Request) -> Response:
+        """GET: records of the tenant's calls at all PoPs, the newest first; `missing` as in `calls`."""
+        who = self._owner(request)
+        limit = query(request.query_params, None).limit - 1
+        return await self._access.carry_out(who, self._recorded(who, request, limit))
+
+    async def _recorded(self, who: Caller, request: Request, limit: int) -> Response:
+        lists = await self._everyones(who, request, PopRecords, none=PopRecords())
+        return Response(
+            await asyncio.to_thread(merged, lists, limit, self._missing(lists)), media_type="application/json"
+        )
+
+    async def record(self, request: Request) -> Response:
+        """GET, DELETE: one call, at the PoP that keeps it. Raises NoPop: that one is silent or gone, and may have been
+        for a day."""
+        who = self._owner(request)
+        pop = call_ids.pop_of(request.path_params["call_id"])
+        there = None
+        if pop in self._directory.keepers():
+            there = self._directory.request_pass(self._placement.grant(who), pop)
+        if there is None:
+            raise UnknownRecord("No record of such a call is kept by a PoP that this directory has heard of.")
+        sent = self.sent(request, _address(there, request), there, b"", ALONE_S)
+        answer = last_word(await self._access.carry_out(who, sent))
+        if answer.status_code == 404 and not says_unknown(answer):
+            _silent(there)
+        return answer
+
+    async def delete_caller(self, request: Request) -> Response:
+        """DELETE: records of all calls from one number, at all PoPs; `missing` as in `records`: what these keep of the
+        caller is still there. For the operator nothing is deleted: they are told which PoPs keep any."""
+        if (for_operator := self._operators.admits(request)) and self._operators.tenants:
+            pays(request)
+            who = account(None)
+        else:
+            who = self._owner(request)
+        number = deletion(request.query_params)
+        return await self._access.carry_out(who, self._deleted(who, request, number, for_operator))
+
+    async def _deleted(self, who: Caller, request: Request, number: str, for_operator: bool) -> Response:
+        nothing = RecordsDeleted(caller=number)
+        answers = await self._everyones(who, request, RecordsDeleted, nothing, ALONE_S, for_operator)
+        there = {pop: its for pop, its in answers.items() if its}
+        total = replace(
+            nothing,
+            deleted=sum(its.deleted for its in there.values()),
+            in_progress=sum(its.in_progress for its in there.values()),
+            not_permitted=sum(its.not_permitted for its in there.values()),
+        )
+        not_permitted_at = sorted(pop for pop, its in there.items() if its.not_permitted)
+        return JSONResponse({**asdict(total), "not_permitted_at": not_permitted_at, "missing": self._missing(answers)})
+
+    async def costs(self, request: Request) -> Response:
+        """GET: what the tenant's calls have cost, at each PoP."""
+        who = self._owner(request)
+        cost_query(request.query_params, None, time.time())
+        return await self._access.carry_out(who, self._paid(who, request))
+
+    async def _paid(self, who: Caller, request: Request) -> Response:
+        lists = await self._everyones(who, request, PopList, none=PopList([]))
+        rows = list(chain(*(its.data for its in lists.values() if its)))
+        return JSONResponse({"object": "list", "data": rows, "missing": self._missing(lists)})
+
+    async def models(self, request: Request) -> Response:
+        """GET: the agents that the caller may call, at whichever PoP they are."""
+        who = self._access.caller(request)
+        return await self._access.carry_out(who, self._models(who, request))
+
+    async def _models(self, who: Caller, request: Request) -> Response:
+        answers = await self._answers(request, self._askable(who))
+        lists = [its.data for its in (read(answer, PopList) for answer in answers) if its]
+        if not lists:
+            return last_word(next((answer for answer in reversed(answers) if answer), None))
+        rows: dict[str, Any] = {}
+        for row in chain(*lists):
+            rows.setdefault(row["id"], row)
+        return JSONResponse({"object": "list", "data": list(rows.values())})
+
+    async def ask_any(self, request: Request) -> Response:
+        """What any PoP can answer that may take the caller's calls."""
+        who = self._access.caller(request)
+        passes = self._askable(who, about=request.path_params.get("model_id", ""))
+        return await self._access.carry_out(who, self._first_of(request, passes, b""))
+
+    async def to_any(self, who: Caller, request: Request, sent: bytes, model: str | None) -> Response:
+        """The answer of the first PoP that gives one, of those that may take a call by which `model` is named. Raises
+        NoPop."""
+        return await self._first_of(request, self._askable(who, model), sent)
+
+    def _askable(self, who: Caller, model: str | None = None, about: str = "") -> list[Pass]:
+        """Raises NoPop."""
+        wanted = self._placement.wanted(who, CallRequest(kind="", require=self._placement.named(model)))
+        return self._passes(who, (seen.pop for seen in askable(self._directory.pops(), wanted, about)))
+
+    def _passes(self, who: Caller, pops: Iterable[str], for_operator: bool = False) -> list[Pass]:
+        grant = replace(self._placement.grant(who), operator=for_operator)
+        return [self._directory.request_pass(grant, pop) for pop in pops]
+
+    async def _first_of(self, request: Request, passes: Sequence[Pass], sent: bytes) -> Response:
+        return await self.first(request, [(there, _address(there, request)) for there in passes], sent)
+
+    async def first(
+        self, request: Request, places: Sequence[tuple[Pass, str]], sent: bytes,
+        bounced: Callable[[str, WhyBounced], None] = lambda pop, why: None, unsure: Callable[[], None] = lambda: None,
+    ) -> Response:  # fmt: skip
+        """The answer of the first of them that does not leave the request to the next one; `bounced` is told of those
+        that do, and `unsure` of one that may have had the request and has not answered it. Raises NoPop."""
+        answer: Response | None = None
+        for there, url in places:
+            try:
+                answer = await self.sent(request, url, there, sent, PATIENCE_S)
+            except NoPop as error:
+                bounced(there.pop, "no_answer")
+                if not isinstance(error, _Unreached):
+                    unsure()
+                continue
+            if not is_for_next(answer.status_code):
+                return answer
+            bounced(there.pop, "refused")
+            logger.info("%s answers with %d: the next PoP is tried", there.pop, answer.status_code)
+        return last_word(answer)
+
+    async def _answers(
+        self, request: Request, passes: Sequence[Pass], within_s: float = PATIENCE_S
+    ) -> list[Response | None]:
+        """Of all of them, asked at once. None: there is none."""
+
+        async def of(there: Pass) -> Response | None:
+            try:
+                return await self.sent(request, _address(there, request), there, b"", within_s)
+            except NoPop:
+                return None
+
+        return await asyncio.gather(*map(of, passes))
+
+    async def sent(self, request: Request, url: str, there: Pass, sent: bytes, within_s: float) -> Response:
+        """The answer of this PoP to the same request. Raises NoPop."""
+        query = urlencode([(key, value) for key, value in request.query_params.multi_items() if key != "token"])
+        said = {name: value for name in PASSED_ON if (value := request.headers.get(name))}
+        said |= {"Authorization": f"Bearer {there.token}", **forwarded_for(request)}
+        headers = {name.encode(): value.encode("latin-1") for name, value in said.items()}  # The bytes that came.
+        try:
+            with self._counted(there):
+                async with asyncio.timeout(within_s):
+                    answer = await self._client.request(
+                        request.method, url, params=query or None, content=sent, headers=headers
+                    )
+        except (httpx.RequestError, httpx.InvalidURL, TimeoutError) as error:
+            logger.info("%s does not answer: %r", there.pop, error)
+            _silent(there, _Unreached if isinstance(error, NOT_SENT) else NoPop)
+        if answer.is_redirect:  # No PoP sends anybody elsewhere.
+            _silent(there)
+        kept = {name: value for name in HANDED_BACK if (value := answer.headers.get(name))}
+        return Response(answer.content, answer.status_code, kept)
+
+    @contextmanager
+    def _counted(self, there: Pass) -> Iterator[None]:
+        """A request is under way there. Raises NoPop: there are too many already."""
+        if self._under_way[there.pop] >= MOST_AT_ONE:
+            _silent(there, _Unreached)
+        self._under_way[there.pop] += 1
+        try:
+            yield
+        finally:
+            self._under_way[there.pop] -= 1
+
+
+def is_for_next(status: int) -> bool:
+    """Whether the next PoP is to be tried after such an answer. With 401 a PoP refuses this directory's token: the
+    caller's own key is good, as the directory has seen."""
+    return status in (401, 429) or status >= 500
+
+
+def last_word(answer: Response | None) -> Response:
+    """What the caller is told, where the last PoP that answered at all has said this. Raises NoPop."""
+    if answer is None or answer.status_code == 401:
+        raise NoPop("No PoP answers at present; try again later.")
+    return answer
+
+
+def _address(there: Pass, request: Request) -> str:
+    return f"{there.url}{request.url.path}"
+
+
+def forwarded_for(request: Any) -> Mapping[str, str]:
+    """By whom a request counts at a PoP that believes this directory (`http.proxies`)."""
+    return {"X-Forwarded-For": request.client.host} if request.client else {}
+
+
+def _silent(there: Pass, kind: type[NoPop] = NoPop) -> NoReturn:
+    raise kind(f"The PoP {there.pop!r} does not answer at present; try again later.")

@@ -1,0 +1,189 @@
+"""Keys: who calls, and the short-lived `ek_` keys that a browser may hold. In memory; a restart forgets them."""
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal, Protocol
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.requests import HTTPConnection
+
+from voicepipe.agent import Part
+from voicepipe.base.errors import TooManySecrets, Unauthorized
+from voicepipe.call_api import TOKEN, Grant, KeyHolders, Tenant, Tokens
+
+KEPT, KEPT_BYTES = 10_000, 16 * 1024 * 1024
+"""A tenant's secrets at a time that have not expired, and the bytes of their sessions."""
+KEY_BYTES = 256
+"""What a key takes beside its session."""
+
+OPERATOR = "(operator)"
+"""On whose account those ask who may see everything."""
+KEY_SUBPROTOCOL = "openai-insecure-api-key."
+"""How browsers, which cannot set headers on a WebSocket, hand over their key."""
+
+
+class ExpiresAfter(Struct, frozen=True):
+    seconds: Annotated[int, Meta(ge=10, le=7200)] = 600
+    anchor: Literal["created_at"] = "created_at"
+
+
+class SecretRequest(Struct, frozen=True):
+    """Body of POST /v1/realtime/client_secrets."""
+
+    expires_after: ExpiresAfter = ExpiresAfter()
+    session: msgspec.Raw = msgspec.Raw(b"{}")
+    """Decoded once, where the effective session is made of it."""
+    locked: tuple[Part, ...] = ()
+    """What the key's holder cannot change of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who connects, and the effective session that their `ek_` key was made with."""
+
+    tenant: Tenant
+    agent: str | None = None
+    """None: the caller says which."""
+    session: bytes = b"{}"
+    """As in `session.update`, already validated. JSON: only where a call begins is it decoded, which takes time; and as
+    objects it would take many times as much memory."""
+    locked: tuple[Part, ...] = ()
+    secret: str = field(default="", repr=False, compare=False)
+    """The short-lived key that they hold, an `ek_` key (of a directory's, its id) or a token for one call; empty: a
+    tenant's own key, or none."""
+    grant: Grant | None = None
+    """What their token allows; None: they hold none."""
+
+    @property
+    def network(self) -> str:
+        """As `Grant.network`."""
+        return self.grant.network if self.grant else ""
+
+
+def account(viewer: str | None) -> Caller:
+    """Of those who may see this tenant's calls, or everyone's (`PopApi.viewer`)."""
+    return Caller(Tenant(OPERATOR if viewer is None else viewer))
+
+
+@dataclass(slots=True)
+class _TenantSecrets:
+    """One tenant's secrets."""
+
+    until: dict[str, int] = field(default_factory=dict)
+    """Key -> the Unix second at which it expires."""
+    bytes: int = 0
+    first_until: int = 0
+    """No key expires before this."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ClientSecret:
+    until: int
+    caller: Caller
+
+
+class ShortLived(Protocol):
+    """Whose `ek_` keys open a door."""
+
+    def find(self, key: str) -> Caller:
+        """Whom a key was made for; it may be used more than once. Raises Unauthorized."""
+
+
+class ClientSecrets:
+    """The `ek_` keys that one PoP has made. Each tenant has its own room for them: one never takes another's. `clock`
+    gives Unix seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._secrets: dict[str, _ClientSecret] = {}
+        self._shelves: dict[str, _TenantSecrets] = {}
+
+    def make(self, caller: Caller, seconds: int) -> tuple[str, int]:
+        """A new key and the Unix second at which it expires. Raises TooManySecrets: its tenant has no room for one."""
+        size, now = _size(caller), int(self._clock())
+        tenant_secrets = self._shelves.setdefault(caller.tenant.name, _TenantSecrets())
+        if _full(tenant_secrets, size) and tenant_secrets.first_until <= now:
+            self._clear(tenant_secrets, now)
+        if _full(tenant_secrets, size):
+            have = f"{len(tenant_secrets.until)} ek_ keys, {tenant_secrets.bytes} bytes, that have not expired"
+            raise TooManySecrets(
+                f"Tenant {caller.tenant.name} has {have}; {KEPT} are kept, of {KEPT_BYTES} bytes. Ask for a shorter "
+                "expires_after, or wait for some to expire."
+            )
+        key, until = f"ek_{secrets.token_hex(16)}", now + seconds
+        tenant_secrets.first_until = min(until, tenant_secrets.first_until) if tenant_secrets.until else until
+        tenant_secrets.until[key] = until
+        tenant_secrets.bytes += size
+        self._secrets[key] = _ClientSecret(until, caller)
+        return key, until
+
+    def find(self, key: str) -> Caller:
+        secret = self._secrets.get(key)
+        if secret is None or secret.until <= self._clock():
+            raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
+        return replace(secret.caller, secret=key)
+
+    def _clear(self, tenant_secrets: _TenantSecrets, now: int) -> None:
+        """Forget what has expired."""
+        for key in [key for key, until in tenant_secrets.until.items() if until <= now]:
+            tenant_secrets.bytes -= _size(self._secrets.pop(key).caller)
+            del tenant_secrets.until[key]
+        tenant_secrets.first_until = min(tenant_secrets.until.values(), default=0)
+
+
+def _size(caller: Caller) -> int:
+    return len(caller.session) + KEY_BYTES
+
+
+def _full(tenant_secrets: _TenantSecrets, more: int) -> bool:
+    return len(tenant_secrets.until) >= KEPT or tenant_secrets.bytes + more > KEPT_BYTES
+
+
+def key_of(authorization: str | None, subprotocols: list[str]) -> str | None:
+    """The key in an Authorization header, or in the subprotocols offered."""
+    scheme, _, key = (authorization or "").partition(" ")
+    if scheme.lower() == "bearer" and key.strip():
+        return key.strip()
+    offered = (name.removeprefix(KEY_SUBPROTOCOL) for name in subprotocols if name.startswith(KEY_SUBPROTOCOL))
+    return next(offered, None)
+
+
+def token_of(query: Mapping[str, str]) -> str | None:
+    """The token in an address, for clients that can set neither headers nor subprotocols. No key is taken there, since
+    addresses are logged: a token begins one call, within a minute, and then is good for nothing but to end it."""
+    token = query.get("token", "")
+    return token if token.startswith(TOKEN) else None
+
+
+def offered(connection: HTTPConnection) -> str | None:
+    """The key or the token that a request or a WebSocket brings."""
+    protocols = connection.scope.get("subprotocols", [])
+    return key_of(connection.headers.get("authorization"), protocols) or token_of(connection.query_params)
+
+
+def brings_token(connection: HTTPConnection) -> bool:
+    """Whether what it brings looks like a directory's token."""
+    return (offered(connection) or "").startswith(TOKEN)
+
+
+def caller(
+    holders: KeyHolders, tokens: Tokens | None, known: ShortLived, key: str | None, spent: bool = False
+) -> Caller:
+    """Who holds `key`; `spent` as in `Tokens.read`. Raises Unauthorized."""
+    if key and key.startswith("ek_"):
+        return known.find(key)
+    if key and key.startswith(TOKEN):
+        return _granted(tokens, key, spent)
+    return Caller(holders.tenant(key))
+
+
+def _granted(tokens: Tokens | None, token: str, spent: bool) -> Caller:
+    if tokens is None:
+        raise Unauthorized("No directory's tokens are taken here: use a key.")
+    grant = tokens.read(token, spent)
+    tenant = Tenant(grant.tenant, grant.agents, grant.slots)
+    secret = grant.holder or (token if grant.begins else "")
+    return Caller(tenant, grant.agent or None, locked=grant.locked, secret=secret, grant=grant)

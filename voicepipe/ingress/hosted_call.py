@@ -1,0 +1,262 @@
+"""One call as its door has it: begun, ended, found by its id, and followed by any number of listeners.
+
+It knows no client's convention. A phone call has only this until a program joins it.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from voicepipe.agent import CallSettings, Origin
+from voicepipe.base.caller_number import last_three
+from voicepipe.base.errors import KeysFailed, TransferFailed
+from voicepipe.base.token_bucket import Bucket, Rate
+from voicepipe.call_api import CallControl, CallSlot
+from voicepipe.config import LimitsConfig
+from voicepipe.conversation.events import (
+    CallEnded,
+    CallEvent,
+    ItemDeleted,
+    ReplyDone,
+    ReplyItemAdded,
+    ReplyItemDone,
+    ReplyStarted,
+)
+from voicepipe.ingress.asgi_scope import LINGER
+from voicepipe.ingress.far_end import OnAudio
+from voicepipe.line import Line
+from voicepipe.turn.keypad import MOST as MOST_KEYS
+
+logger = logging.getLogger(__name__)
+
+KEYS = Rate(MOST_KEYS, 20)
+"""Of the telephone, at once and a second. A telephone system that dials for its caller presses 10 to 12 a second (tones
+of 40 ms, pauses as long); what a network has held up comes at once."""
+
+
+class HostedLine(Line, Protocol):
+    """What a door gives besides, for programs that follow its call or ask something of it."""
+
+    sound_comes: str
+    """How the caller's sound reaches us, told to a program that sends some: "... on the audio track of this call"."""
+
+    on_audio: OnAudio | None
+    """Is told what is sent."""
+
+    def send_keys(self, digits: str) -> None:
+        """Press keys ("0" to "9", "*", "#", "A" to "D") towards the far end, one after another. Returns at once.
+        Raises KeysFailed: it takes none."""
+
+    async def flush(self) -> None:
+        """Complete the last block with silence (19 ms at most), and wait until the call has heard all that came."""
+
+    def end(self) -> None:
+        """The caller is gone: what they said is still heard, but for what a network has held up until now."""
+
+
+class CallListener(Protocol):
+    """Who follows a call. It raises nothing: whoever brought the event about would be told."""
+
+    def on_event(self, event: CallEvent) -> None:
+        """Something happened, in order."""
+
+    def on_audio(self, data: bytes, ms: float) -> None:
+        """As `OnAudio`."""
+
+    def on_over(self) -> None:
+        """Nothing follows: `HostedCall.reason` says why."""
+
+
+class HostedCall:
+    """`run` it once, or `close` it if that never happens. Before and after, it can be listened to but asked nothing."""
+
+    def __init__(self, line: HostedLine, slot: CallSlot, settings: CallSettings, limits: LimitsConfig) -> None:
+        self.limits = limits
+        self.reason = ""
+        """Why it ended: the first reason counts."""
+        self.running = asyncio.Event()
+        """What is asked of it can be carried out, or never will be."""
+        self.ended = asyncio.Event()
+        """Somebody has hung up, though what is left to be said may still be."""
+        self.is_over = False
+        self.until = int(time.time() + limits.call_ms / 1000)
+        """The Unix second at which it has lasted as long as a call may."""
+        self.line = line
+        self._keys = Bucket(KEYS)
+        self._early_keys = ""
+        """Pressed before the call runs."""
+        self._too_many_keys = False
+        self._listeners: list[CallListener] = []
+        self._underway = _Underway()
+        self._grace: asyncio.Timeout | None = None
+        """Runs out some time after the line has ended."""
+        line.on_audio = self._on_audio
+        self.control: CallControl = slot.open(line, settings, self._on_event)
+        """What can be asked of the call; gone once it is over."""
+        self.id = self.control.id
+        self.kind, self.agent, self.origin = line.kind, settings.agent, settings.origin
+        self._last_settings = settings
+        self._slot = slot
+
+    # --- who follows it
+
+    @property
+    def listeners(self) -> Sequence[CallListener]:
+        return self._listeners
+
+    def listen(self, listener: CallListener) -> None:
+        """It hears of all that happens from now on; `reply` has what it missed of the reply that is being made."""
+        if not self.is_over:
+            self._listeners.append(listener)
+
+    @property
+    def settings(self) -> CallSettings:
+        """As they are now, or were when the call ended."""
+        return self._last_settings if self.is_over else self.control.settings
+
+    @property
+    def reply(self) -> Sequence[CallEvent]:
+        """What was told of the reply that is being made, but for its text: empty where there is none."""
+        return self._underway.events
+
+    def sent_ms(self, item_id: str) -> float:
+        """Milliseconds of audio that the caller has been sent of an item."""
+        return self._underway.sent_ms.get(item_id, 0.0)
+
+    def _on_event(self, event: CallEvent) -> None:
+        if isinstance(event, CallEnded):
+            self.reason = self.reason or event.reason
+        self._underway.note(event)
+        for listener in self._listeners:
+            listener.on_event(event)
+
+    def _on_audio(self, data: bytes, ms: float) -> None:
+        self._underway.sent(ms)
+        for listener in self._listeners:
+            listener.on_audio(data, ms)
+
+    # --- what is asked of it
+
+    def press(self, key: str) -> None:
+        """The caller pressed a key of their telephone. Keys that come in masses are dropped. A telephone system may
+        dial for its caller before the call runs, since sound can overtake an ACK: such keys wait for it."""
+        if self.is_over:
+            return
+        if not self._keys.admits(asyncio.get_running_loop().time()):
+            if not self._too_many_keys:
+                logger.warning("%s: more than %d keys a second are pressed: some are dropped", self.id, KEYS.per_s)
+            self._too_many_keys = True
+        elif self.running.is_set() and not self._early_keys:
+            self.control.press(key)
+        elif len(self._early_keys) < MOST_KEYS:
+            self._early_keys += key
+
+    def _press_early(self) -> None:
+        keys, self._early_keys = self._early_keys, ""
+        for key in keys:
+            if not self.is_over:
+                self.control.press(key)
+
+    def transfer(self, target: str) -> None:
+        """Begin to send the caller to `target`. Raises TransferFailed: it cannot be begun."""
+        if self.is_over or not self.running.is_set():
+            raise TransferFailed("the call is not in progress")
+        self.control.transfer(target)
+
+    def send_keys(self, digits: str) -> None:
+        """As `HostedLine.send_keys`. Raises KeysFailed, also where the call is over."""
+        if self.is_over or not self.running.is_set():
+            raise KeysFailed("The call is not in progress: no keys were sent.")
+        self.line.send_keys(digits)
+
+    def end(self, reason: str) -> None:
+        """End the call from here: the line ends, and the call with it, by force if it must be."""
+        self.reason = self.reason or reason
+        self.ended.set()
+        self.line.end()
+        if self._grace and self._grace.when() is None:
+            self._grace.reschedule(asyncio.get_running_loop().time() + LINGER)
+
+    # --- its life
+
+    async def run(self) -> None:
+        """Until either side hangs up; then every listener is told."""
+        loop = asyncio.get_running_loop()
+        length, began = loop.call_later(self.limits.call_ms / 1000, self.end, "max_length"), loop.time()
+        parties, agent = _parties(self.origin), self.agent.name
+        logger.info("%s: %s call%s, answered by %s", self.id, self.kind, parties, agent)
+        self.running.set()
+        loop.call_soon(self._press_early)  # Then the call has begun.
+        try:
+            async with asyncio.timeout(None) as self._grace:
+                await self.control.run()
+        except TimeoutError:
+            logger.warning("%s: did not end within %g s of its caller", self.id, LINGER)
+        except asyncio.CancelledError:
+            self.reason = self.reason or "shutdown"
+            raise
+        except Exception:
+            logger.exception("%s: failed", self.id)
+            self.reason = "error"
+        finally:
+            length.cancel()
+            self._grace = None
+            self.close()
+            logger.info("%s: ended after %.1f s (%s)", self.id, loop.time() - began, self.reason)
+
+    def close(self) -> None:
+        """It is over, and every listener is told. Safe to call twice."""
+        if self.is_over:
+            return
+        self._last_settings = self.control.settings
+        self.is_over = True
+        self._slot.ended(self.reason or "not_begun")
+        listeners, self._listeners = self._listeners, []  # They know this call: kept, they would be a circle.
+        self.ended.set()
+        self.running.set()
+        for listener in listeners:
+            try:
+                listener.on_over()
+            except Exception:  # The others are told, and the call is let go.
+                logger.exception("%s: who listens to it cannot be told that it is over", self.id)
+        self.control.close()
+        del self.control  # It knows this call: in a circle, all would stay until the collector's next full round.
+        self.line.on_audio = None
+
+
+class _Underway:
+    """What a listener that joins late has to know of the reply that is being made, and how much was sent of items."""
+
+    def __init__(self) -> None:
+        self.events: list[CallEvent] = []
+        self.sent_ms: dict[str, float] = {}
+        self._item = ""
+        """That the reply is making; empty: none."""
+
+    def note(self, event: CallEvent) -> None:
+        match event:
+            case ReplyStarted():
+                self.events, self._item = [event], ""
+            case ReplyItemAdded(item=item):
+                self.events.append(event)
+                self._item = item.id
+            case ReplyItemDone():
+                self.events.append(event)
+                self._item = ""
+            case ReplyDone():
+                self.events, self._item = [], ""
+            case ItemDeleted(item_id=item_id):
+                self.sent_ms.pop(item_id, None)
+
+    def sent(self, ms: float) -> None:
+        """Sound of so many milliseconds, which belongs to the item that is being made."""
+        if self._item:
+            self.sent_ms[self._item] = self.sent_ms.get(self._item, 0.0) + ms
+
+
+def _parties(origin: Origin) -> str:
+    """Both as the network said them, but the caller's number only by its end: `%r` keeps what a stranger writes on its
+    line of the log."""
+    return f" from {last_three(origin.caller)!r} to {origin.called!r}" if origin.caller or origin.called else ""

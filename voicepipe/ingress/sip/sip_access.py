@@ -1,0 +1,239 @@
+"""Who may call by SIP: a trunk by its address, a user by their password (digest), or this machine alone."""
+
+import hmac
+import ipaddress
+import math
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse
+
+from voicepipe.base.errors import Reason
+from voicepipe.base.token_bucket import Rate
+from voicepipe.config.credentials import sip_passwords
+from voicepipe.config.phone_config import SipDoorConfig
+from voicepipe.ingress.sip.addresses import Address
+from voicepipe.ingress.sip.datagram_check import DatagramCheck
+from voicepipe.ingress.sip.header_text import SipError, credentials
+from voicepipe.ingress.sip.stack import IncomingRequest
+from voicepipe.ingress.sip.stateless import warning
+from voicepipe.ingress.throttle import Throttle
+
+ALGORITHM = "MD5"
+"""All telephones know it, and some (libre, up to baresip 1.0) give up over a second challenge by one that they do not.
+Where it would be too weak, sound and all go in the open anyway."""
+GUESSES = Rate(50, 1), Rate(5000, 200)
+"""Wrong passwords from one address and from all, which are none that were forged: each has got a challenge there. From
+an address that is known they count by user as well: one telephone keeps no others of its building out."""
+WAIT_S = "60"
+KNOWN = 4096
+"""Addresses from which right passwords came lately: what others send does not keep these out."""
+VALID_S = 32
+"""As long as a request is sent again (64 * T1)."""
+_STAMP, _SALT, _MAC = 4, 6, 12
+"""Bytes."""
+
+
+@dataclass
+class SipRefusal(Exception):
+    """A request that is not carried out: what its sender gets, and why, for the log."""
+
+    code: int
+    phrase: str
+    """That goes with the code: "Forbidden"."""
+    why: str
+    headers: tuple[tuple[str, str], ...] = ()
+    reason: Reason = "bad_request"
+    """As programs know it."""
+
+
+class Unadmitted(SipRefusal):
+    """Of somebody whom we do not know, who may have written another's address on it: it is answered but once."""
+
+
+class Challenge(Unadmitted):
+    """They are asked for their password, as everybody is who has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Who calls. Both are empty where only this machine may."""
+
+    trunk: str = ""
+    user: str = ""
+
+    def __str__(self) -> str:
+        return f"trunk {self.trunk}" if self.trunk else f"user {self.user!r}" if self.user else "this machine"
+
+
+class Nonces:
+    """Challenges of which nothing is kept (RFC 7616, 5.4): who answers one has got it, at the address that it is made
+    for. So whoever writes another's address on a request does not come as far as the parser. Times are monotonic
+    seconds."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def make(self, address: str, now: float) -> str:
+        """One for this IP address."""
+        said = int(now).to_bytes(_STAMP) + secrets.token_bytes(_SALT)
+        return (said + self._mac(said, address)).hex()
+
+    def valid(self, nonce: str, address: str, now: float) -> bool:
+        """Whether it was made for this address not long ago."""
+        try:
+            raw = bytes.fromhex(nonce)
+        except ValueError:
+            return False
+        said, mac = raw[: _STAMP + _SALT], raw[_STAMP + _SALT :]
+        age = int(now) - int.from_bytes(said[:_STAMP])
+        return 0 <= age <= VALID_S and hmac.compare_digest(mac, self._mac(said, address))
+
+    def _mac(self, said: bytes, address: str) -> bytes:
+        return hmac.digest(self._key, said + address.encode(), "sha256")[:_MAC]
+
+
+class SipAccess:
+    """The rules of one PoP or directory. Raises ConfigError: a user has no password."""
+
+    def __init__(self, sip: SipDoorConfig) -> None:
+        self._realm = sip.realm
+        self._nonces = Nonces()
+        self._passwords = sip_passwords(sip.users)
+        self._trunks = [(ipaddress.IPv4Network(net), trunk.name) for trunk in sip.trunks for net in trunk.addresses]
+        self._trunk_of = lru_cache(KNOWN)(self._found_trunk)
+        self._open = not sip.trunks and not sip.users
+        self._answers: OrderedDict[str, float] = OrderedDict()
+        """To challenges, right or wrong, and when they came."""
+        each, all_of_them = GUESSES
+        self._guesses = {False: Throttle(each, all_of_them), True: Throttle(each, Rate(math.inf, 0))}
+        """Of addresses that are not known, and of those that are."""
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    def trunk(self, source: str) -> str:
+        """The trunk that has this IPv4 address; empty: none."""
+        return self._trunk_of(source)
+
+    def _found_trunk(self, source: str) -> str:
+        address = ipaddress.IPv4Address(source)
+        return next((name for network, name in self._trunks if address in network), "")
+
+    def trusts(self, source: str) -> bool:
+        """Whether all that comes from this IPv4 address is listened to: a trunk's, or this machine's."""
+        return self._open or bool(self.trunk(source))
+
+    def knows(self, source: str) -> bool:
+        """Whether a right password came from this IP address lately."""
+        return source in self._known
+
+    def screen(self, seen: DatagramCheck, source: str, now: float) -> SipRefusal | None:
+        """What a request from an IP address that is not trusted is told at once; None: it is to be read."""
+        if seen.method == "CANCEL" or seen.to_tag:
+            return SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
+        if not self._passwords:
+            why = f"{source} is none of the sip.trunks, and there are no sip.users"
+            return Unadmitted(403, "Forbidden", why, reason="forbidden")
+        try:
+            said = credentials(seen.first("Authorization"))
+        except SipError as error:
+            return _unread(error)
+        if not self._nonces.valid(said.get("nonce", ""), source, now):
+            again = bool(said.get("nonce"))
+            return self._challenge(
+                source, now, "its challenge is too old" if again else "it brought no password", again
+            )
+        known = self.knows(source)
+        if not self._guesses[known].has_room(_guesser(source, said.get("username", ""), known), now):
+            why = "too many wrong passwords came from there lately"
+            return Unadmitted(503, "Service Unavailable", why, (("Retry-After", WAIT_S),), "too_many_requests")
+        return None
+
+    def admit(self, request: IncomingRequest) -> Admitted:
+        """Who sent it, which `screen` has let pass. Raises Unadmitted."""
+        source = request.source[0]
+        if self._open:
+            return Admitted()
+        if trunk := self.trunk(source):
+            return Admitted(trunk=trunk)
+        return Admitted(user=self._authenticated(request))
+
+    def _authenticated(self, request: IncomingRequest) -> str:
+        source, now = request.source[0], time.monotonic()
+        try:
+            said = credentials(request.header("authorization"))
+        except SipError as error:
+            raise _unread(error) from None
+        try:
+            user = self._verified(said, request, now)
+        except Challenge:
+            raise
+        except Unadmitted:
+            known = self.knows(source)
+            self._guesses[known].admits(_guesser(source, said.get("username", ""), known), now)
+            raise
+        self._known[source] = None
+        self._known.move_to_end(source)
+        if len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+        return user
+
+    def _verified(self, said: dict[str, str], request: IncomingRequest, now: float) -> str:
+        """Whose answer to our challenge it is. Raises Unadmitted."""
+        source = request.source[0]
+        try:
+            user, asked = said["username"], Address.of_uri(said["uri"])
+            password = self._passwords.get(user)
+            right = said["response"] == _response(said, password or "", request)
+            fresh = self._nonces.valid(said["nonce"], source, now)
+        except (KeyError, ValueError):
+            raise Unadmitted(400, "Bad Request", "its Authorization header cannot be read") from None
+        if said.get("realm") != self._realm or not fresh or not self._first(said["response"], now):
+            raise self._challenge(source, now, "its challenge is too old, or was answered before", again=True)
+        if password is None:
+            why = f"there is no user {user!r} in sip.users"
+            raise Unadmitted(403, "Forbidden", why, reason="unauthorized")
+        # What was answered for one number opens no other; some name none.
+        if not right or asked.user not in ("", request.uri.user):
+            why = f"the password of user {user!r} is wrong"
+            raise Unadmitted(403, "Forbidden", why, reason="unauthorized")
+        return user
+
+    def _first(self, answer: str, now: float) -> bool:
+        """Whether a challenge is answered so for the first time; seen on the wire, it opens nothing."""
+        while self._answers and next(iter(self._answers.values())) < now - VALID_S - 1:
+            self._answers.popitem(last=False)
+        if answer in self._answers:
+            return False
+        self._answers[answer] = now
+        return True
+
+    def _challenge(self, source: str, now: float, why: str, again: bool) -> Challenge:
+        stale = ",stale=true" if again else ""
+        nonce = self._nonces.make(source, now)
+        challenge = f'Digest realm="{self._realm}",nonce="{nonce}",qop="auth",algorithm={ALGORITHM}{stale}'
+        return Challenge(401, "Unauthorized", why, (("WWW-Authenticate", challenge),))
+
+
+def _guesser(source: str, user: str, known: bool) -> str:
+    """Who is counted."""
+    return f"{user[:100]!r} at {source}" if known else source
+
+
+def _unread(error: SipError) -> Unadmitted:
+    return Unadmitted(400, "Bad Request", str(error), (warning(str(error)),))
+
+
+def _response(said: dict[str, str], password: str, request: IncomingRequest) -> str:
+    """The right one (RFC 2617), by what it says of itself. Raises KeyError: it leaves out what is needed, and
+    ValueError: it wants what is not known."""
+    algorithm, qop = said.get("algorithm"), said.get("qop")
+    if algorithm not in (None, ALGORITHM) or qop not in (None, "auth", "auth-int"):
+        raise ValueError("another algorithm, or another qop")
+    nonce, count, theirs = said["nonce"], said.get("nc"), said.get("cnonce")
+    first = DigestCalcHA1(algorithm, said["username"], said["realm"], password, nonce, theirs)
+    return str(
+        DigestCalcResponse(algorithm, first, nonce, count, theirs, qop, request.method, said["uri"], request.body)
+    )

@@ -1,0 +1,93 @@
+"""Who is not let in at a provider's door: what it has not signed, and calls for which there is no agent or no place."""
+
+import logging
+from typing import Literal
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, Response
+
+from voicepipe.base.errors import Draining, EngineDown, PopFull, Refused, Unauthorized
+from voicepipe.call_api import Grant, PopApi
+from voicepipe.ingress.access import Attempt, body
+from voicepipe.ingress.api_keys import brings_token, offered
+from voicepipe.ingress.phone import placed
+from voicepipe.ingress.refusal_log import RefusalLog
+from voicepipe.ingress.telephony.signatures import Forbidden
+from voicepipe.ingress.wire_errors import WireError
+
+logger = logging.getLogger(__name__)
+
+WEBHOOK_BYTES = 64 * 1024
+"""Of a body; those of providers are under 8 kB. Whoever signs nothing has us read no more."""
+
+
+class ProviderAccess:
+    """`kind`: the provider."""
+
+    def __init__(self, pop: PopApi, kind: Literal["twilio", "telnyx"]) -> None:
+        self._pop = pop
+        self._kind = kind
+        self._refusals = RefusalLog(logger, f"{kind}: requests")
+
+    def attempt(self) -> Attempt:
+        """A call that is asked for."""
+        return Attempt(self._pop, self._kind)
+
+    async def body(self, request: Request) -> bytes:
+        """Of a webhook. Raises WireError, Gone."""
+        try:
+            return await body(request, WEBHOOK_BYTES)
+        except WireError:
+            self.attempt().refused("bad_request", 400)
+            raise
+
+    def forbid(self, connection: HTTPConnection, what: str, error: Forbidden, status: int = 403) -> Response:
+        """The answer to `what`, "a webhook" or "a stream", which may have been about a call; why it is refused is for
+        the log alone. `status`: as the caller of a stream is told, whose answer has been sent."""
+        self.attempt().refused(error.reason, status)
+        source = connection.client.host if connection.client else ""
+        self._refusals.tell(source, "%s: %s is refused: %s", self._kind, what, error)
+        return PlainTextResponse("Forbidden", 403)
+
+    def refused(self, error: Refused, asked: Attempt, status: int = 0) -> None:
+        """A call of the provider's is not answered: say in the log why. `status` as `Refusal` has it."""
+        asked.refused(error.reason, status)
+        self._refusals.tell("", "%s: call refused: %s", self._kind, error)
+
+    def passed_on(self, request: Request) -> Grant | None:
+        """What a directory says that has passed this webhook on, having checked the provider's signature; None: none
+        has. Raises Unauthorized: its token does not say so."""
+        tokens = self._pop.tokens
+        if tokens is None or not brings_token(request):
+            return None
+        grant = tokens.read(offered(request) or "")
+        if grant.kind != self._kind:
+            raise Unauthorized(f"This token is for no call from {self._kind}: ask the directory for another.")
+        tokens.use(grant)
+        return grant
+
+    def came(self, placed: Grant | None) -> None:
+        """The call begins that a directory has placed here; None: none has."""
+        if placed and self._pop.tokens:
+            self._pop.tokens.came(placed.id)
+
+    def check(self, called: str, asked: str) -> None:
+        """Raises Refused: such a call is not answered here. `asked`: as `phone.placed` takes it."""
+        attempt = self.attempt()
+        try:
+            tenant, agent = placed(self._pop, self._kind, called, asked)
+            attempt.by(tenant, agent)
+            with self._pop.admit(tenant, agent):
+                return
+        except Refused as error:
+            self.refused(error, attempt)
+            raise
+
+    def turns_down(self, called: str, asked: str) -> Literal["", "busy", "rejected"]:
+        """How a call is told, before it is answered, that it will not be; empty: there is a place for it, which its
+        stream takes. `asked`: as in `check`."""
+        try:
+            self.check(called, asked)
+            return ""
+        except Refused as error:
+            return "busy" if isinstance(error, PopFull | Draining | EngineDown) else "rejected"

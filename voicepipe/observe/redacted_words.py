@@ -1,0 +1,81 @@
+"""The words of one call as they may be kept. What was told may have to read differently later: a number turns out to be
+a card's, or to be none."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from voicepipe.config.redaction_config import RedactionConfig
+from voicepipe.observe.turns import FullTurn
+from voicepipe.redaction.redactor import Redactor
+
+NEWEST = 8
+"""Turns that are at hand whether or not their words may still change: the last one may yet be a cut-in."""
+
+
+class _TextPosition(NamedTuple):
+    """A text of a call."""
+
+    number: int
+    """Of the turn."""
+    part: str
+    """ "heard", "answered", "arguments" or "result"."""
+    tool: int = 0
+
+
+class RedactedWords:
+    """Every turn and reply of the call comes by here, in order, before anybody is told."""
+
+    def __init__(self, redaction: RedactionConfig) -> None:
+        self._redactor = Redactor[_TextPosition](redaction)
+        self._fulls: dict[int, FullTurn] = {}
+        """By their number, as they are kept."""
+
+    def of(self, full: FullTurn) -> tuple[FullTurn, list[FullTurn]]:
+        """As it may be kept now, and earlier ones that must read differently from now on."""
+        number = full.number
+        texts = self._redactor.heard(_TextPosition(number, "heard"), full.heard)
+        for index, use in enumerate(full.tools):
+            texts |= self._redactor.tool(_TextPosition(number, "arguments", index), use.arguments)
+            texts |= self._redactor.tool(_TextPosition(number, "result", index), use.result)
+        texts |= self._redactor.said(_TextPosition(number, "answered"), full.answered)
+        self._fulls[number] = full
+        changed = {its.number: its for its in self._changed(texts)}
+        self._forget()
+        return changed.pop(number), list(changed.values())
+
+    def cut_in(self, full: FullTurn) -> FullTurn:
+        """It turned out that the caller had not finished. `full`: as it was last told."""
+        full = replace(full, turn=replace(full.turn, cut_in=True))
+        if full.number in self._fulls:
+            self._fulls[full.number] = full
+        return full
+
+    def close(self) -> list[FullTurn]:
+        """The call is over: earlier ones that must read differently."""
+        return self._changed(self._redactor.close())
+
+    def _forget(self) -> None:
+        """Turns whose words stay as they are."""
+        may_change = {place.number for place in self._redactor.remembered()} | set(list(self._fulls)[-NEWEST:])
+        if len(may_change) < len(self._fulls):
+            self._fulls = {number: full for number, full in self._fulls.items() if number in may_change}
+
+    def _changed(self, texts: dict[_TextPosition, str]) -> list[FullTurn]:
+        for place, text in texts.items():
+            if full := self._fulls.get(place.number):
+                self._fulls[place.number] = _with(full, place, text)
+        numbers: Iterable[int] = dict.fromkeys(place.number for place in texts)
+        return [self._fulls[number] for number in numbers if number in self._fulls]
+
+
+def _with(full: FullTurn, place: _TextPosition, text: str) -> FullTurn:
+    if place.part == "heard":
+        return replace(full, heard=text)
+    if place.part == "answered":
+        return replace(full, answered=text)
+    tools = list(full.tools)
+    use = tools[place.tool]
+    tools[place.tool] = replace(use, arguments=text) if place.part == "arguments" else replace(use, result=text)
+    return replace(full, tools=tuple(tools))

@@ -1,0 +1,70 @@
+"""What a caller waited for: a turn's latency, told apart by stage. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from voicepipe.conversation.events import ToolUse
+from voicepipe.conversation.timing import TurnSummary
+
+AT_ONCE_MS = 1.0
+"""A turn that is confirmed so soon after its words were there waited for them, and not for silence: words that end a
+turn do so in the same step of the event loop."""
+
+
+class TurnWaits(msgspec.Struct, frozen=True):
+    """Milliseconds of one turn's critical path. They add up to its latency.
+
+    What a stage did while the caller waited for something else is in none of them: a reply that was ready at *commit*
+    cost no wait, however long the model took.
+    """
+
+    endpointing: float
+    """For the silence that ends the turn."""
+    asr: float
+    """For the recogniser's words, once they were asked for, where they came after that silence."""
+    tools: float
+    """From *commit* to the first phrase, as long as tools ran."""
+    llm: float
+    """From *commit* to the first phrase, as long as none ran."""
+    tts: float
+    """From there to its sound."""
+    acknowledgement: float
+    """From there to the first audible packet, where an acknowledgement was begun: it is heard to its end."""
+    playout: float
+    """From there to the first audible packet, where none was."""
+
+
+def waits(record: TurnSummary, tools: Iterable[ToolUse] = ()) -> TurnWaits | None:
+    """`tools`: those that the reply had run. None: the turn was not timed."""
+    latency = record.turn_latency
+    if latency is None or record.at_commit is None:
+        return None
+    commit = min(latency, record.at_commit)
+    asr = 0.0
+    if record.at_words is not None and commit - record.at_words <= AT_ONCE_MS:
+        asr = max(0.0, min(record.asr or 0.0, commit))
+    phrase = min(latency, max(commit, record.at_phrase or 0.0))
+    speech = min(latency, max(phrase, record.at_speech or 0.0))
+    runs = [(use.at, phrase if use.took is None else use.at + use.took) for use in tools if use.at is not None]
+    running = _union(runs, commit, phrase)
+    return TurnWaits(
+        endpointing=commit - asr,
+        asr=asr,
+        tools=running,
+        llm=phrase - commit - running,
+        tts=speech - phrase,
+        acknowledgement=latency - speech if record.ladder == "acknowledge" else 0.0,
+        playout=0.0 if record.ladder == "acknowledge" else latency - speech,
+    )
+
+
+def _union(spans: Sequence[tuple[float, float]], begin: float, end: float) -> float:
+    """How much of the time from `begin` to `end` is in one of the spans, or in several."""
+    covered = 0.0
+    for start, stop in sorted(spans):
+        start = max(start, begin)
+        stop = min(stop, end)
+        if stop > start:
+            covered, begin = covered + stop - start, stop
+    return covered
