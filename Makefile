@@ -70,6 +70,7 @@ lint: venv  ## ruff, the floors of the package (import-linter), and what has gro
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m tests.shape
+	@$(BIN)/python -m tests.naming
 	@said=$$($(BIN)/lint-imports --no-cache 2>&1) && tail -n 1 <<< "$$said" || { echo "$$said"; exit 1; }
 
 types: venv  ## mypy --strict

@@ -12,16 +12,13 @@ import pytest
 
 from latency_probes import __main__ as probes
 from latency_probes.components import __main__ as components
+from tests.decisions import anchor, decisions, index, pages, written
 from voicepipe.agent import Agent, Intent, Tool, Webhook
 from voicepipe.commands import cli
 from voicepipe.engines.packages import INSTALLS
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(
-    path
-    for path in ROOT.rglob("*.md")
-    if not any(part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts)
-)
+PAGES = pages()
 TOP = tuple(f"{path.name}/" for path in ROOT.iterdir() if path.is_dir())
 
 
@@ -86,40 +83,25 @@ def test_links_resolve(page: Path) -> None:
 
 def anchors(page: Path) -> set[str]:
     """The headings of a page as links name them."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {anchor(heading) for heading in re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)}
 
 
 ROOMS = [page for page in PAGES if page.name == "README.md" and (page.parent / "__init__.py").exists()]
 """The pages of folders with code: what the folder is for, its files in reading order, its decisions."""
 
 
-def decisions() -> list[tuple[str, str]]:
-    """All decisions: the heading ("D15. What was decided") and the page that has it."""
-    return [
-        (heading, page.relative_to(ROOT).as_posix())
-        for page in PAGES
-        for heading in re.findall(r"^### (D\d+\. .*)$", page.read_text(), re.MULTILINE)
-    ]
-
-
-def index() -> dict[str, tuple[str, str]]:
-    """DESIGN's index: number -> heading and page of the decision."""
-    entries = re.findall(r"^- \[(D\d+)\]\((.*?)#.*?\) (.*)\.$", (ROOT / "DESIGN.md").read_text(), re.MULTILINE)
-    return {number: (f"{number}. {title}", page) for number, page, title in entries}
-
-
-def test_the_index_has_each_decision_once_and_where_it_stands() -> None:
-    assert sorted(index().values()) == sorted(decisions())
+def test_the_index_of_the_decisions_is_what_its_command_writes() -> None:
+    text = (ROOT / "DESIGN.md").read_text()
+    assert text == written(text, index()), "python -m tests.decisions"
 
 
 def test_decisions_that_are_named_exist() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    known = index()
+    known = {f"D{one.number}" for one in decisions()}
     for name in tracked.splitlines():
         path = ROOT / name
         if path.suffix in (".md", ".py", ".toml", ".js", ".html") and path.exists():
-            unknown = set(re.findall(r"\bD\d{1,3}\b", path.read_text())) - known.keys()
+            unknown = set(re.findall(r"\bD\d{1,3}\b", path.read_text())) - known
             assert not unknown, f"{name} names {', '.join(sorted(unknown))}: not in DESIGN's index"
 
 
@@ -152,6 +134,10 @@ def test_a_folders_page_names_all_its_files(page: Path) -> None:
     names = {path.relative_to(page.parent).as_posix() for path in described(page)}
     missing = names - set(re.findall(r"`([\w/]+\.py)`", page.read_text()))
     assert not missing, f"{page.relative_to(ROOT)} does not say what these are for: {', '.join(sorted(missing))}"
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().split()) <= 1300
 
 
 def test_the_vllm_that_is_said_to_be_missing_is_the_one_that_was_tried() -> None:

@@ -4,9 +4,9 @@ Every library behind it must release the GIL while it works: onnxruntime, CTrans
 library that is called through `ctypes.CDLL` (espeak-ng). Hence no child processes and no pickling, but for libraries
 that cannot live in our environment (`engines/hosting/child.py`).
 
-Calls take turns (`round_robin.py`). A thread whose library does not come back cannot be ended: `overdue` tells, and whoever
-owns the worker leaves it behind (`close`) and makes another (`engines/hosting/life.py`). So the threads are daemons,
-and not those of concurrent.futures, for which Python waits when it ends.
+Calls take turns (`round_robin.py`). A thread whose library does not come back cannot be ended: `overdue` tells, and
+whoever owns the worker leaves it behind (`close`) and makes another (`engines/hosting/life.py`). So the threads are
+daemons, and not those of concurrent.futures, for which Python waits when it ends.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""ONE reply: prompt -> text (`reply_writer.py`) -> phrases -> speech (`reply_speech.py`) -> playout. One task, so ending it is one
-cancel.
+"""ONE reply: prompt -> text (`reply_writer.py`) -> phrases -> speech (`reply_speech.py`) -> playout. One task, so
+ending it is one cancel.
 
-Until `commit` it works behind a closed gate: nothing leaves it, no tool runs. After `commit` `reply_events.py` tells the
-outside what it says.
+Until `commit` it works behind a closed gate: nothing leaves it, no tool runs. After `commit` `reply_events.py` tells
+the outside what it says.
 """
 
 import asyncio

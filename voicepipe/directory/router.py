@@ -7,8 +7,8 @@ and the one that seems the emptiest of all would be overrun; a choice of two is 
 ones (Mitzenmacher, "How useful is old information?", 2000). If none is in time, the nearest with a free place takes the
 call, and the answer says so. A PoP has the last word: it may refuse, and the caller goes on to the next candidate.
 
-Some PoPs are to get only a share of the calls (`call_shares.py`). Of calls for which they would do as well they get that
-share, and of others none while another PoP is in time.
+Some PoPs are to get only a share of the calls (`call_shares.py`). Of calls for which they would do as well they get
+that share, and of others none while another PoP is in time.
 """
 
 from collections.abc import Mapping, Sequence

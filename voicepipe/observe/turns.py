@@ -176,8 +176,8 @@ _decode = msgspec.msgpack.Decoder().decode
 
 
 def full_turn(asked: AskedTurn, reply: ReplyDone, budget_ms: float) -> FullTurn:
-    """A turn whose reply is over, with all its words: `RedactedWords` says which may be kept. `budget_ms`: answered later
-    than this is late."""
+    """A turn whose reply is over, with all its words: `RedactedWords` says which may be kept. `budget_ms`: answered
+    later than this is late."""
     record = reply.record
     latency = record.turn_latency
     turn = ListedTurn(

@@ -9,7 +9,8 @@
                                OVERLAP <--> OVERLAP_PAUSE      lasting voice or "stop": cut, on to HEARING or PAUSE;
                                                                soon after the commit: hold at once, then reopen
 
-`facts.py` says what facts and actions mean, `turn_state.py` what the conditions are. `README.md` has the rules as a diagram.
+`facts.py` says what facts and actions mean, `turn_state.py` what the conditions are. `README.md` has the rules as a
+diagram.
 """
 
 from collections.abc import Callable

@@ -122,8 +122,8 @@ def app(
     relay_drain: RelayDrain | None = None,
     editions: DirectoryEditions | None = None,
 ) -> Starlette:
-    """The ASGI application of one directory. `client` reaches PoPs; `beside` is served besides its own; `relay_drain` is
-    told when it is to be stopped; `editions`: None if it takes no pushes."""
+    """The ASGI application of one directory. `client` reaches PoPs; `beside` is served besides its own; `relay_drain`
+    is told when it is to be stopped; `editions`: None if it takes no pushes."""
     config, relay_drain = rules.config, relay_drain or RelayDrain()
     metrics = FleetMetrics(config.directory.id)
     directory.followers.append(metrics)

@@ -1,7 +1,7 @@
 """One step serves all calls: who takes part in the next one, and who has a slot.
 
-Words that a call waits for (`settle`, `finish`) go before partial ones, and calls take turns (`base/round_robin.py`): an
-utterance gives one chunk to a step, however many it has waiting. So a call whose sound comes faster than real time
+Words that a call waits for (`settle`, `finish`) go before partial ones, and calls take turns (`base/round_robin.py`):
+an utterance gives one chunk to a step, however many it has waiting. So a call whose sound comes faster than real time
 takes a row of each step and no more. A step cannot be stopped; it takes about as long for many as for one. So while
 nobody waits, steps begin `gather_s` apart and hear more calls each: else many calls would keep the device busy with
 steps for one or two.
