@@ -285,7 +285,7 @@ def test_a_client_may_turn_answers_interruptions_and_endpointing_off() -> None:
     turn = Turn()
     turn.may = TurnPermissions(answers=False, interrupts=True, ends=True)
     actions = [action for fact in (*SAID, Silence(140, 16000)) for action in turn.on(fact)]
-    assert actions == [Action.OPEN, Action.ANNOUNCE, Action.SETTLE, Action.COMMIT, Action.OWE]
+    assert actions == [Action.OPEN, Action.ANNOUNCE, Action.SETTLE, Action.COMMIT, Action.REPLY_LATER]
     assert turn.state is State.IDLE
     turn.may = TurnPermissions(answers=True, interrupts=False, ends=True)
     turn.on(Replying())

@@ -17,7 +17,7 @@ Hop = Literal[
     "audible",  # the first audible sample is handed to the socket
 ]
 
-Rung = Literal["", "short", "acknowledge", "fallback", "stall"]
+LateStep = Literal["", "short", "acknowledge", "fallback", "stall"]
 
 
 class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -54,7 +54,7 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     endpoint_reason: str = ""
     speculation: Literal["", "hit", "miss"] = ""
     discarded: int = 0
-    ladder: Rung = ""
+    ladder: LateStep = ""
     refused: bool = False
     broken: bool = False
     tool: bool = False
@@ -103,7 +103,7 @@ class TurnRecord:
     """Speculations that were dropped: the caller went on, or the words turned out to be others."""
     discarded_ms: float = 0.0
     """What the engines worked for them: from *prepare* to their first speech, or to their end."""
-    ladder: Rung = ""
+    ladder: LateStep = ""
     """The lowest rung that a late stage needed."""
     refused: bool = False
     """The engine does not take such a request: nothing is wrong with the engine."""

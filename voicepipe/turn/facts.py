@@ -121,7 +121,7 @@ class Action(Enum):
     """The utterance is the caller's turn, and joins the conversation."""
     ANSWER = auto()
     """Let the reply to it be heard."""
-    OWE = auto()
+    REPLY_LATER = auto()
     """It is answered later, or when the client asks for that."""
     DROP = auto()
     """It was nothing: forget the utterance."""

@@ -90,7 +90,7 @@ RULES = (
     Rule(PAUSE, (Partial,), (K.unsettled, K.speculates), (A.GUESS,), PAUSE),
     Rule(PAUSE, (Words,), (K.over, K.answers, K.has_words), (A.PREPARE, A.COMMIT, A.ANSWER), REPLYING),
     Rule(PAUSE, (Silence, Words), (K.over, K.answers), (A.COMMIT, A.ANSWER), REPLYING),
-    Rule(PAUSE, (Silence, Words), (K.over,), (A.COMMIT, A.OWE), IDLE),
+    Rule(PAUSE, (Silence, Words), (K.over,), (A.COMMIT, A.REPLY_LATER), IDLE),
     Rule(PAUSE, (Silence, Words), (K.cough,), (A.DROP,), IDLE),
     Rule(PAUSE, (Words,), (K.has_words, K.speculates), (A.PREPARE,), PAUSE),
     Rule(PAUSE, (Replying,), (K.interruptible, K.ends), (A.DUCK,), OVERLAP_PAUSE),
