@@ -13,7 +13,7 @@ LONGEST, MOST = 120, 20
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """The model asks for a tool. `arguments` is JSON text as the model wrote it, perhaps malformed."""
+    """A call of a tool by the model. `arguments` is JSON text as the model wrote it, perhaps malformed."""
 
     call_id: str
     name: str
@@ -22,7 +22,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One entry of the prompt."""
+    """One message of a prompt."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str = ""
@@ -34,7 +34,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request to the model."""
+    """One request to a language model."""
 
     messages: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
@@ -42,7 +42,7 @@ class Prompt:
     """"auto", "none", "required", or the name of the tool that must be called."""
     max_tokens: int | None = None
     speculative: bool = False
-    """Not confirmed yet: scheduled behind confirmed turns."""
+    """The turn is not confirmed yet: the request is scheduled behind those of confirmed turns."""
     agent: Agent | None = None
     """Engines that are configured by the agent's file (frontdesk) look here."""
 

@@ -30,7 +30,7 @@ clock = datetime.now
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """One table, under its guest's telephone number."""
+    """One booked table. It is kept under its guest's telephone number."""
 
     people: int
     day: date
@@ -43,7 +43,7 @@ _booked: "OrderedDict[str, Booking]" = OrderedDict()
 
 
 class BadArgument(Exception):
-    """Which argument will not do, and why."""
+    """An argument of a tool that will not do, and why."""
 
     def __init__(self, about: str, problem: str) -> None:
         super().__init__(about, problem)

@@ -16,6 +16,8 @@ from voicepipe.conversation.english import MONTHS, UNITS
 
 @dataclass(frozen=True, slots=True)
 class CompletenessRule:
+    """A grammar rule by which a sentence does not end here, with the log-odds that it adds when it holds."""
+
     name: str
     """Why the turn is not over, in plain words."""
     holds: Callable[[list[str]], bool]

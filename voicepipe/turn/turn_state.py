@@ -22,6 +22,8 @@ from voicepipe.turn.facts import (
 
 
 class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The times and levels by which turns are decided (`[turn]`). Times are in ms."""
+
     guess_ms: Ms = 10
     """Silence after which the reply is prepared speculatively, to the words that are heard so far."""
     prepare_ms: Ms = 60
@@ -32,18 +34,18 @@ class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """Voice at least this long deserves an answer even without words."""
     pause_ms: Ms = 200
     cut_ms: Ms = 600
-    """Voice over a reply: it is ducked at once, paused and cut when the voice has lasted so long. No hum cuts."""
+    """Voice over a reply: it is ducked at once, paused and cut when the voice lasted so long. No backchannel cuts."""
     duck_db: Decibel = -15.0
     resume_ms: Ms = 300
     """Silence after which a reply that was not cut goes on."""
     reopen_ms: Ms = 1000
     """A caller who speaks again this soon after their last voiced sample had not finished: the turn is reopened."""
     reopen_voice_ms: Ms = 300
-    """The reply stops at once, but so much voice it takes to throw it away: a hum or our own echo lets it go on."""
+    """The reply stops at once, but it takes so much voice to drop it; after a backchannel or our echo it goes on."""
 
 
 class TurnPermissions(NamedTuple):
-    """What turns may do, as the client's settings and what the call waits for have it now."""
+    """What turns may do now, by the client's settings and by what the call waits for."""
 
     answers: bool = True
     """Turns lead to replies, without the client's asking."""
@@ -54,7 +56,8 @@ class TurnPermissions(NamedTuple):
 
 
 class TurnState:
-    """`note` each fact, ask, and `follow` what was decided. All questions are about the caller's latest voice."""
+    """What the turn machine of one call knows: `note` each fact, ask, and `follow` what was decided. All questions are
+    about the caller's latest voice."""
 
     def __init__(self, config: TurnConfig) -> None:
         self._config = config
@@ -98,13 +101,13 @@ class TurnState:
         ended = isinstance(fact, ReplyEnded)
         if ended or isinstance(fact, Replying) or Action.CUT in do or Action.REOPEN in do:
             self._answered_last = None
-            # A voice under which the reply ended by itself may still be the rest of the turn before.
+            # A voice during which the reply ended by itself may still be the rest of the turn before.
             self._belongs_before = self._belongs_before and ended
         if isinstance(fact, Replying) and Action.DUCK in do:
             self._turn_first = True
 
     def enter(self, *, in_pause: bool) -> None:
-        """Another state. Words count as long as the voice pauses."""
+        """The machine enters another state. Words count as long as the voice pauses."""
         self._silence = None
         if not in_pause:
             self._words, self._guessed = None, False
@@ -142,7 +145,7 @@ class TurnState:
         return self._voice.hiss_ms + self._voice.ms >= self._config.pause_ms
 
     def interrupts(self) -> bool:
-        """It is one."""
+        """It is an interruption."""
         return self._voice.speech and self._voice.ms >= self._config.cut_ms
 
     def turn_first(self) -> bool:

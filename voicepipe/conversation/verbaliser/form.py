@@ -29,10 +29,12 @@ CURRENCY = "$€£¥\u20a0-\u20cf"
 
 @dataclass(frozen=True, slots=True)
 class WrittenForm:
+    """A form of writing, such as a date or a price, with the function that says it."""
+
     name: str
-    """In the field's terms, for whoever reads the table."""
+    """The form's usual name, for whoever reads the table."""
     begins: str
-    """The characters that it can begin with."""
+    """The characters that the form can begin with."""
     pattern: re.Pattern[str]
     say: Callable[[re.Match[str]], str | None]
     """What is said for it; None: it is not this form after all."""
@@ -48,7 +50,8 @@ def constant(name: str, begins: str, pattern: str, said: str) -> WrittenForm:
 
 
 class Forms:
-    """A language's forms. The first that fits at a place is taken: what is longer or more special stands first."""
+    """The written forms of one language. The first that fits at a position is taken, so longer and more special ones
+    stand first."""
 
     def __init__(self, forms: Iterable[WrittenForm]) -> None:
         every = tuple(forms)

@@ -34,15 +34,15 @@ class NemotronRecogniser(ThreadedRecogniser):
 
 
 class NemotronAsr(Life[NemotronRecogniser]):
-    """Implements `base.Asr` and `base.Lends`. A model that fails and fails is loaded again."""
+    """Implements `base.Asr` and `base.HasDecoders`. A model that fails and fails is loaded again."""
 
     def __init__(self, config: NemotronConfig) -> None:
         super().__init__("recogniser", self._load, IN_PROCESS)
         self._config = config
 
     @property
-    def lent(self) -> int:
-        return self.last.steps.slots.lent if self.last else 0
+    def decoders_in_use(self) -> int:
+        return self.last.steps.slots.in_use if self.last else 0
 
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> NemotronStream:
         """While the model is loaded again, calls that go on have streams that hear nothing and say why."""

@@ -25,7 +25,7 @@ class Slots(Generic[Who]):
         self._waiting: Ring[Who] = Ring()
 
     @property
-    def lent(self) -> int:
+    def in_use(self) -> int:
         return len(self._slots)
 
     @property
@@ -37,7 +37,7 @@ class Slots(Generic[Who]):
         """The slot of `who`."""
         return self._slots.get(who)
 
-    def wish(self, who: Who, owner: str) -> None:
+    def request(self, who: Who, owner: str) -> None:
         """`who`, of the call `owner`, wants one; `next` says who gets it. Once more changes nothing."""
         if who not in self._slots:
             self._owners[who] = owner

@@ -137,7 +137,7 @@ class Steps:
         if self._closed:
             who.failed(None, EngineDead(ENDED))
         else:
-            self.slots.wish(who, who.owner)
+            self.slots.request(who, who.owner)
             self._admit()
 
     def leave(self, who: StepClient) -> None:
