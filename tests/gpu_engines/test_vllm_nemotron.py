@@ -141,7 +141,7 @@ def test_a_stream_is_heard_as_the_recording_is(
     before = np.zeros(front_end.WINDOW // 2 + 1, np.int16)
     padded = np.concatenate([before, sound])[: front_end.samples(frames)].astype(np.float32) / 32768
     shape, filters = front_end.window(), front_end.mel_filters(BANDS)
-    mel = front_end.log_mel(np, padded, front_end.places(frames), shape, filters).astype(np.float32)
+    mel = front_end.log_mel(np, padded, front_end.positions(frames), shape, filters).astype(np.float32)
     assert len(set(tokens)) > 3
     assert tokens == recorded(model, mel, prompt)
 
@@ -157,7 +157,7 @@ def test_frames_are_those_of_transformers_front_end() -> None:
     padded = np.concatenate([np.zeros(front_end.WINDOW // 2 + 1, np.float32), sound])[: front_end.samples(frames)]
     made = {}
     for library, array in ((np, np.asarray), (torch, torch.from_numpy)):
-        arrays = (front_end.places(frames), front_end.window(), front_end.mel_filters(BANDS))
+        arrays = (front_end.positions(frames), front_end.window(), front_end.mel_filters(BANDS))
         made[library] = np.asarray(front_end.log_mel(library, array(padded), *map(array, arrays)))
         assert np.abs(made[library] - theirs[:frames].numpy()).max() < 2e-3
 

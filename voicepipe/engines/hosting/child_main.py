@@ -44,6 +44,8 @@ def frame(head: Head, data: bytes = b"") -> bytes:
 
 
 class ServedRequest:
+    """A request that this process, a child, works on or is to work on."""
+
     def __init__(self, number: int, head: Head, data: bytes) -> None:
         self.number = number
         self.head = head
@@ -52,6 +54,8 @@ class ServedRequest:
 
 
 class ChildServer:
+    """Answers the requests of the parent process, one after the other, with the engine that `run` loads."""
+
     def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
         self._requests = requests
         self._answers = answers

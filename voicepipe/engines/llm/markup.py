@@ -152,17 +152,17 @@ _STRUCTURE = re.compile(r'["\\{}\[\]]')
 
 
 class JsonText:
-    """JSON that comes in pieces: where it ends. Looks at each character once."""
+    """Finds the end of JSON that comes in pieces. Looks at each character once."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._depth = 0
         self._quoted = False
         self._escaped = -1
-        """The character at this place follows a backslash."""
+        """Index of a character that follows a backslash."""
 
     def push(self, piece: str) -> str | None:
-        """What stands behind its end; None: it has not ended."""
+        """Take a piece. Returns the text behind the JSON's end; None: it has not ended."""
         for found in _STRUCTURE.finditer(piece):
             sign, at = found.group(), found.start()
             if at == self._escaped:

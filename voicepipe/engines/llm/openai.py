@@ -48,12 +48,15 @@ CALLS = "have it read them (vLLM and SGLang: --tool-call-parser; llama.cpp: --ji
 
 
 class _Again(RequestRefused):
-    """It may take the request without a field."""
+    """The server refused a field; it may take the request without that."""
 
 
 class OpenAiLlm:
-    """One pooled client for all calls. The server may go and come back: it is asked every second whether it is there,
-    and every reply tries it anew. Implements `base.Llm` and `base.Mortal`."""
+    """A language model behind an OpenAI-compatible server. One pooled client serves all calls. Implements `base.Llm`
+    and `base.Mortal`.
+
+    The server may go and come back: it is asked every second whether it is there, and every reply tries it anew.
+    """
 
     def __init__(self, config: OpenAiConfig, key: str = "") -> None:
         self._config = config

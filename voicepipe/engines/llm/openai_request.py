@@ -64,7 +64,8 @@ def request(config: OpenAiConfig, model: str, prompt: Prompt, refused: Collectio
 
 
 class RefusedFields:
-    """The fields that one server has refused, as long as its engine lives: no second reply pays for that."""
+    """The request fields that one server has refused. They are kept as long as its engine runs, so no second reply pays
+    for that."""
 
     def __init__(self, server: str, added: Collection[str] = ()) -> None:
         """`server`: for the log. `added`: the fields of `openai.body`."""
@@ -73,8 +74,8 @@ class RefusedFields:
         self.fields: set[str] = set()
 
     def learn(self, sent: Mapping[str, Any], answer: bytes) -> bool:
-        """The server has refused the body `sent`, and says why in `answer`: whether the same without a field is worth a
-        try. Each field is left out once, so there is an end to it."""
+        """The server has refused the body `sent`, and says why in `answer`. Returns whether to try again without a
+        field. Each field is left out once, so there is an end to it."""
         field = refused_field(sent, answer)
         if field and field not in self.fields:
             self.fields.add(field)

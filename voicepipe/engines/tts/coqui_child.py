@@ -56,7 +56,7 @@ def device(name: str) -> str:
 
 
 class CoquiVoice:
-    """A loaded model. It speaks one text at a time."""
+    """A loaded coqui-tts model. It speaks one text at a time."""
 
     def __init__(self, folder: Path, where: str) -> None:
         config = load_config(folder / "config.json")

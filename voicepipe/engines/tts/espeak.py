@@ -34,7 +34,7 @@ _POS_CHARACTER = 1
 
 
 class _Event(ctypes.Structure):
-    """espeak_EVENT; `id` stands for its union of 8 bytes."""
+    """espeak-ng's structure espeak_EVENT; `id` stands for its union of 8 bytes."""
 
     _fields_ = [
         ("type", ctypes.c_int),
@@ -49,7 +49,7 @@ class _Event(ctypes.Structure):
 
 
 class _EspeakVoice(ctypes.Structure):
-    """espeak_VOICE."""
+    """espeak-ng's structure espeak_VOICE."""
 
     _fields_ = [
         ("name", ctypes.c_char_p),
@@ -83,7 +83,7 @@ class _SpokenText:
 
 
 class _Library:
-    """The one espeak-ng of this process. Everything here runs in the worker thread."""
+    """The one espeak-ng library of this process. Everything here runs in the worker thread."""
 
     def __init__(self, *, copy: bool = False) -> None:
         """`copy`: beside one that hangs."""
@@ -178,10 +178,11 @@ def _copied(path: str) -> ctypes.CDLL:
 
 
 class _Instance(ThreadedVoice[_Library]):
-    """espeak-ng in this process, and the one thread that owns it."""
+    """espeak-ng in this process, with the one thread that uses it. Implements `life.Core`."""
 
     async def close(self) -> None:
-        """It stays loaded unless it is broken: the process can have only one, and another engine may use it."""
+        """Close it if it is broken. Otherwise it stays loaded: the process can have only one, and another engine may
+        use it."""
         global _instance
         if self.errored:
             await super().close()
@@ -209,8 +210,8 @@ async def _load() -> _Instance:
 
 
 class EspeakTts(Life[_Instance]):
-    """espeak-ng. Voices are language tags with an optional variant: "en-us", "en-gb-x-rp+Annie". Implements
-    `base.Tts`."""
+    """The voice engine `espeak`: espeak-ng. Implements `base.Tts`. Voices are language tags with an optional variant:
+    "en-us", "en-gb-x-rp+Annie"."""
 
     rate = 22050
 

@@ -56,7 +56,7 @@ STALL_S = 10.0
 
 
 class HibariTts(Life[ThreadedVoice["HibariModel"]]):
-    """hibari. The one voice is "heart". Implements `base.Tts`."""
+    """The voice engine hibari, with its one voice, "heart". Implements `base.Tts`."""
 
     rate = RATE
 
@@ -89,7 +89,8 @@ async def _load() -> ThreadedVoice["HibariModel"]:
 
 
 class HibariModel:
-    """One session for all threads, so that the weights are in memory once; a run takes one thread."""
+    """A loaded hibari model. All threads use one session, so that the weights are in memory once; a run takes one
+    thread."""
 
     def __init__(self) -> None:
         """Takes most of a second. Raises EngineMissing: the package is not there, broken, or another than we know."""

@@ -56,7 +56,7 @@ CUDA = "CUDAExecutionProvider"
 
 
 class KokoroTts(Life[ThreadedVoice["_KokoroModel"]]):
-    """Kokoro. Voices are the model's: "af_heart", "bm_george". Implements `base.Tts`."""
+    """The voice engine `kokoro`. Implements `base.Tts`. Voices are the model's: "af_heart", "bm_george"."""
 
     rate = RATE
 
@@ -90,7 +90,7 @@ class KokoroTts(Life[ThreadedVoice["_KokoroModel"]]):
 
 
 class _KokoroModel:
-    """What blocks. All of it runs in the worker's threads."""
+    """A loaded Kokoro model. Its methods block, and run in the worker's threads."""
 
     def __init__(self, config: KokoroConfig) -> None:
         try:

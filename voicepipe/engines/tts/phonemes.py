@@ -21,7 +21,7 @@ FLAG = re.compile(r"\([a-z-]{2,8}\)")
 
 
 class Phonemizer:
-    """For one thread at a time."""
+    """Turns text into phonemes (IPA), by espeak-ng. For one thread at a time."""
 
     def __init__(self) -> None:
         """Raises EngineMissing, EngineError."""

@@ -40,14 +40,15 @@ def model_path() -> Path:
 
 
 class SileroStream:
-    """The detector's memory of one call: its row in the tables of all calls."""
+    """The detector's memory of one call: a row in the tables of all calls."""
 
     def __init__(self, row: int) -> None:
         self.row = row
 
 
 class SileroVad:
-    """One session shared by all calls; small enough (0.08 ms a window) to run on the event loop."""
+    """Silero's voice detector, one session for all calls. A window takes 0.08 ms, so it runs on the event loop.
+    Implements `base.Vad`."""
 
     def __init__(self) -> None:
         self._session: Any = None
@@ -64,7 +65,7 @@ class SileroVad:
             self.probabilities([(self.stream(), np.zeros(WINDOW, np.int16))])
 
     async def close(self) -> None:
-        """Forget the model: nothing more is told."""
+        """Forget the model: it detects nothing any more."""
         self._session = None
 
     def stream(self) -> SileroStream:

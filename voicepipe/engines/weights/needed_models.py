@@ -20,7 +20,7 @@ TOKENIZER, DRAFT = "vllm.args.tokenizer", "vllm.args.speculative_config.model"
 
 @dataclass(frozen=True, slots=True)
 class NeededModel:
-    """A model that a chosen engine needs."""
+    """A model that a configured engine needs."""
 
     key: str
     """Where the configuration names it: "whisper.model"."""

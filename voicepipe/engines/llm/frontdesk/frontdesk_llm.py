@@ -52,7 +52,8 @@ NOBODY = Agent(name="", greeting="Hello, how can I help you?")
 
 
 class FrontdeskLlm:
-    """Answers from the agent's `intents`. Stateless: everything is in the prompt."""
+    """The embedded language engine (`frontdesk`): answers by the agent's `intents`. Stateless: everything is in the
+    prompt. Implements `base.Llm` and `base.Choosy`."""
 
     def __init__(self) -> None:
         self._dialogues: dict[int, FrontdeskDialogue] = {}

@@ -15,7 +15,8 @@ MEL_BINS, STACKED = 80, 2
 
 
 class NeuCodec:
-    """`device` as torch names it. Raises EngineMissing: a package; EngineError: it cannot be loaded."""
+    """NeuTTS's codec, loaded on `device` (as torch names it): turns codes into sound, and recordings into codes. Raises
+    EngineMissing: a package is not there; EngineError: it cannot be loaded."""
 
     def __init__(self, directory: Path, device: str) -> None:
         try:

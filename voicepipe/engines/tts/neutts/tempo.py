@@ -10,7 +10,8 @@ periods of a low voice."""
 
 
 class Tempo:
-    """`speed` 2: in half the time. At 1 sound passes untouched. `rate` in Hz."""
+    """Changes the speed of one phrase's sound, and not its pitch. `speed` 2: in half the time; 1: sound passes
+    unchanged. `rate` in Hz."""
 
     def __init__(self, speed: float, rate: int) -> None:
         self._speed = speed

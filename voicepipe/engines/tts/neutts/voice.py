@@ -47,20 +47,20 @@ ENDED = "NeuTTS's codec failed, and the voice is being loaded again: see the log
 
 @dataclass(frozen=True, slots=True)
 class ReferenceVoice:
-    """Somebody's."""
+    """A voice that NeuTTS speaks with: a person's, by a recording of theirs."""
 
     recording: Recording
     language: str
-    """As espeak-ng calls it."""
+    """The language, as espeak-ng names it."""
     gain: float
-    """That brings the codec's sound of it to the level of all phrases."""
+    """Factor that brings the codec's sound to the level of all phrases."""
     letters: int
     """A text that lasts longer than so many letters is spoken in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceParts:
-    """What a voice is made of beside vLLM. Loaded on a thread."""
+    """The parts of the NeuTTS engine beside vLLM: codec, phonemes, prompts and voices. They are loaded on a thread."""
 
     codec: "NeuCodec"
     phonemizer: Phonemizer
@@ -69,7 +69,7 @@ class VoiceParts:
 
 
 class NeuttsVoice(VllmProcess):
-    """Implements `life.Core`."""
+    """The NeuTTS engine: its model in vLLM, and the codec on a thread of ours. Implements `life.Core`."""
 
     def __init__(self, config: NeuttsConfig, built: "tuple[AsyncLLM, VoiceParts]", start: EngineStart[Any]) -> None:
         llm, parts = built
@@ -83,7 +83,7 @@ class NeuttsVoice(VllmProcess):
 
     @property
     def errored(self) -> bool:
-        """vLLM's process has ended or hangs, or a thread of ours hangs, or what was asked for failed and failed."""
+        """Whether vLLM's process has ended or hangs, a thread of ours hangs, or requests failed repeatedly."""
         return super().errored or self.hung
 
     @property
@@ -92,7 +92,7 @@ class NeuttsVoice(VllmProcess):
 
     @property
     def parts(self) -> VoiceParts:
-        """Raises EngineDead."""
+        """The parts beside vLLM. Raises EngineDead."""
         if self._parts is None:
             raise EngineDead(ENDED)
         return self._parts
