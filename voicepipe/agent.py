@@ -42,7 +42,7 @@ class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An agent's tool, which runs on the server: exactly one of `webhook` and `function`."""
 
     name: Annotated[str, Meta(pattern=FUNCTION)]
-    """As servers of language models take it."""
+    """Name of the function, as servers of language models take it."""
     description: str = ""
     parameters: dict[str, Any] = {}
     """JSON Schema of the arguments."""
@@ -132,7 +132,7 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Said after each silence; the last one ends the call."""
     no_input_ms: Wait = 8000
     hold_music_ms: Ms = 180_000
-    """So long sound without a voice, as hold music is, keeps back the last text of `no_input`, which ends the call."""
+    """How long sound without a voice, such as hold music, keeps back the last text of `no_input`, which hangs up."""
     tools: tuple[Tool, ...] = ()
     transfer: dict[str, str] = {}
     """Name -> where a caller can be transferred to: a phone number, or an address (sip:, sips:, tel:)."""

@@ -86,7 +86,7 @@ class Size(NamedTuple):
 
     items: int
     bytes: int
-    """Of their text, in UTF-8."""
+    """Size of the items' text in UTF-8."""
 
 
 class CallControl(Protocol):
@@ -326,11 +326,11 @@ class PopApi(KeyHolders, Protocol):
 
     @property
     def dashboard(self) -> DashboardApi:
-        """What operators see."""
+        """The calls and turns that operators see."""
 
     @property
     def metrics(self) -> MetricsApi:
-        """What Prometheus scrapes."""
+        """The metrics that Prometheus scrapes."""
 
     @property
     def records(self) -> RecordsApi | None:

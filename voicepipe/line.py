@@ -51,7 +51,7 @@ class Line(Protocol):
     """How far ahead of real time playout may send: next to nothing where it paces packets, 200 on WebSockets."""
 
     setup_ms: int
-    """So long the far end may take to say how it wants its session, before it is greeted: 0 for phones."""
+    """How long the far end may take to say how it wants its session, before it is greeted: 0 for phones."""
 
     transfers: bool
     """The network behind this line can send its caller elsewhere: `transfer`."""

@@ -13,7 +13,7 @@ from voicepipe.conversation.events import Item, ItemAdded, ItemDeleted, ItemTrun
 from voicepipe.conversation.history import cut_at
 
 REMEMBERED_REPLIES = 50
-"""Of so many spoken items the word times are kept, for clients that truncate late."""
+"""Spoken items whose word times are kept, for clients that truncate late."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class PendingReplies:
         self._hearing, self._speaking = hearing, speaking
         self._tasks = tasks
         self._what: Literal["", "turn", "tool"] = ""
-        """What has come for a reply to answer."""
+        """What the pending reply is to answer; "": none is pending."""
         self._since = 0
         """How many replies the model had made by then. One more reply answers all that is pending."""
 

@@ -55,7 +55,7 @@ class Level:
         self.held = True
 
     def resume(self) -> Lowered:
-        """What it was before."""
+        """Go on at full level. Returns what the level was before."""
         was: Lowered = "held" if self.held else "" if self.full else "ducked"
         self._target, self.held = 1.0, False
         return was
@@ -93,8 +93,8 @@ class OwnSound:
             self._packets.pop()
 
     def heard(self, now: float) -> Pcm | None:
-        """In the second up to now, silence included: int16[n] at 16 kHz. None when it is too long ago that they heard
-        us."""
+        """What the caller heard in the second up to `now`, silence included: int16[n] at 16 kHz. None when they have
+        not heard us for longer."""
         if now > self._ends + ECHO_S:
             return None
         at_16_khz = _at_16_khz(self._rate)
@@ -110,7 +110,7 @@ class OwnSound:
 
 @cache
 def _at_16_khz(rate: int) -> Stretches:
-    """For all calls: who fills it converts it in the same breath."""
+    """A converter from `rate` Hz, shared by all calls: who fills it converts at once."""
     return Stretches(rate, RATE, FAR * rate // RATE)
 
 

@@ -1,4 +1,4 @@
-"""What those who make ONE reply share with those who play it."""
+"""The state that the making and the playing half of ONE reply share."""
 
 import asyncio
 from collections.abc import Iterable
@@ -71,7 +71,7 @@ class ReplyContext:
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the turn is confirmed: before that nothing leaves the reply, and no tool runs."""
     pieces: "asyncio.Queue[Phrase | ToolCall | None]" = field(default_factory=lambda: asyncio.Queue(READY_PIECES))
-    """To be played, in order. None: no more come."""
+    """Pieces to be played, in order. None: no more come."""
     over: bool = False
     """All of the reply went out, or it was ended: nothing is noted any more."""
     gave_up: bool = False

@@ -26,10 +26,10 @@ AGAIN_S, LATEST_S = 5.0, 600.0
 """After a phrase could not be made the first time; then twice as long each time, up to the second. The voice may be
 well and yet unable to say the phrase, and an engine that fails three times in a row is loaded again."""
 ROOM_BYTES = 64 << 20
-"""For greetings and the like: twenty minutes at 24 kHz. What is said in trouble is kept beyond it, and as much
+"""Room for greetings and the like: twenty minutes at 24 kHz. What is said in trouble is kept beyond it, and as much
 once more of what was converted to other rates."""
 STANDS_S = 0.3
-"""As long as a greeting waits for how a client wants its session: first words come later."""
+"""Seconds that settings must stand, as long as a greeting waits for a client's: first words come later."""
 
 Sound = tuple[str, str, float]
 """What decides how a phrase sounds: the words as they are spoken, the voice, the speed. The rate is the engine's."""

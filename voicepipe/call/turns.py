@@ -1,4 +1,4 @@
-"""Whose turn it is in ONE call: the facts that the caller's side tells go to the turn machine, and what that decides to
+"""Whose turn it is in ONE call: the facts of the caller's side go to the turn machine, and what that decides to
 `hearing.py` and `speaking.py`. This file joins the two.
 
 All of it happens on one event loop, and `feed` is synchronous: what follows from one fact comes before the next.

@@ -34,7 +34,7 @@ MAX_PACE = 1.2
 COVERS = RATE // 5
 """Partial words that reach so near to the last voice, in samples, can stand in for the final ones."""
 OPINION_S = 0.03
-"""So much longer than for the words the turn model is waited for. What it says later counts when it comes."""
+"""Seconds that the turn model is waited for beyond the words. What it says later counts when it comes."""
 Listen = Callable[[], AsrStream]
 """A new stream of the recogniser's."""
 
@@ -118,7 +118,7 @@ class Utterance:
     _stream_from: int = 0
     """How many of them went to streams before this one."""
     _covered: int = 0
-    """Up to where `partial` goes, in samples of the call."""
+    """Sample of the call up to which `partial` goes."""
     _lags: bool = False
     """See `engines.base.Hypothesis.lags`."""
     _part: str = ""

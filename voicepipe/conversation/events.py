@@ -1,4 +1,4 @@
-"""What a call tells the outside, and the items of its conversation. Events are frozen; the items in them live on.
+"""The events that a call emits, and the items of its conversation. Events are frozen; the items in them go on changing.
 
 An ingress translates these to its own wire; sideband listeners and `observe/` read the same stream. Identifiers are
 made by the call: `item_...`, `resp_...`, `turn_...`.

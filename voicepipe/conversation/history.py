@@ -84,7 +84,7 @@ class History:
         return self._visible_before(at)
 
     def before(self, item_id: str) -> str:
-        """What `add` takes as `after` for an item that is to stand before this one. Raises ItemUnknown."""
+        """The `after` that `add` takes for an item that is to be put before this one. Raises ItemUnknown."""
         at = self._index(item_id)
         return self.items[at - 1].id if at else "root"
 
@@ -312,7 +312,7 @@ def _chars(item: Item) -> int:
 
 
 def _close(said: list[str], messages: list[Message]) -> None:
-    """What the caller said, piece by piece, is one message."""
+    """Make the pieces that the caller said one message."""
     if said:
         messages.append(Message("user", reduce(joined, said)))
         said.clear()

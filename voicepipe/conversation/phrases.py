@@ -38,10 +38,10 @@ DASHES = ("-", "–")
 """Alone before a number these are between the ends of a range."""
 
 BEFORE_DIGITS = re.compile(rf"[+(~{CURRENCY}]+")
-"""With these a group of digits may begin."""
+"""Signs with which a group of digits may begin."""
 
 LIST_MARK = re.compile(r"^(?:[-*+•・]|#{1,6}|\d{1,2}[.)．）、])$")
-"""What stands before a list's entry or a heading is not a phrase of its own."""
+"""Marks before a list's entry or a heading, which are no phrases of their own."""
 
 DANGLING = frozenset(
     "a an the my your our his her its their this that to of for in on at by from with as is are was be will can and or "
@@ -76,7 +76,7 @@ class PhraseConfig:
     first_limit: int = 10
     """A first phrase that found no clause ends here."""
     hurry_words: int = 2
-    """The same two when there is no time."""
+    """Instead of `first_words` and `first_limit`, when there is no time."""
     hurry_limit: int = 5
     clause_words: int = 12
     """A later phrase without a sentence end may end at a clause from here on."""
@@ -106,7 +106,7 @@ class Phraser:
         self._first = True
         self._hurry = hurry
         self._start = self._last_end = 0
-        """Where the phrase begins, and where its last complete word ends."""
+        """Index at which the phrase begins, and at which its last complete word ends."""
         self._words = _PhraseWords()
         """The phrase's complete words."""
         self._quotes = _Open(pairs=QUOTES, spans=('"',))
@@ -146,7 +146,7 @@ class Phraser:
             yield phrase
 
     def _cut(self) -> int | None:
-        """Where the next phrase ends in the text so far; None if that cannot be known yet."""
+        """The index at which the next phrase ends in the text so far; None if that cannot be known yet."""
         text, longest = self._text, self._config.limit_chars
         while True:
             gap = SPACE.match(text, self._last_end, self._last_end + longest + 1)
@@ -196,7 +196,7 @@ class Phraser:
 
 
 def _may_be(following: regex.Match[str]) -> tuple[str, ...]:
-    """What the next word can be, as far as it is there. The "or" of "orchestra" is taken for a word: models seldom part
+    """The next word, in the forms that it may yet have. The "or" of "orchestra" is taken for a word: models seldom part
     one there, and if that were waited for, each first phrase would come a token later."""
     word = following.group()
     unknown = following.end() == len(following.string) and BEFORE_DIGITS.fullmatch(word)

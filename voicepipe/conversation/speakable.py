@@ -22,7 +22,7 @@ class Piece:
 
 
 def speakable(text: str, language: str = "en") -> str:
-    """What a synthesiser should be given for `text`. Never raises; "" when there is nothing to say."""
+    """The text that a synthesiser should be given for `text`. Never raises; "" when there is nothing to say."""
     return together(pieces(text, language))
 
 
@@ -110,4 +110,4 @@ MARKDOWN = (
 NEUTRAL = Forms((*MARKDOWN, constant("URL", "h", rf"https?://[{IN_LINK}]*(?![.,;:!?)\]])[{IN_LINK}]", "")))
 
 LANGUAGES = {"": NEUTRAL, "en": Forms((*keys.FORMS, *MARKDOWN, *ENGLISH))}
-"""By the tag's first part; "": all others."""
+"""The written forms of each language, by the tag's first part; "": all others."""

@@ -29,7 +29,7 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     turn_latency: float | None = None
-    """By DESIGN section 1."""
+    """From the last voiced sample to the first audible one, as DESIGN section 1 defines it."""
     endpoint: float | None = None
     """From the last voiced sample to *commit*."""
     asr: float | None = None
@@ -67,7 +67,7 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens: int = 0
     """Tokens of the reply, or pieces in which a model's server sends them."""
     phrase_tokens: int = 0
-    """Those that were there when the first phrase was cut."""
+    """Tokens that were there when the first phrase was cut."""
     sound_ms: float | None = None
     """Length of the reply's sound that the voice was waited for."""
     voicing_ms: float | None = None
@@ -104,7 +104,7 @@ class TurnRecord:
     discarded: int = 0
     """Speculations that were dropped: the caller went on, or the words turned out to be others."""
     discarded_ms: float = 0.0
-    """What the engines worked for them: from *prepare* to their first speech, or to their end."""
+    """How long the engines worked for dropped speculations: from *prepare* to the first speech, or to the end."""
     ladder: LateStep = ""
     """The last step of a late reply (`[ladder]`) that was needed."""
     refused: bool = False
@@ -118,9 +118,9 @@ class TurnRecord:
     by_request: bool = False
     """The client set the silence to wait, or asked for the reply itself: never counted late."""
     reopened: bool = False
-    """It was a cut-in: the caller went on, and the turn was reopened."""
+    """The reply was a cut-in: the caller went on, and the turn was reopened."""
     continues: bool = False
-    """It goes on with the turn before, which was a cut-in, whether or not that one's record could still say so."""
+    """The turn goes on with the one before, whose reply was a cut-in. That one's record may have been sent by then."""
     tokens: int = 0
     phrase_tokens: int = 0
     sound_ms: float = 0.0

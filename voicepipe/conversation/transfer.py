@@ -15,7 +15,7 @@ END_CALL_TOOL = ToolSpec(
     "Hang up. Only once the caller has made clear that they want nothing else; say goodbye in the same reply.",
     {"type": "object", "properties": {}},
 )
-"""What is offered to the model."""
+"""The tool for hanging up, as the model is offered it."""
 _DIGITS = r"\+?[0-9*#(][0-9*#()./ -]{0,40}"
 """A number, and what people write into it to read it."""
 _ADDRESS = r"[!#-;=?-~]{1,250}"
@@ -41,7 +41,7 @@ def transfer_tool(agent: Agent) -> ToolSpec:
 
 
 def target(agent: Agent, arguments: str) -> str:
-    """Where the model wants the caller to go. Raises TransferFailed, which tells it what it may say instead."""
+    """The target that the model wants for the caller. Raises TransferFailed, whose text says which names it may use."""
     try:
         to = msgspec.json.decode(arguments, type=_Arguments).to
     except (msgspec.DecodeError, RecursionError, UnicodeError):

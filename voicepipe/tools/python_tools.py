@@ -30,7 +30,7 @@ RESULT_CHARS = 8000
 SHARE = 16
 """Threads of one function of one tenant's, for all its calls."""
 THREADS = 256
-"""All threads."""
+"""Threads of all functions together."""
 TENANTS_TIMES = 3
 """A tenant may have so many times what is free: three quarters of all if it is alone."""
 
@@ -84,7 +84,7 @@ class PythonTools:
     def __init__(self) -> None:
         self._of_tenants = FairShare(THREADS, TENANTS_TIMES)
         self._of_calls = FairShare(THREADS)
-        """The same threads: no call may have all that its tenant may."""
+        """The same threads, by call: no call may have all that its tenant may."""
         self._shares: dict[tuple[str, str], _ToolThreads] = {}
         self._hung: set[asyncio.Task[Any]] = set()
         """Async functions that were cancelled and go on."""

@@ -39,7 +39,7 @@ class Booking:
 
 
 _booked: "OrderedDict[str, Booking]" = OrderedDict()
-"""By the digits of the telephone number; the oldest go first."""
+"""Bookings by the digits of the telephone number; the oldest are forgotten first."""
 
 
 class BadArgument(Exception):
@@ -76,7 +76,7 @@ def book_table(people: int, day: str, time: str, name: str = "", phone: str = ""
 
 
 def find_booking(phone: str) -> str:
-    """What is booked under this telephone number."""
+    """The booking under this telephone number."""
     found = _booked.get(_digits(phone))
     if not found:
         return BadArgument("phone", "I find no booking under that number.").answer

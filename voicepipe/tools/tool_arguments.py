@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 MOST_STEPS = 5000
 """Keywords of the schema that are held against values: 30 ms. A tool's arguments take a few dozen."""
 PATTERNS_S = 0.05
-"""For all patterns of one check: some take time that doubles with each character."""
+"""Seconds for all patterns of one check: some take time that doubles with each character."""
 REPORTED, REPORTED_CHARS = 3, 200
 """Mistakes that the model reads, and characters of each."""
 DATA = {"const", "default", "enum", "examples"}
@@ -106,7 +106,7 @@ def has_patterns(parameters: Mapping[str, Any]) -> bool:
 
 
 def _validator(parameters: Mapping[str, Any]) -> Any:
-    """For one check."""
+    """A validator for one check."""
     _left.set([MOST_STEPS])
     _patterns_s.set([PATTERNS_S])
     schema = _as_one(parameters)

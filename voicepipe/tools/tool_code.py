@@ -77,7 +77,7 @@ def load(function: str) -> Function:
 
 
 def version(folder: Path, files: str = "*.py") -> Version:
-    """What changes when any of these files of the folder does."""
+    """The files of the folder with their times and sizes: it changes when any of them does."""
     found = []
     for file in sorted(folder.glob(files)):
         try:
@@ -144,7 +144,7 @@ def _functions(module: ModuleType) -> Iterator[str]:
 
 
 def _described(error: BaseException, module: str) -> str:
-    """What it raised, and in which line of the file."""
+    """The error, and the line of the file in which it was raised."""
     what = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
         return what

@@ -31,7 +31,7 @@ MOST = 256
 """Tools that run at a time, also those whose calls have ended: each webhook has a connection, and a server that is slow
 must not leave other callers without. A tenant has at most as many of them as are free."""
 NO_CHARSETS = {"punycode", "idna"}
-"""For host names. Of a long text punycode takes a time that grows by the square."""
+"""Encodings of host names, which no body has. Decoding punycode takes a time that grows by the square."""
 _checker = Worker("tool arguments", nice=0)
 """Holds long arguments against their schema, which may take 60 ms."""
 AT_ONCE_CHARS = 2000
@@ -41,7 +41,7 @@ FINISH_S = 10.0
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
 """Nothing of the request has left us."""
 HOST = re.compile(r"[\w+.-]+://(?:[^/?#]*@)?([^/?#]+)")
-"""Of an address, without the user and password that may stand before it."""
+"""The host of a URL, without the user and password that may precede it."""
 PERHAPS_DONE = (302, 303, 408)
 """Statuses below 500 after which nobody knows: what came of it stands elsewhere (web frameworks redirect so once a form
 was taken), or the server has a time limit of its own."""

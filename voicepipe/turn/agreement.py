@@ -16,7 +16,7 @@ class Agreement:
     behind them differ: those change with what follows."""
 
     committed: list[str] = field(default_factory=list)
-    """These are not taken back, even if a later hypothesis revises them: the final text may differ."""
+    """Words that are not taken back, even if a later hypothesis revises them: the final text may differ."""
     _last: Sequence[str] = ()
 
     def push(self, words: Sequence[str]) -> list[str]:

@@ -39,8 +39,8 @@ def sentences(count: int = SENTENCES) -> tuple[str, ...]:
 
 
 def _rules(grammar: str) -> dict[str, tuple[list[str], list[int]]]:
-    """By the rule's name, what it stands for, and the weight of each. Of the JSpeech Grammar Format (W3C, 2000): rules,
-    alternatives, weights and <NULL>."""
+    """Each rule's name -> its expansions, and the weight of each. Reads a part of the JSpeech Grammar Format (W3C,
+    2000): rules, alternatives, weights and <NULL>."""
     rules: dict[str, tuple[list[str], list[int]]] = {}
     for name, body in RULE.findall(grammar):
         alternatives = " ".join(body.split()).replace(NOTHING, "").split("|")

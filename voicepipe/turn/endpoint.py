@@ -28,7 +28,7 @@ PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "hig
 SURE = 0.75
 """From this probability on that the turn is complete it is surely so."""
 UNFINISHED = 0.4
-"""Up to this one more is to come."""
+"""Up to this probability that the turn is complete, more is to come."""
 
 
 class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -37,11 +37,11 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     sure_ms: Ms = 140
     """The shortest wait: required silence when nothing speaks against the turn's end."""
     answer_ms: Ms = 240
-    """The same of a few words that answer what the agent asked. Never less than `sure_ms`."""
+    """The shortest wait after a few words that answer what the agent asked. Never less than `sure_ms`."""
     yes_ms: Ms = 320
-    """The same of a lone yes or no: "but ..." may follow, behind a pause of its own. Also of "wait a moment", behind
-    which "please" may follow, and to which nobody waits for an answer, and of one word after a question that wants a
-    yes or a no: it may be a misheard one."""
+    """The shortest wait after a lone yes or no: "but ..." may follow, behind a pause of its own. Also after "wait a
+    moment": "please" may follow, and nobody waits for an answer to it. Also after one word that answers a question
+    for a yes or a no: it may be a misheard one."""
     longest_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 1350
     """The longest wait: few hesitate for longer inside a phrase, and who will not go on is answered."""
     cut_in_ms: Wait = 950
@@ -102,11 +102,11 @@ class Weights:
 
 
 AS_READ, AS_READ_AND_HEARD = Weights(2.8, 1.3, 1.0), Weights(0.46, 0.72, 0.26, 0.49, trails=-3.0)
-"""Of a text that is taken for what was said. The first are for true words, the second for words beside a turn model: a
+"""Weights for a text that is taken for what was said. The first are for true words, the second beside a turn model: a
 recogniser mishears the end of a sentence that breaks off."""
 WITH_FULL_STOP = Weights(-0.6, 0.55, 0.3, trails=0.0, full_stop=1.1, no_full_stop=0.55)
 WITH_FULL_STOP_AND_HEARD = Weights(-0.9, 0.55, 0.3, 0.4, trails=0.0, full_stop=1.05, no_full_stop=0.4)
-"""Where the recogniser says how likely a full stop is, without a turn model and with one. Logistic regressions on
+"""Weights where the recogniser says how likely a full stop is, without and with a turn model. Logistic regressions on
 silences of natural voices' development sentences and of people's prompts, as Whisper tiny.en reads them (D123)."""
 ANSWERS, OPEN_ANSWER = 2.4, -3.0
 """Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts, but a

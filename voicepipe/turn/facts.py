@@ -75,7 +75,7 @@ class Partial:
     """A fact: the recogniser has more words, not final ones."""
 
     interrupts: bool
-    """Those of them that are stable are in the agent's interrupt list."""
+    """The stable words are in the agent's interrupt list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Action(Enum):
     REPLY_LATER = auto()
     """The turn is answered later, or when the client asks for that."""
     DROP = auto()
-    """It was nothing: forget the utterance."""
+    """Forget the utterance, which was nothing."""
     DROP_OVER = auto()
     """Forget an utterance over a reply, which was nothing. The turn that the reply answers may yet be reopened."""
     DUCK = auto()

@@ -7,7 +7,7 @@ MOST = 40
 """Keys of one turn; nobody's number is longer."""
 
 PRESSED = re.compile(r"The caller pressed the keys? ([0-9A-D*#](?: [0-9A-D*#])*) on their telephone\.")
-"""What the model reads of keys that the agent's table does not hold: apart, as a person would say them."""
+"""The text that the model reads for keys that are not in the agent's table: one by one, as a person would say them."""
 
 
 class Keypad:

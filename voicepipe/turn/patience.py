@@ -11,7 +11,7 @@ from statistics import median
 LATELY = 9
 """Turns."""
 TIMES = 4
-"""What it takes most of the time, so many times over, is enough for the turns that take longer."""
+"""The wait is so many times the usual one: enough for the turns that take longer."""
 
 
 class Patience:

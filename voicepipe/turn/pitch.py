@@ -27,7 +27,7 @@ END_PITCHES = 6
 KEPT_HOPS = 60 * 100
 """The last minute is compared with."""
 FEWEST = 12
-"""With fewer pitches than this nothing is said."""
+"""Pitches that are needed for a judgement."""
 
 SHAPE = np.hanning(WINDOW)
 OWN = np.fft.irfft(np.abs(np.fft.rfft(SHAPE, SIZE)) ** 2)[: WINDOW // 2]

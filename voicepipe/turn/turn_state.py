@@ -66,7 +66,7 @@ class TurnState:
         self._silence: Silence | None = None
         """The latest since the state changed: words that come late need not wait for the next."""
         self._words: Words | None = None
-        """What SETTLE brought; stands until the voice comes back."""
+        """The words that SETTLE brought; they stand until the voice comes back."""
         self._guessed = False
         self._stop_word = False
         self._answered_last: int | None = None
@@ -133,33 +133,33 @@ class TurnState:
     # The voice.
 
     def belongs_before(self) -> bool:
-        """It began so soon after the commit that it may be the rest of the turn before."""
+        """The voice began so soon after the commit that it may be the rest of the turn before."""
         return self._belongs_before
 
     def had_not_finished(self) -> bool:
-        """It is the rest of the turn before, whose reply was a cut-in."""
+        """The voice is the rest of the turn before, whose reply was a cut-in."""
         return self._belongs_before and self._voice.speech and self._voice.ms >= self._config.reopen_voice_ms
 
     def lasts(self) -> bool:
-        """It may become an interruption."""
+        """The voice may become an interruption."""
         return self._voice.hiss_ms + self._voice.ms >= self._config.pause_ms
 
     def interrupts(self) -> bool:
-        """It is an interruption."""
+        """The voice is an interruption."""
         return self._voice.speech and self._voice.ms >= self._config.cut_ms
 
     def turn_first(self) -> bool:
-        """It was there before the reply that it is over: it is the caller's turn, however short."""
+        """The voice was there before the reply that it is over: it is the caller's turn, however short."""
         return self._turn_first
 
     # A silence after it.
 
     def first_gap(self) -> bool:
-        """It has just paused: what is heard so far may be all."""
+        """The voice has just paused: what is heard so far may be all."""
         return self._silent(self._config.guess_ms) and not self._guessed
 
     def guessed(self) -> bool:
-        """In this gap a reply was guessed."""
+        """A reply was guessed in this gap."""
         return self._guessed
 
     def paused(self) -> bool:
@@ -168,7 +168,7 @@ class TurnState:
         return self._silence is not None and self._silence.likely and self._silent(self._config.prepare_ms)
 
     def quiet(self) -> bool:
-        """Its words are known, and a reply that was not cut goes on."""
+        """The words are known, and the silence is long enough for a reply that was not cut to go on."""
         return self._words is not None and self._silent(self._config.resume_ms)
 
     def over(self) -> bool:
@@ -180,7 +180,7 @@ class TurnState:
         return self._silence.sure and self._silence.ms >= self._words.required_ms
 
     def cough(self) -> bool:
-        """It was nothing: short, and without words."""
+        """The voice was nothing: short, and without words."""
         return self._may.ends and self._wordless() and not self._deserves_answer()
 
     def _wordless(self) -> bool:
@@ -203,5 +203,5 @@ class TurnState:
         return self._words is not None and bool(self._words.text)
 
     def stop_word(self) -> bool:
-        """They are in the agent's interrupt list."""
+        """The words are in the agent's interrupt list."""
         return self._stop_word

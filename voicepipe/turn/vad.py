@@ -88,7 +88,7 @@ class VoiceActivity(msgspec.Struct, frozen=True):
     likely: bool = False
     """The last window would begin no voice: there probably is none now."""
     sure: bool = False
-    """Its probability agrees that there is none; only then may a turn end."""
+    """The last window's probability agrees that there is no voice; only then may a turn end."""
 
     @property
     def silence_ms(self) -> float:

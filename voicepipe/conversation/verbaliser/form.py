@@ -37,7 +37,7 @@ class WrittenForm:
     """The characters that the form can begin with."""
     pattern: re.Pattern[str]
     say: Callable[[re.Match[str]], str | None]
-    """What is said for it; None: it is not this form after all."""
+    """Returns what is said for a match; None: it is not this form after all."""
 
 
 def form(name: str, begins: str, pattern: str, say: Callable[[re.Match[str]], str | None]) -> WrittenForm:
@@ -60,7 +60,7 @@ class Forms:
         self._some = {letter: _any(self._at[letter]) for letter in characters.intersection(string.ascii_lowercase)}
 
     def find(self, text: str, at: int) -> tuple[int, str] | None:
-        """Where the form at `at` ends and what is said for it; None: there is none."""
+        """The end of the form at `at`, and what is said for it; None: there is none."""
         # Most words are in small letters and no form fits, which one pattern finds out faster than each in turn.
         if (some := self._some.get(text[at])) and not some.match(text, at):
             return None
@@ -82,5 +82,5 @@ def unnamed(pattern: str) -> str:
 
 
 def before(found: re.Match[str], most: int = 40) -> str:
-    """What stands before the form, as far as it may tell what it is."""
+    """The text before the form, as far as it may show what the form is."""
     return found.string[max(0, found.start() - most) : found.start()]
