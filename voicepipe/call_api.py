@@ -31,7 +31,7 @@ class Tenant:
 
 
 TOKEN = "vp_"
-"""Before a directory's token, where it stands in for a key: what kind of key it is can be told at sight."""
+"""Prefix of a directory's token, where it stands in for a key: so the kind of key can be seen."""
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -78,7 +78,7 @@ async def test_who_never_lets_a_result_be_told_does_not_fill_the_memory() -> Non
     assert await ask(tool_runs, numbered(299)) is tool_run
 
 
-async def test_of_those_that_no_reply_is_owed_for_the_told_ones_are_forgotten_first() -> None:
+async def test_of_those_without_a_pending_reply_the_delivered_ones_are_forgotten_first() -> None:
     tool_runs = long_answers()
     first = await ask(tool_runs, numbered(0))
     tool_runs.put_off([first])
@@ -87,7 +87,7 @@ async def test_of_those_that_no_reply_is_owed_for_the_told_ones_are_forgotten_fi
     assert await ask(tool_runs, numbered(0)) is first
 
 
-async def test_what_a_reply_is_owed_for_is_never_forgotten_and_never_done_twice() -> None:
+async def test_one_with_a_pending_reply_is_never_forgotten_and_never_done_twice() -> None:
     tool_runs = long_answers()
     pending_replies = [await ask(tool_runs, numbered(number)) for number in range(REMEMBERED)]
     with pytest.raises(ToolError, match="has not been told yet"):

@@ -157,7 +157,7 @@ async def test_who_holds_a_short_lived_key_is_not_told() -> None:
     assert wire_of(LONG_USE, tells=False) == {}
 
 
-async def test_what_is_owed_waits_while_a_client_s_tool_runs() -> None:
+async def test_a_pending_reply_waits_while_a_client_s_tool_runs() -> None:
     """The client asks for the next reply itself, which would meet one that nobody asked for."""
     uses = Uses(4.0)
     hears, says = [ASKED, "print it"], [SPEAKS, Says(3500, 900)]

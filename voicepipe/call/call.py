@@ -128,8 +128,8 @@ class Call:
     async def _hang_up_when_heard(self) -> None:
         """Hang up once the caller has heard the reply in which the model asked for it.
 
-        A voice over the last words may become a turn, which is answered first. The result of a tool that still runs is
-        told first, too.
+        A voice over the last words may become a turn, which is answered first. The result of a tool that still runs
+        comes first, too.
         """
         last = self.conversation.last()
         while self.hearing.utterance or self.pending_replies.works:  # noqa: ASYNC110

@@ -1,4 +1,4 @@
-"""The conversation of one call, as the outside changes it and is told of it."""
+"""The conversation of one call, with the events of its changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -75,8 +75,8 @@ class PendingReplies:
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Begin the reply that is owed, if there is one and nothing is in its way: also one that tells what came of a
-        tool which the caller has not been told of."""
+        """Begin the pending reply, if there is one and nothing is in its way. A tool result that the caller has not
+        heard is one, too."""
         # A voice that is heard now ends as a turn, whose reply answers everything, or as a cough.
         if self._hearing.utterance or self._tasks.over:
             return

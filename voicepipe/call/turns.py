@@ -165,7 +165,7 @@ class Turns:
         self.feed(ReplyEnded())
         self.hearing.forget()
         self.pending_replies.catch_up()
-        # What came of a tool during the goodbye is told first.
+        # The result of a tool that came during the goodbye comes first.
         if self.idle_timer.goodbye and not (self.speaking.reply or self.pending_replies.works):
             self._tasks.spawn(self._call.hang_up("no_input"))
 

@@ -91,7 +91,7 @@ class VadFrontEnd:
         """When the burst was last compared with our own sound, and whether it was our echo."""
         self._beginning = Beginning.NONE
         self._maybe = False
-        """MaybeVoice was the last that was told of a beginning."""
+        """MaybeVoice was emitted, and nothing since."""
         self._maybe_at = 0
         self._doubted = -LATELY
         """Sample at which what may have been a voice was found to be none."""
@@ -217,8 +217,8 @@ class VadFrontEnd:
         return MaybeVoice() if self._maybe else None
 
     def _worth_reporting(self) -> bool:
-        """Whether a beginning may be told: where an echo was heard lately, it is more likely the next of it, and what
-        was noise is noise again."""
+        """Whether a beginning may be reported: where an echo was heard lately, it is more likely the next of it, and
+        what was noise is noise again."""
         doubted = self._beginning is Beginning.PERHAPS and self.now - self._doubted < LATELY
         return self.now - self._echoed >= LATELY and not doubted
 

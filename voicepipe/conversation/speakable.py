@@ -1,7 +1,7 @@
 """Written text -> words as people say them: prices, dates, times, telephone numbers, markdown, addresses, emoji.
 
-Each language is a table of (pattern, function); the first pattern that fits at a place is taken. A language without a
-table gets the part that is the same in all of them: markdown, emoji and links are removed.
+Each language is a table of (pattern, function); the first pattern that fits at a position is taken. Languages without a
+table get the part that is the same in all of them: markdown, emoji and links are removed.
 """
 
 from collections.abc import Iterable

@@ -195,7 +195,7 @@ class Answering:
     by: str
     """The model's name, such as "llama3.2 at http://127.0.0.1:11434/v1" or "the embedded engine"."""
     lacks: str = ""
-    """What keeps it from answering them, and what helps; empty: nothing."""
+    """Why it cannot answer them, and what helps; empty: it can."""
 
 
 @runtime_checkable

@@ -44,7 +44,7 @@ class LlmNeed(Need):
     rest: float = 0.0
     """Share of the GPU's memory that vLLM takes in all, where no size is configured for the cache."""
     weights_fp8: int = 0
-    """What 8-bit weights would take; 0: they have no more already."""
+    """Bytes that 8-bit weights would take; 0: the weights have no more bits already."""
 
 
 def uses_gpus(config: Config) -> bool:

@@ -2,7 +2,7 @@
 runs. What does not fit is a text for the model, which can try again.
 
 By jsonschema, which is not made for strangers' input: what it may cost is bounded here. Nothing is ever fetched: a
-`$ref` leads to a place in the same schema, or `problem` says so when the agent's file is read.
+`$ref` leads to a part of the same schema, or `problem` says so when the agent's file is read.
 """
 
 import json

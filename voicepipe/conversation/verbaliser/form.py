@@ -1,7 +1,7 @@
-"""A written form: how it looks and what is said for it; and a table of forms, of which one is found at a place.
+"""A written form: how it looks and what is said for it; and a table of forms, of which one is found at a position.
 
 A form is recognised as a whole. Whoever writes one ends its pattern with `END`, so that it never takes a part of a
-longer one ("2.4" of "2.4.1"), and may return None from `say` to leave the place to the forms after it.
+longer one ("2.4" of "2.4.1"), and may return None from `say` to leave the text to the forms after it.
 """
 
 import re

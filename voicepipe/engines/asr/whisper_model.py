@@ -62,7 +62,7 @@ NAMED_OTHERWISE = {"nb": "no", "fil": "tl", "jv": "jw", "iw": "he", "in": "id"}
 """Languages that Whisper calls something else than BCP 47 does."""
 
 CUBLAS, CUBLAS_PACKAGE = "libcublas.so.12", "nvidia-cublas-cu12"
-"""What CTranslate2 computes with on a GPU, and who brings it."""
+"""The library with which CTranslate2 computes on a GPU, and its package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +333,7 @@ def _placed(words: Iterable[WhisperWord], at: int) -> tuple[WhisperWord, ...]:
 
 
 def _unpenalised(logits: NDArray[np.float32], written: Sequence[int]) -> NDArray[np.float32]:
-    """As they were before `REPETITION_PENALTY`."""
+    """The logits as they were before `REPETITION_PENALTY`."""
     again = np.unique(written)
     logits = logits.copy()
     logits[again] *= np.where(logits[again] < 0, 1 / REPETITION_PENALTY, REPETITION_PENALTY)
@@ -377,7 +377,8 @@ def _loaded(directory: Path, config: WhisperConfig) -> Any:
 
 
 def passes_at_a_time(config: WhisperConfig) -> int:
-    """Of a CPU. Each has one thread: two are slower than one with so small a model, and hold up two passes."""
+    """How many passes a CPU runs at a time. Each has one thread: two are slower than one with so small a model, and
+    hold up two passes."""
     return config.threads or cores()
 
 

@@ -1,4 +1,4 @@
-"""What a caller's sound leaves for Whisper to read: voice, and no more silence than stands between words.
+"""The part of a caller's sound that Whisper reads: voice, and no more silence than stands between words.
 
 Whisper invents words where there are none. The VAD front end opens utterances for voices only; here the pauses inside
 one are shortened, what is quiet before and after it is left out, and a crack is not read at all.
@@ -16,9 +16,9 @@ FRAME = ms_to_samples(20)
 FLOOR_DBFS = -55.0
 """Nothing below this is a voice that a telephone brings."""
 BELOW_PEAK_DB = 35.0
-"""Nor what is so far below the loudest sound of the utterance."""
+"""Nothing so far below the loudest sound of the utterance is voice."""
 ABOVE_NOISE_DB, NOISE_BELOW_PEAK_DB = 8.0, 12.0
-"""Nor what is hardly louder than the quietest sound of the utterance, where that is clearly below its voice."""
+"""Nothing that is hardly louder than the quietest sound of the utterance is voice, where that is clearly below it."""
 MARGIN = 10
 """Frames that are kept on both sides of a pause: 200 ms, for soft beginnings and endings."""
 LEAST = ms_to_samples(100)
@@ -79,7 +79,7 @@ class WhisperSound:
         return self.end - self.read if self._voiced >= LEAST else 0
 
     def window(self, longest: int) -> PassWindow:
-        """What to read: at most `longest` samples from `start` on, with a little of the quiet after the voice."""
+        """The sound to read: at most `longest` samples from `start` on, with a little of the quiet after the voice."""
         frames, size = [np.empty(0, np.int16)], 0
         for frame in chain(self._frames, self._after):  # no more of them than are wanted: minutes may wait
             frames.append(frame)

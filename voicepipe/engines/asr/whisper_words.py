@@ -89,7 +89,8 @@ def said(segments: Iterable[Segment], sound_ms: float, voiced_ms: float) -> tupl
 
 
 def without_loops(words: Sequence[WhisperWord], voiced_ms: float) -> tuple[WhisperWord, ...]:
-    """What is said over and over at the end is said once, and so is what nobody could say twice in `voiced_ms`."""
+    """The words, without repetitions: what is said over and over at the end is said once, and so is what nobody could
+    say twice in `voiced_ms`."""
     read = [plain(word.text) for word in words]
     too_fast = _letters(read) > FASTEST * voiced_ms / 1000
     # Where the decoder was stopped at its limit, the last word is cut off.

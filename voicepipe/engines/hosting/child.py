@@ -78,7 +78,7 @@ class EngineChild:
 
     def __init__(self, program: Program, changed: Callable[[], None]) -> None:
         self.about: dict[str, Any] = {}
-        """What the engine says of itself, once it is loaded."""
+        """The engine's description of itself, once it is loaded."""
         self.alive = False
         self.restarts = 0
         """How often a process has replaced another."""

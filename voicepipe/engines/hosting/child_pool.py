@@ -42,7 +42,7 @@ class ChildPool:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the engine said of itself when it was loaded."""
+        """The engine's description of itself, from when it was loaded."""
         return self._children[0].about
 
     async def start(self) -> None:

@@ -11,9 +11,9 @@ from voicepipe.base.errors import EngineBusy
 from voicepipe.base.round_robin import owned_by
 
 FAILURES = 3
-"""In a row; then a trial decides."""
+"""Failures in a row after which a trial decides."""
 HELLO = "Hello."
-"""What a voice speaks, or a language model reads, as a trial."""
+"""The text that a voice speaks, or a language model reads, as a trial."""
 
 
 class Failures:

@@ -44,7 +44,7 @@ class Pair:
     link: str
     """ "NVLink"; or by PCIe: "PCIe", "PCIe by the host bridge", "PCIe between sockets"."""
     peer: bool
-    """One writes into the other's memory, without a detour through the host's."""
+    """One GPU writes into the other's memory, without a detour through the host's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _library(nvml: Any) -> Iterator[None]:
 
 
 def _handles(nvml: Any) -> Iterator[Any]:
-    """Those that CUDA shows to this process, in its order: by bus, unless CUDA_VISIBLE_DEVICES says otherwise.
+    """The GPUs that CUDA shows to this process, in its order: by bus, unless CUDA_VISIBLE_DEVICES says otherwise.
 
     (CUDA by itself puts faster GPUs first; in a host whose GPUs differ set CUDA_DEVICE_ORDER=PCI_BUS_ID.)
     """

@@ -26,7 +26,7 @@ WAYS_OUT = "start a model on this machine (ollama run llama3.2), or name its ser
 
 
 def lacking(agent: Agent) -> str:
-    """What is said of an agent without intents where no model is there."""
+    """What is said of an agent without intents if there is no model."""
     return f"Agent {agent.name} has no [[intents]], and so needs a language model: {WAYS_OUT}"
 
 

@@ -42,7 +42,7 @@ ENDS = (
     "<|endoftext|>", "<|end_of_turn|>", "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "<|user|>", "<｜User｜>",
     "<｜end▁of▁sentence｜>", "[/INST]",
 )  # fmt: skip
-"""What ends the model's turn: it may go on and make up the caller's next one."""
+"""Marks that end the model's turn: it may go on and make up the caller's next one."""
 HEADERS = {
     "<|im_start|>": "\n",
     "<start_of_turn>": "\n",
@@ -50,7 +50,7 @@ HEADERS = {
     "<|start_header_id|>": "<|end_header_id|>",
     "[INST]": "[/INST]",
 }
-"""What begins a turn, and where its text begins."""
+"""Marks that begin a turn, and the mark at which its text begins."""
 NOTHING = ("<answer>", "</answer>", "<response>", "</response>", "<s>", "<bos>")
 """Marks around what is said."""
 
@@ -97,7 +97,7 @@ JSON = r"(?P<json>(?:```\w{0,20}\s{0,8})?(?:\{\s{0,40}\"|\[\s{0,40}\{\s{0,40}\")
 
 ANY_CASE = regex.IGNORECASE | regex.ASCII
 THOUGHT_SIGNS = regex.compile(f"{CLOSED}|{THOUGHT}|{_any((CHANNEL,))}", ANY_CASE)
-"""What ends thoughts, or opens them."""
+"""Marks that end thoughts, or open them."""
 MARKS = regex.compile(
     "|".join(
         (
@@ -127,7 +127,7 @@ MAY_BEGIN = re.compile(
 """Where one of MARKS may begin: quick, since most text has none."""
 CHANNEL_TEXT = regex.compile(_any((MESSAGE,)))
 CHANNEL_ENDS = regex.compile(_any((CHANNEL, START)))
-"""Where the next message of harmony begins."""
+"""The mark at which the next message of harmony begins."""
 ANSWER = regex.compile(FINAL, ANY_CASE)
 PYTHONIC_ENDS, FENCE_ENDS = regex.compile(r"\)\s{0,8}\]"), regex.compile("```")
 _CLOSING = {

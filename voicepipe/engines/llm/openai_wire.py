@@ -1,4 +1,4 @@
-"""What a server of the OpenAI kind says, as data: no socket, no clock.
+"""Reads what a server of the OpenAI kind sends, as data: no socket, no clock.
 
 https://platform.openai.com/docs/api-reference/chat-streaming, as vLLM, SGLang, llama.cpp, Ollama, Mistral, OpenRouter
 and others speak it: everybody writes a little differently. What has the shape of a reply is taken, and what has not is
@@ -71,7 +71,7 @@ class StreamedReply:
         self._length = 0
         self._silent = 0
         self._cut = False
-        """It reached its limit."""
+        """The reply reached its limit."""
         self._index: Any = None
         """Index of the choice that is read, where a server writes several."""
         self._streamed: list[str] = []
@@ -185,8 +185,8 @@ class _Unreadable:
 
 
 def _read(event: bytes) -> Any:
-    """As strictly as it is meant first; then as it may have been: NaN, half a surrogate pair, half a character, a tab
-    in a text."""
+    """The event as JSON: read strictly first, then leniently (NaN, half a surrogate pair, half a character, a tab in a
+    text)."""
     try:
         return decode(event)
     except msgspec.DecodeError:
@@ -198,7 +198,7 @@ def _read(event: bytes) -> Any:
 
 
 def _failure(read: dict[str, Any]) -> str:
-    """What a server reports in place of a piece of the reply; empty: nothing."""
+    """The failure that a server reports in place of a piece of the reply; empty: none."""
     if read.get("error") or read.get("object") == "error" or (read.get("type") == "error" and not read.get("choices")):
         return _words(read)
     return ""

@@ -25,7 +25,7 @@ class Habits:
         self._advice = {"thoughts": thoughts, "tool calls": calls}
         self._configured = thinks_first
         self.thinks_first = thinks_first
-        """Its replies begin with thoughts that no mark opens."""
+        """The server's replies begin with thoughts that no mark opens."""
         self._logged: set[str] = set()
 
     def leaves(self, what: str, mark: str) -> None:
@@ -85,7 +85,8 @@ class SpokenFilter:
         return self._given()
 
     def rest(self, *, cut: bool = False) -> list[Said]:
-        """What was held back, once the stream has ended. `cut`: it had reached its limit, and may be thoughts alone."""
+        """The text that was held back, once the stream has ended. `cut`: it had reached its limit, and may be thoughts
+        alone."""
         if self._held is not None:
             held, self._held = "".join(self._held), None
             self._pending = "" if cut else held
@@ -193,7 +194,7 @@ class SpokenFilter:
         self._skipping, self._parted = pattern, True
 
     def _skip(self) -> bool:
-        """Up to where it is said again; False: that has not come."""
+        """Skip up to where it is said again; False: that has not come."""
         found = self._skipping.search(self._pending, partial=True)
         at = found.start() if found else len(self._pending)
         if self._header is not None:

@@ -39,7 +39,7 @@ MOST_READ = 1 << 22
 OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 """Raw, since nobody asks for the values: making them takes many times as long."""
 HARMONY = re.compile(r"(?:functions\.)?([^<\s]*)(?:<\|.*|\s.*)?", re.DOTALL)
-"""What parsers of gpt-oss leave around a name: "functions.book<|channel|>commentary"."""
+"""A name with what parsers of gpt-oss leave around it: "functions.book<|channel|>commentary"."""
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class ToolCallFragments:
         self._calls: list[_FragmentedCall] = []
         self._of_id: dict[str, _FragmentedCall] = {}
         self._latest: dict[int, _FragmentedCall] = {}
-        """Of each number, the call that began last."""
+        """The call of each number that began last."""
         self._length = 0
         self._read = 0
 

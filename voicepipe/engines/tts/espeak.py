@@ -75,7 +75,7 @@ _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctype
 
 @dataclass(slots=True)
 class _SpokenText:
-    """What the callback collects while one text is spoken."""
+    """The sound and the words that espeak-ng's callback collects while one text is spoken."""
 
     chunks: list[Pcm] = field(default_factory=list)
     starts: list[tuple[int, int]] = field(default_factory=list)
@@ -264,7 +264,7 @@ class EspeakTts(Life[_Instance]):
 
     @staticmethod
     def _identifier(library: _Library, voice: str) -> str:
-        """What espeak calls this voice; "" for one that it does not have. A variant it ignores by itself if unknown."""
+        """espeak-ng's name of this voice; "" for one that it does not have. It ignores an unknown variant by itself."""
         tag, plus, variant = voice.partition("+")
         known = library.voices.get(tag.lower(), "")
         return f"{known}+{variant}" if known and plus and variant.isalnum() else known

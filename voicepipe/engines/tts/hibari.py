@@ -40,7 +40,7 @@ UNIT = 600
 PAD = 0
 """Stands before the first phoneme and behind the last one."""
 SEED = 0
-"""Of the noise that breath and hiss are made of: the same text gives the same sound."""
+"""Seed of the noise that breath and hiss are made of: the same text gives the same sound."""
 LINKS = str.maketrans("[]", "  ")
 """hibari reads "[word](/phonemes/)" as an order; a model's text is only text."""
 _SMALL_DIGIT = regex.compile(r"\p{No}")
@@ -122,7 +122,8 @@ class HibariModel:
         self._session = self._phonemizer = None
 
     def speak(self, text: str, speed: float) -> Speech:
-        """One piece of at most 300 letters, whole; silent: nothing in it is English. Raises EngineError."""
+        """Speak one piece of at most 300 letters, as a whole; silent if nothing in it is English. Raises
+        EngineError."""
         session = self._session
         if session is None or self._phonemizer is None:
             raise EngineDead("hibari's model was unloaded")

@@ -74,7 +74,7 @@ class SmartTurn:
         return SmartTurnStream(self)
 
     async def probability(self, sound: Pcm) -> float:
-        """Of int16[n <= 8 s] at 16 kHz. Raises EngineError."""
+        """The probability (0..1) that the turn is complete after int16[n <= 8 s] at 16 kHz. Raises EngineError."""
         if self._session is None or self._worker is None:
             raise EngineError("SmartTurn has not been started")
         return await self._worker.submit(_run, self._session, self._features, sound)

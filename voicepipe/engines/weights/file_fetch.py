@@ -28,7 +28,7 @@ def fetch(url: str, target: Path, progress: Progress) -> None:
 
 
 def _whole(url: str, part: Path, progress: Progress) -> None:
-    """As often as a broken connection has brought more of it."""
+    """Fetch the file, and go on after a broken connection, as long as each one has brought more of it."""
     while True:
         before = _size(part)
         try:
@@ -45,7 +45,7 @@ def _whole(url: str, part: Path, progress: Progress) -> None:
 
 
 def _rest(url: str, part: Path, progress: Progress) -> None:
-    """What `part` lacks. Raises httpx.HTTPError, OSError, EngineMissing."""
+    """Fetch the part of the file that `part` lacks. Raises httpx.HTTPError, OSError, EngineMissing."""
     here = _size(part)
     headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={here}-"} if here else {})}
     with httpx.stream("GET", url, headers=headers, follow_redirects=True, timeout=TIMEOUT) as answer:

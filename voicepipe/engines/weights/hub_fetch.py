@@ -17,7 +17,7 @@ from voicepipe.engines.weights import hub
 TEXTS = {".json", ".txt", ".model", ".jinja", ".tiktoken", ".py"}
 """Configuration, vocabulary, chat template, code of models that bring their own."""
 FORMATS = ("model*.safetensors", "*.safetensors", "model*.bin", "pytorch_model*.bin", "*.bin", "*.pt", "*.pth")
-"""Of weights, the best first. A repository often holds several, and each is the whole model."""
+"""Formats of weights, the best first. A repository often holds several, and each is the whole model."""
 RESERVE_BYTES = 2**30
 """Left free on the disk."""
 

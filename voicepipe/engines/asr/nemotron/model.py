@@ -77,7 +77,7 @@ class LoadedNemotron:
             raise EngineError("Nemotron computes no numbers: its weights, or the GPU, are broken.")
 
     def hear(self, rows: Sequence[Row]) -> list[Heard]:
-        """One step; at most `most` rows, at most COPIES of them copies."""
+        """Run one step: at most `most` rows, at most COPIES of them copies."""
         heard = [Heard([], True) for _ in rows]
         spares = iter(self._spares)
         at = [self._states.fresh if row.begins else row.slot for row in rows]

@@ -56,7 +56,7 @@ class NemotronAsr(Life[NemotronRecogniser]):
 
     async def _load(self) -> NemotronRecogniser:
         """A model that has run every kind of step once. Raises EngineMissing, EngineError."""
-        worker = Worker("nemotron", told=False)  # It runs one step at a time: who waits for one is told (`Steps`).
+        worker = Worker("nemotron", told=False)  # It runs one step at a time; `Steps` has the queue.
         model = await loaded(worker, partial(_loaded, self._config))
         return NemotronRecogniser(worker, model, self._config)
 

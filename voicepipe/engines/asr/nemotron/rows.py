@@ -1,4 +1,4 @@
-"""What goes into a step and what comes out of it. Imports no library of the model."""
+"""The input and the output of a step. Imports no library of the model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

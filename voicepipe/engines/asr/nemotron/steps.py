@@ -150,19 +150,19 @@ class Steps:
         self._admit()
 
     def ask(self, who: StepClient, *, urgent: bool = False) -> None:
-        """`who`, which has a slot, has something to be heard; told by its methods, on the event loop."""
+        """`who`, which has a slot, has something to be heard; its methods are called back on the event loop."""
         if urgent:
             self._since.setdefault(who, self._clock())
         self._schedule.ask(who, who.owner, urgent=urgent)
         self._next()
 
     def withdraw(self, who: StepClient) -> None:
-        """It has not any more. A step that runs ends by itself."""
+        """Do not have `who` heard. A step that runs ends by itself."""
         self._since.pop(who, None)
         self._schedule.withdraw(who)
 
     def close(self) -> None:
-        """Whoever asks is told that it has ended, and so are those in a step that runs."""
+        """Fail whoever asks from now on, and those in a step that runs."""
         self._closed = True
         if self._alarm:
             self._alarm.cancel()
@@ -187,7 +187,7 @@ class Steps:
             return
         elif (early_s := self._early_s()) > 0:
             if self._alarm is None:
-                self._alarm = asyncio.get_running_loop().call_later(early_s, self._rung)
+                self._alarm = asyncio.get_running_loop().call_later(early_s, self._alarm_rang)
         elif batch := self._chosen():
             self._running, self._began = batch, self._clock()
             rows = [given.row for _, given in batch]
@@ -195,10 +195,10 @@ class Steps:
             hearing.add_done_callback(partial(self._done, batch))
 
     def _early_s(self) -> float:
-        """So much too early is it for the next step, unless somebody waits for words."""
+        """Seconds until the next step may begin, unless somebody waits for words."""
         return 0.0 if self._since else self._began + self._gather_s - self._clock()
 
-    def _rung(self) -> None:
+    def _alarm_rang(self) -> None:
         self._alarm = None
         self._next()
 
@@ -224,7 +224,7 @@ class Steps:
     def _done(self, batch: list[tuple[StepClient, Given]], done: "asyncio.Future[list[Heard]]") -> None:
         error = None if done.cancelled() else done.exception()
         if self._closed:
-            return  # They have been told.
+            return  # `close` has failed them.
         soon = asyncio.get_running_loop().call_soon  # each for itself: what goes wrong in one call is not another's
         if done.cancelled() or error:
             said = EngineError(f"Nemotron failed: {str(error).strip()}" if error else "The recogniser was closed.")

@@ -12,7 +12,7 @@ from voicepipe.engines.asr.nemotron.steps import Given, Steps
 from voicepipe.engines.base import Hypothesis, OnPartial
 
 WAIT_S = 5.0
-"""Who ends without a slot waits so long for one."""
+"""Seconds that an utterance which ends without a slot waits for one."""
 
 
 class NemotronStream:
@@ -30,7 +30,7 @@ class NemotronStream:
         self._lost: EngineError | None = None
         """Why a part of it was not heard, and so is worth nothing as a whole."""
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-        """Who wants the words up to where."""
+        """Samples up to which words are waited for, and the waiting futures."""
 
     def feed(self, pcm: Pcm) -> None:
         if self._over or self._lost or not pcm.size:
@@ -132,7 +132,7 @@ class NemotronStream:
             self._tokens += tokens
         if self._chunks.ready or self._waited_for:
             self._ask()
-        if tokens and not given.row.copies and not self._finishing:  # last: who is told may fail, or cancel
+        if tokens and not given.row.copies and not self._finishing:  # last: the listener may fail, or cancel
             self._on_partial(Hypothesis(self._text(self._tokens), given.upto))
 
     def failed(self, given: Given | None, error: EngineError) -> None:

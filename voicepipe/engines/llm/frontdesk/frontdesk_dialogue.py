@@ -117,7 +117,7 @@ class FrontdeskDialogue:
         if message.role == "user":
             return self.hear(state, as_digits(message.text))[0]
         if message.role == "tool":
-            return self.told(state, message)[0]
+            return self.answered(state, message)[0]
         if message.call:
             state = replace(state, calls=state.calls | {message.call.call_id: message.call.name})
             if message.call.name == TRANSFER_TOOL:
@@ -151,7 +151,7 @@ class FrontdeskDialogue:
         fresh = state.afresh(task.name)
         return self._advance(replace(fresh, values=self._read(fresh, task, text)), task)
 
-    def told(self, state: FrontdeskState, result: Message) -> tuple[FrontdeskState, FrontdeskAnswer]:
+    def answered(self, state: FrontdeskState, result: Message) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """A tool has answered: the new state, and what to say of it."""
         name, task = state.calls.get(result.call_id, ""), self.intents.get(state.task)
         if result.text.startswith("Error:"):
@@ -168,7 +168,7 @@ class FrontdeskDialogue:
         return state, FrontdeskAnswer(fill(task.reply, spoken(state.values) | {"result": readable(result.text)}))
 
     def _of_result(self, name: str, result: str) -> str:
-        """What is said of a tool of no task: an intent's reply with {result} in it, or the result alone."""
+        """What is said about a tool of no task: an intent's reply with {result} in it, or the result alone."""
         intent = next((each for each in self.intents.values() if each.tool == name and not each.slots), None)
         said = readable(result)
         return fill(intent.reply, {"result": said}) if intent else said or self.agent.acknowledgement

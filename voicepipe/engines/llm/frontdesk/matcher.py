@@ -20,7 +20,7 @@ RIDGE = 1.0
 """Regularisation: higher trusts single words less."""
 
 WEIGHTS = {"w": 1.0, "c": 0.8, "b": 0.6, "s": 0.8}
-"""Of a word, of what it is a word for, of a pair of words, and of a string of sounds."""
+"""Weights of a word, of the concept that it stands for, of a pair of words, and of a string of sounds."""
 
 SYNONYMS = """
 price cost costs charge expensive pricey cheap dear
@@ -81,7 +81,7 @@ def stem(word: str) -> str:
 
 
 def features(text: str) -> Counter[str]:
-    """What the classifier sees of a text."""
+    """The features by which the classifier sees a text."""
     heard = words(text)
     tokens = [stem(word) for word in heard]
     spoken = "".join(sound(word) for word in heard)

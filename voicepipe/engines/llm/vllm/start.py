@@ -83,7 +83,7 @@ class EngineStart(Generic[T]):
         await asyncio.wrap_future(self._begun)
 
     async def result(self) -> T:
-        """What `build` returns or raises."""
+        """The value that `build` returns; raises what it raises."""
         return await asyncio.wrap_future(self._result)
 
     def family(self) -> "list[Process]":
@@ -210,7 +210,7 @@ def lower(processes: "Iterable[Process]") -> None:
 
 
 def hung(table: str, start_timeout_s: int, gpus: int = 1) -> str:
-    """What to tell, and what to look at, when a start took too long. `table`: of the configuration."""
+    """The error when a start took too long, with what to look at. `table`: of the configuration."""
     said = f"vLLM was not ready after {start_timeout_s} s and was ended"
     log = "VLLM_LOGGING_LEVEL=INFO shows how far it comes"
     if gpus == 1:

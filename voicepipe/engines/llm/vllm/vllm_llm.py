@@ -117,7 +117,7 @@ async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]])
 
 
 def _arguments(config: VllmConfig) -> dict[str, Any]:
-    """Those of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
+    """The arguments of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
     if not config.model:
         raise EngineError("vllm.model is empty: set it to a model's directory, or its name on the hub.")
     paths = {model.key: str(model.local()) for model in needed_models.vllm(config)}

@@ -11,7 +11,7 @@ from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.engines.tts.neutts.windows import Sound
 
 MEL_BINS, STACKED = 80, 2
-"""Of the semantic half of the encoder: bands of Kaldi's filter bank, and frames that it reads as one."""
+"""For the semantic half of the encoder: bands of Kaldi's filter bank, and frames that it reads as one."""
 
 
 class NeuCodec:

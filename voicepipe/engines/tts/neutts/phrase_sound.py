@@ -19,7 +19,7 @@ SOFTER = 0.8
 
 
 def gain(recorded: Sound) -> float:
-    """What brings a voice, of which this is sound, to the level of all phrases."""
+    """The factor that brings a voice, of which `recorded` is sound, to the level of all phrases."""
     peak = 32767 * float(np.abs(recorded).max(initial=0.0))
     return min(MAX_GAIN, SOFTER * PEAK / peak) if peak else 1.0
 

@@ -41,7 +41,7 @@ class Tempo:
         return np.concatenate(parts) if parts else np.empty(0, np.float32)
 
     def flush(self) -> Sound:
-        """What is still held back."""
+        """The sound that is still held back."""
         if self._speed == 1:
             return np.empty(0, np.float32)
         rest = self.push(np.zeros(2 * (self._half + self._search), np.float32))
@@ -63,7 +63,7 @@ class Tempo:
         return np.asarray(out, np.float32)
 
     def _best(self, at: int) -> int:
-        """Where near `at` the sound is most like what would have followed."""
+        """The position near `at` where the sound is most like what would have followed."""
         low = max(0, at - self._search)
         near = self._sound[low : at + self._search + self._half]
         like = np.correlate(near, self._tail if self._tail is not None else near, "valid")

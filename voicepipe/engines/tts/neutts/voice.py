@@ -130,7 +130,7 @@ class NeuttsVoice(VllmProcess):
     async def _said(
         self, parts: VoiceParts, text: str, voice: ReferenceVoice, speed: float, *, first: bool, more: bool
     ) -> AsyncGenerator[Speech, None]:
-        """One piece of a text; `more` follow."""
+        """Speak one piece of a text; `more`: other pieces follow."""
         write = partial(_written, parts, text, voice)
         written = await self._reading.ask(write, urgent=first, within_s=self._config.stall_s)
         if written is None:
@@ -211,7 +211,7 @@ async def load(config: NeuttsConfig, ready: Callable[[NeuttsVoice], Awaitable[No
 
 
 def _arguments(config: NeuttsConfig) -> dict[str, Any]:
-    """Those of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
+    """The arguments of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
     for model in needed_models.neutts(config):
         if problem := model.problem():
             raise EngineMissing(problem)
