@@ -174,7 +174,7 @@ class ReplyDone:
     record: TurnSummary = TurnSummary()
     """The turn so far."""
     tools: tuple[ToolUse, ...] = ()
-    """In the order in which they were begun."""
+    """Tools that the reply had run, in the order in which they were begun."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ class PhraseConfig:
 
 
 SENTENCES = PhraseConfig(first_words=30, first_limit=60, clause_words=30, limit=60)
-"""For a text that is there as a whole: nobody waits for its words, so only very long sentences are cut, at a clause."""
+"""Lengths for a text that is there as a whole: nobody waits for its words, so only very long sentences are cut."""
 
 
 class Phraser:

@@ -39,7 +39,7 @@ _CLOCK = re.compile(
 )
 """A time without its colon."""
 _PLAIN_MINUTES = ("05", "10", "15", "20", "30", "40", "45", "50")
-"""With others it is no time unless something says so: "555", "800"."""
+"""Minutes that make three digits a time. Others are no time unless something says so: "555", "800"."""
 
 _GROUP = "(?=o*[0-9])[0-9o]++"
 _DIGITS = re.compile(

@@ -21,7 +21,7 @@ class Keypad:
         """The keys pressed so far."""
 
     def press(self, key: str, table: Mapping[str, str]) -> bool:
-        """Collect a key; False if it says nothing: a "#" behind keys that already were a turn."""
+        """Collect a key. Returns False if it says nothing: a "#" behind keys that already were a turn."""
         if key == "#" and not self.keys and not any(entry.startswith(key) for entry in table):
             return False
         self.keys += key

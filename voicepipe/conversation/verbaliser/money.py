@@ -179,7 +179,7 @@ def _price(text: str) -> Price:
 
 
 def _currency(written: str) -> Currency | None:
-    """Of "$", "US $", "USD$" and "$ USD"; None: none is written."""
+    """The currency of "$", "US $", "USD$" and "$ USD"; None: none is written."""
     key = written.replace(" ", "")
     return WRITTEN.get(key) or WRITTEN.get(key.rstrip("$")) or WRITTEN.get(written.split(" ")[-1])
 

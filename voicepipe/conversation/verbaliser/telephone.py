@@ -84,7 +84,7 @@ DIALLED: tuple[WrittenForm, ...] = (
     form("short number", DIGITS, rf"[0-9]{{3,6}}{END}", _short),
     form("extension", "eE", rf"[eE]xt(?:ension|[.])?:? ?(?:# ?)?(?P<number>[0-9]{{1,6}}){END}", _extension),
 )
-"""Of these the shape alone says what they are."""
+"""Numbers whose shape alone says that they are dialled."""
 
 GROUPED: tuple[WrittenForm, ...] = (
     form(
