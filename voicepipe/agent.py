@@ -1,4 +1,4 @@
-"""What answers: an immutable agent, and the settings that a client may lay over it for one call."""
+"""The agent that answers calls, which is immutable, and the settings that a client may lay over it for one call."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -13,7 +13,7 @@ Part = Literal[
     "instructions", "tools", "tool_choice", "voice", "speed", "turn_detection", "output_modalities",
     "max_output_tokens", "conversation",
 ]  # fmt: skip
-"""Of a session, what clients can be kept from changing; "conversation": all but what the caller says, and the results
+"""Parts of a session that clients can be kept from changing; "conversation": all but the caller's words, and results
 of the client's own tools."""
 
 
@@ -28,18 +28,21 @@ class ToolSpec:
 
 
 class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An agent tool that is an HTTP endpoint: POST of {"name", "arguments", "call_id", "call"}, any 2xx body is the
-    result. `call_id` is this use of the tool, `call` the phone call: {"id", "caller", "called", "headers"}."""
+    """An agent's tool that is an HTTP endpoint. It gets a POST of {"name", "arguments", "call_id", "call"}; the body of
+    any 2xx answer is the result.
+
+    `call_id` is this use of the tool, `call` the phone call: {"id", "caller", "called", "headers"}.
+    """
 
     url: str
     headers: dict[str, str] = {}
 
 
 class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool that runs on the server: exactly one of `webhook` and `function`."""
+    """An agent's tool, which runs on the server: exactly one of `webhook` and `function`."""
 
     name: Annotated[str, Meta(pattern=FUNCTION)]
-    """As servers of language models take it."""
+    """Name of the function, as servers of language models take it."""
     description: str = ""
     parameters: dict[str, Any] = {}
     """JSON Schema of the arguments."""
@@ -61,7 +64,7 @@ class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hooks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who is told of calls by HTTP."""
+    """Where records of calls are sent by HTTP."""
 
     after_call: str = ""
     """URL to which the record of a call is posted once it has ended; empty: none."""
@@ -78,7 +81,7 @@ class Hooks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`frontdesk`: one thing that callers want."""
+    """One thing that callers want, for the embedded engine (`frontdesk`)."""
 
     name: str
     examples: Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -113,7 +116,7 @@ class Intents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of configs/agents/."""
+    """An agent that answers calls: one file of configs/agents/."""
 
     name: Name
     instructions: str = ""
@@ -129,7 +132,7 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Said after each silence; the last one ends the call."""
     no_input_ms: Wait = 8000
     hold_music_ms: Ms = 180_000
-    """So long sound without a voice, as hold music is, keeps back the last text of `no_input`, which ends the call."""
+    """How long sound without a voice, such as hold music, keeps back the last text of `no_input`, which hangs up."""
     tools: tuple[Tool, ...] = ()
     transfer: dict[str, str] = {}
     """Name -> where a caller can be transferred to: a phone number, or an address (sip:, sips:, tel:)."""
@@ -155,19 +158,19 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     locked: tuple[Part, ...] = ()
     """What no client can change, whatever its key."""
     hooks: Hooks = Hooks()
-    """Who is told of its calls; without it, whom the call's tenant names."""
+    """Where records of its calls are sent; if it is empty, where the call's tenant says."""
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
     """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who
     is not understood twice does not hear the same words."""
 
     def is_interrupted(self, said: str) -> bool:
-        """A phrase of `interrupt` is among these words, however they are written."""
+        """Whether a phrase of `interrupt` is among these words, however they are written."""
         return any(f" {plain(phrase)} " in f" {plain(said)} " for phrase in self.interrupt)
 
 
 class ServerVad(msgspec.Struct, frozen=True, tag_field="type", tag="server_vad"):
-    """Bare silence, as the client asked: `silence_ms` is obeyed and such turns are never counted late. On the wire, as
-    the Realtime convention has it."""
+    """Turn detection by silence alone: `silence_ms`, which the client sets, ends a turn, and such turns are never
+    counted late. The names on the wire are the Realtime convention's."""
 
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
     prefix_ms: Annotated[int, Meta(ge=0, le=10_000)] = msgspec.field(default=300, name="prefix_padding_ms")
@@ -178,8 +181,8 @@ class ServerVad(msgspec.Struct, frozen=True, tag_field="type", tag="server_vad")
 
 
 class SemanticVad(msgspec.Struct, frozen=True, tag_field="type", tag="semantic_vad"):
-    """voicepipe's endpointer. `eagerness` scales only the unsure and the unfinished waits. On the wire as that has
-    it."""
+    """Turn detection by voicepipe's endpointer. `eagerness` scales only the unsure and the unfinished waits. The names
+    on the wire are the Realtime convention's."""
 
     eagerness: Literal["low", "medium", "high", "auto"] = "auto"
     create_response: bool = True
@@ -187,8 +190,8 @@ class SemanticVad(msgspec.Struct, frozen=True, tag_field="type", tag="semantic_v
 
 
 class TraceContext(msgspec.Struct, frozen=True):
-    """The trace that a call belongs to, by W3C Trace Context: two headers of the request that began it, as they came.
-    Empty: it brought none."""
+    """The trace that a call belongs to, by W3C Trace Context: two headers of the request that began it, unchanged.
+    Empty: the request had none."""
 
     parent: str = ""
     """traceparent"""
@@ -197,19 +200,19 @@ class TraceContext(msgspec.Struct, frozen=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a call comes from, by the word of the network that brought it. Empty: it said nothing."""
+    """Where a call comes from, as the network that brought it says. Empty: it said nothing."""
 
     caller: str = ""
     """The calling number, or a SIP user."""
     called: str = ""
-    """What was dialled."""
+    """The number that was dialled."""
     headers: dict[str, str] = {}
     """X- headers of a SIP call, parameters of a Twilio or Telnyx stream."""
     trace: TraceContext = TraceContext()
 
 
 class CallSettings(msgspec.Struct, frozen=True):
-    """The agent as this call has it: its file plus the client's overlay. Effective from the next *prepare*."""
+    """The settings of one call: the agent's file plus the client's changes. Effective from the next *prepare*."""
 
     agent: Agent
     instructions: str = ""

@@ -16,12 +16,12 @@ from voicepipe.health import Health, Status
 from voicepipe.line import Line
 
 NO_TENANT = "local"
-"""Whose all calls are at a PoP without tenants, also phone calls to one that leaves keys to its directory."""
+"""The tenant of all calls at a PoP without tenants, and of phone calls to one that leaves keys to its directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Who calls: the owner of a key."""
+    """The owner of a key, on whose behalf calls are made."""
 
     name: str
     agents: tuple[str, ...] = ()
@@ -31,33 +31,34 @@ class Tenant:
 
 
 TOKEN = "vp_"
-"""Before a directory's token, where it stands in for a key: what kind of key it is can be told at sight."""
+"""Prefix of a directory's token, where it stands in for a key: so the kind of key can be seen."""
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one token allows."""
+    """What one token of a directory allows its bearer to do at a PoP."""
 
     id: str
-    """Of what it is for: a call, or one request."""
+    """Id of the call, or of the one request, that the token is for."""
     tenant: str
     agents: tuple[str, ...] = ()
-    """That may be called; empty: all."""
+    """Names of the agents that may be called; empty: all."""
     kind: str = ""
-    """Of the call that may begin, "websocket" or "webrtc"; empty: any."""
+    """Kind of the call that may begin, "websocket" or "webrtc"; empty: any."""
     slots: int | None = None
     """Calls of the tenant at a time, at one PoP."""
     begins: bool = True
     """A call may begin with it. If not, a directory passes on one request of its bearer's with it."""
     holder: str = ""
-    """The `ek_` key of whom it was made for, by its id; empty: a tenant's own key."""
+    """Id of the `ek_` key that its bearer holds; empty: the bearer has a tenant's own key."""
     agent: str = ""
-    """The one that answers who has an `ek_` key."""
+    """The agent that answers the holder of the `ek_` key."""
     locked: tuple[Part, ...] = ()
-    """What they cannot change of their session."""
+    """Parts of their session that the holder of the `ek_` key cannot change."""
     briefed: bool = False
     """The `ek_` key has a session; the directory sends it to the PoP by the bus."""
     network: str = ""
-    """From which the call comes, as the directory knows it (`networks.network_of`), or its provider's name and place:
+    """The network from which the call comes, as the directory knows it (`networks.network_of`), or its provider's name
+    and region:
     the PoP tells directories how far it is from there. Empty: nothing is to be learned from it."""
     operator: bool = False
     """The directory's operator asks: they may know how many calls all tenants have."""
@@ -65,7 +66,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class ReplyRequest:
-    """A reply that the client asks for. None: as the call's settings say."""
+    """A reply that the client asks for. None means: as the call's settings say."""
 
     instructions: str | None = None
     tools: tuple[ToolSpec, ...] | None = None
@@ -81,31 +82,31 @@ class ReplyRequest:
 
 
 class Size(NamedTuple):
-    """Of a conversation."""
+    """The size of a conversation."""
 
     items: int
     bytes: int
-    """Of their text, in UTF-8."""
+    """Size of the items' text in UTF-8."""
 
 
 class CallControl(Protocol):
-    """One call, seen from its ingress. Events may be emitted before a method returns."""
+    """The control of one call, as its ingress sees it. Events may be emitted before a method returns."""
 
     id: str
 
     @property
     def settings(self) -> CallSettings:
-        """As they are now; changed by `configure` alone."""
+        """The present settings; only `configure` changes them."""
 
     def voice_for(self, asked: str) -> str:
-        """The name of the voice that speaks where this one is asked for: the default voice's where there is none of
-        that name, or no name."""
+        """The name of the voice that speaks where `asked` is asked for: the default voice's if there is none of that
+        name, or no name."""
 
     def items(self) -> Sequence[Item]:
         """The conversation, in order."""
 
     def size(self) -> Size:
-        """Of the conversation as `items` has it."""
+        """The size of the conversation that `items` returns."""
 
     def item(self, item_id: str) -> Item:
         """Raises ItemUnknown."""
@@ -146,10 +147,10 @@ class CallControl(Protocol):
         nobody does, the agent says so and the call goes on. Raises TransferFailed: it cannot be begun."""
 
     async def run(self) -> None:
-        """Live until somebody hangs up. `CallEnded` is the last event."""
+        """Run the call until somebody hangs up. `CallEnded` is the last event."""
 
     def close(self) -> None:
-        """Let go of everything: it has run, or never will. Safe to call twice."""
+        """Release everything: the call has run, or never will. Safe to call twice."""
 
 
 Observer = Callable[[CallEvent], None]
@@ -158,93 +159,94 @@ the dashboard and admission each are one."""
 
 
 class CallSlot(Protocol):
-    """An admitted caller's place in a PoP; given back when the context of `PopApi.admit` ends."""
+    """An admitted caller's slot in a PoP; released when the context of `PopApi.admit` ends."""
 
     @property
     def owner(self) -> str:
-        """The name of the tenant who has it."""
+        """The name of the tenant who has the slot."""
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         """Make the call, which `observer` watches beside the PoP's own observers, after them."""
 
     def ended(self, reason: str) -> None:
-        """Why its door says that the call is over: as `CallEnded.reason`, or the door's own ("max_length", ...)."""
+        """Note why the call is over, as its door says: as `CallEnded.reason`, or the door's own ("max_length", ...)."""
 
 
 class DashboardApi(Protocol):
-    """What one PoP shows of its calls. `tenant`: whose; None: everyone's."""
+    """What one PoP shows of its calls on the dashboard. `tenant`: whose calls; None: everyone's."""
 
     def view(self, tenant: str | None, minutes: int) -> msgspec.Struct:
-        """The last `minutes`, ready to be encoded."""
+        """The calls of the last `minutes`, ready to be encoded."""
 
     def turn(self, tenant: str | None, turn_id: str) -> msgspec.Struct | None:
         """One turn in full, ready to be encoded; None if it is not kept any more, or not `tenant`'s."""
 
     def delete(self, call_id: str, tenant: str | None) -> "Deleted":
-        """What is shown of one call, unless it goes on: for PoPs that keep no records."""
+        """Delete what is shown of one call, unless it goes on: for PoPs that keep no records."""
 
 
 DoorKind = Literal["websocket", "webrtc", "sip", "twilio", "telnyx"]
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A call that was not taken. What is unknown, since the caller was turned away before, is empty."""
+    """A call that was refused. What is unknown, since the caller was turned away before, is empty."""
 
     reason: Reason
     door: DoorKind
-    """At which it was refused."""
+    """The door that refused it."""
     tenant: str = ""
     agent: str = ""
     status: int = 0
-    """What the caller was given: an HTTP status, a SIP code or a WebSocket's close code; 0: none of these."""
+    """The caller's answer: an HTTP status, a SIP code or a WebSocket's close code; 0: none of these."""
 
 
 class KeyHolders(Protocol):
-    """Whose keys open a door."""
+    """The owners of the keys with which callers authenticate."""
 
     def tenant(self, key: str | None) -> Tenant:
-        """Whose key this is. Raises Unauthorized. Without tenants every caller is the tenant "local"."""
+        """The owner of this key. Raises Unauthorized. Without tenants every caller is the tenant "local"."""
 
 
 class Alternate(NamedTuple):
-    """Another PoP, for who is turned away by one."""
+    """Another PoP, to which a caller can go whom one PoP turns away."""
 
     pop: str
     url: str
-    """Its base, as "https://fra1.example.com"."""
+    """Base URL of the PoP, such as "https://fra1.example.com"."""
 
 
 class Tokens(Protocol):
-    """What a PoP takes of directories."""
+    """The tokens of directories, as a PoP checks and uses them."""
 
     def read(self, token: str, spent: bool = False) -> Grant:
-        """What the token allows; it is not used up by that. `spent`: a call's token will do although a call began with
+        """What the token allows; reading does not use it up. `spent`: a call's token will do although a call began with
         it, and however long ago. Raises Unauthorized."""
 
     def use(self, grant: Grant) -> None:
-        """What it is for begins. Raises Unauthorized: it did before."""
+        """Use the token up: what it is for begins. Raises Unauthorized: it was used before."""
 
     def came(self, call: str) -> None:
-        """A call has begun that a directory placed here under this id, by a door that takes no tokens. Directories are
-        told; it lets nobody in."""
+        """Note that a call has begun that a directory placed here under this id, by a door that takes no tokens.
+        Directories are notified; it lets nobody in."""
 
     async def session(self, grant: Grant) -> bytes:
-        """Of a briefed one, as JSON; it may still be on its way. Raises Unauthorized: it does not come."""
+        """The session of a briefed grant, as JSON; it may still be on its way. Raises Unauthorized: it does not
+        come."""
 
     def alternates(self) -> Sequence[Alternate]:
-        """Where a caller may go who is turned away here; the nearest first."""
+        """The PoPs to which a caller may go who is turned away here; the nearest first."""
 
 
 class MetricsApi(Protocol):
-    """What Prometheus scrapes."""
+    """The metrics of a PoP, as Prometheus scrapes them."""
 
     def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
-        """Reads what is true now. What is returned writes the figures, in the format that the header `Accept` asks for,
-        and says its content type: some milliseconds of Python, so not for the event loop."""
+        """Read the figures now. The returned function writes them, in the format that the header `Accept` asks for, and
+        says its content type: some milliseconds of Python, so not for the event loop."""
 
 
 class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which calls are asked for, the newest first."""
+    """A query for kept calls, the newest first."""
 
     tenant: str | None = None
     """None: everyone's."""
@@ -262,7 +264,7 @@ class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeptCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that is kept. What else is known of it, its records say."""
+    """A call of which records are kept. Everything else about it is in its records."""
 
     id: str
     began: float
@@ -270,7 +272,7 @@ class KeptCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CostQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose calls, of which time (Unix seconds), told apart by what."""
+    """A query for the cost of calls: whose, of which time (Unix seconds), and grouped by what."""
 
     tenant: str | None = None
     """None: everyone's."""
@@ -280,22 +282,22 @@ class CostQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deleted(NamedTuple):
-    """What has become of calls that were to be deleted."""
+    """The outcome of a request to delete calls."""
 
     ids: Sequence[str] = ()
-    """Of those of which nothing is kept any more."""
+    """Ids of the calls of which nothing is kept any more."""
     in_progress: int = 0
-    """Those that are kept, since they go on."""
+    """Calls that are kept, since they go on."""
     not_permitted: int = 0
-    """Those that are kept, since they are not the tenant's. Only what the tenant may know of is counted: calls of no
+    """Calls that are kept, since they are not the tenant's. Only what the tenant may know of is counted: calls of no
     tenant, never another's."""
 
 
 class RecordsApi(Protocol):
-    """What is kept of a PoP's calls. `tenant`: whose; None: everyone's."""
+    """The records that a PoP keeps of its calls. `tenant`: whose calls; None: everyone's."""
 
     async def listed(self, query: RecordQuery) -> Sequence[KeptCall]:
-        """The newest first, ready to be encoded."""
+        """The calls, the newest first, ready to be encoded."""
 
     async def costs(self, query: CostQuery) -> msgspec.Struct:
         """What calls have cost, ready to be encoded."""
@@ -304,15 +306,15 @@ class RecordsApi(Protocol):
         """One call in full, ready to be encoded; None: there is none, it is not kept any more, or not `tenant`'s."""
 
     async def delete(self, call_id: str, tenant: str | None) -> Deleted:
-        """One call, unless it goes on. Raises RecordsFailing."""
+        """Delete one call, unless it goes on. Raises RecordsFailing."""
 
     async def delete_caller(self, caller: str, tenant: str | None, *, for_operator: bool = False) -> Deleted:
-        """All calls from exactly this number that have ended. `for_operator`: calls of other tenants are counted as
-        not permitted, too. Raises RecordsFailing."""
+        """Delete all calls from exactly this number that have ended. `for_operator`: calls of other tenants are counted
+        as not permitted, too. Raises RecordsFailing."""
 
 
 class PopApi(KeyHolders, Protocol):
-    """One PoP, seen from its ingresses."""
+    """A PoP, as its ingresses see it."""
 
     config: Config
     serving: asyncio.Event
@@ -324,11 +326,11 @@ class PopApi(KeyHolders, Protocol):
 
     @property
     def dashboard(self) -> DashboardApi:
-        """What operators see."""
+        """The calls and turns that operators see."""
 
     @property
     def metrics(self) -> MetricsApi:
-        """What Prometheus scrapes."""
+        """The metrics that Prometheus scrapes."""
 
     @property
     def records(self) -> RecordsApi | None:
@@ -347,26 +349,28 @@ class PopApi(KeyHolders, Protocol):
         """Name of each voice -> the language that it speaks."""
 
     def voice_for(self, asked: str, language: str = "") -> str:
-        """As `CallControl`, to callers who speak `language`."""
+        """As `CallControl.voice_for`, for callers who speak `language`."""
 
     def viewer(self, key: str | None) -> str | None:
-        """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""
+        """The tenant whose calls the holder of this key may see; None: everyone's. Raises Unauthorized."""
 
     def may_scrape(self, key: str | None) -> bool:
-        """The holder of this key may read the metrics. None: programs of this machine may, without one."""
+        """Whether the holder of this key may read the metrics. None: programs of this machine may, without one."""
 
     def admit(self, tenant: Tenant, agent: Agent, leaving: CallSlot | None = None) -> AbstractContextManager[CallSlot]:
-        """A place for one call. `leaving`: a place that is given back for it at once, and so does not count.
+        """A slot for one call. `leaving`: a slot that is released for it at once, and so does not count.
 
         Raises PopFull, of which TenantFull and PopLate are kinds, Draining, EngineDown. The door answers its caller,
-        and tells `refused`."""
+        and calls `refused`.
+        """
 
     def refused(self, refusal: Refusal) -> None:
-        """A call was refused, by the PoP or by its door. Told once for each, by the door; it costs a counter."""
+        """Note that a call was refused, by the PoP or by its door. The door calls it once for each; it costs a
+        counter."""
 
     @property
     def status(self) -> Status:
         """Whether calls are taken, and why not."""
 
     def health(self) -> Health:
-        """That, and the numbers behind it."""
+        """The status, and the figures behind it."""

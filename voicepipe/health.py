@@ -1,4 +1,4 @@
-"""How a PoP says that it is: what /healthz and /readyz answer."""
+"""The health of a PoP, as /healthz and /readyz answer it."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ Status = Literal["ok", "starting", "draining", "engine_down", "full", "late"]
 
 
 class Vitals(msgspec.Struct, frozen=True, kw_only=True):
-    """The process. Descriptors and memory are at most a second old."""
+    """The resources that a PoP's process uses. Descriptors and memory are at most a second old."""
 
     tasks: int
     threads: int
@@ -21,14 +21,14 @@ class Vitals(msgspec.Struct, frozen=True, kw_only=True):
     heap_kb: int
     """KiB of glibc's blocks in use."""
     blocks: int
-    """Python's."""
+    """Memory blocks that Python has allocated."""
     cpu_s: float
     """Processor seconds so far."""
     loop_lag_p99_ms: float
 
 
 class Health(Vitals, frozen=True, kw_only=True, omit_defaults=True):
-    """A PoP."""
+    """The health of a PoP: whether it takes calls, and the figures behind that."""
 
     status: Status
     warning: str = ""
@@ -41,4 +41,4 @@ class Health(Vitals, frozen=True, kw_only=True, omit_defaults=True):
     predicted_ms: int
     """Turn latency, 95th percentile, that one more call would bring."""
     decoders: int
-    """Of recognisers, lent to utterances now."""
+    """Decoders of recognisers that are in use by utterances now."""

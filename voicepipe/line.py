@@ -17,29 +17,29 @@ TAKES_NO_KEYS = "Keys are sent to telephones, and this caller has none."
 
 
 class NetworkQuality(msgspec.Struct, frozen=True, kw_only=True):
-    """How the network to a caller has fared since the call began. None: the line does not know."""
+    """How good the network to a caller has been since the call began. None: the line does not know."""
 
     loss_percent: float | None = None
-    """Of the caller's packets, those that did not come."""
+    """Share of the caller's packets that did not come."""
     jitter_ms: float | None = None
-    """Of their arrival."""
+    """Jitter of the arrival of the caller's packets."""
     rtt_ms: float | None = None
     """A round trip: by the caller's last report, or as the system has measured it for TCP."""
 
 
 HIDDEN = NetworkQuality()
-"""By TCP, which sends again what is lost and tells nobody."""
+"""The quality of a TCP connection: TCP repeats what is lost, and reports nothing."""
 
 
 class SoundListener(Protocol):
-    """Who hears a caller: a call."""
+    """A listener to a caller's sound: a call."""
 
     def hear(self, block: Block) -> None:
-        """20 ms of the caller's sound."""
+        """Take 20 ms of the caller's sound."""
 
 
 class Line(Protocol):
-    """A caller's audio, both ways."""
+    """A caller's audio, both ways, whatever it comes by: WebSocket, WebRTC, SIP or a telephony provider."""
 
     kind: str
     """"websocket", "webrtc", "sip", "twilio", "telnyx": for records only."""
@@ -51,7 +51,7 @@ class Line(Protocol):
     """How far ahead of real time playout may send: next to nothing where it paces packets, 200 on WebSockets."""
 
     setup_ms: int
-    """So long the far end may take to say how it wants its session, before it is greeted: 0 for phones."""
+    """How long the far end may take to say how it wants its session, before it is greeted: 0 for phones."""
 
     transfers: bool
     """The network behind this line can send its caller elsewhere: `transfer`."""
@@ -78,12 +78,12 @@ class Line(Protocol):
         """Samples at `out_rate` that the caller has heard since the answer."""
 
     def network(self) -> NetworkQuality:
-        """How the network to the caller fares."""
+        """The quality of the network to the caller."""
 
     @property
     def caller_network(self) -> str:
-        """From which `network().rtt_ms` is measured, as directories name it: "198.51.100.0/24", or the provider's name.
-        Empty: nothing is to be learned from it."""
+        """The network from which `network().rtt_ms` is measured, as directories name it: "198.51.100.0/24", or the
+        provider's name. Empty: nothing is to be learned from it."""
 
     async def transfer(self, target: str) -> None:
         """Send the caller to `target`, a phone number or an address of the line's network. Returns once somebody there

@@ -17,21 +17,21 @@ pytestmark = pytest.mark.virtual_time
 CONFIG = LadderConfig(short_phrase_ms=100, acknowledge_ms=400, fallback_ms=3000, stall_ms=5000)
 
 
-class Climb:
-    """A ladder that notes when each rung is reached."""
+class LateSteps:
+    """A late reply that notes when each step is taken."""
 
     def __init__(self, config: LadderConfig = CONFIG) -> None:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self.record = TurnRecord("turn_1")
-        self.ladder = LateReply(config, self.record, self._loop.time)
+        self.reply = LateReply(config, self.record, self._loop.time)
         self.reached: list[tuple[str, int]] = []
 
     def now_ms(self) -> int:
         return round((self._loop.time() - self._began) * 1000)
 
-    def note(self, rung: str) -> None:
-        self.reached.append((rung, self.now_ms()))
+    def note(self, step: str) -> None:
+        self.reached.append((step, self.now_ms()))
 
     async def up(self) -> None:
         async def acknowledge() -> None:
@@ -40,27 +40,27 @@ class Climb:
         async def fall_back() -> None:
             self.note("fallback")
 
-        await self.ladder.climb(LateReplySteps(lambda: self.note("short"), acknowledge, fall_back))
+        await self.reply.take_steps(LateReplySteps(lambda: self.note("short"), acknowledge, fall_back))
 
 
-async def test_every_rung_comes_at_its_time() -> None:
-    climb = Climb()
-    await climb.up()
-    assert climb.reached == [("short", 100), ("acknowledge", 400), ("fallback", 3000)]
-    assert climb.record.ladder == "fallback"
+async def test_every_step_comes_at_its_time() -> None:
+    late = LateSteps()
+    await late.up()
+    assert late.reached == [("short", 100), ("acknowledge", 400), ("fallback", 3000)]
+    assert late.record.ladder == "fallback"
 
 
-async def test_a_reply_that_has_begun_needs_no_further_rung() -> None:
-    climb = Climb()
-    asyncio.get_running_loop().call_later(0.2, lambda: setattr(climb.ladder, "begun", True))
-    await climb.up()
-    assert climb.reached == [("short", 100)]
+async def test_a_reply_that_has_begun_needs_no_further_step() -> None:
+    late = LateSteps()
+    asyncio.get_running_loop().call_later(0.2, lambda: setattr(late.reply, "begun", True))
+    await late.up()
+    assert late.reached == [("short", 100)]
 
 
-async def test_a_rung_of_0_ms_is_left_out() -> None:
-    climb = Climb(LadderConfig(short_phrase_ms=0, acknowledge_ms=400, fallback_ms=0, stall_ms=5000))
-    await climb.up()
-    assert climb.reached == [("acknowledge", 400)]
+async def test_a_step_of_0_ms_is_left_out() -> None:
+    late = LateSteps(LadderConfig(short_phrase_ms=0, acknowledge_ms=400, fallback_ms=0, stall_ms=5000))
+    await late.up()
+    assert late.reached == [("acknowledge", 400)]
 
 
 @pytest.mark.parametrize("answering", [False, True])
@@ -69,37 +69,37 @@ async def test_only_an_answer_that_has_begun_can_stall(answering: bool) -> None:
         await asyncio.sleep(60)
         yield "late"
 
-    climb = Climb()
-    climb.ladder.answering = answering
+    late = LateSteps()
+    late.reply.answering = answering
     if not answering:
-        assert await climb.ladder.next(engine()) == "late"
+        assert await late.reply.next(engine()) == "late"
         return
     with pytest.raises(EngineStalled):
-        await climb.ladder.next(engine())
-    assert climb.now_ms() == 5000 and climb.record.ladder == "stall"
+        await late.reply.next(engine())
+    assert late.now_ms() == 5000 and late.record.ladder == "stall"
 
 
 async def test_after_an_engines_last_piece_comes_none() -> None:
     async def engine() -> AsyncGenerator[str, None]:
         yield "all"
 
-    climb, pieces = Climb(), engine()
-    assert [await climb.ladder.next(pieces), await climb.ladder.next(pieces)] == ["all", None]
+    late, pieces = LateSteps(), engine()
+    assert [await late.reply.next(pieces), await late.reply.next(pieces)] == ["all", None]
 
 
 async def test_a_tool_s_time_does_not_bring_the_fallback_nearer() -> None:
-    climb = Climb()
+    late = LateSteps()
 
     async def tools() -> None:
         for _ in range(2):
             await asyncio.sleep(1)
-            with climb.ladder.excused():
+            with late.reply.excused():
                 await asyncio.sleep(2.5)
 
     using = asyncio.create_task(tools())
-    await climb.up()
+    await late.up()
     await using
-    assert climb.reached == [("short", 100), ("acknowledge", 400), ("fallback", 8000)]
+    assert late.reached == [("short", 100), ("acknowledge", 400), ("fallback", 8000)]
 
 
 ANSWER = "We are open from noon to ten, on every day."
@@ -130,7 +130,7 @@ async def test_only_a_late_first_phrase_is_cut_short_unless_configured() -> None
 
 @pytest.mark.parametrize("delays", [PREPARED, LATE], ids=["prepared", "late"])
 async def test_each_first_phrase_is_cut_short_where_that_is_configured(delays: Delays) -> None:
-    """Before the turn has ended, too; and that is no rung of the ladder."""
+    """Before the turn has ended, too; and that is no step of a late reply."""
     phrase, record = await first_phrase(delays, first_phrase="short")
     assert phrase == SHORT and record.ladder == ""
     assert record.at_phrase is not None and record.at_commit is not None

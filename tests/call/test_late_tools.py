@@ -79,7 +79,7 @@ async def test_what_a_reply_beside_the_conversation_began_and_is_over_late_is_to
     does = [Does(at, "respond_beside", ASKED) for at in (500, 5000, 7000)]
     recording = await play(late(says=[], replies=UNSURE | {BOOKED: "It is booked."}, does=does), uses)
     assert f"a tool is over that no reply waits for: book: {BOOKED!r}" in caplog.text
-    assert len(uses.names) == 2, "the second one reads it, the third one wishes for another"
+    assert len(uses.names) == 2, "the second one reads it, the third one asks for another"
     assert recording.story.count(TOLD) == 1 and tools_of(recording) == []
 
 
@@ -88,7 +88,7 @@ async def test_what_is_over_late_beside_the_conversation_is_told_to_the_caller_w
     does, says = [Does(500, "respond_beside", ASKED)], [Says(5000, 1400)]
     recording = await play(late(says=says, replies=UNSURE | {BOOKED: "It is booked."}, does=does), uses)
     assert uses.names == uses.done == ["book {}"]
-    assert recording.story.count(TOLD) == 1 and recording.tool_runs.untold() == []
+    assert recording.story.count(TOLD) == 1 and recording.tool_runs.due() == []
     assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
     assert last_prompt(recording) == [f"user: {ASKED}", "calls book", f"tool: {BOOKED}"]
 
@@ -137,4 +137,4 @@ async def test_who_asks_at_random_moments_has_it_done_again_only_once_told(seed:
     begun = [1000 * (at - recording.line.began) for _, at in uses.begun]
     assert all(any(a < heard < b for heard in told) for a, b in pairwise(begun)), "begun again before it was told"
     assert tools_of(recording).count(f"-> {BOOKED}") == len(uses.done)
-    assert recording.tool_runs.untold() == []
+    assert recording.tool_runs.due() == []

@@ -46,7 +46,7 @@ class Phone:
 
 
 class Facts(list[Fact]):
-    """What an ear tells."""
+    """The facts of a VAD front end."""
 
     def heard(self, block: Block, fact: Fact | Exception | None) -> None:
         assert not isinstance(fact, Exception)
@@ -65,7 +65,7 @@ class AtOnce:
 
 
 async def facts(delay_ms: int, voice: Pcm | None = None) -> list[Fact]:
-    """What the ear tells while REPLY is played, in a room with its echo; `voice` speaks from 1.5 s on."""
+    """The facts of the VAD front end while REPLY is played, in a room with its echo; `voice` speaks from 1.5 s on."""
     tts, vad, phone = EspeakTts(), SileroVad(), Phone()
     await tts.start()
     await vad.start()

@@ -68,7 +68,7 @@ async def test_results_that_the_prompt_has_no_room_for_are_told_in_further_repli
     assert 2 <= len(told) <= len(names)
     ends = [event.status for _, event in recording.events if isinstance(event, ReplyDone)]
     assert ends == ["cancelled", *["completed"] * len(told)]
-    assert not recording.tool_runs.untold()
+    assert not recording.tool_runs.due()
 
 
 async def test_what_is_owed_waits_while_a_client_s_tool_runs() -> None:

@@ -79,9 +79,9 @@ async def test_the_wire_has_one_response_after_the_other() -> None:
     assert types == [*item, *first, *item, "response.created", *message, "response.done"]
 
 
-async def test_a_hum_over_the_seam_ducks_both_and_cuts_neither() -> None:
-    hum = msgspec.structs.replace(TWO, says=[Says(OVER_MS - 55, 160)])
-    recording, began = await played(hum)
+async def test_a_backchannel_over_the_seam_ducks_both_and_cuts_neither() -> None:
+    backchannel = msgspec.structs.replace(TWO, says=[Says(OVER_MS - 55, 160)])
+    recording, began = await played(backchannel)
     quiet, loud = recording.ducked(began + 40)
     assert quiet is not None and quiet < began + 100, "the duck outlived the beginning of the second reply"
     assert loud is not None and loud < began + 700

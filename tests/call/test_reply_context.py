@@ -39,9 +39,9 @@ async def done(tool_runs: ToolRuns, number: int = 0) -> ToolRun:
 async def test_a_result_is_told_by_the_first_sentence_of_an_answer_that_knows_it(tool_runs: ToolRuns) -> None:
     delivery = ResultDelivery(tool_runs)
     delivery.knows = [await done(tool_runs)]
-    assert tool_runs.untold() == delivery.knows
+    assert tool_runs.due() == delivery.knows
     delivery.says(0, [800])
-    assert tool_runs.untold() == []
+    assert tool_runs.due() == []
     assert delivery.broke_off(heard=800) == []
 
 
@@ -49,7 +49,7 @@ async def test_of_a_reply_that_breaks_off_before_a_whole_sentence_nothing_was_to
     delivery = ResultDelivery(tool_runs)
     delivery.knows = [tool_run := await done(tool_runs)]
     delivery.says(0, [800])
-    assert delivery.broke_off(heard=799) == [tool_run] == tool_runs.untold()
+    assert delivery.broke_off(heard=799) == [tool_run] == tool_runs.due()
 
 
 async def test_a_result_that_comes_later_is_told_by_a_later_sentence(tool_runs: ToolRuns) -> None:
@@ -58,7 +58,7 @@ async def test_a_result_that_comes_later_is_told_by_a_later_sentence(tool_runs: 
     delivery.says(0, [500])
     delivery.knows.append(second := await done(tool_runs, 2))
     delivery.says(0, [900])
-    assert delivery.broke_off(heard=600) == [second] and first not in tool_runs.untold()
+    assert delivery.broke_off(heard=600) == [second] and first not in tool_runs.due()
 
 
 async def test_an_answer_that_ends_in_calls_of_tools_tells_nothing(tool_runs: ToolRuns) -> None:
@@ -66,11 +66,11 @@ async def test_an_answer_that_ends_in_calls_of_tools_tells_nothing(tool_runs: To
     delivery.knows = [tool_run := await done(tool_runs)]
     delivery.says(0, [800])
     delivery.calls_tools()
-    assert tool_runs.untold() == [tool_run]
+    assert tool_runs.due() == [tool_run]
     delivery.says(0, [900])
-    assert tool_runs.untold() == [tool_run], "words of the answer before"
+    assert tool_runs.due() == [tool_run], "words of the answer before"
     delivery.says(1, [1500])
-    assert tool_runs.untold() == []
+    assert tool_runs.due() == []
 
 
 def reply_context(tool_runs: ToolRuns) -> ReplyContext:
@@ -82,10 +82,10 @@ def reply_context(tool_runs: ToolRuns) -> ReplyContext:
 
 def test_what_the_model_takes_back_is_of_another_take(tool_runs: ToolRuns) -> None:
     one = reply_context(tool_runs)
-    before, one.ladder.answering = one.take, True
+    before, one.late_reply.answering = one.draft, True
     one.withdraw()
-    assert before.withdrawn and not one.take.withdrawn
-    assert one.ladder.withdrawn and not one.ladder.answering
+    assert before.withdrawn and not one.draft.withdrawn
+    assert one.late_reply.withdrawn and not one.late_reply.answering
 
 
 def test_nothing_is_noted_of_a_reply_that_is_over(tool_runs: ToolRuns) -> None:

@@ -82,7 +82,7 @@ async def test_a_long_thought_is_not_listened_to_while_its_end_has_come(monkeypa
 async def test_a_model_that_hangs_behind_its_thoughts_is_answered_by_the_fallback(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """They were heard past the last rung."""
+    """They were heard past the last step."""
     script: Script = [*words(THOUGHT * 2), 5.5, Aside.WITHDRAWN, 60.0]
     ladder = {"acknowledge_ms": 0, "short_phrase_ms": 0, "stall_ms": 8000}
     recording = await said(monkeypatch, script, length_ms=30_000, config={"ladder": ladder})

@@ -22,7 +22,7 @@ from voicepipe.tools.tool_runner import ToolRunner
 
 _NUMBERS = itertools.count()
 SPELT = '{"at":7,"day":5}', '{"day": 5, "at": 7}'
-"""The same wish."""
+"""The same request."""
 
 
 async def ask(tool_runs: ToolRuns, arguments: str = "{}", *, tool: Tool = BOOK, remembered: bool = True) -> ToolRun:
@@ -37,7 +37,7 @@ async def ask(tool_runs: ToolRuns, arguments: str = "{}", *, tool: Tool = BOOK, 
 async def heard(tool_runs: ToolRuns, arguments: str = "{}", **how: Any) -> str:
     """What the model read; the caller has been told of it."""
     tool_run = await ask(tool_runs, arguments, **how)
-    tool_runs.told([tool_run])
+    tool_runs.delivered([tool_run])
     return tool_run.output or ""
 
 
@@ -72,13 +72,13 @@ async def test_who_never_lets_a_result_be_told_does_not_fill_the_memory() -> Non
     tool_runs = long_answers()
     for number in range(300):
         tool_run = await ask(tool_runs, numbered(number))
-        assert await ask(tool_runs, numbered(number)) is tool_run, "the same wish is the same errand"
+        assert await ask(tool_runs, numbered(number)) is tool_run, "the same request is the same run"
         tool_runs.put_off([tool_run])
         assert len(tool_runs._tool_runs) <= REMEMBERED + 1
     assert await ask(tool_runs, numbered(299)) is tool_run
 
 
-async def test_of_those_that_no_reply_is_owed_for_the_told_ones_are_forgotten_first() -> None:
+async def test_of_those_without_a_pending_reply_the_delivered_ones_are_forgotten_first() -> None:
     tool_runs = long_answers()
     first = await ask(tool_runs, numbered(0))
     tool_runs.put_off([first])
@@ -87,14 +87,14 @@ async def test_of_those_that_no_reply_is_owed_for_the_told_ones_are_forgotten_fi
     assert await ask(tool_runs, numbered(0)) is first
 
 
-async def test_what_a_reply_is_owed_for_is_never_forgotten_and_never_done_twice() -> None:
+async def test_one_with_a_pending_reply_is_never_forgotten_and_never_done_twice() -> None:
     tool_runs = long_answers()
     pending_replies = [await ask(tool_runs, numbered(number)) for number in range(REMEMBERED)]
     with pytest.raises(ToolError, match="has not been told yet"):
         await ask(tool_runs, numbered(REMEMBERED))
     for number, tool_run in enumerate(pending_replies):
         assert await ask(tool_runs, numbered(number)) is tool_run
-    tool_runs.told(pending_replies[:1])
+    tool_runs.delivered(pending_replies[:1])
     await ask(tool_runs, numbered(REMEMBERED))
 
 
@@ -169,7 +169,7 @@ async def test_what_a_server_may_have_done_nevertheless_is_not_known(status: int
     assert len(set(web.keys)) == 1
 
 
-async def test_other_wishes_have_other_keys_and_only_the_oldest_unknown_ones_are_forgotten() -> None:
+async def test_other_requests_have_other_keys_and_only_the_oldest_unknown_ones_are_forgotten() -> None:
     web = Web(*[httpx.ReadError("reset")] * (2 * REMEMBERED))
     async with web.runner() as runner:
         tool_runs = of(runner)
@@ -178,7 +178,7 @@ async def test_other_wishes_have_other_keys_and_only_the_oldest_unknown_ones_are
         assert len(set(web.keys)) == 2 * REMEMBERED
         await heard(tool_runs, numbered(2 * REMEMBERED - 1))
         assert web.keys[-1] == web.keys[-2]
-        assert len(tool_runs._wishes) <= REMEMBERED
+        assert len(tool_runs._requests) <= REMEMBERED
 
 
 def at(port: int) -> Tool:
@@ -192,7 +192,7 @@ async def test_a_server_that_knows_keys_books_once_whatever_became_of_the_first_
         tool_runs, tool = of(runner), at(server.sockets[0].getsockname()[1])
         first, *others = [await heard(tool_runs, tool=tool) for _ in range(3)]
     assert first.startswith("Error: ") and others == ["number 1", "number 2"]
-    assert bookings.keys[0] == bookings.keys[1] != bookings.keys[2], "a repeat keeps it; a new wish has its own"
+    assert bookings.keys[0] == bookings.keys[1] != bookings.keys[2], "a repeat keeps it; a new request has its own"
     assert all(re.fullmatch(r'"use_1_\d+"', key) for key in bookings.keys)
 
 
@@ -208,7 +208,7 @@ async def test_a_server_that_dies_after_it_has_booked_and_comes_back_books_once(
         assert await heard(tool_runs, tool=tool) == f"Error: book could not be reached{UNKNOWN}"
         async with await asyncio.start_server(bookings.serve, "127.0.0.1", port):
             assert await heard(tool_runs, tool=tool) == "number 1"
-            assert await heard(tool_runs, tool=tool) == "number 2", "that is known: this is a new wish"
+            assert await heard(tool_runs, tool=tool) == "number 2", "that is known: this is a new request"
 
 
 async def test_a_server_that_still_works_on_it_books_once() -> None:
@@ -267,8 +267,8 @@ async def test_a_repeat_that_waits_for_the_first_run_reads_what_came_of_that() -
     await asyncio.sleep(0.01)
     runs.over(no_table)
     assert (await repeat).output == "Error: there is no table left"
-    assert len(runs.keys) == 1 and not runs.tool_runs._wishes
-    assert runs.tool_runs.untold() == [*runs.tool_runs._tool_runs[:1], await repeat], (
+    assert len(runs.keys) == 1 and not runs.tool_runs._requests
+    assert runs.tool_runs.due() == [*runs.tool_runs._tool_runs[:1], await repeat], (
         "the first, as nobody knew; the repeat"
     )
     await ask(runs.tool_runs)
@@ -286,7 +286,7 @@ async def test_who_asks_again_in_the_moment_in_which_it_is_over_gets_its_result(
     assert len(runs.keys) == 1, "the second one waits for the first one's run"
     await asyncio.sleep(0)
     await heard(runs.tool_runs)
-    assert len(runs.keys) == len(set(runs.keys)) == 2, "it was told: this is a new wish"
+    assert len(runs.keys) == len(set(runs.keys)) == 2, "it was told: this is a new request"
 
 
 @pytest.mark.virtual_time
@@ -296,4 +296,4 @@ async def test_however_much_is_done_meanwhile_what_runs_is_not_forgotten() -> No
         await heard(runs.tool_runs, tool=Tool(name))
     runs.over(lambda: "Booked.")
     await asyncio.sleep(0)
-    assert [tool_run.output for tool_run in runs.tool_runs.untold()] == ["Booked."]
+    assert [tool_run.output for tool_run in runs.tool_runs.due()] == ["Booked."]

@@ -27,12 +27,12 @@ pytestmark = pytest.mark.virtual_time
 NUMBER = int(os.environ.get("TOOL_CONVERSATIONS", "12"))
 TALK_MS = 24_000
 QUIET_MS = 40_000
-"""A caller who stays says nothing for so long at the end: all that is owed has been told by then."""
+"""A caller who stays says nothing for so long at the end: every pending result has been told by then."""
 
 
 class Forgetful(ScriptedLlm):
     """Calls one to three tools for whatever the caller says, as if it had not called them before, and numbers them anew
-    each time; then tells every result that it has not said yet. Numbers stand for wishes."""
+    each time; then tells every result that it has not said yet. Numbers stand for requests."""
 
     breaks_off = 0.0
     """How often it stops, or fails, after some words."""
@@ -190,7 +190,7 @@ def silenced(recording: Recording) -> bool:
 
 
 def _begun_again_only_if_told(recording: Recording, uses: Uses) -> None:
-    """Of the same wish a second use begins only when the first has failed, or an answer that knew its
+    """A second use of the same request begins only when the first has failed, or an answer that knew its
     result said a whole sentence."""
     began = recording.line.began
     texts = [(began + at / 1000, event.delta) for at, event in recording.events if isinstance(event, ReplyText)]

@@ -149,7 +149,7 @@ async def test_a_client_that_cancels_the_telling_is_not_told_unasked() -> None:
     replies = {ASKED: "call:book {}", BOOKED: LONG}
     recording = await play(scenario(replies=replies, does=[Does(CUT, "cancel")]), used)
     assert [line for line in recording.story if line.startswith("reply")] == ["reply cancelled client_cancelled"]
-    (tool_run,) = recording.tool_runs.untold()
+    (tool_run,) = recording.tool_runs.due()
     assert tool_run.output == BOOKED, "it is told with the next reply"
 
 
@@ -169,7 +169,7 @@ async def test_who_hears_the_fallback_has_not_been_told(says_after: str, modalit
     assert [line for line in recording.story if line.startswith(("agent", "user"))] == [
         f"user: {ASKED}", FALLBACK, "user: please", FALLBACK,
     ]  # fmt: skip
-    (tool_run,) = recording.tool_runs.untold()
+    (tool_run,) = recording.tool_runs.due()
     assert tool_run.output == BOOKED
 
 
@@ -186,7 +186,7 @@ async def test_a_model_that_only_calls_tools_is_not_asked_for_ever(monkeypatch: 
     uses = Uses(0.1)
     recording = await play(scenario(), uses)
     assert recording.story.count(FALLBACK) == 1
-    assert len(recording.llm.prompts) == len(uses.done) == len(recording.tool_runs.untold()) == TOOL_ROUNDS
+    assert len(recording.llm.prompts) == len(uses.done) == len(recording.tool_runs.due()) == TOOL_ROUNDS
 
 
 class Stuck(ScriptedLlm):
@@ -204,7 +204,7 @@ async def test_the_fallback_of_a_late_answer_tells_nothing(modality: str, monkey
     monkeypatch.setattr("tests.support.scenario.ScriptedLlm", Stuck)
     recording = await play(scenario(settings={"modality": modality}, length_ms=15_000), Uses(0.5))
     assert FALLBACK in recording.story
-    (tool_run,) = recording.tool_runs.untold()
+    (tool_run,) = recording.tool_runs.due()
     assert tool_run.output == BOOKED
 
 
@@ -252,7 +252,7 @@ async def test_words_that_bridge_another_tool_tell_nothing_of_the_first(monkeypa
     recording = await play(scenario(agent=agent, says=[SPEAKS, Says(9000, 1500)], length_ms=12_000), Uses(4.0))
     assert "reply cancelled turn_detected" in recording.story
     assert any("Your table" in line and "One moment." in line for line in recording.story)
-    assert BOOKED in [tool_run.output for tool_run in recording.tool_runs.untold()]
+    assert BOOKED in [tool_run.output for tool_run in recording.tool_runs.due()]
 
 
 class HalfTells(ScriptedLlm):

@@ -61,7 +61,7 @@ async def test_every_call_has_it_at_its_own_rate_though_the_voice_hangs() -> Non
         assert not speaker.has("One moment. ", voice="anna", speed=1.0)
 
 
-async def test_agents_without_a_voice_s_name_are_rehearsed_by_their_language() -> None:
+async def test_agents_without_a_voice_s_name_are_made_ahead_by_their_language() -> None:
     tts = Voices()
     tts_cache = TtsCache(tts)
     tts_cache.learn([Agent("desk", fallback="Oh."), Agent("pult", language="de", fallback="Oh.")])
@@ -72,7 +72,7 @@ async def test_agents_without_a_voice_s_name_are_rehearsed_by_their_language() -
     assert not PhraseSpeaker(tts, RATE, "fr", made_ahead=tts_cache).has("Oh.", voice="", speed=1.0)
 
 
-async def test_an_agent_that_is_edited_is_rehearsed_anew_and_the_old_one_forgotten() -> None:
+async def test_an_agent_that_is_edited_is_made_ahead_anew_and_the_old_one_forgotten() -> None:
     tts = Voices()
     tts_cache = TtsCache(tts)
     tts_cache.learn([AGENT])

@@ -91,7 +91,7 @@ async def test_what_is_judged_more_slowly_counts_when_it_is() -> None:
 
 
 class Hung(Stream):
-    """Told some words once, and owes the final ones for ever."""
+    """Told some words once, and never gives the final ones."""
 
     async def settle(self) -> Hypothesis:
         await asyncio.Event().wait()

@@ -28,7 +28,7 @@ class LoudIsVoice:
 
 
 class Listener:
-    """An ear, and what it told last."""
+    """A VAD front end, and its last fact."""
 
     def __init__(self, reference: Callable[[], Pcm | None]) -> None:
         self.front_end = VadFrontEnd(LoudIsVoice(), VadConfig(), reference, self)
@@ -136,7 +136,7 @@ def test_a_client_that_stops_sending_ends_the_doubt() -> None:
 
 
 def silences(*, narrow: bool) -> list[Silence]:
-    """What is told of a pause in a voice that is perhaps none."""
+    """The silences that are told of a pause in a voice that is perhaps none."""
     front_end = Listener(lambda: None)
     sound = np.concatenate([QUIET, noise(400, 2), noise(200, 3, 200)])
     told = [front_end.hear(Block(sound[at : at + BLOCK], at, 0.0, narrow=narrow)) for at in range(0, sound.size, BLOCK)]

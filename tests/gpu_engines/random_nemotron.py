@@ -76,7 +76,7 @@ def _noise() -> torch.Tensor:
         * torch.randn(front_end.samples(count))
         * torch.rand(count).repeat_interleave(200)[: front_end.samples(count)]
     )
-    at, shape, filters = front_end.places(count), front_end.window(), front_end.mel_filters(BANDS)
+    at, shape, filters = front_end.positions(count), front_end.window(), front_end.mel_filters(BANDS)
     return torch.from_numpy(front_end.log_mel(np, sound.numpy(), at, shape, filters).astype(np.float32))[None]
 
 

@@ -141,7 +141,7 @@ def test_a_stream_is_heard_as_the_recording_is(
     before = np.zeros(front_end.WINDOW // 2 + 1, np.int16)
     padded = np.concatenate([before, sound])[: front_end.samples(frames)].astype(np.float32) / 32768
     shape, filters = front_end.window(), front_end.mel_filters(BANDS)
-    mel = front_end.log_mel(np, padded, front_end.places(frames), shape, filters).astype(np.float32)
+    mel = front_end.log_mel(np, padded, front_end.positions(frames), shape, filters).astype(np.float32)
     assert len(set(tokens)) > 3
     assert tokens == recorded(model, mel, prompt)
 
@@ -157,7 +157,7 @@ def test_frames_are_those_of_transformers_front_end() -> None:
     padded = np.concatenate([np.zeros(front_end.WINDOW // 2 + 1, np.float32), sound])[: front_end.samples(frames)]
     made = {}
     for library, array in ((np, np.asarray), (torch, torch.from_numpy)):
-        arrays = (front_end.places(frames), front_end.window(), front_end.mel_filters(BANDS))
+        arrays = (front_end.positions(frames), front_end.window(), front_end.mel_filters(BANDS))
         made[library] = np.asarray(front_end.log_mel(library, array(padded), *map(array, arrays)))
         assert np.abs(made[library] - theirs[:frames].numpy()).max() < 2e-3
 
@@ -274,9 +274,9 @@ async def test_slots_come_back(asr: NemotronAsr, end: Callable[[NemotronStream],
     for _ in range(1 if end is fed_for_minutes else 6):  # of 4 slots
         stream = asr.stream(ignore)
         stream.feed(noise(0.7))
-        assert asr.lent == 1
+        assert asr.decoders_in_use == 1
         await end(stream)
-        assert asr.lent == 0
+        assert asr.decoders_in_use == 0
     stream = asr.stream(ignore)
     stream.feed(noise(2.0))
     expected = await stream.finish()
@@ -292,7 +292,7 @@ async def test_who_finds_no_slot_waits_and_calls_take_turns(asr: NemotronAsr, mo
         with owned_by(call):
             streams.append(asr.stream(ignore))
             streams[-1].feed(noise(1.0))
-    assert asr.lent == 4 and streams[-1]._slot.done(), "one call does not have the last of them"
+    assert asr.decoders_in_use == 4 and streams[-1]._slot.done(), "one call does not have the last of them"
     with pytest.raises(EngineBusy, match="admit fewer calls"):
         await streams[4].settle()
     for stream in streams[:4]:
@@ -300,7 +300,7 @@ async def test_who_finds_no_slot_waits_and_calls_take_turns(asr: NemotronAsr, mo
     assert (await streams[4].finish()).text
     for stream in streams:
         stream.cancel()
-    assert asr.lent == 0 and not steps(asr).slots.waiting
+    assert asr.decoders_in_use == 0 and not steps(asr).slots.waiting
 
 
 async def test_sound_that_comes_faster_than_real_time_holds_up_nobody(asr: NemotronAsr) -> None:
@@ -351,7 +351,7 @@ async def test_three_failures_and_a_trial_have_the_model_loaded_again(
     stream = asr.stream(ignore)
     stream.feed(noise(1.0))
     assert (await stream.finish()).text
-    assert asr.lent == 0
+    assert asr.decoders_in_use == 0
 
 
 async def test_what_was_heard_in_part_is_not_told_as_a_whole(asr: NemotronAsr, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,7 +366,7 @@ async def test_what_was_heard_in_part_is_not_told_as_a_whole(asr: NemotronAsr, m
     with pytest.raises(EngineError, match="once"):
         await stream.settle()
     stream.cancel()
-    assert asr.lent == 0 and asr.alive
+    assert asr.decoders_in_use == 0 and asr.alive
 
 
 # --- what is missing ----------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from starlette.types import Receive, Scope, Send
 from tests.ingress.test_connection import OTHERS, Streams, ended, eventually, raw
 from voicepipe.config import HttpConfig, LimitsConfig
 from voicepipe.ingress import connection, server
-from voicepipe.ingress.chunked_parser import LARGEST_PIECE, LEAST_PIECE
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.serving.lan import certificate
 

@@ -244,7 +244,7 @@ async def test_what_comes_of_a_function_that_took_too_long_is_told_and_it_is_not
     LET_GO.set()
     await asyncio.gather(waits.wait(), runs.wait())
     assert waits.output == runs.output == "late"
-    assert [tool_run.output for tool_run in one.untold()].count("late") == 1
+    assert [tool_run.output for tool_run in one.due()].count("late") == 1
     await until(lambda: not tools.hanging())
 
 

@@ -17,7 +17,7 @@ def voice(pitch: float, fall_db: float, noise: float = 0.0) -> Pcm:
 
 
 @pytest.mark.parametrize("pitch", [90, 120, 180, 230])
-def test_harmonics_that_fall_steeply_are_a_hum(pitch: float) -> None:
+def test_harmonics_that_fall_steeply_are_a_backchannel(pitch: float) -> None:
     assert not heard(*2 * [voice(pitch, 12)])
 
 
@@ -39,20 +39,20 @@ def heard(*blocks: Pcm) -> bool:
 
 
 def hiss(below_db: float) -> Pcm:
-    """A block of noise, that much weaker than a hum."""
+    """A block of noise, that much weaker than a backchannel."""
     loud = np.sqrt(np.mean(voice(120, 12).astype(np.float64) ** 2))
     return np.random.default_rng(1).normal(0, loud * 10 ** (-below_db / 20), BLOCK).astype(np.int16)
 
 
-def test_the_hiss_of_the_room_around_a_hum_is_no_speech_and_a_consonant_is() -> None:
-    hum = voice(120, 12)
+def test_the_hiss_of_the_room_around_a_backchannel_is_no_speech_and_a_consonant_is() -> None:
+    murmur = voice(120, 12)
     assert heard(hiss(25), hiss(25)), "by itself it might be one"
-    assert not heard(hiss(25), hiss(25), hum, hiss(25), hum, hum, hiss(25))
-    assert heard(hiss(12), hum, hum, hiss(12), hum)
-    assert heard(hum, hum, voice(120, 6), voice(120, 6))
+    assert not heard(hiss(25), hiss(25), murmur, hiss(25), murmur, murmur, hiss(25))
+    assert heard(hiss(12), murmur, murmur, hiss(12), murmur)
+    assert heard(murmur, murmur, voice(120, 6), voice(120, 6))
 
 
-def test_one_thump_does_not_make_what_follows_a_hum() -> None:
+def test_one_thump_does_not_make_what_follows_a_backchannel() -> None:
     thump = np.clip(voice(90, 12).astype(np.int32) * 8, -32768, 32767).astype(np.int16)
     quiet = (voice(180, 6) * 0.1).astype(np.int16)
     assert heard(thump, quiet, quiet, quiet)

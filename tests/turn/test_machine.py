@@ -147,10 +147,10 @@ def test_voice_soon_after_a_commit_reopens_the_turn() -> None:
     assert machine(*SAID, Silence(140, last), VoiceStarted(soon + 16))[1] == [Action.DUCK, Action.OPEN]
 
 
-def test_a_hum_soon_after_a_commit_only_holds_the_reply() -> None:
+def test_a_backchannel_soon_after_a_commit_only_holds_the_reply() -> None:
     last = 16000
-    hum = (VoiceStarted(last + 8000), VoiceGoesOn(250), Silence(60, last + 12000), Words("mm", 400))
-    turn, actions = machine(*SAID, Silence(140, last), *hum, Silence(300, last + 12000))
+    backchannel = (VoiceStarted(last + 8000), VoiceGoesOn(250), Silence(60, last + 12000), Words("mm", 400))
+    turn, actions = machine(*SAID, Silence(140, last), *backchannel, Silence(300, last + 12000))
     assert actions == [Action.DROP_OVER, Action.RESUME]
     assert turn.state is State.REPLYING
 
@@ -186,7 +186,7 @@ def test_voice_over_a_reply_ducks_then_holds_then_cuts() -> None:
     assert turn.state is State.HEARING
 
 
-def test_a_hum_holds_the_reply_and_never_ends_it_however_long() -> None:
+def test_a_backchannel_holds_the_reply_and_never_ends_it_however_long() -> None:
     for facts in (over, lambda *more: machine(*SAID, Silence(140, 16_000), VoiceStarted(18_000), *more)):
         turn, actions = facts(VoiceGoesOn(250, speech=False), VoiceGoesOn(900, speech=False))
         assert (turn.state, actions) == (State.OVERLAP, [Action.HOLD])
@@ -285,7 +285,7 @@ def test_a_client_may_turn_answers_interruptions_and_endpointing_off() -> None:
     turn = Turn()
     turn.may = TurnPermissions(answers=False, interrupts=True, ends=True)
     actions = [action for fact in (*SAID, Silence(140, 16000)) for action in turn.on(fact)]
-    assert actions == [Action.OPEN, Action.ANNOUNCE, Action.SETTLE, Action.COMMIT, Action.OWE]
+    assert actions == [Action.OPEN, Action.ANNOUNCE, Action.SETTLE, Action.COMMIT, Action.REPLY_LATER]
     assert turn.state is State.IDLE
     turn.may = TurnPermissions(answers=True, interrupts=False, ends=True)
     turn.on(Replying())

@@ -34,7 +34,10 @@ LOOK_S = 0.1
 
 
 class Call:
-    """`emit` gets every CallEvent, on the event loop, in order. What a client may ask for is in `control.py`."""
+    """One phone call, from the answer until either side hangs up.
+
+    `emit` gets every CallEvent, on the event loop, in order. `control.py` has what a client may ask of a call.
+    """
 
     def __init__(
         self,
@@ -52,10 +55,10 @@ class Call:
         self.emit = emit
         self.tasks = CallTasks(call_id)
         us: Call = weakref.proxy(self)
-        """Who belongs to us knows us by this. In a circle, our sound would stay until the collector came."""
+        """Our parts know us by this weak reference: a cycle would keep the call's sound until the collector ran."""
         self._playout = Playout(line, clock, config.turn.duck_db)
         self.voice_for = partial(engines.tts.voice_for, language=settings.agent.language)
-        """As `base.Tts`, to this call's caller."""
+        """As `base.Tts.voice_for`, for this caller's language."""
         speaker = PhraseSpeaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
         context = CallContext(call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit, us)
         self.ids, self._tool_runs = context.ids, context.tool_runs
@@ -107,8 +110,8 @@ class Call:
             self.greeting = speaking.reply
 
     def configure(self, settings: CallSettings) -> None:
-        """Effective from the next *prepare*: a pending speculation was made for the old settings. Hearing and speaking
-        have the same."""
+        """Use these settings from the next *prepare* on: a pending speculation was made for the old ones. Hearing and
+        speaking get the same settings."""
         before, self.speaking.settings = self.speaking.settings, settings
         self.speaking.discard()
         if self.tasks.running and (before.voice, before.speed) != (settings.voice, settings.speed):
@@ -123,8 +126,11 @@ class Call:
             self.tasks.spawn(self._hang_up_when_heard())
 
     async def _hang_up_when_heard(self) -> None:
-        """The reply in which the model asked for that has been heard to its end. A voice over the last words becomes a
-        turn, which is answered, or it was nothing; what comes of a tool that runs is told."""
+        """Hang up once the caller has heard the reply in which the model asked for it.
+
+        A voice over the last words may become a turn, which is answered first. The result of a tool that still runs
+        comes first, too.
+        """
         last = self.conversation.last()
         while self.hearing.utterance or self.pending_replies.works:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S)
@@ -141,6 +147,6 @@ class Call:
         await self.line.hang_up()
 
     def let_go(self) -> None:
-        """It has run, or never will: cut the circles that are left. Safe to call twice."""
+        """The call has run, or never will: cut the reference cycles that are left. Safe to call twice."""
         self._tool_runs.leave()
         self.hearing.let_go()

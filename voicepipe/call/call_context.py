@@ -21,7 +21,7 @@ from voicepipe.engines.base import Engines
 
 @dataclass(slots=True)
 class CallContext:
-    """What hearing, speaking and every reply of one call work with."""
+    """What hearing, speaking and every reply of one call share: its engines, history, tool runs and playout."""
 
     call_id: str
     engines: Engines
@@ -31,7 +31,7 @@ class CallContext:
     ladder: LadderConfig
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
-    told: ToolRunEvents
+    tool_listener: ToolRunEvents
     """The call."""
     ids: Ids = field(init=False)
     history: History = field(init=False)
@@ -40,15 +40,16 @@ class CallContext:
     def __post_init__(self) -> None:
         self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
-        self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool, self.told)
+        self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool, self.tool_listener)
 
     def transfers(self, settings: CallSettings) -> bool:
-        """The model is offered our tool for that: the line can, the agent knows where to, and neither the client nor
-        the agent has a tool of its name."""
+        """Whether the model is offered our transfer tool: the line can transfer, the agent knows where to, and neither
+        the client nor the agent has a tool of that name."""
         return self.playout.line.transfers and bool(settings.agent.transfer) and TRANSFER_TOOL not in _taken(settings)
 
     def ends(self, settings: CallSettings) -> bool:
-        """The model is offered our tool for hanging up, likewise."""
+        """Whether the model is offered our tool for hanging up: the agent allows it, and neither it nor the client has
+        a tool of that name."""
         return settings.agent.end_call and END_CALL not in _taken(settings)
 
     def order(
@@ -75,12 +76,12 @@ class CallContext:
         return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
 
     def about(self, origin: Origin) -> dict[str, Any]:
-        """What tools are told of the phone call: {"id", "caller", "called", "headers"}."""
+        """The phone call as tools read it: {"id", "caller", "called", "headers"}."""
         return {"id": self.call_id, "caller": origin.caller, "called": origin.called, "headers": origin.headers}
 
     def named(self, calls: Iterable[ToolCall], prompt: Prompt) -> list[ToolCall]:
-        """The model's calls, each with an id that no other call has: results are known by them, and some servers number
-        their calls anew in each answer. `prompt`: which it answered."""
+        """The model's calls, each with an id that no other call has: results are matched to calls by id, and some
+        servers number their calls anew in each answer. `prompt`: the one that the model answered."""
         taken = {item.call_id for item in self.history.items} | self.tool_runs.call_ids()
         taken |= {message.call.call_id for message in prompt.messages if message.call}
         named = []
@@ -105,16 +106,16 @@ def _taken(settings: CallSettings) -> set[str]:
 
 @dataclass(slots=True)
 class ReplyOrder:
-    """What a reply is asked to be."""
+    """A request for one reply: what to answer or to say, and with which settings."""
 
     ask: Callable[[], Prompt]
-    """Makes the request to the model: not before somebody wants to read it, for many a reply is replaced before."""
+    """Makes the request to the model, when it is first read: many replies are replaced before that."""
     settings: CallSettings
     text: str | None = None
     """Say exactly this, without the model: the greeting, a question after silence."""
     metadata: dict[str, str] | None = None
     remembered: bool = True
-    """False: out of band, the conversation does not get its items."""
+    """False: the reply is out of band, and the conversation does not get its items."""
     _prompt: Prompt | None = field(default=None, init=False)
 
     @property
@@ -126,5 +127,5 @@ class ReplyOrder:
 
     @property
     def words(self) -> int:
-        """Of the request; 0 while nobody has read it."""
+        """Number of words in the request; 0 while nobody has read it."""
         return sum(count(message.text) for message in self._prompt.messages) if self._prompt else 0

@@ -14,17 +14,21 @@ log = logging.getLogger(__name__)
 
 
 class Spawn(Protocol):
-    """Runs a job as a task of a call's; what it returns is cancelled already where the call is over."""
+    """A function that runs a job as a task of one call. It returns the task, or an already cancelled future if the call
+    is over."""
 
     def __call__(self, job: Coroutine[Any, Any, T], /) -> "asyncio.Future[T]": ...
 
 
 class CallTasks:
-    """Enter it to run them; leaving waits for all, and raises what failed, in a group."""
+    """The tasks of one call, as a context manager.
+
+    Leaving it waits for all tasks. If one failed, the others are cancelled and an ExceptionGroup is raised.
+    """
 
     def __init__(self, call_id: str) -> None:
         self.over = False
-        """The call ends: nothing is begun any more."""
+        """The call ends: no task is started any more."""
         self._call_id = call_id
         self._group = TaskGroup()
         self._begun = False
@@ -45,11 +49,11 @@ class CallTasks:
 
     @property
     def running(self) -> bool:
-        """There are some."""
+        """Whether any task is running."""
         return bool(self._tasks)
 
     def spawn(self, job: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
-        """Run `job` as a task of the call's. Raises RuntimeError: they are not run yet."""
+        """Run `job` as a task of the call. Raises RuntimeError if the context was not entered yet."""
         if task := None if self.over else self._task(job):
             return task
         job.close()
@@ -58,7 +62,7 @@ class CallTasks:
         return never
 
     def _task(self, job: Coroutine[Any, Any, T]) -> "asyncio.Task[T] | None":
-        """None: something of this call has failed, and its group is ending."""
+        """The new task; None if a task of this call has failed and the group is ending."""
         try:
             with owned_by(self._call_id):
                 task = self._group.create_task(job)
@@ -79,15 +83,15 @@ class CallTasks:
             log.warning("%s: %s", self._call_id, error)
 
     def cancel(self) -> None:
-        """End them all, and begin none any more."""
+        """Cancel all tasks, and start no more."""
         self.over = True
         for task in self._tasks:
             task.cancel()
 
 
 async def _failing(error: Exception) -> None:
-    """A group of tasks fails by a task that fails."""
+    """Fail a group of tasks, which only a failing task can do."""
     try:
         raise error
     finally:
-        del error  # It knows this frame: in a circle, the call would stay until the collector came.
+        del error  # It refers to this frame: the cycle would keep the call until the collector ran.

@@ -19,7 +19,7 @@ MIN_COMMIT_MS = 100
 
 
 class CallController:
-    """A call as its ingress sees it."""
+    """The control of one call that its ingress gets. Implements `call_api.CallControl`."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -86,7 +86,7 @@ class CallController:
 
     @property
     def _awaited(self) -> "asyncio.Future[None] | None":
-        """Asked for, and not begun."""
+        """The reply that was asked for and has not begun."""
         return self._asked if self._asked and not self._asked.done() else None
 
     async def _respond_after(self, committing: "asyncio.Future[None]", request: ReplyRequest) -> None:

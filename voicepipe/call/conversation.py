@@ -1,4 +1,4 @@
-"""The conversation of one call, as the outside changes it and is told of it."""
+"""The conversation of one call, with the events of its changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from voicepipe.conversation.events import Item, ItemAdded, ItemDeleted, ItemTrun
 from voicepipe.conversation.history import cut_at
 
 REMEMBERED_REPLIES = 50
-"""Of so many spoken items the word times are kept, for clients that truncate late."""
+"""Spoken items whose word times are kept, for clients that truncate late."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentItem:
-    """An assistant's item as it went to the line."""
+    """An assistant's spoken item, with what of it went to the line: the word times that a later truncation needs."""
 
     words: tuple[tuple[str, int], ...]
     sent: int
@@ -27,7 +27,11 @@ class SentItem:
 
 
 class Conversation:
-    """To read from. `Changes` and `Speaking` change it: they have the reply that was just begun read it before."""
+    """The conversation of one call. Its changes are emitted as events.
+
+    Read from it freely. Change it through `Turns` or `Speaking`: they first have the reply that has just begun read its
+    prompt.
+    """
 
     def __init__(self, context: CallContext) -> None:
         self._history = context.history
@@ -37,27 +41,27 @@ class Conversation:
         self._spoken: dict[str, SentItem] = {}
 
     def items(self) -> Sequence[Item]:
-        """Those that clients see, in order."""
+        """The items that clients see, in order."""
         return self._history.visible()
 
     def item(self, item_id: str) -> Item:
-        """One of them. Raises ItemUnknown."""
+        """An item that clients see. Raises ItemUnknown."""
         return self._history.shown(item_id)
 
     def size(self) -> Size:
         return Size(self._history.count, self._history.bytes)
 
     def last(self) -> Item | None:
-        """Of those that clients see."""
+        """The last item that clients see."""
         last = self._history.last_visible()
         return None if last is None else self._history.get(last)
 
     def is_empty(self) -> bool:
-        """Nothing was said or added, also nothing that clients do not see."""
+        """Whether nothing was said or added, hidden items included."""
         return not self._history.items
 
     def unintelligible(self) -> bool:
-        """The caller's last turn has no words."""
+        """Whether the caller's last turn has no words."""
         return self._history.unintelligible()
 
     def check_theirs(self, item: Item) -> None:
@@ -76,7 +80,8 @@ class Conversation:
         self._emit(ItemDeleted(item_id))
 
     def spoken(self, item_id: str, audio_end_ms: int) -> SentItem:
-        """How an item went to the line, at least `audio_end_ms` of it. Raises ItemMismatch: it did not."""
+        """How an item went to the line, at least `audio_end_ms` of it. Raises ItemMismatch: it has no audio, or
+        less."""
         spoken = self._spoken.get(item_id)
         if spoken is None:
             raise ItemMismatch(f"Item {item_id!r} has no audio that could be truncated.")
@@ -89,32 +94,32 @@ class Conversation:
         """The caller heard only so much of it. Returns whether the conversation has other words now."""
         heard = ms_to_samples(audio_end_ms, self._rate)
         if audio_end_ms < round(samples_to_ms(spoken.sent, self._rate)):
-            # As after a cancel, what is owed is told with the next reply.
+            # As after a cancel, the next reply tells the pending results.
             self._tool_runs.put_off(spoken.delivery.broke_off(heard))
         changed = self._history.heard(item_id, cut_at(spoken.words, heard), audio_end_ms)
         self._emit(ItemTruncated(item_id, audio_end_ms))
         return changed
 
-    def tell_cut(self, said: ReplyEvents) -> None:
-        """A reply was ended: how much was heard of an item that was told to be complete."""
-        if said.told_item and said.heard_ms < said.sent_ms:
-            self._tell_truncated(said.told_item, said.heard_ms)
+    def emit_cut(self, said: ReplyEvents) -> None:
+        """A reply was ended: emit how much the caller heard of an item that was announced as complete."""
+        if said.completed_item and said.heard_ms < said.sent_ms:
+            self._emit_truncated(said.completed_item, said.heard_ms)
 
     def repair(self, said: ReplyEvents, *, ended: bool) -> None:
         """A reply was a cut-in: for the prompt it was not said. `ended`: it was heard to its end."""
         if said.message:
             self._history.repair(said.message)
         if said.spoken_item and not ended:
-            self._tell_truncated(said.spoken_item, said.heard_ms)
+            self._emit_truncated(said.spoken_item, said.heard_ms)
 
-    def _tell_truncated(self, item_id: str, heard_ms: int) -> None:
-        """The item is shortened already."""
+    def _emit_truncated(self, item_id: str, heard_ms: int) -> None:
+        """Emit that an item, which is shortened already, was truncated."""
         # A reply beside the conversation has no item in it, and a client may have deleted the item meanwhile.
         if item_id in self._history:
             self._emit(ItemTruncated(item_id, heard_ms))
 
     def remember(self, said: ReplyEvents) -> None:
-        """How a reply's item went to the line."""
+        """Keep how a reply's item went to the line."""
         if item_id := said.spoken_item:
             self._spoken.setdefault(item_id, SentItem(tuple(said.words), said.sent, said.delivery))
             while len(self._spoken) > REMEMBERED_REPLIES:

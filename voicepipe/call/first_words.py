@@ -1,8 +1,8 @@
 """A PoP that has just started says a sentence to itself, so that it knows how long its recogniser takes.
 
 How long callers wait for words follows what the recogniser mostly takes (`turn/patience.py`). As long as nothing is
-known it is waited for as long as the ladder allows, in silence: a recogniser that hangs at the first turn of all would
-cost that caller five seconds.
+known, calls wait as long as `[ladder]` allows, in silence: a recogniser that hangs at the first turn of all would cost
+that caller five seconds.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ SENTENCE = "I would like to book a table for two, please."
 
 
 async def get_to_know(engines: Engines, is_called: Callable[[], bool]) -> None:
-    """The patience with `engines.asr` has a first figure; unless the recogniser or the voice fails, or somebody calls:
-    a caller needs the decoder and the processor, and their turns will tell. It may have one already, where another PoP
-    of this process has the same engines."""
+    """Give the patience with `engines.asr` its first figure. It stays without one if the recogniser or the voice fails,
+    or if somebody calls: a caller needs the decoder and the processor, and their turns will tell. It may have one
+    already, where another PoP of this process has the same engines."""
     if engines.patience.is_informed:
         return
     waits = RecogniserWait(engines.patience, LadderConfig(words_ms=0))
@@ -42,7 +42,7 @@ async def _spoken(tts: Tts) -> Pcm:
 
 
 async def _hear(asr: Asr, sound: Pcm, waits: RecogniserWait, is_called: Callable[[], bool]) -> None:
-    """At the pace of a caller: what is decoded while they speak is not waited for."""
+    """Feed the sound at the pace of a caller: what is decoded while they speak costs no waiting."""
     stream = asr.stream(lambda partial: None)  # Nobody prepares a reply to one.
     try:
         for at in range(0, sound.size, BLOCK):

@@ -1,7 +1,7 @@
-"""The caller's side of one call: the ear, and the utterance that is being heard.
+"""The caller's side of one call: the VAD front end, and the utterance that is being heard.
 
-The ear makes facts of sound, and the recogniser makes others of words. The turn machine, which `TurnTaking` feeds with
-them, says what is to be done.
+The VAD front end makes facts of sound, and the recogniser makes facts of words. `TurnTaking` feeds them to the turn
+machine, which says what is to be done.
 """
 
 import asyncio
@@ -30,18 +30,22 @@ from voicepipe.turn.no_input import LineSound
 
 log = logging.getLogger(__name__)
 REMEMBERED = 2 * RATE
-"""Samples that the ear remembers: so much of unnoticed speech a client's commit can still have recognised."""
+"""Samples of unnoticed speech that a client's commit can still have recognised; `VadFrontEnd` keeps as many."""
 
 
 class Hearing:
-    """One call's."""
+    """The caller's side of one call.
+
+    It feeds the sound to the VAD front end and to the recogniser, opens and ends utterances, and has the endpointer
+    judge their words. The resulting facts go to `turns`.
+    """
 
     def __init__(
         self, context: CallContext, config: Config, settings: CallSettings, tasks: CallTasks, turns: TurnTaking
     ) -> None:
         self.utterance: Utterance | None = None
         self.last: Utterance | None = None
-        """The committed one, which may yet be reopened."""
+        """The last committed utterance, which may yet be reopened."""
         self._config, self._tasks, self._turns = config, tasks, turns
         self._call_id, self._ids, self._emit = context.call_id, context.ids, context.emit
         self._clock, self._asked = context.clock, context.history.said_last
@@ -52,12 +56,12 @@ class Hearing:
         )
         self._waits = RecogniserWait(engines.patience, config.ladder, context.clock)
         self._committed_to = 0
-        """Sample up to which the caller's sound has been dealt with."""
+        """Sample up to which the caller's sound belongs to past turns."""
         self.gaps = MissingSound(self._front_end, turns, context.clock)
         self.configure(settings)
 
     def configure(self, settings: CallSettings) -> None:
-        """Effective from the next question on."""
+        """Use these settings from the next question to the endpointer on."""
         self._settings = settings
         detection, vad, endpoint = settings.turn_detection, self._config.vad, self._config.endpoint
         if isinstance(detection, ServerVad):
@@ -74,7 +78,7 @@ class Hearing:
 
     @property
     def uncommitted_ms(self) -> float:
-        """Of the caller's sound since the last commit."""
+        """Milliseconds of the caller's sound since the last commit."""
         return samples_to_ms(self._front_end.now - self._committed_to)
 
     # Sound in.
@@ -103,7 +107,7 @@ class Hearing:
     # The utterance.
 
     def open(self) -> None:
-        """Recognise what is said from the burst of voice on that was just noticed."""
+        """Start an utterance at the burst of voice that was just noticed."""
         self._open_at(self._front_end.started)
 
     def listen(self) -> Utterance:
@@ -138,7 +142,7 @@ class Hearing:
         self.utterance.hear(sound)
 
     def announce(self, utterance: Utterance | None = None) -> None:
-        """Tell the outside that the caller speaks; over a reply this waits until the reply is cut."""
+        """Emit that the caller speaks; over a reply this waits until the reply is cut."""
         utterance = utterance or self.utterance
         if utterance and not utterance.announced:
             utterance.announced = True
@@ -147,11 +151,11 @@ class Hearing:
                 self._emit(WordsHeard(utterance.item_id, running(words)))
 
     def announce_end(self, utterance: Utterance, last_voiced: int) -> None:
-        """Tell it that they have stopped, at this sample."""
+        """Emit that the caller has stopped, at sample `last_voiced`."""
         self._emit(SpeechStopped(utterance.item_id, round(samples_to_ms(last_voiced))))
 
     def close(self) -> Utterance:
-        """End the utterance; it now is the last turn. The next voice is a new one."""
+        """End the utterance and its recognition; it is now the last turn. The next voice starts a new one."""
         utterance = self.utterance
         assert utterance is not None
         self.stop_settling()
@@ -160,7 +164,7 @@ class Hearing:
         return utterance
 
     def leave(self, utterance: Utterance) -> None:
-        """Likewise; the recogniser may still be asked for its words."""
+        """End the utterance, which is now the last turn. The recogniser may still be asked for its words."""
         self.utterance, self.last = None, utterance
         utterance.end = self._front_end.last_voiced
         self._committed_to = self._front_end.now
@@ -169,7 +173,8 @@ class Hearing:
         self._front_end.forget()
 
     def drop(self, last: Utterance | None) -> None:
-        """It was a cough, or nothing: no turn comes of it. `last`: the turn that may yet be reopened."""
+        """End the utterance, which was a cough or nothing: no turn comes of it. `last`: the turn that may yet be
+        reopened."""
         utterance = self.close()
         self.last = last
         if utterance.announced:
@@ -180,7 +185,7 @@ class Hearing:
         self._committed_to = self._front_end.now
 
     def forget(self) -> None:
-        """A reply is over: what voice there was under it, of which no utterance came, was none."""
+        """A reply is over: voice under it of which no utterance came was none."""
         if not self.utterance:
             self._front_end.forget()
 
@@ -191,8 +196,8 @@ class Hearing:
         self.announce()
 
     def let_go(self) -> None:
-        """The call has run, or never will: cut the circles. An utterance knows how to have the next stream, which tells
-        us of words, and the ear tells us of voice."""
+        """The call has run, or never will: cut the reference cycles. The utterance's factory of streams refers to us,
+        and so does the VAD front end."""
         if self.utterance:
             self.utterance.cancel()
         self.utterance = self.last = None
@@ -225,7 +230,7 @@ class Hearing:
         self.utterance.settling = self._tasks.spawn(self._settle(self.utterance))
 
     def stop_settling(self) -> None:
-        """The voice came back, or the turn is over: nobody need judge any more whether it is."""
+        """Stop judging whether the turn is over: the voice came back, or the turn has ended."""
         if self.utterance and self.utterance.settling:
             self.utterance.settling.cancel()
 
@@ -239,7 +244,7 @@ class Hearing:
                 self._weigh(utterance, heard, failed)
 
     async def _evidence(self, utterance: Utterance) -> AsyncGenerator[tuple[Evidence, bool], None]:
-        """What is known of the words, whenever that is more; and whether the recogniser failed."""
+        """What is known of the words, each time that more is known, and whether the recogniser failed."""
         try:
             settling = utterance.settle()
             async with aclosing(settling):
@@ -251,7 +256,7 @@ class Hearing:
             yield Evidence(utterance.stands_in(error)), True
 
     def _weigh(self, utterance: Utterance, heard: Evidence, failed: bool) -> None:
-        """Tell how long a silence these words require."""
+        """Feed the words and the silence that they require."""
         utterance.record.stamp("words", self._clock())
         utterance.text = heard.text
         verdict = self._endpointer.judge(replace(heard, text=utterance.words, asked=self._asked()))

@@ -7,7 +7,7 @@ from voicepipe.turn.no_input import NoInput
 
 
 class IdleTimer:
-    """One call's silences. Times are samples of the caller's sound."""
+    """Decides what to say when the caller of one call says nothing. Times are samples of the caller's sound."""
 
     def __init__(
         self, speaking: Speaking, pending_replies: PendingReplies, tool_runs: ToolRuns, fallback_ms: float
@@ -21,19 +21,19 @@ class IdleTimer:
 
     @property
     def goodbye(self) -> bool:
-        """The last line has been asked for: the call ends once it was said, unless the caller comes back."""
+        """Whether the last line has been asked for: the call ends once it was said, unless the caller speaks again."""
         return self._silence.goodbye
 
     def back(self, now: int) -> None:
-        """The caller is there."""
+        """The caller has spoken: their silence begins anew."""
         self._silence.back(now)
 
     def wait(self, now: int) -> None:
-        """Nobody can be expected to speak up to now."""
+        """Nobody could be expected to speak up to `now`: their silence begins there."""
         self._silence.wait(now)
 
     def passes(self, now: int, *, loud: bool) -> None:
-        """Nobody speaks: say what is to be said then, if anything is. `loud`: as `LineSound`."""
+        """Nobody has spoken up to `now`: say what is due, if anything is. `loud`: as `LineSound`."""
         speaking, settings = self._speaking, self._speaking.settings
         if speaking.reply or self._pending_replies.waiting or settings.turn_detection is None:
             return self.wait(now)
@@ -47,8 +47,8 @@ class IdleTimer:
             speaking.say(text)
 
     def _bridge(self, quiet_ms: float) -> str:
-        """While a tool runs that no reply waits for, since the caller interrupted that one: its next text, due after so
-        much silence; "" for none."""
+        """The next text of a tool that runs and that no reply waits for, since the caller interrupted that reply; "" if
+        none is due after so much silence."""
         running = self._tool_runs.running()
         tool_run = talkative(running)
         if not (tool_run and self._speaking.audible and self._pending_replies.answers_unasked):

@@ -1,4 +1,4 @@
-"""A reply's patience with its engines: the rungs while the answer is late, and what has stalled once it has begun."""
+"""A reply's patience with its engines: the steps while the answer is late, and stalls once it has begun."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from voicepipe.base.errors import EngineStalled
 from voicepipe.config import LadderConfig
-from voicepipe.conversation.timing import Rung, TurnRecord
+from voicepipe.conversation.timing import LateStep, TurnRecord
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class LateReplySteps:
-    """What a late reply does."""
+    """The steps of a late reply (`[ladder]`), as functions that carry them out."""
 
     hurry: Callable[[], None]
     """Cut the first phrase shorter."""
@@ -25,15 +25,18 @@ class LateReplySteps:
 
 
 class LateReply:
-    """One reply's. Which rung was needed is noted in the turn's record."""
+    """Times the steps of one late reply (`[ladder]`), and notices engines that stall.
+
+    The step that was needed is noted in the turn's record.
+    """
 
     def __init__(self, config: LadderConfig, record: TurnRecord, clock: Callable[[], float]) -> None:
         self.begun = False
-        """Something is there to be played, be it a tool's call: no shorter phrase and no acknowledgement is needed."""
+        """Something is there to be played, or a tool was called: no shorter phrase and no acknowledgement is needed."""
         self.answering = False
-        """Something of the answer is there to be heard: up to here the rungs count, from here on its stalls."""
+        """Something of the answer is there to be heard: until then the steps are timed, from then on stalls."""
         self.withdrawn = False
-        """What could be heard was taken back: the rungs may be over, so that its stalls count none the less."""
+        """What could be heard was taken back. The steps may be over by then, so stalls count all the same."""
         self._config = config
         self._record = record
         self._clock = clock
@@ -43,7 +46,7 @@ class LateReply:
 
     @contextmanager
     def excused(self) -> Iterator[None]:
-        """A tool runs: its time does not bring the fallback nearer, which would cancel it half-way."""
+        """While a tool runs, its time does not bring the fallback nearer, which would cancel it half-way."""
         began = self._clock()
         self._no_tool.clear()
         try:
@@ -52,28 +55,29 @@ class LateReply:
             self._excused_s += self._clock() - began
             self._no_tool.set()
 
-    async def climb(self, rungs: LateReplySteps) -> None:
-        """The deadlines, counted from now: call it at commit. Ends with the last rung, or when none is needed."""
+    async def take_steps(self, steps: LateReplySteps) -> None:
+        """Take the steps at their deadlines, counted from now: call it at commit. Returns after the last step, or once
+        none is needed."""
         config, committed = self._config, self._clock()
 
         async def reach(ms: float) -> None:
             await asyncio.sleep(committed + ms / 1000 - self._clock())
 
-        rungs_by_time: tuple[tuple[Rung, float], ...] = (
+        steps_by_time: tuple[tuple[LateStep, float], ...] = (
             ("short", config.short_phrase_ms if config.first_phrase == "clause" else 0),
             ("acknowledge", config.acknowledge_ms),
         )
-        for rung, ms in rungs_by_time:
+        for step, ms in steps_by_time:
             if not ms:
                 continue
             await reach(ms)
             if self.begun:
                 return
-            self._record.ladder = rung
-            if rung == "short":
-                rungs.hurry()
+            self._record.ladder = step
+            if step == "short":
+                steps.hurry()
             else:
-                await rungs.acknowledge()
+                await steps.acknowledge()
         if not config.fallback_ms:
             return
         late = False
@@ -84,16 +88,16 @@ class LateReply:
             late = self._no_tool.is_set() and deadline == config.fallback_ms + 1000 * self._excused_s
         if not self.answering:
             self._record.ladder = "fallback"
-            await rungs.fall_back()
+            await steps.fall_back()
 
-    async def next(self, source: AsyncIterator[T], *, rung: bool = False) -> T | None:
-        """An engine's next piece, None after the last. Raises EngineStalled if none comes after the first was heard,
-        or taken back.
+    async def next(self, source: AsyncIterator[T], *, stand_in: bool = False) -> T | None:
+        """The engine's next piece, None after the last. `stand_in`: it is not of the answer. Raises EngineStalled: none
+        came in time although a first was heard, or was taken back.
 
-        Only the engine is waited for here, and 1 ms for its sound to be converted: a full queue and a tool take as long
-        as they take.
+        Only the engine is waited for here, and 1 ms for its sound to be converted. A full queue and a tool may take as
+        long as they take.
         """
-        patience_ms = self._config.stall_ms if self.answering or self.withdrawn or rung else 0
+        patience_ms = self._config.stall_ms if self.answering or self.withdrawn or stand_in else 0
         try:
             async with asyncio.timeout(patience_ms / 1000 or None):
                 return await anext(source, None)

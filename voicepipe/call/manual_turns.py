@@ -12,15 +12,15 @@ from voicepipe.turn.keypad import Keypad
 
 log = logging.getLogger(__name__)
 KEYS = "keys"
-"""What the call waits for."""
+"""The reason that the call waits for (`PendingReplies.wait`)."""
 
 
 class ManualTurns:
-    """One call's commits."""
+    """Ends the turns of one call when a client commits them, not by silence."""
 
     def __init__(self, call: Call) -> None:
         self.pending: asyncio.Future[None] | None = None
-        """The last one, while the recogniser is still asked for its words."""
+        """The last commit, while the recogniser is still asked for the words."""
         self._call_id, self._tasks = call.id, call.tasks
         self._turns, self._hearing, self._speaking, self._idle_timer = (
             call.turns,
@@ -30,15 +30,15 @@ class ManualTurns:
         )
 
     def end_turn(self) -> None:
-        """What is being heard is the caller's turn, and joins the conversation as soon as its words are there."""
+        """End the caller's turn here. It joins the conversation as soon as its words are there."""
         utterance = self._hand_over()
         self.pending = self._tasks.spawn(self._join(utterance, self.pending))
         # Where the call is over, or ends now, that never runs, and nobody else would end the recogniser's stream.
         self.pending.add_done_callback(lambda done: utterance.cancel())
 
     def give_way(self) -> None:
-        """Something else takes the turn: what is being said joins the conversation if it has words. Where the client
-        alone ends turns it goes on."""
+        """Something else takes the turn. What is being said joins the conversation if it has words. Where the client
+        alone ends turns, it goes on."""
         utterance = self._hearing.utterance
         if utterance and self._speaking.settings.turn_detection:
             if utterance.partial:
@@ -52,7 +52,7 @@ class ManualTurns:
         self._hearing.clear()
 
     def _hand_over(self) -> Utterance:
-        """The utterance that ends here; its last words are still to be asked for."""
+        """End the utterance here and return it; its last words are still to be asked for."""
         utterance = self._hearing.listen()
         self._idle_timer.back(self._hearing.now)
         self._turns.discard()
@@ -73,7 +73,7 @@ class ManualTurns:
 
 
 class KeypadTurns:
-    """The caller presses keys of their telephone: a turn of theirs, which interrupts what is said at the first key."""
+    """Turns of one call that the caller enters with the keys of their telephone. The first key interrupts the agent."""
 
     def __init__(self, call: Call, manual_turns: ManualTurns) -> None:
         self._hearing, self._speaking, self._turns = call.hearing, call.speaking, call.turns
@@ -84,7 +84,7 @@ class KeypadTurns:
         self._ends_at = 0.0
         """The loop's second at which the turn is over if no further key is pressed."""
         self._minded = False
-        """A task waits for that."""
+        """A task waits for that second."""
 
     def press(self, key: str) -> None:
         agent = self._speaking.settings.agent
@@ -101,8 +101,8 @@ class KeypadTurns:
             self._tasks.spawn(self._mind_pause())
 
     async def _mind_pause(self) -> None:
-        """One task for all keys, however many are pressed. Not in the caller's sound: telephones may send none while a
-        key is held."""
+        """End the turn after the pause. One task serves all keys, however many are pressed. It does not count the
+        caller's sound, since telephones may send none while a key is held."""
         loop = asyncio.get_running_loop()
         while (left_s := self._ends_at - loop.time()) > 0:  # noqa: ASYNC110 - each key moves it
             await asyncio.sleep(left_s)

@@ -14,67 +14,69 @@ from voicepipe.conversation.prompt import ToolCall
 
 
 class PendingReplies:
-    """One call's."""
+    """The replies that one call still has to make: to turns that were heard while it waited, and to tool results."""
 
     def __init__(
         self, context: CallContext, conversation: Conversation, hearing: Hearing, speaking: Speaking, tasks: CallTasks
     ) -> None:
         self.waiting: set[str] = set()
-        """Why turns are not answered for now: keys that are still being pressed, a transfer."""
+        """Why turns are not answered for now: keys that are still being pressed, or a transfer."""
         self._context = context
         self._tool_runs: ToolRuns = context.tool_runs
         self._conversation = conversation
         self._hearing, self._speaking = hearing, speaking
         self._tasks = tasks
         self._what: Literal["", "turn", "tool"] = ""
-        """What has come for a reply to answer."""
+        """What the pending reply is to answer; "": none is pending."""
         self._since = 0
-        """How many replies the model had made by then. One more answers whatever is owed, and nothing is any more."""
+        """How many replies the model had made by then. One more reply answers all that is pending."""
 
     @property
     def answers(self) -> bool:
-        """The caller's turns lead to replies, now and without the client's asking."""
+        """Whether the caller's turns lead to replies now, without the client's asking."""
         return self.answers_unasked and not self.waiting
 
     @property
     def answers_unasked(self) -> bool:
-        """They lead to replies without the client's asking."""
+        """Whether the caller's turns lead to replies without the client's asking."""
         detection = self._speaking.settings.turn_detection
         return detection is not None and detection.create_response
 
     @property
     def works(self) -> bool:
-        """A tool of ours runs, or a reply is owed for what came of one: it is not for the caller to speak."""
+        """Whether a tool of ours runs, or a reply to its result is pending: the caller need not speak meanwhile."""
         return bool(self._tool_runs.running() or self._results())
 
     def wait(self, what: str) -> None:
-        """Until `go_on` of the same the caller is heard and not answered, and silence does not matter."""
+        """Until `go_on` with the same reason the caller is heard and not answered, and silence does not matter."""
         self.waiting.add(what)
         self._speaking.discard()
 
     def go_on(self, what: str) -> None:
-        """No longer wait for it, and answer what has not been answered meanwhile."""
+        """Stop waiting for this reason, and answer what has not been answered meanwhile."""
         self.waiting.discard(what)
         self.catch_up()
 
     def turn(self) -> None:
-        """A reply to a turn follows later, unless the client asks for replies."""
+        """A reply to a turn follows later, unless the client asks for replies itself."""
         if self.answers_unasked:
             self._what, self._since = "turn", self._speaking.prompted
 
     def failed(self, call: ToolCall, why: str) -> None:
-        """Likewise to a tool of ours that the model has called: it reads why, and says so."""
+        """A tool of ours that the model has called failed: a reply follows later, in which the model reads why and says
+        so."""
         self._context.used(call, f"Error: {why}")
         self._what, self._since = "tool", self._speaking.prompted
 
     def tool_over(self) -> None:
-        """The conversation has a result: a reply that is prepared does not know it, and one may be owed for it."""
+        """The conversation has a new tool result. A prepared reply does not know it, so drop that, and answer it if one
+        is due."""
         self._speaking.discard()
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Begin the reply that is owed, if there is one and nothing is in its way: also one that tells what came of a
-        tool which the caller has not been told of."""
+        """Begin the pending reply, if there is one and nothing is in its way. A tool result that the caller has not
+        heard is one, too."""
         # A voice that is heard now ends as a turn, whose reply answers everything, or as a cough.
         if self._hearing.utterance or self._tasks.over:
             return
@@ -93,9 +95,10 @@ class PendingReplies:
         self._speaking.begin(order)
 
     def _results(self) -> list[ToolRun]:
-        return self._tool_runs.undelivered() if self.answers_unasked and not self._client_works() else []
+        return self._tool_runs.pending() if self.answers_unasked and not self._client_works() else []
 
     def _client_works(self) -> bool:
-        """A tool of the client's has been called: the client asks for the next reply itself, perhaps at once."""
+        """Whether a tool of the client's has been called: then the client asks for the next reply itself, perhaps at
+        once."""
         last = self._conversation.last()
         return last is not None and last.kind != "message"

@@ -18,7 +18,7 @@ AUDIBLE_DBFS = -45.0
 QUEUE_MS = 2000
 """How far speech is made ahead of what is played. Full, it holds up the reply that is being made, nothing else."""
 SLIP_S = 0.06
-"""A packet that leaves up to so late keeps its place in time, and the next ones theirs: timers are always a little
+"""A packet that leaves up to so late keeps its time, and so do the next ones: timers are always a little
 late, and each packet 1 ms later than the one before would be speech that is 5 % too slow for its listener."""
 Lowered = Literal["", "ducked", "held"]
 RAMP_MS = 5
@@ -28,8 +28,8 @@ ECHO_S = (FAR - WINDOW) / RATE
 
 
 class Level:
-    """How loud our voice is: full, quieter while it is not sure that the caller speaks, or not at all. `duck_db`: what
-    ducking adds to the level, in dB (negative)."""
+    """How loud our voice is: full, ducked while it is not sure that the caller speaks, or held. `duck_db`: what ducking
+    adds to the level, in dB (negative)."""
 
     def __init__(self, rate: int, duck_db: float) -> None:
         self.held = False
@@ -55,7 +55,7 @@ class Level:
         self.held = True
 
     def resume(self) -> Lowered:
-        """What it was before."""
+        """Go on at full level. Returns what the level was before."""
         was: Lowered = "held" if self.held else "" if self.full else "ducked"
         self._target, self.held = 1.0, False
         return was
@@ -71,8 +71,10 @@ class Level:
 
 
 class OwnSound:
-    """What the caller has heard from us lately, by which our own echo is known: packets at `rate` Hz, sent up to
-    `lead_ms` ahead of real time. Times are monotonic seconds."""
+    """What the caller has lately heard from us, as the reference by which the VAD front end knows our echo.
+
+    Packets are at `rate` Hz and are sent up to `lead_ms` ahead of real time. Times are monotonic seconds.
+    """
 
     def __init__(self, rate: int, lead_ms: int) -> None:
         self._rate = rate
@@ -80,7 +82,7 @@ class OwnSound:
         self._ends = 0.0
 
     def plays(self, at: float, pcm: Pcm) -> None:
-        """A client that plays at once all that it gets begins to play this packet then."""
+        """Add a packet. A client that plays at once all that it gets begins to play it at `at`."""
         self._packets.append((at, pcm))
         self._ends = at + pcm.size / self._rate
 
@@ -91,8 +93,8 @@ class OwnSound:
             self._packets.pop()
 
     def heard(self, now: float) -> Pcm | None:
-        """In the second up to now, silence included: int16[n] at 16 kHz. None when it is too long ago that they heard
-        us."""
+        """What the caller heard in the second up to `now`, silence included: int16[n] at 16 kHz. None when they have
+        not heard us for longer."""
         if now > self._ends + ECHO_S:
             return None
         at_16_khz = _at_16_khz(self._rate)
@@ -108,37 +110,40 @@ class OwnSound:
 
 @cache
 def _at_16_khz(rate: int) -> Stretches:
-    """For all calls: who fills it converts it in the same breath."""
+    """A converter from `rate` Hz, shared by all calls: who fills it converts at once."""
     return Stretches(rate, RATE, FAR * rate // RATE)
 
 
 class PlayedReply(Protocol):
-    """Who is told of a reply while it is played."""
+    """A listener to one reply while it is played."""
 
     def speaks(self, phrase: Phrase, start: int) -> None:
-        """A phrase begins to be sent, at this sample of the reply."""
+        """A phrase begins to be sent, at sample `start` of the reply."""
 
     def audible(self) -> None:
-        """The first sound of the answer goes out, which no stand-in is. Not told of a reply that had to wait for a
-        line that did not listen."""
+        """The first sound of the answer itself goes out. Not called if the reply had to wait for a line that did not
+        listen."""
 
 
 class _NoPlayedReply:
-    """Null object of `PlayedReply`."""
+    """Null object of `PlayedReply`: nothing is played."""
 
     def speaks(self, phrase: Phrase, start: int) -> None:
-        """Nobody is told."""
+        """Does nothing."""
 
     def audible(self) -> None:
-        """Nobody is told."""
+        """Does nothing."""
 
 
 NOBODY: PlayedReply = _NoPlayedReply()
 
 
 class Playout:
-    """One per call. Between `begin` and `cut` or `drained` it plays one reply's phrases, behind what the line still
-    plays of the reply before."""
+    """Paces one call's speech to its line in 20 ms packets.
+
+    Between `begin` and `cut` or `drained` it plays one reply's phrases, behind what the line still plays of the reply
+    before. It also knows which sample the caller has heard.
+    """
 
     def __init__(self, line: Line, clock: Callable[[], float], duck_db: float) -> None:
         self.line = line
@@ -160,12 +165,12 @@ class Playout:
         self._room = asyncio.Event()
         self._reply = NOBODY
         self._timed = False
-        """The first sound of the answer is still to be told."""
+        """The first sound of the answer is still to be reported."""
         self._answering = False
         """What is being sent belongs to the answer."""
 
     def begin(self, reply: PlayedReply) -> int:
-        """A new reply. Returns its place on the line, which `heard` takes."""
+        """Begin a new reply. Returns the sample of the line at which it starts, which `heard` takes."""
         self._clear()
         self._sent = 0
         self._reply, self._timed = reply, True
@@ -227,7 +232,7 @@ class Playout:
         self._level.hold()
 
     def resume(self) -> Lowered:
-        """Full level, on from where it stopped. What it was before."""
+        """Go on at full level from where it stopped. Returns what the level was before."""
         self._wake.set()
         return self._level.resume()
 
@@ -239,7 +244,7 @@ class Playout:
         self._own_sound.cut(self._play_end)
 
     def heard(self, since: int) -> int:
-        """Samples (at the line's rate) that the caller has heard by now from the place `since` of the line on."""
+        """Samples, at the line's rate, that the caller has heard by now from sample `since` of the line on."""
         played = self.line.played()
         return max(0, played - since)
 

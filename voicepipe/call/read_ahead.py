@@ -14,10 +14,12 @@ from voicepipe.engines.base import Aside, Delta
 
 
 class ReadAhead:
-    """One answer: an async iterator of what an engine generates, which is read while this is entered. How much that may
-    be, the engine bounds.
+    """Reads one answer of a language model ahead of its consumer.
 
-    What is withdrawn before it was taken from here never comes, only the aside that says so."""
+    It is an async iterator of the deltas that the engine generates; a task reads them while the context is entered. The
+    engine bounds how much that may be. Deltas that the engine withdraws before they were taken never come; only the
+    aside that says so does.
+    """
 
     def __init__(self, deltas: AsyncGenerator[Delta, None], withdraw: Callable[[], None]) -> None:
         """`withdraw` is called as soon as the engine says that what it wrote so far was no answer."""

@@ -23,36 +23,36 @@ from voicepipe.conversation.timing import TurnRecord
 
 
 class Reply:
-    """Made on *prepare*, confirmed by `commit`, run by one task."""
+    """One reply of the agent's: made on *prepare*, confirmed by `commit`, and run by one task."""
 
     def __init__(self, context: CallContext, order: ReplyOrder, record: TurnRecord, key: str = "") -> None:
         self.id = context.ids.new("resp")
         self.order = order
         self.record = record
         self.key = key
-        """The words that it answers, normalised: what makes a speculation still right at commit."""
+        """The words that it answers, normalised. A speculation with the same key at commit is right."""
         self.task: asyncio.Future[None] | None = None
         self._reply_context = reply_context = ReplyContext(context, order, record)
         self.said = ReplyEvents(reply_context, self.id)
         self._reply_writer = ReplyWriter(reply_context)
         self._speech = ReplySpeech(reply_context, self._reply_writer)
-        self._place: int | None = None
-        """Where on the line it begins."""
+        self._line_start: int | None = None
+        """Sample of the line at which it begins."""
         self._playout, self._tool_runs, self._speaker = context.playout, context.tool_runs, context.speaker
 
     @property
     def over(self) -> bool:
-        """All of it went out; its last sound may still be playing."""
+        """Whether all of it went out; its last sound may still be playing."""
         return self._reply_context.over
 
     @property
     def farewell(self) -> ToolCall | None:
-        """The transfer or goodbye that follows once it was heard."""
+        """The transfer or goodbye that follows once the reply was heard."""
         return self._reply_writer.farewell
 
     @property
     def knows(self) -> Sequence[ToolRun]:
-        """Tools whose results it answers."""
+        """The tool runs whose results the reply answers."""
         return self.said.delivery.knows
 
     @property
@@ -61,12 +61,12 @@ class Reply:
 
     @property
     def failed(self) -> bool:
-        """An engine failed: what is said instead is the fallback."""
+        """Whether an engine failed: the fallback is said instead of the answer."""
         return bool(self._speech.failure)
 
     @property
     def mute(self) -> bool:
-        """It had no words, and nothing was said in their place."""
+        """Whether it had no words, and nothing was said in their place."""
         return self._reply_writer.mute
 
     def commit(self) -> None:
@@ -82,9 +82,9 @@ class Reply:
         async with TaskGroup() as tasks:
             making = tasks.create_task(self._speech.make())
             await self._reply_context.gate.wait()
-            ladder = tasks.create_task(self._speech.climb(making))
+            late_steps = tasks.create_task(self._speech.fill_silence(making))
             await self._play()
-            ladder.cancel()
+            late_steps.cancel()
         limit = self.order.settings.max_tokens
         if self._speech.failure:
             self.said.delivery.broke_off(self.said.sent)
@@ -96,9 +96,9 @@ class Reply:
 
     async def _play(self) -> None:
         if self._reply_context.spoken:
-            self._place = self._playout.begin(self)
+            self._line_start = self._playout.begin(self)
         while (piece := await self._reply_context.pieces.get()) is not None:
-            self._reply_context.ladder.begun = True
+            self._reply_context.late_reply.begun = True
             if isinstance(piece, ToolCall):
                 await self._close_message()
                 self.said.passes_on(piece)
@@ -134,13 +134,13 @@ class Reply:
         if not self.committed:
             self._reply_context.over = True
             return
-        if self._reply_context.spoken and self._place is not None:
+        if self._reply_context.spoken and self._line_start is not None:
             sent = self.said.sent if self.over else self._playout.position
             self._playout.cut()
-            self.said.cut(sent, min(sent, self._playout.heard(self._place)))
+            self.said.cut(sent, min(sent, self._playout.heard(self._line_start)))
         elif not self.over:
             self.said.delivery.broke_off(self.said.sent)
-        if reason == "client_cancelled":  # Who wants silence is told with the next reply.
+        if reason == "client_cancelled":  # A client that wants silence gets the results with the next reply.
             self._tool_runs.put_off(self.knows)
         self.said.leave_open()
         self._finish("cancelled", reason)

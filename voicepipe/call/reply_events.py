@@ -1,4 +1,4 @@
-"""What ONE reply says, as the conversation and the outside are told of it, in the order of the wire's golden trace."""
+"""Enters ONE reply's items in the conversation and emits its events, in the order of the wire's golden trace."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -23,7 +23,8 @@ from voicepipe.conversation.prompt import ToolCall
 
 
 class ReplyEvents:
-    """The items of a committed reply, and how much of them was heard. Samples are at the line's rate."""
+    """Emits the events of one committed reply, keeps its items, and knows how much of them was heard. Samples are at
+    the line's rate."""
 
     def __init__(self, reply_context: ReplyContext, reply_id: str) -> None:
         self.words: list[tuple[str, int]] = []
@@ -31,7 +32,7 @@ class ReplyEvents:
         self.sent = 0
         """Samples that went to the line."""
         self.heard_ms = 0
-        """What the caller heard of it, once it was stopped."""
+        """Milliseconds of the reply that the caller heard, once it was stopped."""
         self.message: str | None = None
         """Id of the message that was or is being said, or written."""
         self.delivery = reply_context.delivery
@@ -48,13 +49,13 @@ class ReplyEvents:
         return self.message if self._reply_context.spoken else None
 
     @property
-    def told_item(self) -> str | None:
-        """Id of the spoken message once it was told to be complete; its end may still be to play."""
+    def completed_item(self) -> str | None:
+        """Id of the spoken message once it was announced as complete; its end may still be to play."""
         return self.spoken_item if self._item is None else None
 
     @property
     def is_open(self) -> bool:
-        """A message is being said, or written."""
+        """Whether a message is being said, or written."""
         return self._item is not None
 
     @property
@@ -62,13 +63,13 @@ class ReplyEvents:
         return self._ms(self.sent)
 
     def begin(self) -> None:
-        """ReplyStarted: the turn is confirmed."""
+        """The turn is confirmed: emit ReplyStarted."""
         order, record = self._order, self._record.summary()
         modality = order.settings.modality
         self._context.emit(ReplyStarted(self._id, record.turn_id, modality, order.metadata, order.remembered, record))
 
     def open(self) -> None:
-        """A message begins, unless one is open."""
+        """Begin a message, unless one is open."""
         if self._item is not None:
             return
         audio_ms = 0 if self._reply_context.spoken else None
@@ -77,20 +78,20 @@ class ReplyEvents:
         self._join(self._item)
 
     def speaks(self, phrase: Phrase, start: int) -> None:
-        """A phrase begins to be sent, at this sample of the reply."""
+        """A phrase begins to be sent, at sample `start` of the reply."""
         words = [(word, start + end) for word, end in phrase.words]
         self.words += words
         if phrase.text:
             self._text(phrase)
-        self._tells(phrase, words)
+        self._note_results(phrase, words)
 
     def writes(self, phrase: Phrase) -> None:
-        """A phrase of a reply that is text alone."""
+        """A phrase is written; for a reply that is text alone."""
         self._text(phrase)
-        self._tells(phrase, [(phrase.text, 0)])
+        self._note_results(phrase, [(phrase.text, 0)])
 
     def close(self, sent: int = 0) -> None:
-        """The open message is complete; if it is sound, so many samples of the reply went to the line."""
+        """Complete the open message. `sent`: samples of the reply that went to the line, if it is sound."""
         if self._item is None:
             return
         if self._reply_context.spoken:
@@ -101,14 +102,14 @@ class ReplyEvents:
         self._item = None
 
     def passes_on(self, call: ToolCall) -> None:
-        """The client is to run this."""
+        """Emit a tool call that the client is to run."""
         item = called(self._context.ids, call)
         self._join(item)
         self._done(item)
 
     def cut(self, sent: int, heard: int) -> None:
-        """So many samples of it went to the line, and the caller heard so many and hears no more. Only what was heard
-        stays; also of a message that was told to be complete while its end was still to play."""
+        """Only what was heard stays of the message, also if it was announced as complete while its end was still to
+        play. `sent` samples of the reply went to the line; the caller heard `heard` of them and hears no more."""
         self.sent, self.heard_ms = sent, self._ms(heard)
         message = next((item for item in (self._item, *self._items) if item and item.id == self.spoken_item), None)
         if message is not None and (message is self._item or heard < sent):
@@ -118,13 +119,13 @@ class ReplyEvents:
             self.delivery.broke_off(heard)
 
     def leave_open(self) -> None:
-        """The open message stays incomplete."""
+        """End the open message as incomplete."""
         if self._item is not None:
             self._item.status = "incomplete"
             self._done(self._item)
 
     def finish(self, status: ReplyStatus, reason: str, tokens: int, tools: tuple[ToolUse, ...]) -> None:
-        """ReplyDone: nothing follows."""
+        """Emit ReplyDone; nothing follows."""
         summary, words = self._record.summary(), self._order.words
         self._context.emit(ReplyDone(self._id, status, reason, tuple(self._items), words, tokens, summary, tools))
 
@@ -147,8 +148,9 @@ class ReplyEvents:
         self._record.answer = self._item.text
         self._context.emit(ReplyText(self._id, self._item.id, phrase.text))
 
-    def _tells(self, phrase: Phrase, words: Sequence[tuple[str, int]]) -> None:
-        """`words`: its own, and the samples by which they are heard."""
+    def _note_results(self, phrase: Phrase, words: Sequence[tuple[str, int]]) -> None:
+        """Note which results the phrase tells. `words`: those of the phrase, and the samples by which they are
+        heard."""
         if self._reply_context.gave_up:  # It asks the caller to say it again.
             self._context.tool_runs.put_off(self.delivery.knows)
         elif not phrase.stand_in:

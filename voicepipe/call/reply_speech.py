@@ -22,24 +22,25 @@ AT_ONCE_S = 0.001
 
 
 class ReplySpeech:
-    """Made for one reply; speaks the phrases of `reply_writer`."""
+    """The making half of one reply: turns the texts of `reply_writer` into pieces of speech, and says what is due while
+    they are late."""
 
     def __init__(self, reply_context: ReplyContext, reply_writer: ReplyWriter) -> None:
         self.failure = ""
-        """An engine failed, as its caller may read it: what is said instead is the fallback."""
+        """Why an engine failed, in words that a client may read; the fallback is said instead. "": none failed."""
         self.phrase_tokens = 0
-        """Those that were there when the first phrase was cut."""
+        """Tokens that were there when the first phrase was cut."""
         self.sound = 0
-        """Samples, at the line's rate, that the voice was waited for."""
+        """Samples, at the line's rate, of the speech that had to be waited for."""
         self.waited_s = 0.0
-        """How long."""
+        """How long the speech in `sound` was waited for."""
         self._reply_context = reply_context
         self._context, self._order, self._record = reply_context.context, reply_context.order, reply_context.record
-        self._ladder, self._pieces = reply_context.ladder, reply_context.pieces
+        self._late_reply, self._pieces = reply_context.late_reply, reply_context.pieces
         self._reply_writer = reply_writer
 
     async def make(self) -> None:
-        """All of it; what fails is replaced by the fallback."""
+        """Make all pieces of the reply; what fails is replaced by the fallback."""
         try:
             source = self._reply_writer.texts() if self._order.text is None else self._fixed(self._order.text)
             async with aclosing(source) as texts:
@@ -57,7 +58,8 @@ class ReplySpeech:
         await self._pieces.put(None)
 
     async def _fixed(self, text: str) -> AsyncGenerator[str, None]:
-        """Sentence by sentence, so that the first is heard while others are made; as a whole if it was made before."""
+        """A fixed text, sentence by sentence, so that the first is heard while others are made; as a whole if it was
+        made before."""
         settings = self._order.settings
         if self._reply_context.spoken and self._context.speaker.has(text, voice=settings.voice, speed=settings.speed):
             yield text
@@ -69,30 +71,31 @@ class ReplySpeech:
         self._reply_context.stamp("phrase")
         self.phrase_tokens = self.phrase_tokens or self._reply_writer.tokens
         first, self._reply_writer.awaited = self._reply_writer.awaited, False
-        take = None if at_once else self._reply_context.take
+        draft = None if at_once else self._reply_context.draft
         async with aclosing(self._voiced(text, first, at_once=at_once)) as phrases:
             asked, silent = self._context.clock(), True
-            while (phrase := await self._ladder.next(phrases)) is not None:
+            while (phrase := await self._late_reply.next(phrases)) is not None:
                 silent = False
                 if self._reply_context.spoken:
                     self._reply_context.stamp("speech")
                 if (waited_s := self._context.clock() - asked) > AT_ONCE_S:
                     self.sound, self.waited_s = self.sound + phrase.pcm.size, self.waited_s + waited_s
-                if take and take.withdrawn:
+                if draft and draft.withdrawn:
                     return
-                self._ladder.answering = True
-                await self._put(phrase, take, stand_in=at_once)
+                self._late_reply.answering = True
+                await self._put(phrase, draft, stand_in=at_once)
                 asked = self._context.clock()
-        if silent and self._ladder.answering:  # A mark, or a picture, behind what was said: it belongs to the text.
-            await self._put(Phrase(text, EMPTY, ((text, 0),)), take, stand_in=at_once)
+        if silent and self._late_reply.answering:  # A mark, or a picture, behind what was said: it belongs to the text.
+            await self._put(Phrase(text, EMPTY, ((text, 0),)), draft, stand_in=at_once)
 
-    async def _put(self, phrase: Phrase, take: AnswerDraft | None, *, stand_in: bool) -> None:
+    async def _put(self, phrase: Phrase, draft: AnswerDraft | None, *, stand_in: bool) -> None:
         await self._pieces.put(
-            replace(phrase, stand_in=stand_in, answer=self._reply_context.delivery.answer, take=take)
+            replace(phrase, stand_in=stand_in, answer=self._reply_context.delivery.answer, draft=draft)
         )
 
     async def _voiced(self, text: str, first: bool, *, at_once: bool = False) -> AsyncGenerator[Phrase, None]:
-        """`at_once`: something is amiss. Another voice or speed, the agent's own, is better than to wait."""
+        """The phrases of `text`, as speech. `at_once`: something is amiss, and the agent's own voice and speed, if they
+        are made ahead, are better than to wait."""
         settings, agent = self._order.settings, self._order.settings.agent
         if not self._reply_context.spoken:
             yield Phrase(text, EMPTY)
@@ -105,8 +108,9 @@ class ReplySpeech:
             async for phrase in phrases:
                 yield phrase
 
-    async def climb(self, making: "asyncio.Task[None]") -> None:
-        """Say what fills the silence, or replaces the answer, if it is late after the commit. `making` runs `make`."""
+    async def fill_silence(self, making: "asyncio.Task[None]") -> None:
+        """Say what fills the silence, or replaces the answer, if the answer is late after the commit. `making` runs
+        `make`."""
         agent = self._order.settings.agent
 
         async def acknowledge() -> None:
@@ -118,18 +122,18 @@ class ReplySpeech:
             await self._stand_in(self._reply_writer.sentence() or agent.fallback)
             await self._pieces.put(None)
 
-        await self._ladder.climb(LateReplySteps(self._reply_writer.cutter.hurry, acknowledge, fall_back))
+        await self._late_reply.take_steps(LateReplySteps(self._reply_writer.cutter.hurry, acknowledge, fall_back))
 
     async def _stand_in(self, text: str, *, instead: bool = True) -> None:
-        """Say it `instead` of the answer, or before it: not if that has come meanwhile, and as one piece, or the
-        answer's pieces would fall between its own."""
+        """Say `text` instead of the answer, or before it, unless the answer has come meanwhile. Before it, it is one
+        piece, or the answer's pieces would fall between its own."""
         with suppress(Exception):
             said: list[Phrase] = []
             async with aclosing(self._voiced(text, first=True, at_once=True)) as phrases:
-                while (phrase := await self._ladder.next(phrases, rung=True)) is not None:
+                while (phrase := await self._late_reply.next(phrases, stand_in=True)) is not None:
                     if instead:
                         await self._pieces.put(replace(phrase, stand_in=True))
                     else:
                         said.append(phrase)
-            if said and not self._ladder.answering:
+            if said and not self._late_reply.answering:
                 await self._pieces.put(replace(joined(text, said), stand_in=True))

@@ -33,20 +33,20 @@ FIRST_TELL = "not done, since other tools were called with it; tell the caller w
 
 @dataclass(slots=True)
 class _ToolUseRound:
-    """A tool that the model has called, as long as the reply is made."""
+    """One use of a tool by the model, while its reply is made. Times are seconds of the call's clock."""
 
     call: ToolCall
     began: float
     tool_run: ToolRun | None = None
-    """None: it was not begun."""
+    """None: the tool was not begun."""
     why: str = ""
-    """It was not."""
+    """Why the tool was not begun, as the model reads it."""
     ended: float | None = None
 
 
 @dataclass(slots=True)
 class _Answer:
-    """One answer of the model's: it answers again after its calls of tools."""
+    """What the model has written of one answer. It answers again after its calls of tools."""
 
     said: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
@@ -58,7 +58,7 @@ class _Answer:
 
 
 class ReplyWriter:
-    """Made for one reply."""
+    """Writes the text of one reply: asks the model, runs the tools that it calls, and asks again with their results."""
 
     def __init__(self, reply_context: ReplyContext) -> None:
         self._hurry = reply_context.context.ladder.first_phrase == "short"
@@ -67,20 +67,20 @@ class ReplyWriter:
         self.awaited = True
         """The caller hears nothing until the next phrase is there."""
         self.farewell: ToolCall | None = None
-        """A transfer, or a goodbye: to be carried out once the reply was heard."""
+        """A transfer or a goodbye, to be carried out once the reply was heard."""
         self.talks = False
-        """Tools run that have something to say meanwhile."""
+        """Tools run that have `while_running` texts."""
         self.whole = False
-        """The model failed behind a whole sentence: there is no need to say anything in its place."""
+        """The model failed behind a whole sentence: nothing need be said in its place."""
         self.mute = False
-        """It wrote nothing that is meant for the caller."""
+        """The model wrote nothing that is meant for the caller."""
         self._uses: list[_ToolUseRound] = []
         self._reply_context = reply_context
         self._context, self._order, self._record = reply_context.context, reply_context.order, reply_context.record
-        self._delivery, self._ladder = reply_context.delivery, reply_context.ladder
+        self._delivery, self._late_reply = reply_context.delivery, reply_context.late_reply
 
     async def texts(self) -> AsyncGenerator[str, None]:
-        """Phrases to be said, in order."""
+        """The phrases to be said, in order."""
         prompt, agent = self._order.prompt, self._order.settings.agent
         self._delivery.knows = self._context.tool_runs.known(prompt) if self._order.remembered else []
         for _ in range(TOOL_ROUNDS):
@@ -95,7 +95,7 @@ class ReplyWriter:
                     if (
                         self.farewell
                         and self.farewell.name == END_CALL
-                        and not self._ladder.answering
+                        and not self._late_reply.answering
                         and agent.goodbye
                     ):
                         yield agent.goodbye
@@ -104,20 +104,21 @@ class ReplyWriter:
             elif answer.called_as_text and prompt.tool_choice != "none":
                 prompt = replace(self._next(prompt, answer.text, [Message("system", NO_TOOLS)]), tool_choice="none")
             else:
-                self.mute = answer.called_as_text and not self._ladder.answering
-                if self._ladder.answering or self.mute:
+                self.mute = answer.called_as_text and not self._late_reply.answering
+                if self._late_reply.answering or self.mute:
                     return
                 break
         self._reply_context.gave_up = True
         yield agent.fallback
 
     async def _phrases(self, prompt: Prompt, answer: "_Answer") -> AsyncGenerator[str, None]:
-        """Those of one answer of the model's, and what else it wrote. What came before an engine failed is said."""
+        """The phrases of one answer of the model's, which is noted in `answer`. If the engine fails, what came before
+        is said."""
         try:
             async with ReadAhead(self._context.engines.llm.generate(prompt), self._reply_context.withdraw) as deltas:
-                while (delta := await self._ladder.next(deltas)) is not None:
+                while (delta := await self._late_reply.next(deltas)) is not None:
                     self._reply_context.stamp("token")
-                    take = self._reply_context.take
+                    draft = self._reply_context.draft
                     if isinstance(delta, ToolCall):
                         answer.calls.append(delta)
                     elif delta is Aside.WITHDRAWN:
@@ -130,7 +131,7 @@ class ReplyWriter:
                         self.tokens += 1
                         answer.said.append(delta)
                         for text in self.cutter.push(delta):
-                            if not take.withdrawn:
+                            if not draft.withdrawn:
                                 yield text
         except EngineError as error:
             self.whole = _ends(answer.text)
@@ -142,7 +143,7 @@ class ReplyWriter:
             yield text
 
     def sentence(self) -> str:
-        """Whole sentences that came and were not said yet, when no more is waited for; empty: there are none."""
+        """Whole sentences that came and were not said yet, when no more is waited for; "" if there are none."""
         text = "".join(self.cutter.flush())
         return text if _ends(text) else ""
 
@@ -154,10 +155,10 @@ class ReplyWriter:
         return replace(prompt, messages=messages, tool_choice=choice, speculative=False)
 
     def tools(self) -> tuple[ToolUse, ...]:
-        """Those of the agent's that the reply had run so far."""
-        return tuple(map(self._told, self._uses))
+        """The agent's tools that the reply had run so far."""
+        return tuple(map(self._tool_use, self._uses))
 
-    def _told(self, use: _ToolUseRound) -> ToolUse:
+    def _tool_use(self, use: _ToolUseRound) -> ToolUse:
         since, tool_run = self._record.stamps.get("voice_ended"), use.tool_run
         return ToolUse(
             use.call.name[:TOOL_NAME_CHARS],
@@ -169,7 +170,7 @@ class ReplyWriter:
         )
 
     async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
-        """What the model reads next; None: it is not asked again."""
+        """Carry out the calls. Returns what the model reads next; None: it is not asked again."""
         if len(calls) == 1 and self._is_ours(calls[0]):
             self.farewell = calls[0]  # Nothing follows it: it is carried out when the reply has been heard.
             return None
@@ -192,18 +193,18 @@ class ReplyWriter:
         return messages
 
     def _is_ours(self, call: ToolCall) -> bool:
-        """A transfer or a goodbye."""
+        """Whether the call is a transfer or a goodbye, which we carry out ourselves."""
         settings, context = self._order.settings, self._context
         return (call.name == TRANSFER_TOOL and context.transfers(settings)) or (
             call.name == END_CALL and context.ends(settings)
         )
 
     def _is_client_s(self, call: ToolCall) -> bool:
-        """The client has a tool of this name: it wins over one of the agent's, and the client runs it."""
+        """Whether the client has a tool of this name: it wins over one of the agent's, and the client runs it."""
         return any(spec.name == call.name for spec in self._order.settings.tools)
 
     def _begin(self, call: ToolCall) -> ToolRun | str:
-        """A tool of the agent's is begun; or why not, as the model reads it."""
+        """Begin a tool of the agent's. Returns its run, or why it was not begun, as the model reads it."""
         settings, remembered = self._order.settings, self._order.remembered
         tool = next((tool for tool in settings.agent.tools if tool.name == call.name), None)
         try:
@@ -230,7 +231,7 @@ class ReplyWriter:
         try:
             async with TaskGroup() as tasks:
                 talk = tasks.create_task(self._talk(tool_runs))
-                with self._ladder.excused():
+                with self._late_reply.excused():
                     await asyncio.gather(*(self._over(tool_run) for tool_run in tool_runs))
                 talk.cancel()
         finally:
@@ -245,7 +246,8 @@ class ReplyWriter:
                 use.ended = self._context.clock()
 
     async def _talk(self, tool_runs: Sequence[ToolRun]) -> None:
-        """What the caller hears while tools run. Each text is one piece: it is queued as a whole, and then finished."""
+        """Say the `while_running` texts of the tools. Each text is one piece: it is queued as a whole, and then
+        finished."""
         if not self.talks or not self._reply_context.spoken:
             return
         clock, quiet = self._context.clock, self._context.playout.quiet
@@ -272,6 +274,6 @@ class ReplyWriter:
 
 
 def _ends(text: str) -> bool:
-    """With a whole sentence."""
+    """Whether the text ends with a whole sentence."""
     words = text.split()
     return bool(words) and ends_sentence(words[-1])

@@ -15,20 +15,20 @@ from voicepipe.turn.as_said import as_said
 
 
 class ReplyListener(Protocol):
-    """Who is told of replies."""
+    """A listener to the replies of one call."""
 
     def reply_began(self) -> None:
-        """One that no turn of the caller's asked for."""
+        """A reply that no turn of the caller's asked for has begun."""
 
     def reply_ended(self) -> None:
-        """It was heard to its end, or the client ended it."""
+        """The reply was heard to its end, or the client ended it."""
 
     def takes_leave(self, farewell: ToolCall) -> None:
-        """It was heard to its end, and in it the model asked for the caller to be put through, or to hang up."""
+        """A reply was heard to its end in which the model asked to transfer the caller, or to hang up."""
 
 
 class Speaking:
-    """Owns replies, and is the one user of playout."""
+    """The agent's side of one call: owns its replies, and is the one user of its playout."""
 
     def __init__(
         self,
@@ -36,28 +36,28 @@ class Speaking:
         conversation: Conversation,
         settings: CallSettings,
         tasks: CallTasks,
-        told: ReplyListener,
+        listener: ReplyListener,
     ) -> None:
         self.settings = settings
         self.reply: Reply | None = None
-        """Committed; it may be heard until this is None again."""
+        """The committed reply; it may be heard until this is None again."""
         self.prompted = 0
-        """Replies so far that were made by the model, of all that stood in the conversation."""
+        """Number of replies so far that the model made, to all that stood in the conversation."""
         self._context = context
         self._conversation = conversation
         self._ending: list[Reply] = []
-        """Those before it which are over and whose last sound may still be playing, oldest first."""
+        """Replies before `reply` that are over and whose last sound may still be playing, oldest first."""
         self._latest: Reply | None = None
         """The last committed reply. It stays when it is over, since it may turn out to have been a cut-in."""
         self._speculation: Reply | None = None
         self._tasks = tasks
-        self._told = told
+        self._listener = listener
 
     # Speculation.
 
     def prepare(self, turn: str, words: str, record: TurnRecord) -> None:
-        """Start the reply to `words`, the last of the caller's `turn`, behind a closed gate. One to the same turn goes
-        on."""
+        """Start the reply to `words`, the last of the caller's `turn`, behind a closed gate. A reply to the same turn
+        that is being prepared goes on."""
         key = as_said(turn)
         if self._prepared(key):
             return
@@ -73,8 +73,8 @@ class Speaking:
             self._stop(reply, "")
 
     def _prepared(self, key: str) -> Reply | None:
-        """The speculation, if it answers `key`. One whose engine failed would say the fallback: there is time to try
-        again."""
+        """The speculation, if it answers `key`. If its engine failed it would say the fallback, so it does not count:
+        there is time to try again."""
         reply = self._speculation
         return reply if reply and reply.key == key and not reply.failed else None
 
@@ -111,7 +111,7 @@ class Speaking:
 
     @property
     def mute(self) -> bool:
-        """The last reply had no words: the caller waits for some."""
+        """Whether the last reply had no words: the caller waits for some."""
         return self._latest is not None and self._latest.mute
 
     def begin(self, order: ReplyOrder) -> None:
@@ -119,7 +119,7 @@ class Speaking:
         self.discard()
         record = TurnRecord(self._context.ids.new("turn"), by_request=True)
         self._commit(self._started(Reply(self._context, order, record)))
-        self._told.reply_began()
+        self._listener.reply_began()
 
     def _commit(self, reply: Reply) -> None:
         if self.reply:
@@ -137,7 +137,7 @@ class Speaking:
 
     @property
     def audible(self) -> bool:
-        """What is said now would be heard."""
+        """Whether what is said now would be heard."""
         return self.settings.modality == "audio" and self._context.playout.line.listens
 
     def duck(self) -> None:
@@ -159,7 +159,7 @@ class Speaking:
         """End what may be heard. A reply whose end is out, but not heard yet, is truncated to what was."""
         for reply in self._sounding():
             self._stop(reply, reason)
-            self._conversation.tell_cut(reply.said)
+            self._conversation.emit_cut(reply.said)
         self._ending, self.reply = [], None
 
     def repair(self) -> None:
@@ -181,13 +181,13 @@ class Speaking:
     def end(self, reason: str) -> None:
         """The client ends the reply that may be heard."""
         self.stop(reason)
-        self._told.reply_ended()
+        self._listener.reply_ended()
 
     def silence_item(self, item_id: str) -> None:
         """End what may be heard, if it says this item: how much was heard is the client's to say."""
         if any(reply.said.spoken_item == item_id for reply in self._sounding()):
             self._take_back("client_cancelled")
-            self._told.reply_ended()
+            self._listener.reply_ended()
 
     def freeze_prompt(self) -> None:
         """The conversation is about to change: a reply that was just begun answers it as it was."""
@@ -206,10 +206,10 @@ class Speaking:
         # Without sound of its own, too: it may stand behind one that has some.
         await self._context.playout.heard_out()
         if reply.farewell:
-            self._told.takes_leave(reply.farewell)
+            self._listener.takes_leave(reply.farewell)
         if reply is self.reply:
             self.reply = None
-            self._told.reply_ended()
+            self._listener.reply_ended()
         elif reply in self._ending:
             self._ending.remove(reply)
 
@@ -218,7 +218,7 @@ class Speaking:
         return [*self._ending, self.reply] if self.reply else [*self._ending]
 
     def _take_back(self, reason: str) -> None:
-        """End what may be heard, and say nothing of how much was."""
+        """End what may be heard, and emit nothing of how much was."""
         for reply in self._sounding():
             self._stop(reply, reason)
         self._ending, self.reply = [], None

@@ -16,15 +16,15 @@ from voicepipe.engines.base import MadeAhead, Speech, Tts
 from voicepipe.engines.tts.conversion import Conversion, converter
 
 KEPT, KEPT_BYTES = 6, 4 << 20
-"""What a call's voice keeps of what it made ahead: three settings' worth, a minute and a half at 24 kHz."""
+"""Texts, and bytes of sound, that a call keeps made ahead: three settings' worth, a minute and a half at 24 kHz."""
 
 
 @dataclass(eq=False, slots=True)
 class AnswerDraft:
-    """What a model has written of an answer, as long as it stands by it."""
+    """A draft of an answer, as a language model writes it; it stands until it is withdrawn."""
 
     withdrawn: bool = False
-    """It was no answer: none of it begins to be heard any more."""
+    """The draft was no answer: none of it begins to be heard any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +32,30 @@ class Phrase:
     """A piece of a reply, ready to be played: int16[n] at the line's rate."""
 
     text: str
-    """As written; empty for the later pieces of a phrase that the engine delivers in parts."""
+    """The text as written; empty for the later pieces of a phrase that the engine delivers in parts."""
     pcm: Pcm
     words: tuple[tuple[str, int], ...] = ()
     """The written words, each with the space behind it, and the sample of this piece at which each has been heard."""
     stand_in: bool = False
-    """Said while the answer is waited for, or in its place; it is not the answer."""
+    """It is not of the answer, but said instead of it or while it is waited for."""
     more: bool = False
     """The next piece goes on with its sound."""
     answer: int = 0
-    """The number of the model's answer that it is of: the model answers again after each of its calls of tools."""
-    take: AnswerDraft | None = None
-    """Of which it is; None: it is a fixed text."""
+    """Number of the model's answer that it is part of: the model answers again after each of its calls of tools."""
+    draft: AnswerDraft | None = None
+    """The draft that it is part of; None: it is a fixed text."""
 
     @property
     def withdrawn(self) -> bool:
-        return self.take is not None and self.take.withdrawn
+        return self.draft is not None and self.draft.withdrawn
 
 
 class PhraseSpeaker:
-    """The PoP's voice for one call: `tts` at the line's rate. Fixed sentences are made once and kept."""
+    """Turns texts into phrases for one call: the voice `tts`, converted to the line's rate. Fixed sentences are made
+    once and kept."""
 
     def __init__(self, tts: Tts, out_rate: int, language: str = "en", made_ahead: MadeAhead | None = None) -> None:
-        """`made_ahead`: by the PoP, for all calls."""
+        """`made_ahead`: phrases that the PoP has made for all calls."""
         self.tts = tts
         self._made_ahead = made_ahead
         self.out_rate = out_rate
@@ -63,7 +64,8 @@ class PhraseSpeaker:
         """The latest stand last."""
 
     async def say(self, text: str, *, voice: str, speed: float, first: bool = False) -> AsyncGenerator[Phrase, None]:
-        """The phrases of `text`, in order; `first`: nothing is heard until they are there. Nothing to say: none."""
+        """The phrases of `text`, in order; none if there is nothing to say. `first`: the caller hears nothing until
+        they are there."""
         if kept := self._kept.get((text, voice, speed)):
             for phrase in kept:
                 yield phrase
@@ -88,7 +90,7 @@ class PhraseSpeaker:
                 text = ""
 
     async def whole(self, text: str, *, voice: str, speed: float) -> Phrase | None:
-        """All of `text` as one phrase; None: there is nothing to say."""
+        """All of `text` as one phrase; None if there is nothing to say."""
         phrases = [phrase async for phrase in self.say(text, voice=voice, speed=speed, first=True)]
         return joined(text, phrases) if phrases else None
 
@@ -111,7 +113,7 @@ class PhraseSpeaker:
 
 
 def joined(text: str, phrases: Sequence[Phrase]) -> Phrase:
-    """The pieces of `text` as one."""
+    """The pieces of `text` as one phrase."""
     words, size = [], 0
     for phrase in phrases:
         words += [(word, size + end) for word, end in phrase.words]
@@ -121,34 +123,36 @@ def joined(text: str, phrases: Sequence[Phrase]) -> Phrase:
 
 @dataclass(frozen=True, slots=True)
 class _WrittenWord:
-    """As it is written, with the space behind it, and the words that are said for it."""
+    """A written word, with the space behind it, and the words that are said for it."""
 
     written: str
     spoken: tuple[str, ...]
 
 
 class _WrittenTimes:
-    """When each written word of a phrase has been heard, told with the piece of sound in which it ends."""
+    """Tells the sample at which each written word of a phrase has been heard, with the piece of sound in which it
+    ends."""
 
     def __init__(self, parts: Iterable[Piece]) -> None:
         self._words = [word for part in parts for word in _words(part)]
         self._due = list(accumulate(len(part.spoken) for part in self._words))
-        """Spoken words up to each written one's end."""
-        self._told = self._said = 0
-        """Written words; spoken words that have ended."""
+        """Number of spoken words up to the end of each written one."""
+        self._timed = self._said = 0
+        """Written words whose end is known; spoken words that have ended."""
 
     def take(self, speech: Speech) -> tuple[tuple[str, int], ...]:
-        """Of the next piece. In one that goes on only the words end that it names; any other names the rest."""
+        """The written words that end in the next piece, each with its sample. In a piece that goes on only the words
+        end that it names; any other piece ends the rest."""
         ends = [word.end for word in speech.words]
         if not (speech.more or self._said):
-            words, self._words = self._words[self._told :], []
+            words, self._words = self._words[self._timed :], []
             return _heard(words, ends, speech.pcm)
         heard: list[tuple[str, int]] = []
-        while self._told < len(self._words) and not (speech.more and self._due[self._told] > self._said + len(ends)):
-            at = self._due[self._told] - self._said
+        while self._timed < len(self._words) and not (speech.more and self._due[self._timed] > self._said + len(ends)):
+            at = self._due[self._timed] - self._said
             end = ends[at - 1] if 0 < at <= len(ends) else 0 if at <= 0 else speech.pcm.size
-            heard.append((self._words[self._told].written, end))
-            self._told += 1
+            heard.append((self._words[self._timed].written, end))
+            self._timed += 1
         self._said += len(ends)
         return tuple(heard)
 

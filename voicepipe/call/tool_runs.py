@@ -1,9 +1,9 @@
 """The tools that one call has begun. Each is finished beside the reply that asked for it, exactly once, and the
 conversation says so, whatever has become of that reply.
 
-Until the caller has been told what came of it, the same wish (the tool and its arguments) is the same errand: a model
-that asks again, since its reply was cut or the turn goes on, gets what is under way or has come already. A wish of
-which nobody knows whether it was done may be tried again, as a repeat of the first request.
+A tool request is a tool and its arguments. Until the caller has heard its result, the same request gets the same run: a
+model that asks again, since its reply was cut or the turn goes on, gets what is under way or has come already. A
+request whose outcome nobody knows may be tried again, as a repeat of the first try.
 """
 
 import asyncio
@@ -26,39 +26,46 @@ log = logging.getLogger(__name__)
 MOST = 16
 """Tools of one call that run at a time."""
 REMEMBERED = 64
-"""Errands of one call that are kept, and wishes of which nobody knows. No tool is begun while a reply is owed for as
-many errands."""
+"""Tool runs that a call remembers, and tool requests whose outcome nobody knows. No tool is begun while replies are
+pending for as many runs."""
 UNKNOWN = "; nobody knows whether an earlier try was done"
 
 
 class BeginTool(Protocol):
+    """A function that begins to run a tool."""
+
     def __call__(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
-        """Run it, whatever becomes of who asked; the result is text for the model. The task may fail with ToolError.
+        """Run the tool to its end, whatever becomes of the reply or the call. The result is text for the model. The
+        task may fail with ToolError.
+
         `key`: what this use of the tool is known by to a server that is asked twice. The same key comes with the same
-        `call` and `about`."""
+        `call` and `about`.
+        """
 
 
 @dataclass(eq=False, slots=True)
 class ToolRequest:
-    """What is asked of a tool, from the first try until it is known what came of every try."""
+    """A tool with its arguments, as a call asks for it: from the first try until the outcome of every try is known."""
 
     text: str
+    """The tool and its arguments, normalised: equal texts are the same request."""
     key: str
+    """The key that every try sends, as `Idempotency-Key` where it is a webhook."""
     call: ToolCall
     about: Mapping[str, Any]
-    """As in the first try: a server may refuse a key that comes with another request."""
+    """The phone call, as in the first try: a server may refuse a key that comes with another request."""
     lost: bool = False
-    """A try is over, and we shall not learn whether it was done."""
+    """A try is over, and we shall never learn whether it was done."""
     later: "asyncio.Future[Callable[[], str]] | None" = None
-    """A try took longer than its time limit and is not over: where its outcome will be known."""
+    """A try exceeded its time limit and is not over: this future will have its outcome."""
 
     @property
     def unknown(self) -> bool:
-        """Nobody knows what came of an earlier try."""
+        """Whether nobody knows the outcome of an earlier try."""
         return self.lost or self.later is not None
 
     def over(self) -> None:
-        """A try may be over that took longer than its time limit."""
+        """Note the end of a try that exceeded its time limit, if it has ended."""
         if self.later and self.later.done():
             self.lost |= self.later.cancelled()
             self.later = None
@@ -66,42 +73,42 @@ class ToolRequest:
 
 @dataclass(eq=False, slots=True)
 class ToolRun:
-    """A tool that was begun: one try of a wish."""
+    """A tool that was begun: one try of a tool request."""
 
     tool: Tool
     call: ToolCall
     request: ToolRequest
     item: Item | None
-    """Its call in the conversation; None: only replies beside the conversation have asked for it."""
+    """The item of its call in the conversation; None: only replies beside the conversation have asked for it."""
     result: Item | None = None
-    """What came of it, in the conversation."""
+    """The item of its result in the conversation."""
     output: str | None = None
-    """What came of it, as the model reads it; None: it runs."""
+    """Its result, as the model reads it; None: it runs."""
     failed: bool = False
     due: bool = True
-    """The caller has not been told what came of it. Beside the conversation: no reply has read it."""
+    """The caller has not heard its result yet. Beside the conversation: no reply has read it."""
     put_off: bool = False
-    """No reply is begun for that alone: there was one, since a model that fails must not be asked for ever, or the next
-    one that is asked for tells of it."""
+    """No reply is begun for the result alone: there was one, since a model that fails must not be asked for ever, or
+    the next reply that is asked for tells it."""
     waiting: int = 0
-    """Replies that wait for it."""
+    """Number of replies that wait for it."""
     bridged: int = 0
-    """Texts that the caller heard while it ran."""
+    """Number of `while_running` texts that the caller heard."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def spare(self) -> bool:
-        """It is over for good, and no reply is owed for it."""
+        """Whether it is over for good and no reply to it is pending, so that it may be forgotten."""
         return self.output is not None and not self.request.later and (self.put_off or not self.due)
 
     @property
     def bridge(self) -> str:
-        """What the caller hears next while it runs; "" for nothing."""
+        """The `while_running` text that the caller hears next; "" if there is none, or the tool is over."""
         texts = self.tool.while_running
         return texts[min(self.bridged, len(texts) - 1)] if texts and self.output is None else ""
 
     async def wait(self) -> None:
-        """Until it is over. To be cancelled here does nothing to the errand."""
+        """Return when it is over. Cancelling this does not cancel the tool."""
         self.waiting += 1
         try:
             await self.over.wait()
@@ -112,33 +119,33 @@ class ToolRun:
 
 
 class ToolRunEvents(Protocol):
-    """Who is told of errands."""
+    """A listener to the tool runs of one call."""
 
     def tool_over(self) -> None:
-        """One is over, and the conversation has its result."""
+        """A tool is over, and the conversation has its result."""
 
 
 class ToolRuns:
-    """One call's. They outlive it: `leave` when it has ended."""
+    """The tool runs of one call. They go on after the call has ended: call `leave` then."""
 
-    def __init__(self, history: History, ids: Ids, begin: BeginTool, told: ToolRunEvents | None = None) -> None:
-        self._told = told
+    def __init__(self, history: History, ids: Ids, begin: BeginTool, listener: ToolRunEvents | None = None) -> None:
+        self._listener = listener
         self._history = history
         self._ids = ids
         self._begin = begin
         self._tool_runs: list[ToolRun] = []
-        self._wishes: dict[str, ToolRequest] = {}
-        """By their texts: those that are tried now, and those of which nobody knows."""
+        self._requests: dict[str, ToolRequest] = {}
+        """By their texts: requests that are tried now, and those whose outcome nobody knows."""
         self._left = False
 
     def begin(
         self, tool: Tool, call: ToolCall, about: Mapping[str, Any], *, remembered: bool, before: str | None = None
     ) -> ToolRun:
-        """Begin it, or join the one that is under way for the same wish. `before`: the message that its call stands
-        before, that of the reply which asks. Raises ToolError: the call has too many under way."""
+        """Run a tool, or join the run of the same request that is under way. `before`: the message of the reply that
+        asks; the call's item stands before it. Raises ToolError: the call has too many runs under way."""
         text = _text(tool, call)
-        if request := self._wishes.get(text):
-            self._came_late(request)  # In this step of the loop: nobody was told yet.
+        if request := self._requests.get(text):
+            self._came_late(request)  # In this step of the loop: no listener was notified yet.
         if same := self._same(text):
             if remembered and not same.item:
                 self._adopt(same, before)
@@ -147,8 +154,8 @@ class ToolRuns:
             raise ToolError("too many tools of this call are still running")
         if sum(not tool_run.spare for tool_run in self._tool_runs) >= REMEMBERED:
             raise ToolError("the caller has not been told yet what came of many other tools; tell them that first")
-        request = self._wishes.pop(text, None) or ToolRequest(text, self._ids.new("use"), call, about)
-        self._wishes[text] = request
+        request = self._requests.pop(text, None) or ToolRequest(text, self._ids.new("use"), call, about)
+        self._requests[text] = request
         item = self._enter(call, before) if remembered else None
         tool_run = ToolRun(tool, call, request, item, put_off=not remembered)
         self._tool_runs.append(tool_run)
@@ -156,61 +163,63 @@ class ToolRuns:
         return tool_run
 
     def call_ids(self) -> set[str]:
-        """Those of the calls that are remembered, also of those beside the conversation."""
+        """The call ids of all remembered runs, also of those beside the conversation."""
         return {tool_run.call.call_id for tool_run in self._tool_runs}
 
     def running(self) -> list[ToolRun]:
-        """Those of the conversation that are not over."""
+        """The runs of the conversation that are not over."""
         return [tool_run for tool_run in self._tool_runs if tool_run.item and tool_run.output is None]
 
-    def untold(self) -> list[ToolRun]:
-        """Those of the conversation that are over and that the caller has not been told of."""
+    def due(self) -> list[ToolRun]:
+        """The runs of the conversation that are over and whose results the caller has not heard."""
         return [
             tool_run for tool_run in self._tool_runs if tool_run.item and tool_run.output is not None and tool_run.due
         ]
 
-    def undelivered(self) -> list[ToolRun]:
-        """Those of them for which no reply has been begun yet."""
-        return [tool_run for tool_run in self.untold() if not tool_run.put_off]
+    def pending(self) -> list[ToolRun]:
+        """The due runs for which no reply has been begun yet."""
+        return [tool_run for tool_run in self.due() if not tool_run.put_off]
 
     def known(self, prompt: Prompt) -> list[ToolRun]:
-        """The untold ones whose results a model reads in this prompt."""
+        """The due runs whose results a model reads in this prompt."""
         read = {(message.call_id, message.text) for message in prompt.messages if message.role == "tool"}
-        return [tool_run for tool_run in self.untold() if (tool_run.call.call_id, tool_run.output) in read]
+        return [tool_run for tool_run in self.due() if (tool_run.call.call_id, tool_run.output) in read]
 
     def bring_up(self, tool_runs: Sequence[ToolRun]) -> None:
-        """A reply is begun for that alone: they stand at the conversation's end, where it looks for what to answer."""
+        """A reply is begun for these alone: move them to the end of the conversation, where a model looks for what to
+        answer."""
         last = self._history.items[-1] if self._history.items else None
         for tool_run in tool_runs:
             if tool_run.item and last not in [other.result for other in tool_runs]:
                 self._record(tool_run, tool_run.item, tool_run.output or "")
 
-    def told(self, tool_runs: Iterable[ToolRun]) -> None:
-        """A reply that knows what came of them begins to be heard."""
+    def delivered(self, tool_runs: Iterable[ToolRun]) -> None:
+        """A reply that knows these results begins to be heard: they are not due any more."""
         for tool_run in tool_runs:
             tool_run.due = False
 
     def put_off(self, tool_runs: Iterable[ToolRun]) -> None:
-        """They are told with the next reply that the caller or the client asks for, and begin none."""
+        """The next reply that the caller or the client asks for tells these results; none is begun for them."""
         for tool_run in tool_runs:
             tool_run.put_off = True
 
     def taken_back(self, tool_runs: Iterable[ToolRun]) -> None:
-        """The reply that told of them was a cut-in, or was cut before the caller can have understood it."""
+        """These results are due again: the reply that told them was a cut-in, or was cut before the caller can have
+        understood it."""
         for tool_run in tool_runs:
             tool_run.due = True
 
     def leave(self) -> None:
-        """The call has ended; what runs is finished all the same."""
+        """The call has ended; running tools are finished all the same."""
         if self._left:
             return
-        self._left, self._told = True, None
+        self._left, self._listener = True, None
         for tool_run in self._tool_runs:
             if tool_run.due and not tool_run.item and tool_run.output is not None:
                 _warn("no reply has read what came of a tool", tool_run)
 
     def _try(self, tool: Tool, request: ToolRequest) -> "asyncio.Task[str]":
-        """An earlier try that is not over is waited for, and not begun again."""
+        """Begin a try. An earlier try that is not over is waited for instead."""
         if not request.later:
             return self._begin(tool, request.call, request.about, request.key)
         ends = asyncio.get_running_loop().time() + tool.timeout_ms / 1000
@@ -231,7 +240,7 @@ class ToolRuns:
         return item
 
     def _adopt(self, tool_run: ToolRun, before: str | None) -> None:
-        """Only replies beside the conversation have asked for it; now the conversation does."""
+        """Enter a run in the conversation that only replies beside it had asked for."""
         tool_run.item, tool_run.put_off = self._enter(tool_run.call, before), False
         if tool_run.output is not None:
             self._answer(tool_run, tool_run.item, tool_run.output)
@@ -239,12 +248,12 @@ class ToolRuns:
     def _finished(self, tool_run: ToolRun, task: "asyncio.Task[str]") -> None:
         self._take(tool_run, task.result)
         tool_run.over.set()
-        self._tell(tool_run)
+        self._notify(tool_run)
         self._came_late(tool_run.request)
 
     def _came_late(self, request: ToolRequest) -> None:
-        """If a try is over that took longer than its time limit. The model and perhaps the caller have been told that
-        nobody knows; to replies the outcome is another errand."""
+        """Take the outcome of a try that exceeded its time limit, if it is over. The model and perhaps the caller have
+        been told that nobody knows it, so replies get it as a run of its own."""
         later = request.later
         if not later or not later.done():
             return
@@ -258,12 +267,12 @@ class ToolRuns:
         known = replace(tool_run, due=True, put_off=not tool_run.item)
         self._tool_runs = [other for other in self._tool_runs if other is not tool_run] + [known]
         self._take(known, later.result())
-        self._tell(known)
+        self._notify(known)
         if not known.item and not self._left:
             _warn("a tool is over that no reply waits for", known)
 
     def _take(self, tool_run: ToolRun, outcome: Callable[[], str]) -> None:
-        """Put down what came of it."""
+        """Note the outcome of a run."""
         request, tool_run.failed = tool_run.request, True
         try:
             tool_run.output, tool_run.failed = outcome(), False
@@ -284,30 +293,29 @@ class ToolRuns:
             self._unknown(request)
         if not tool_run.failed or not request.unknown:
             request.later = None
-            if self._wishes.get(request.text) is request:
-                del self._wishes[request.text]
+            if self._requests.get(request.text) is request:
+                del self._requests[request.text]
         if tool_run.item:
             self._record(tool_run, tool_run.item, tool_run.output)
 
     def _unknown(self, request: ToolRequest, later: "asyncio.Future[Callable[[], str]] | None" = None) -> None:
-        """Nobody knows what came of a try. `later`: where that will yet be known."""
+        """Nobody knows the outcome of a try. `later`: the future that will have it, if it will be known."""
         if later is None:
             request.lost = True
         elif later is not request.later:
             request.later = later
             later.add_done_callback(lambda _: self._came_late(request))
 
-    def _tell(self, tool_run: ToolRun) -> None:
+    def _notify(self, tool_run: ToolRun) -> None:
         self._forget()
         if self._left:
             _warn("a tool of a call that has ended is over", tool_run)
-        if self._told:
-            self._told.tool_over()
+        if self._listener:
+            self._listener.tool_over()
 
     def _record(self, tool_run: ToolRun, item: Item, result: str) -> None:
-        """The result stands behind its call. Where the conversation has gone on without it both stand at its end, where
-        the model looks for what it has to answer. No client can have deleted them, but they may have left the prompt
-        and gone."""
+        """Put the result behind its call. If the conversation has gone on without it, both move to its end, where a
+        model looks for what to answer. No client can have deleted them, but they may have left the prompt and gone."""
         history, before = self._history, tool_run.result
         if before or (not tool_run.waiting and history.items[-1] is not item):
             for old in (item, before):
@@ -317,34 +325,34 @@ class ToolRuns:
         self._answer(tool_run, item, result)
 
     def _answer(self, tool_run: ToolRun, item: Item, result: str) -> None:
-        """The result is put behind its call."""
+        """Add the result behind its call."""
         output = Item(self._ids.new("item"), "function_call_output", call_id=tool_run.call.call_id, output=result)
         self._history.add(output, item.id, hidden=True)
         tool_run.result = output
 
     def _forget(self) -> None:
-        """The oldest go, first of those that the caller was told of."""
+        """Forget the oldest runs, first those whose results the caller has heard."""
         spare = sorted((tool_run for tool_run in self._tool_runs if tool_run.spare), key=lambda tool_run: tool_run.due)
         for tool_run in spare[: max(0, len(self._tool_runs) - REMEMBERED)]:
             self._tool_runs.remove(tool_run)
-        lost = [text for text, request in self._wishes.items() if request.lost and not request.later]
-        for text in lost[: max(0, len(self._wishes) - REMEMBERED)]:
-            del self._wishes[text]
+        lost = [text for text, request in self._requests.items() if request.lost and not request.later]
+        for text in lost[: max(0, len(self._requests) - REMEMBERED)]:
+            del self._requests[text]
 
 
 def talkative(tool_runs: Iterable[ToolRun]) -> ToolRun | None:
-    """The first of those that still run which has something to say."""
+    """The first running tool that has a `while_running` text."""
     return next((tool_run for tool_run in tool_runs if tool_run.bridge), None)
 
 
 def bridged(tool_runs: Iterable[ToolRun]) -> None:
-    """The caller hears a text while these run."""
+    """Note that the caller hears a text while these run."""
     for tool_run in tool_runs:
         tool_run.bridged += tool_run.output is None
 
 
 def called(ids: Ids, call: ToolCall) -> Item:
-    """The model's call of a tool, as an item."""
+    """The item for a model's call of a tool."""
     return Item(
         ids.new("item"), "function_call", "assistant",
         call_id=call.call_id, name=call.name, arguments=call.arguments,
@@ -356,7 +364,7 @@ def _warn(what: str, tool_run: ToolRun) -> None:
 
 
 def _text(tool: Tool, call: ToolCall) -> str:
-    """The tool and its arguments, however the model spelt them."""
+    """The tool and its arguments as one normalised text, however the model spelt them."""
     try:
         arguments = json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
     except (ValueError, RecursionError):

@@ -20,11 +20,11 @@ from voicepipe.line import NO_TRANSFER, Line
 
 log = logging.getLogger(__name__)
 WHAT = "transfer"
-"""What the call waits for."""
+"""The reason that the call waits for (`PendingReplies.wait`)."""
 
 
 class Transfer:
-    """One call's."""
+    """Transfers the caller of one call to a person, one attempt at a time."""
 
     def __init__(
         self,
@@ -43,7 +43,8 @@ class Transfer:
         self._under_way = False
 
     def by_model(self, asked: ToolCall) -> None:
-        """If it fails the model reads why, as the tool's result, and goes on."""
+        """Begin the transfer that the model asked for. If it fails, the model reads why as the tool's result, and goes
+        on."""
         failed = partial(self._pending_replies.failed, asked)
         try:
             self._begin(target(self._speaking.settings.agent, asked.arguments), failed)
@@ -51,7 +52,8 @@ class Transfer:
             failed(str(error))
 
     def by_program(self, to: str) -> None:
-        """If it fails the agent says so. Raises TransferFailed: it cannot be begun."""
+        """Begin the transfer that the client asked for. If it fails, the agent says so. Raises TransferFailed: it
+        cannot be begun."""
         self._begin(to, self._tell_caller)
 
     def _begin(self, to: str, failed: Callable[[str], None]) -> None:
@@ -74,7 +76,7 @@ class Transfer:
             await self._call.hang_up("transferred", to)
 
     async def _attempt(self, to: str) -> str:
-        """Why it failed; "": somebody has taken the call."""
+        """Attempt the transfer. Returns why it failed, or "" once somebody has taken the call."""
         patience_s = self._speaking.settings.agent.transfer_ms / 1000
         try:
             async with asyncio.timeout(patience_s):

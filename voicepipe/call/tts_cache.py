@@ -24,19 +24,22 @@ from voicepipe.engines.tts.conversion import Conversion
 log = logging.getLogger(__name__)
 AGAIN_S, LATEST_S = 5.0, 600.0
 """After a phrase could not be made the first time; then twice as long each time, up to the second. The voice may be
-well and unable to say it, and an engine that fails three times in a row is loaded again."""
+well and yet unable to say the phrase, and an engine that fails three times in a row is loaded again."""
 ROOM_BYTES = 64 << 20
-"""For greetings and the like: twenty minutes at 24 kHz. What is said in trouble is kept beyond it, and as much
+"""Room for greetings and the like: twenty minutes at 24 kHz. What is said in trouble is kept beyond it, and as much
 once more of what was converted to other rates."""
 STANDS_S = 0.3
-"""As long as a greeting waits for how a client wants its session: first words come later."""
+"""Seconds that settings must stand, as long as a greeting waits for a client's: first words come later."""
 
 Sound = tuple[str, str, float]
-"""What decides it: the words as they are spoken, the voice, the speed. The rate is the engine's."""
+"""What decides how a phrase sounds: the words as they are spoken, the voice, the speed. The rate is the engine's."""
 
 
 class TtsCache:
-    """Of one PoP; implements `base.MadeAhead`. `learn` says of which agents, `run` makes what is missing."""
+    """The fixed phrases of a PoP's agents, made ahead for all its calls. Implements `base.MadeAhead`.
+
+    `learn` sets the agents; `run` makes what is missing.
+    """
 
     def __init__(self, tts: Tts, *, short: bool = False, room: int = ROOM_BYTES) -> None:
         """`short`: first phrases are cut after 2 to 5 words (`ladder.first_phrase`)."""
@@ -45,15 +48,15 @@ class TtsCache:
         self._room = room
         self._made: dict[Sound, tuple[Speech, ...]] = {}
         self._converted: OrderedDict[tuple[Sound, int], tuple[Speech, ...]] = OrderedDict()
-        """To other rates, as calls asked for them; what was asked for last stands last."""
+        """Phrases converted to other rates, as calls asked for them; the one asked for last stands last."""
         self._vital: dict[Sound, None] = {}
         self._others: list[Sound] = []
         self._bytes = 0
-        """Of what is made of the others."""
+        """Bytes of `_others` that are made."""
         self._changed = asyncio.Event()
 
     def get(self, spoken: str, voice: str, speed: float, rate: int) -> tuple[Speech, ...]:
-        """At `rate` Hz. Empty: it was not made, or there is nothing to be heard."""
+        """The phrase at `rate` Hz. Empty: it was not made, or there is nothing to be heard."""
         sound = spoken, voice, speed
         if rate == self._tts.rate or sound not in self._made:
             return self._made.get(sound, ())
@@ -66,7 +69,7 @@ class TtsCache:
         return self._converted[sound, rate]
 
     def learn(self, agents: Iterable[Agent]) -> None:
-        """These are the agents from now on: what none of them says is forgotten."""
+        """Use these agents from now on: what none of them says is forgotten."""
         agents = list(agents)
         self._vital = self._distinct(agents, _vital)
         others = self._distinct(agents, _others) | self._distinct(agents, self._beginnings)
@@ -77,7 +80,7 @@ class TtsCache:
         self._changed.set()
 
     async def run(self) -> None:
-        """Make what is missing, one phrase after the other, behind what callers wait for; for ever."""
+        """Make what is missing, one phrase after the other, behind what callers wait for. Runs until cancelled."""
         pause_s = AGAIN_S
         while True:
             self._changed.clear()
@@ -90,7 +93,7 @@ class TtsCache:
                 pause_s = min(LATEST_S, 2 * pause_s)
 
     async def _make(self) -> bool:
-        """Whether all is there that is to be there."""
+        """Make what is missing. Returns whether all is there."""
         whole = True
         for sound in (*self._vital, *self._others):
             vital = sound in self._vital
@@ -112,7 +115,7 @@ class TtsCache:
         return whole
 
     def _distinct(self, agents: Iterable[Agent], texts: Callable[[Agent], Iterator[str]]) -> dict[Sound, None]:
-        """What they say, as it is spoken and by whom, each once."""
+        """The distinct sounds of the agents' `texts`."""
         sounds = (
             (_spoken(text, agent.language), self._tts.voice_for(agent.voice, agent.language), agent.speed)
             for agent in agents
@@ -129,7 +132,7 @@ class TtsCache:
 
 
 def _first_phrase(text: str, *, short: bool) -> str:
-    """As a reply is cut that comes word by word."""
+    """The first phrase of `text`, cut as a reply is that comes word by word."""
     cutter = Phraser(hurry=short)
     for word in re.findall(r"\s*\S+", text):
         if phrases := list(cutter.push(word)):
@@ -139,18 +142,18 @@ def _first_phrase(text: str, *, short: bool) -> str:
 
 @lru_cache(4096)
 def _spoken(text: str, language: str) -> str:
-    """Kept: when one agent's file is edited, only that one's texts are read anew."""
+    """The text as it is spoken. Cached: when one agent's file is edited, only its texts are read anew."""
     return together(pieces(text, language))
 
 
 def _vital(agent: Agent) -> Iterator[str]:
-    """Whole, as replies that are late say them."""
+    """What an agent says in trouble, whole, as late replies say it."""
     yield agent.acknowledgement
     yield agent.fallback
 
 
 def _others(agent: Agent) -> Iterator[str]:
-    """Sentence by sentence, as they are said."""
+    """What else an agent says word by word, sentence by sentence, as it is said."""
     for text in (agent.greeting, *agent.not_understood, *agent.no_input, agent.goodbye):
         yield from sentences(text)
     for tool in agent.tools:
@@ -162,7 +165,7 @@ def _bytes(made: Iterable[Speech]) -> int:
 
 
 class CallTtsCache:
-    """What one call may have to say at once, made ahead with its own voice."""
+    """Makes the acknowledgement and the fallback of one call ahead, with the call's own voice."""
 
     def __init__(self, speaker: PhraseSpeaker, tasks: CallTasks) -> None:
         self._speaker = speaker
@@ -170,7 +173,7 @@ class CallTtsCache:
         self._task: asyncio.Future[None] | None = None
 
     def begin(self, settings: CallSettings) -> None:
-        """Once these have stood for a moment: what is made for settings that are replaced is made for nothing."""
+        """Make them once these settings have stood for a moment: a client may replace them at once."""
         if self._task:
             self._task.cancel()
         self._task = self._tasks.spawn(self._make(settings))

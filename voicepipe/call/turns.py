@@ -1,4 +1,4 @@
-"""Whose turn it is in ONE call: the facts that the caller's side tells go to the turn machine, and what that decides to
+"""Whose turn it is in ONE call: the facts of the caller's side go to the turn machine, and what that decides to
 `hearing.py` and `speaking.py`. This file joins the two.
 
 All of it happens on one event loop, and `feed` is synchronous: what follows from one fact comes before the next.
@@ -27,7 +27,7 @@ from voicepipe.turn.turn_state import TurnPermissions
 
 
 class CallEnding(Protocol):
-    """The call, which ends as the model or a program asked, or because nobody speaks."""
+    """What ends a call: the model's or a program's request, or a caller who says nothing."""
 
     def takes_leave(self, farewell: ToolCall) -> None:
         """As `ReplyListener.takes_leave`."""
@@ -37,13 +37,14 @@ class CallEnding(Protocol):
 
 
 class Turns:
-    """One call's."""
+    """Whose turn it is in one call: feeds facts to the turn machine, and has hearing and speaking carry out its
+    actions."""
 
     def __init__(
         self, context: CallContext, config: Config, settings: CallSettings, tasks: CallTasks, call: CallEnding
     ) -> None:
         us: Turns = weakref.proxy(self)
-        """Who belongs to us knows us by this. In a circle, a call's sound would stay until the collector came."""
+        """Our parts know us by this weak reference: a cycle would keep the call's sound until the collector ran."""
         self.conversation = conversation = Conversation(context)
         self.hearing = Hearing(context, config, settings, tasks, us)
         self.speaking = Speaking(context, conversation, settings, tasks, us)
@@ -53,13 +54,13 @@ class Turns:
         self._call = call
         self._machine = TurnMachine(config.turn)
         self._facts: deque[Fact] = deque()
-        """Those that are not dealt with yet: what an action brings about comes after all that its fact called for."""
+        """Facts not dealt with yet: what an action brings about comes after all that its fact called for."""
         self._acting = False
 
     # Facts in, actions out.
 
     def feed(self, fact: Fact) -> None:
-        """Have the machine decide, and do it."""
+        """Have the turn machine decide about a fact, and carry out its actions."""
         self._facts.append(fact)
         if self._acting:
             return
@@ -116,7 +117,7 @@ class Turns:
         assert last
         self.speaking.answer(last.words, last.record)
 
-    def _owe(self) -> None:
+    def _reply_later(self) -> None:
         if self.hearing.last and self.hearing.last.words:
             self.pending_replies.turn()
 
@@ -154,7 +155,7 @@ class Turns:
         if self.conversation.truncate(item_id, spoken, audio_end_ms):
             self.speaking.discard()  # It answers words that nobody has heard.
 
-    # Told of replies.
+    # As `ReplyListener`.
 
     def reply_began(self) -> None:
         self.feed(Replying())
@@ -164,7 +165,7 @@ class Turns:
         self.feed(ReplyEnded())
         self.hearing.forget()
         self.pending_replies.catch_up()
-        # What came of a tool during the goodbye is told first.
+        # The result of a tool that came during the goodbye comes first.
         if self.idle_timer.goodbye and not (self.speaking.reply or self.pending_replies.works):
             self._tasks.spawn(self._call.hang_up("no_input"))
 
@@ -181,7 +182,7 @@ ACTIONS: dict[Action, Callable[[Turns], None]] = {
     Action.DISCARD: Turns.discard,
     Action.COMMIT: lambda turns: turns.join(turns.hearing.close()),
     Action.ANSWER: Turns._answer,
-    Action.OWE: Turns._owe,
+    Action.REPLY_LATER: Turns._reply_later,
     Action.DROP: Turns._drop,
     Action.DROP_OVER: lambda turns: turns._drop(turns.hearing.last),
     Action.DUCK: lambda turns: turns.speaking.duck(),

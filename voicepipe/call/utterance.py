@@ -34,13 +34,13 @@ MAX_PACE = 1.2
 COVERS = RATE // 5
 """Partial words that reach so near to the last voice, in samples, can stand in for the final ones."""
 OPINION_S = 0.03
-"""So much longer than for the words the turn model is waited for. What it says later counts when it comes."""
+"""Seconds that the turn model is waited for beyond the words. What it says later counts when it comes."""
 Listen = Callable[[], AsrStream]
 """A new stream of the recogniser's."""
 
 
 async def opinion(asked: Awaitable[float | None]) -> float | None:
-    """What somebody says beside the recogniser. The call can do without it: whatever fails, there is none."""
+    """The judgement of an engine other than the recogniser. The call can do without it: if it fails, there is none."""
     try:
         return await asked
     except Exception as error:  # Its words alone: its traceback would keep the call where a log keeps records.
@@ -49,7 +49,7 @@ async def opinion(asked: Awaitable[float | None]) -> float | None:
 
 
 class RecogniserWait:
-    """One call's wait for its recogniser. `patience` is that of all calls."""
+    """The waiting of one call for its recogniser. `patience` is shared by all calls of that recogniser."""
 
     def __init__(
         self, patience: Patience | None = None, config: LadderConfig | None = None,
@@ -60,8 +60,11 @@ class RecogniserWait:
         self._config = config or LadderConfig()
 
     async def for_words(self, asked: Awaitable[T], ahead_s: float) -> T:
-        """What the recogniser says. Raises EngineStalled: not within what it mostly takes several times over, and
-        `ahead_s` for sound that came faster than real time; EngineError."""
+        """The recogniser's answer.
+
+        Raises EngineStalled: it took several times as long as it mostly does, and `ahead_s` for sound that came faster
+        than real time. Raises EngineError: the recogniser failed.
+        """
         config, began = self._config, self.clock()
         limit_ms = SETTLE_MS
         if config.words_ms:
@@ -79,7 +82,7 @@ class RecogniserWait:
 
 @dataclass(slots=True)
 class Utterance:
-    """From its first voiced sample to its commit."""
+    """What the caller says from the first voiced sample to the commit, with its recogniser's stream."""
 
     item_id: str
     start: int
@@ -87,7 +90,7 @@ class Utterance:
     heard_from: int
     """First sample that the recogniser got: the prefix before it."""
     began: float
-    """Monotonic seconds."""
+    """When it began, in monotonic seconds."""
     stream: AsrStream
     record: TurnRecord
     spawn: Spawn
@@ -95,38 +98,38 @@ class Utterance:
     """Makes the next stream, where this one has heard LONGEST."""
     waits: RecogniserWait = field(default_factory=RecogniserWait)
     past: int = 0
-    """Samples that were there already when it began."""
+    """Samples of its sound that were there already when it began."""
     voice: TurnStream | None = None
-    """What a turn model hears of it."""
+    """The turn model's stream of it; None: there is no turn model."""
     end: int = 0
     """Last voiced sample, once the turn is over."""
     before: str = ""
     """The words of the turn that this one reopened."""
     partial: str = ""
-    """The words since, as far as they are recognised while the caller speaks."""
+    """The words after `before`, as far as they are recognised while the caller speaks."""
     text: str = ""
-    """The words since, when they were last asked for; frozen while a silence lasts."""
+    """The words after `before`, when they were last asked for; frozen while a silence lasts."""
     announced: bool = False
     agreement: Agreement = field(default_factory=Agreement)
     pitch: Pitch = field(default_factory=Pitch)
     settling: "asyncio.Future[None] | None" = None
     _heard: int = 0
-    """Samples, in all."""
+    """Samples heard in all."""
     _stream_from: int = 0
     """How many of them went to streams before this one."""
     _covered: int = 0
-    """Up to where `partial` goes, in samples of the call."""
+    """Sample of the call up to which `partial` goes."""
     _lags: bool = False
     """See `engines.base.Hypothesis.lags`."""
     _part: str = ""
-    """What of `partial` this stream has heard."""
+    """The part of `partial` that the present stream has heard."""
     _earlier: str = ""
-    """The words of streams before; of the last of them as they were when it was left, while it is `_left`."""
+    """The words of earlier streams. Those of the last one are as they were when it was left, while `_left` waits."""
     _left: "asyncio.Future[None] | None" = None
 
     @property
     def audio_ms(self) -> int:
-        """How long it was, once it is over."""
+        """Its length in milliseconds, once it is over."""
         return max(0, round(samples_to_ms(self.end - self.start)))
 
     @property
@@ -134,8 +137,8 @@ class Utterance:
         return joined(self.before, self.text)
 
     def guess(self, text: str, until: int = 0, *, lags: bool = False) -> tuple[str, bool]:
-        """The words of this stream, for now, `until` a sample of it; returns those that are stable from here on, and
-        whether any word is another, or these may be all while those before could not."""
+        """Take a partial: the words of this stream up to its sample `until`. Returns the words that are stable from
+        here on, and whether any word is another, or these may be all while those before could not."""
         self._lags = lags
         others = lags or as_said(text) != as_said(self._part)
         self._part, self.partial = text, self._all(text)
@@ -148,13 +151,13 @@ class Utterance:
         return bool(self.partial) and (not self._lags or self._covered >= end - COVERS)
 
     def stands_in(self, error: EngineError) -> str:
-        """The words of the partial where the recogniser owes the final ones, if they are all that was said, as nearly
-        as can be told: the beginning of a sentence would be answered as if it were all. Else empty."""
+        """The words of the partial, if the recogniser failed to give the final ones in time and the partial seems to
+        hold all that was said; else "". The beginning of a sentence would be answered as if it were all."""
         late = isinstance(error, EngineStalled | EngineDead)
         return self.partial if late and self._covered >= self.end - COVERS else ""
 
     def hear(self, pcm: Pcm) -> None:
-        """More of the caller's sound."""
+        """Take more of the caller's sound."""
         if self.listen and self._heard - self._stream_from >= LONGEST:
             self._go_on(self.listen())
         self._heard += pcm.size
@@ -164,8 +167,8 @@ class Utterance:
             self.voice.feed(pcm)
 
     async def settle(self) -> AsyncGenerator[Evidence, None]:
-        """The words of all sound so far, without those before, and what speaks for and against their being all; again
-        once the turn model has judged, if that is slower. Raises EngineError: the recogniser failed."""
+        """The words of all sound so far, without `before`, and the evidence for and against their being all; again once
+        the turn model has judged, if that is slower. Raises EngineError: the recogniser failed."""
         listening = self.spawn(opinion(self._complete()))
         try:
             hypothesis = await self.waits.for_words(self._settled(), self._ahead_s)
@@ -179,14 +182,15 @@ class Utterance:
             listening.cancel()
 
     def timed(self, voice_ended: float, *, by_request: bool) -> None:
-        """It is over; its last voiced sample arrived at the monotonic second `voice_ended`."""
+        """The utterance is over; its last voiced sample arrived at the monotonic second `voice_ended`."""
         self.record.words, self.record.by_request = self.words, by_request
         self.record.stamp("voice_ended", voice_ended)
         passed_s = self.waits.clock() - self.began
         self.record.unpaced = (self._heard - self.past) / RATE > MAX_PACE * passed_s + SPARE_S
 
     async def finish(self) -> None:
-        """Its final words are `text`; those of the partial if it has none in time. Raises EngineError: none at all."""
+        """Ask for the final words, which `text` then holds; those of the partial if none come in time. Raises
+        EngineError: there are none at all."""
         try:
             self.text = self._all((await self.waits.for_words(self._finished(), self._ahead_s)).text)
         except EngineError as error:
@@ -197,14 +201,14 @@ class Utterance:
             self.cancel()
 
     def cancel(self) -> None:
-        """Nothing more is heard or recognised. Safe to call twice."""
+        """Stop hearing and recognising. Safe to call twice."""
         self.stream.cancel()
         if self._left:
             self._left.cancel()
 
     @property
     def _ahead_s(self) -> float:
-        """By so much its sound came faster than real time, which a recogniser may take to hear it."""
+        """Seconds by which its sound came faster than real time, which a recogniser may take to hear it."""
         return max(0.0, (self._heard - self.past) / RATE - (self.waits.clock() - self.began))
 
     def _all(self, text: str) -> str:
@@ -221,9 +225,9 @@ class Utterance:
         return await self.stream.finish()
 
     def _go_on(self, stream: AsrStream) -> None:
-        """This stream hears from here on; the words of the one before are its last."""
+        """Go on with a new stream; the words of the one before are its last."""
         if self._left:
-            self._left.cancel()  # It owes them since LONGEST ago.
+            self._left.cancel()  # Its words have been due since LONGEST ago.
         left, before, words = self.stream, self._earlier, self._part
         self._earlier = self._all(words)
         self.stream, self._stream_from, self._part, self.agreement = stream, self._heard, "", Agreement()

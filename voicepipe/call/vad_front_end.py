@@ -31,48 +31,52 @@ LOOK = RATE * 60 // 1000
 
 
 class VadListener(Protocol):
-    """Who is told of the caller's sound."""
+    """A listener to the caller's sound, block by block."""
 
     def heard(self, block: Block, fact: Fact | Exception | None) -> None:
-        """A block was heard: what it tells about the caller's voice, or why it cannot be heard."""
+        """A block was heard. `fact`: what it tells about the caller's voice, or why the voice cannot be detected."""
 
 
 class TurnTaking(Protocol):
-    """Who decides whose turn it is."""
+    """What decides whose turn it is: `Turns`."""
 
     def feed(self, fact: Fact) -> None: ...
 
     def block_heard(self) -> None:
-        """20 ms have passed for the caller, and what they told was fed."""
+        """20 ms have passed for the caller, and their facts were fed."""
 
 
 class WindowDetector(Protocol):
-    """A voice detector, of which a caller's windows are asked: `StreamWindows`."""
+    """A voice detector that judges windows of one caller's sound: `StreamWindows`."""
 
     def ask(self, window: Pcm, listener: WindowListener) -> None:
-        """`listener` is answered; `window`: int16[512]."""
+        """Judge `window` (int16[512]); `listener` gets the answer."""
 
 
 class _NoVadListener:
     """Null object of `VadListener`."""
 
     def heard(self, block: Block, fact: Fact | Exception | None) -> None:
-        """Nobody is told."""
+        """Does nothing."""
 
 
 class VadFrontEnd:
-    """`detector` tells which windows hold voice; `reference` returns what the caller has heard from us in the last
-    second (int16[n] at 16 kHz), None if that was before."""
+    """Makes facts for the turn machine of one caller's sound: runs the voice detector, tracks bursts of voice, and
+    knows our echo.
+
+    `detector` judges windows. `reference` returns what the caller has heard from us in the last second (int16[n] at 16
+    kHz), or None if we were silent for longer. Positions are samples at 16 kHz since the answer.
+    """
 
     def __init__(
         self,
         detector: WindowDetector,
         config: VadConfig,
         reference: Callable[[], Pcm | None],
-        told: VadListener,
+        listener: VadListener,
     ) -> None:
         self._detector = detector
-        self._told = told
+        self._listener = listener
         self._coming: deque[Block] = deque()
         """The first one waits for the detector's answer, the others for it."""
         self._tracker = VoiceTracker(config)
@@ -84,18 +88,18 @@ class VadFrontEnd:
         self._burst = VoiceBurst()
         self._looked = 0
         self._is_ours = False
-        """When the burst was compared with our own sound last, and what came of it."""
+        """When the burst was last compared with our own sound, and whether it was our echo."""
         self._beginning = Beginning.NONE
         self._maybe = False
-        """It was told that there may be a voice."""
-        self._told_at = 0
+        """MaybeVoice was emitted, and nothing since."""
+        self._maybe_at = 0
         self._doubted = -LATELY
-        """Where what may have been a voice was found to be none."""
+        """Sample at which what may have been a voice was found to be none."""
         self._echoed = -LATELY
-        """Where an echo was last heard."""
+        """Sample at which an echo was last heard."""
 
     def configure(self, vad: VadConfig) -> None:
-        """From now on voice is told by other thresholds: the client's."""
+        """Detect voice by these thresholds from now on."""
         self._config, self._by_telephone = vad, vad.by_telephone()
 
     @property
@@ -113,7 +117,7 @@ class VadFrontEnd:
         return self._tracker.voice.last
 
     def hear(self, block: Block) -> None:
-        """It is told that it was heard, at the latest when the detector has answered."""
+        """Take a block. The listener gets it, at the latest when the detector has answered."""
         self._coming.append(block)
         if len(self._coming) == 1:
             self._next()
@@ -124,30 +128,31 @@ class VadFrontEnd:
             if self._rest.size >= WINDOW:  # A block completes no more than one.
                 window, self._rest = self._rest[:WINDOW], self._rest[WINDOW:]
                 return self._detector.ask(window, self)
-            self._tell([])
+            self._report([])
 
     def answered(self, answer: float | Exception) -> None:
         """As `WindowListener.answered`."""
         if isinstance(answer, Exception):
-            self._told.heard(self._coming.popleft(), answer)
+            self._listener.heard(self._coming.popleft(), answer)
         else:
-            self._tell([answer])
+            self._report([answer])
         self._next()
 
-    def _tell(self, probabilities: list[float]) -> None:
+    def _report(self, probabilities: list[float]) -> None:
         block = self._coming.popleft()
         try:
             fact = self._fact(block, probabilities)
         except Exception as error:
-            return self._told.heard(block, error)
-        self._told.heard(block, fact)
+            return self._listener.heard(block, error)
+        self._listener.heard(block, fact)
 
     def let_go(self) -> None:
-        """The call is over: who was told knows us."""
-        self._told = _NoVadListener()
+        """The call is over: forget the listener, which refers to us."""
+        self._listener = _NoVadListener()
 
     def _fact(self, block: Block, probabilities: list[float]) -> Fact | None:
-        """What this block tells about the caller's voice. `probabilities`: of the windows that it completed."""
+        """The fact about the caller's voice that this block makes known, if any. `probabilities`: of the windows that
+        it completed."""
         self._blocks.append(block)
         before = self._tracker.voice
         self._tracker.config = self._by_telephone if block.narrow else self._config
@@ -173,7 +178,7 @@ class VadFrontEnd:
         return Silence(voice.silence_ms, voice.last, voice.likely, voice.sure)
 
     def nothing(self, ms: float) -> Fact | None:
-        """What it means that the line has brought no block for `ms`: silence, if a voice was being heard."""
+        """The fact that follows if the line has brought no block for `ms`: silence, if a voice was being heard."""
         if self._maybe:
             self._maybe = False
             return NoVoice()
@@ -181,7 +186,7 @@ class VadFrontEnd:
         return NoSound(voice.silence_ms + ms, voice.last) if self._started else None
 
     def forget(self) -> None:
-        """The burst is dealt with; the next voice is a new one."""
+        """Forget the burst, which is dealt with; the next voice is a new one."""
         self._tracker.forget()
         self._started = False
 
@@ -199,25 +204,26 @@ class VadFrontEnd:
         return self._blocks[0].arrived
 
     def _look(self) -> Fact | None:
-        """Tell a beginning that may be a voice over our own, and when it was none after all."""
+        """The fact about a beginning over our own sound that may be a voice, or that was none after all."""
         before, self._beginning = self._beginning, self._tracker.beginning
-        doubt = self._beginning is Beginning.PERHAPS and self.now - self._told_at >= DOUBT
+        doubt = self._beginning is Beginning.PERHAPS and self.now - self._maybe_at >= DOUBT
         if self._maybe and (doubt or self._beginning is Beginning.NONE):
             self._maybe, self._doubted = False, self.now
             return NoVoice()
-        if self._maybe or self._beginning <= before or not self._worth_telling():
+        if self._maybe or self._beginning <= before or not self._worth_reporting():
             return None
         like = self._likeness()
-        self._maybe, self._told_at = like is not None and like < ECHO, self.now
+        self._maybe, self._maybe_at = like is not None and like < ECHO, self.now
         return MaybeVoice() if self._maybe else None
 
-    def _worth_telling(self) -> bool:
-        """Where an echo was heard lately, this is more likely the next of it; and what was noise is noise again."""
+    def _worth_reporting(self) -> bool:
+        """Whether a beginning may be reported: where an echo was heard lately, it is more likely the next of it, and
+        what was noise is noise again."""
         doubted = self._beginning is Beginning.PERHAPS and self.now - self._doubted < LATELY
         return self.now - self._echoed >= LATELY and not doubted
 
     def _ours(self) -> bool:
-        """Whether the burst is our echo after all: where it began there was little of it to compare."""
+        """Whether the burst is our echo after all: when it began there was little of it to compare."""
         voice = self._tracker.voice
         if voice.now - voice.started >= ECHO_WINDOW and voice.now - self._looked >= LOOK:
             self._looked, self._is_ours = voice.now, self._is_echo()
@@ -234,7 +240,8 @@ class VadFrontEnd:
         return echo
 
     def _likeness(self) -> float | None:
-        """Of the sound just heard to our own; None if nothing of ours was heard lately, or too little of theirs."""
+        """The likeness of the sound just heard to our own; None if nothing of ours was heard lately, or too little of
+        theirs."""
         far = self._reference()
         if far is None or self.now < ECHO_WINDOW:
             return None
@@ -243,8 +250,11 @@ class VadFrontEnd:
 
 
 class MissingSound:
-    """Silence is counted in the caller's sound, and a client that stops sending (a button let go, a muted microphone)
-    sends none either. `turns` is told what it means that none comes."""
+    """Notices that a client has stopped sending (a muted microphone, a button let go), and feeds `turns` the fact that
+    follows.
+
+    Silence is counted in the caller's sound, so without this it would never pass.
+    """
 
     def __init__(self, front_end: VadFrontEnd, turns: TurnTaking, clock: Callable[[], float]) -> None:
         self._front_end = front_end
@@ -253,11 +263,11 @@ class MissingSound:
         self._last_at = clock()
 
     def over(self) -> None:
-        """Sound came."""
+        """Sound came again."""
         self._last_at = self._clock()
 
     async def mind(self) -> None:
-        """Runs until cancelled."""
+        """Watch for gaps. Runs until cancelled."""
         while True:
             await asyncio.sleep(GAP_S / 4)
             gap = self._clock() - self._last_at

@@ -32,7 +32,8 @@ _APOSTROPHE = regex.compile(r"(?<=[\p{L}\p{M}])´(?=\p{L})")
 
 
 def spoken(text: str, at: int) -> tuple[int, str]:
-    """Where the run of letters, the picture or the single character at `at` ends, and what of it reaches the voice."""
+    """The end of the run of letters, the picture or the single character at `at`, and what of it is given to the
+    voice."""
     if picture := _PICTURE.match(text, at):
         # "5㎏" is said "5 kg".
         apart = " " if at and text[at - 1].isdigit() else ""
@@ -46,7 +47,7 @@ def spoken(text: str, at: int) -> tuple[int, str]:
 
 
 def _letters(sign: str) -> str:
-    """What a sign is short for: "℃" is °C, "㎏" is kg. An emoji is short for nothing."""
+    """The letters that a sign stands for: "℃" is °C, "㎏" is kg. An emoji stands for none."""
     meant = unicodedata.normalize("NFKC", sign)
     return "" if meant == sign or _DRAWN.match(sign) else meant
 

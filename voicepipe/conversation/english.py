@@ -19,7 +19,7 @@ ORDINALS = {
         1,
     )
 } | {"thirtieth": 30}
-"""Those that are one word, as far as days of a month go."""
+"""Ordinals that are one word, as far as days of a month go."""
 
 NUMBERED_PLACES = tuple("room suite flight gate platform zip postcode postal".split())
 NUMBERED_RECORDS = tuple(
@@ -30,7 +30,7 @@ NUMBERED_RECORDS = tuple(
 COMPANIONS = tuple(
     "wife husband girlfriend boyfriend partner friend mother father mom dad son daughter colleague".split()
 )
-"""Who is one person beside the caller."""
+"""Words for one person beside the caller."""
 
 NO_NAME = frozenset(
     "a an the you your me my what which when where who how do does did can could would will is are was not no yes well "

@@ -1,4 +1,4 @@
-"""What a call tells the outside, and the items of its conversation. Events are frozen; the items in them live on.
+"""The events that a call emits, and the items of its conversation. Events are frozen; the items in them go on changing.
 
 An ingress translates these to its own wire; sideband listeners and `observe/` read the same stream. Identifiers are
 made by the call: `item_...`, `resp_...`, `turn_...`.
@@ -18,7 +18,8 @@ ReplyStatus = Literal["completed", "cancelled", "incomplete", "failed"]
 
 @dataclass(slots=True)
 class Item:
-    """One entry of the conversation. Changed by `History` and by the reply that speaks it; everyone else reads."""
+    """One entry of the conversation: a message, a tool call or its result. `History` and the reply that speaks it
+    change it; everyone else reads."""
 
     id: str
     kind: ItemKind = "message"
@@ -37,7 +38,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class SpeechStarted:
-    """The caller speaks. While a reply is audible this waits for the decision to cut it, back-dated by `at_ms`."""
+    """An event: the caller speaks. While a reply is audible it waits for the decision to cut it, back-dated by
+    `at_ms`."""
 
     item_id: str
     at_ms: int
@@ -46,7 +48,7 @@ class SpeechStarted:
 
 @dataclass(frozen=True, slots=True)
 class SpeechStopped:
-    """The turn is over: the caller's voice ended at `at_ms` milliseconds of input."""
+    """An event: the turn is over, and the caller's voice ended at `at_ms` milliseconds of input."""
 
     item_id: str
     at_ms: int
@@ -54,7 +56,7 @@ class SpeechStopped:
 
 @dataclass(frozen=True, slots=True)
 class WordsHeard:
-    """More of the caller's words that will not be revised; for transcripts that grow."""
+    """An event: more of the caller's words that will not be revised; for transcripts that grow."""
 
     item_id: str
     delta: str
@@ -62,7 +64,7 @@ class WordsHeard:
 
 @dataclass(frozen=True, slots=True)
 class KeyPressed:
-    """The caller pressed a key of their telephone (DTMF)."""
+    """An event: the caller pressed a key of their telephone (DTMF)."""
 
     key: str
     """"0" to "9", "*", "#", "A" to "D"."""
@@ -72,7 +74,7 @@ class KeyPressed:
 
 @dataclass(frozen=True, slots=True)
 class ItemAdded:
-    """A complete item joined the conversation: the caller's turn, or one that the client made.
+    """An event: a complete item joined the conversation, the caller's turn or one that the client made.
 
     `spoken`: it is the caller's committed turn (the wire's `committed` and transcription events belong to it).
     """
@@ -84,7 +86,7 @@ class ItemAdded:
 
 @dataclass(frozen=True, slots=True)
 class ItemTruncated:
-    """The assistant's item was cut at what was heard."""
+    """An event: the assistant's item was cut at what the caller heard."""
 
     item_id: str
     audio_end_ms: int
@@ -92,12 +94,14 @@ class ItemTruncated:
 
 @dataclass(frozen=True, slots=True)
 class ItemDeleted:
+    """An event: an item was deleted from the conversation."""
+
     item_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyStarted:
-    """A response is certain: nothing of a speculation shows before this."""
+    """An event: a response is certain. Nothing of a speculation is emitted before this."""
 
     response_id: str
     turn_id: str
@@ -107,12 +111,13 @@ class ReplyStarted:
     remembered: bool = True
     """False: made beside the conversation, which does not get its items."""
     record: TurnSummary = TurnSummary()
-    """Of the turn, as far as it has come: what was prepared in the silence is there."""
+    """The turn so far, with what was prepared in the silence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyItemAdded:
-    """The response begins an item: a message, or a tool call. Audio sent on the line from here on belongs to it."""
+    """An event: the response begins an item, a message or a tool call. Audio sent on the line from here on belongs to
+    it."""
 
     response_id: str
     item: Item
@@ -121,7 +126,7 @@ class ReplyItemAdded:
 
 @dataclass(frozen=True, slots=True)
 class ReplyText:
-    """More text of the response's current message: a transcript beside audio, or the text itself."""
+    """An event: more text of the response's current message, as a transcript beside audio or as the text itself."""
 
     response_id: str
     item_id: str
@@ -130,18 +135,18 @@ class ReplyText:
 
 @dataclass(frozen=True, slots=True)
 class ReplyItemDone:
-    """The response's current item is whole (or will get no longer: status incomplete)."""
+    """An event: the response's current item is complete, or will get no longer (status incomplete)."""
 
     response_id: str
     item: Item
 
 
 TOOL_CHARS, TOOL_NAME_CHARS = 500, 64
-"""Of a tool's arguments, and of its result, that are told; and of its name, which a model may have made up."""
+"""Characters that `ToolUse` holds of arguments and result; and of the name, which a model may have made up."""
 
 
 class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool of the agent's that a reply had run on the server, for those who look on."""
+    """A tool of the agent's that a reply had run on the server. Clients read it in the response's metadata."""
 
     name: str
     took: float | None = None
@@ -157,7 +162,7 @@ class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class ReplyDone:
-    """The response is over: everything has been handed to the line, or it was cancelled."""
+    """An event: the response is over. Everything has been handed to the line, or it was cancelled."""
 
     response_id: str
     status: ReplyStatus
@@ -169,13 +174,16 @@ class ReplyDone:
     record: TurnSummary = TurnSummary()
     """The turn so far."""
     tools: tuple[ToolUse, ...] = ()
-    """In the order in which they were begun."""
+    """Tools that the reply had run, in the order in which they were begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """Nothing follows. `reason`: "caller", "agent", "no_input", "transferred", "max_length", "idle", "shutdown",
-    "error", "closed" (the server has closed the caller's connection)."""
+    """An event, the last of a call.
+
+    `reason`: "caller", "agent", "no_input", "transferred", "max_length", "idle", "shutdown", "error", "closed" (the
+    server has closed the caller's connection).
+    """
 
     reason: str
     detail: str = ""

@@ -14,9 +14,9 @@ from voicepipe.conversation.events import Item, Role
 from voicepipe.conversation.prompt import Message, ToolCall
 
 MAX_CHARS = 18_000
-"""Of the items in a prompt, beside the newest: 3,000 words of English."""
+"""Characters of the items in a prompt, beside the newest: 3,000 words of English."""
 ITEM_CHARS = 24
-"""What an item takes beside its text."""
+"""Characters that an item takes beside its text."""
 LOOKED_BACK = 100
 """Items before the cut among which the caller's words that results answer are looked for."""
 KEEP = 0.5
@@ -24,7 +24,8 @@ KEEP = 0.5
 
 
 class History:
-    """Items in order, each with its id. Those that the client makes cannot take the ids that `ids` gives."""
+    """The items of one conversation, in order, and the prompts that are made of them. Items that the client makes
+    cannot take the ids that `ids` gives."""
 
     def __init__(self, max_chars: int = MAX_CHARS, ids: "Ids | None" = None) -> None:
         self.items: list[Item] = []
@@ -83,13 +84,16 @@ class History:
         return self._visible_before(at)
 
     def before(self, item_id: str) -> str:
-        """What `add` takes as `after` for an item that is to stand before this one. Raises ItemUnknown."""
+        """The `after` that `add` takes for an item that is to be put before this one. Raises ItemUnknown."""
         at = self._index(item_id)
         return self.items[at - 1].id if at else "root"
 
     def check_theirs(self, item: Item) -> None:
-        """An item that a client makes. Raises ItemExists: its id is one that we give, to an item that may still be on
-        its way; ItemMismatch: it would be the call or the result of a tool that runs on the server."""
+        """Check an item that a client makes.
+
+        Raises ItemExists: its id is one that we give, to an item that may still be on its way. Raises ItemMismatch: it
+        would be the call or the result of a tool that runs on the server.
+        """
         if item.call_id and item.call_id in {self._by_id[hidden].call_id for hidden in self._hidden}:
             raise ItemMismatch(f"The call {item.call_id!r} is the server's own: it writes its result itself.")
         item_id = item.id
@@ -112,12 +116,12 @@ class History:
 
     @property
     def count(self) -> int:
-        """Of the items that are not hidden."""
+        """Number of items that are not hidden."""
         return len(self.items) - len(self._hidden)
 
     @property
     def bytes(self) -> int:
-        """What these take, in UTF-8."""
+        """Size of the items that are not hidden, in UTF-8."""
         growing = self._growing
         self._growing = [item for item in growing if item.status == "in_progress"]
         for item in growing:
@@ -150,7 +154,8 @@ class History:
         self._repaired.add(item_id)
 
     def wordless(self) -> int:
-        """The caller's turns without words, one after the other, since they or the client last said something."""
+        """How many turns of the caller's had no words, one after the other, since they or the client last said
+        something."""
         count = 0
         for item in reversed(self.items):
             if item.kind == "message" and item.role == "user":
@@ -160,7 +165,7 @@ class History:
         return count
 
     def said_last(self) -> str:
-        """The assistant's words since the caller's last, or the client's; empty while these wait for an answer."""
+        """The assistant's words since the caller's last, or the client's; "" while those wait for an answer."""
         said: list[str] = []
         for item in reversed(self.items):
             if item.kind == "message" and item.role != "assistant":
@@ -170,7 +175,7 @@ class History:
         return " ".join(reversed(said))
 
     def unintelligible(self) -> bool:
-        """The caller's last turn had no words, and nothing else in the conversation waits for an answer."""
+        """Whether the caller's last turn had no words, and nothing else in the conversation waits for an answer."""
         wordless = False
         for item in reversed(self.items):
             if not self._left_out(item):
@@ -232,7 +237,7 @@ class History:
         return [item for item in islice(said, 1) if _chars(item) <= self._max_chars]
 
     def _chars(self, items: Sequence[Item]) -> list[int]:
-        """What each takes in the prompt. A result takes what its call does, too: it brings it along."""
+        """What each item takes in the prompt. A result takes what its call does, too: it brings it along."""
         chars: list[int] = []
         brought: set[str] = set()
         for item in reversed(items):
@@ -247,7 +252,7 @@ class History:
         return chars[::-1]
 
     def _paired(self, items: Iterable[Item]) -> Iterator[Item]:
-        """A result comes behind its call, also one whose call was trimmed."""
+        """The items, each result behind its call, also where the call was trimmed."""
         called: set[str] = set()
         brought: set[str] = set()
         for item in items:
@@ -262,7 +267,8 @@ class History:
                 yield item
 
     def _forget(self) -> None:
-        """What is hidden and in no prompt any more goes: no client could delete it. A call waits for its result."""
+        """Forget hidden items that are in no prompt any more: no client could delete them. A call waits for its
+        result."""
         past = self.items[: self._trimmed_before]
         hidden = [item for item in past if item.id in self._hidden]
         answered = {item.call_id for item in hidden if item.kind == "function_call_output"}
@@ -292,12 +298,12 @@ def _unknown(item_id: str | None) -> ItemUnknown:
 
 
 def item_bytes(item: Item) -> int:
-    """What an item takes, in UTF-8."""
+    """The size of an item, in UTF-8."""
     return sum(utf8_bytes(part) for part in (item.text, item.output, item.name, item.arguments))
 
 
 def utf8_bytes(text: str) -> int:
-    """Also of what no UTF-8 has: half a surrogate pair."""
+    """The size of `text` in UTF-8; half a surrogate pair, which UTF-8 has not, counts too."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -306,7 +312,7 @@ def _chars(item: Item) -> int:
 
 
 def _close(said: list[str], messages: list[Message]) -> None:
-    """What the caller said, piece by piece, is one message."""
+    """Make the pieces that the caller said one message."""
     if said:
         messages.append(Message("user", reduce(joined, said)))
         said.clear()
@@ -328,7 +334,7 @@ def cut_at(words: Iterable[tuple[str, int]], heard: int) -> str:
 
 
 class Ids:
-    """Identifiers of one call: readable, in order, unlike those of any other call."""
+    """Makes the identifiers of one call: readable, in order, unlike those of any other call."""
 
     def __init__(self, call: str) -> None:
         self._call = call

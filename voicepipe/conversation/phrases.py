@@ -38,10 +38,10 @@ DASHES = ("-", "–")
 """Alone before a number these are between the ends of a range."""
 
 BEFORE_DIGITS = re.compile(rf"[+(~{CURRENCY}]+")
-"""With these a group of digits may begin."""
+"""Signs with which a group of digits may begin."""
 
 LIST_MARK = re.compile(r"^(?:[-*+•・]|#{1,6}|\d{1,2}[.)．）、])$")
-"""What stands before a list's entry or a heading is not a phrase of its own."""
+"""Marks before a list's entry or a heading, which are no phrases of their own."""
 
 DANGLING = frozenset(
     "a an the my your our his her its their this that to of for in on at by from with as is are was be will can and or "
@@ -63,19 +63,20 @@ SPANS = ("**", "__", "```", "`", "~~")
 BRACKETS = {"(": ")", "[": "]", "（": "）", "［": "］", "【": "】"}
 
 QUOTES = {"「": "」", "『": "』", "《": "》", "〈": "〉", "“": "”", "«": "»"}
-"""Of a phrase that could end inside them: a mark that is the last of what has come may still be followed by this."""
+"""Quotation marks: a closing one may still follow a mark that came last, so that the phrase does not end there yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseConfig:
-    """Lengths in words, as long as they take in English (`words.lasts`), and in characters where no word ends."""
+    """How long phrases may be: lengths in words, as long as they take in English (`words.lasts`), and in characters
+    where no word ends."""
 
     first_words: int = 4
     """A first phrase may end at a clause once it has this many words."""
     first_limit: int = 10
     """A first phrase that found no clause ends here."""
     hurry_words: int = 2
-    """The same two when there is no time."""
+    """Instead of `first_words` and `first_limit`, when there is no time."""
     hurry_limit: int = 5
     clause_words: int = 12
     """A later phrase without a sentence end may end at a clause from here on."""
@@ -88,15 +89,15 @@ class PhraseConfig:
 
 
 SENTENCES = PhraseConfig(first_words=30, first_limit=60, clause_words=30, limit=60)
-"""For a text that is there as a whole: nobody waits for its words, so only a very long sentence is cut, at a clause."""
+"""Lengths for a text that is there as a whole: nobody waits for its words, so only very long sentences are cut."""
 
 
 class Phraser:
-    """Cuts one reply. `"".join` of all phrases is the reply itself: each keeps the space that followed it, or, behind a
-    mark that ends it at once, the next one has it.
+    """Cuts one reply into phrases, as it comes.
 
-    Each word is looked at once, and a phrase is looked for when the one before it was taken: a long text costs no more
-    than its length, and not all of that at once.
+    `"".join` of all phrases is the reply itself: each keeps the space that followed it, or, behind a mark that ends it
+    at once, the next one has it. Each word is looked at once, and a phrase is looked for when the one before it was
+    taken: a long text costs no more than its length, and not all of that at once.
     """
 
     def __init__(self, config: PhraseConfig | None = None, *, hurry: bool = False) -> None:
@@ -105,11 +106,11 @@ class Phraser:
         self._first = True
         self._hurry = hurry
         self._start = self._last_end = 0
-        """Where the phrase begins, and where its last complete word ends."""
+        """Index at which the phrase begins, and at which its last complete word ends."""
         self._words = _PhraseWords()
-        """The complete ones."""
+        """The phrase's complete words."""
         self._quotes = _Open(pairs=QUOTES, spans=('"',))
-        """Of the reply up to there."""
+        """The quotation marks of the reply up to `_last_end`."""
 
     def hurry(self) -> None:
         """Make the first phrase shorter still, if it has not come out yet."""
@@ -145,7 +146,7 @@ class Phraser:
             yield phrase
 
     def _cut(self) -> int | None:
-        """Where the next phrase ends in the text so far; None if that cannot be known yet."""
+        """The index at which the next phrase ends in the text so far; None if that cannot be known yet."""
         text, longest = self._text, self._config.limit_chars
         while True:
             gap = SPACE.match(text, self._last_end, self._last_end + longest + 1)
@@ -195,7 +196,7 @@ class Phraser:
 
 
 def _may_be(following: regex.Match[str]) -> tuple[str, ...]:
-    """What the next word can be, as far as it is there. The "or" of "orchestra" is taken for a word: models seldom part
+    """The next word, in the forms that it may yet have. The "or" of "orchestra" is taken for a word: models seldom part
     one there, and if that were waited for, each first phrase would come a token later."""
     word = following.group()
     unknown = following.end() == len(following.string) and BEFORE_DIGITS.fullmatch(word)
@@ -208,7 +209,7 @@ def ends_sentence(word: str, following: str = "") -> bool:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """A text that is there as a whole, sentence by sentence."""
+    """The sentences of a text that is there as a whole."""
     cutter = Phraser(SENTENCES)
     yield from cutter.push(text)
     yield from cutter.flush()
@@ -216,15 +217,15 @@ def sentences(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """Signs that come in pairs: which of them the words so far have opened and not closed."""
+    """Paired signs (brackets, quotes) that the words so far have opened and not closed."""
 
     pairs: Mapping[str, str]
     spans: Sequence[str]
-    """The same sign opens and closes."""
+    """Signs that both open and close."""
     depths: Mapping[str, int] = field(default_factory=dict)
 
     def and_(self, word: str) -> "_Open":
-        """One word later."""
+        """The state after one more word."""
         if word.isalnum():
             return self
         depths, rest = dict(self.depths), word
@@ -243,15 +244,15 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class _PhraseWords:
-    """The words of a phrase, as far as its end depends on them."""
+    """The words of a phrase so far, as far as its end depends on them."""
 
     count: float = 0.0
-    """As long as so many English words."""
+    """Their length, in English words."""
     last: str = ""
     held: _Open = _Open(BRACKETS, SPANS)
 
     def and_(self, word: str) -> "_PhraseWords":
-        """One word later."""
+        """The state after one more word."""
         return _PhraseWords(self.count + lasts(word), word, self.held.and_(word))
 
 

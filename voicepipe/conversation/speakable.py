@@ -1,7 +1,7 @@
 """Written text -> words as people say them: prices, dates, times, telephone numbers, markdown, addresses, emoji.
 
-Each language is a table of (pattern, function); the first pattern that fits at a place is taken. A language without a
-table gets the part that is the same in all of them: markdown, emoji and links are removed.
+Each language is a table of (pattern, function); the first pattern that fits at a position is taken. Languages without a
+table get the part that is the same in all of them: markdown, emoji and links are removed.
 """
 
 from collections.abc import Iterable
@@ -15,24 +15,24 @@ from voicepipe.conversation.verbaliser.form import Forms, constant
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of the text that begins and ends at a word, with the space after it, and what is said for it."""
+    """A stretch of written text that begins and ends at a word, with the space after it, and what is said for it."""
 
     written: str
     spoken: str
 
 
 def speakable(text: str, language: str = "en") -> str:
-    """What a synthesiser should be given for `text`. Never raises; "" when there is nothing to say."""
+    """The text that a synthesiser should be given for `text`. Never raises; "" when there is nothing to say."""
     return together(pieces(text, language))
 
 
 def together(parts: Iterable[Piece]) -> str:
-    """All that is said for them."""
+    """All that is said for the pieces, as one text."""
     return " ".join(part.spoken for part in parts if part.spoken)
 
 
 def pieces(text: str, language: str = "en") -> list[Piece]:
-    """`text` in order, with what is said for each part; the written parts joined are `text` itself."""
+    """The pieces of `text`, in order; their written parts joined are `text` itself."""
     forms = LANGUAGES.get(language.lower().split("-")[0]) or LANGUAGES[""]
     result: list[Piece] = []
     said: list[_SpokenPart] = []
@@ -50,7 +50,7 @@ def pieces(text: str, language: str = "en") -> list[Piece]:
 
 
 def _next_word(text: str, at: int) -> int:
-    """Where the space at `at` ends; `at` itself where there is none."""
+    """The position at which the space at `at` ends; `at` itself where there is none."""
     while at < len(text) and text[at].isspace():
         at += 1
     return at
@@ -58,7 +58,7 @@ def _next_word(text: str, at: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _SpokenPart:
-    """For a part of a written word."""
+    """What is said for a part of a written word. `is_form`: a form of the language's table matched it."""
 
     words: str
     is_form: bool
@@ -110,4 +110,4 @@ MARKDOWN = (
 NEUTRAL = Forms((*MARKDOWN, constant("URL", "h", rf"https?://[{IN_LINK}]*(?![.,;:!?)\]])[{IN_LINK}]", "")))
 
 LANGUAGES = {"": NEUTRAL, "en": Forms((*keys.FORMS, *MARKDOWN, *ENGLISH))}
-"""By the tag's first part; "": all others."""
+"""The written forms of each language, by the tag's first part; "": all others."""

@@ -17,18 +17,19 @@ Hop = Literal[
     "audible",  # the first audible sample is handed to the socket
 ]
 
-Rung = Literal["", "short", "acknowledge", "fallback", "stall"]
+LateStep = Literal["", "short", "acknowledge", "fallback", "stall"]
 
 
 class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A turn in figures: what clients read in a response's metadata, and all that `observe/` and admission know of it.
+    """A turn in figures: what clients read in a response's metadata, and all that `observe/` and admission know of the
+    turn.
 
     Times are in ms with one decimal; None: it did not happen. `at_...` count from the caller's last voiced sample. JSON
-    leaves out what did not happen. A client's copy may have to be shortened: what stands first here stays longest.
+    leaves out what did not happen. A client's copy may have to be shortened: it keeps the first fields longest.
     """
 
     turn_latency: float | None = None
-    """By DESIGN section 1."""
+    """From the last voiced sample to the first audible one, as DESIGN section 1 defines it."""
     endpoint: float | None = None
     """From the last voiced sample to *commit*."""
     asr: float | None = None
@@ -54,7 +55,7 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     endpoint_reason: str = ""
     speculation: Literal["", "hit", "miss"] = ""
     discarded: int = 0
-    ladder: Rung = ""
+    ladder: LateStep = ""
     refused: bool = False
     broken: bool = False
     tool: bool = False
@@ -64,11 +65,11 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     continues: bool = False
     discarded_ms: float | None = None
     tokens: int = 0
-    """Of the reply, or pieces in which a model's server sends them."""
+    """Tokens of the reply, or pieces in which a model's server sends them."""
     phrase_tokens: int = 0
-    """Those that were there when the first phrase was cut."""
+    """Tokens that were there when the first phrase was cut."""
     sound_ms: float | None = None
-    """Of the reply's sound, what the voice was waited for."""
+    """Length of the reply's sound that the voice was waited for."""
     voicing_ms: float | None = None
     """How long it was waited for."""
     ducked: int = 0
@@ -81,12 +82,13 @@ AS_RECORDED = (
     "turn_id", "confident", "speculation", "discarded", "ladder", "refused", "broken", "tool", "unpaced", "by_request",
     "reopened", "continues", "tokens", "phrase_tokens", "ducked", "held",
 )  # fmt: skip
-"""What a summary has as the record has it."""
+"""Fields that a summary has as the record has them."""
 
 
 @dataclass(slots=True)
 class TurnRecord:
-    """All that is known of one turn. Stamps are monotonic seconds; the first of a kind stands, unless replaced."""
+    """All that is known of one turn. Stamps are monotonic seconds; the first of a kind stands, unless it was
+    forgotten."""
 
     turn_id: str
     response_id: str = ""
@@ -102,9 +104,9 @@ class TurnRecord:
     discarded: int = 0
     """Speculations that were dropped: the caller went on, or the words turned out to be others."""
     discarded_ms: float = 0.0
-    """What the engines worked for them: from *prepare* to their first speech, or to their end."""
-    ladder: Rung = ""
-    """The lowest rung that a late stage needed."""
+    """How long the engines worked for dropped speculations: from *prepare* to the first speech, or to the end."""
+    ladder: LateStep = ""
+    """The last step of a late reply (`[ladder]`) that was needed."""
     refused: bool = False
     """The engine does not take such a request: nothing is wrong with the engine."""
     broken: bool = False
@@ -116,23 +118,23 @@ class TurnRecord:
     by_request: bool = False
     """The client set the silence to wait, or asked for the reply itself: never counted late."""
     reopened: bool = False
-    """It was a cut-in: the caller went on, and the turn was reopened."""
+    """The reply was a cut-in: the caller went on, and the turn was reopened."""
     continues: bool = False
-    """It goes on with the turn before, which was a cut-in, whether or not that one's record could still say so."""
+    """The turn goes on with the one before, whose reply was a cut-in. That one's record may have been sent by then."""
     tokens: int = 0
     phrase_tokens: int = 0
     sound_ms: float = 0.0
     voicing_ms: float = 0.0
-    """These four once the reply is over: as `TurnSummary` has them."""
+    """These four are set once the reply is over, as `TurnSummary` has them."""
     ducked: int = 0
     held: int = 0
-    """Likewise, as they happen."""
+    """Counted as they happen, as `TurnSummary` has them."""
 
     def stamp(self, hop: Hop, when: float) -> None:
         self.stamps.setdefault(hop, when)
 
     def forget(self, *hops: Hop) -> None:
-        """These hops are to come again."""
+        """Drop the stamps of these hops, which are to come again."""
         for hop in hops:
             self.stamps.pop(hop, None)
 
@@ -154,7 +156,7 @@ class TurnRecord:
         return None if self.unpaced else self.between("voice_ended", "audible")
 
     def summary(self) -> TurnSummary:
-        """Its figures so far."""
+        """The turn's figures so far."""
         stages: dict[str, float | None] = {
             "turn_latency": self.latency_ms,
             "endpoint": self.between("voice_ended", "commit"),

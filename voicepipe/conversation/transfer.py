@@ -1,4 +1,4 @@
-"""Tools by which a model has its caller put through to a person, or hangs up; and where a caller can be put through to:
+"""Tools by which a model transfers its caller to a person, or hangs up; and whom a caller can be transferred to:
 a telephone number as people write it, or a sip:, sips: or tel: address."""
 
 import re
@@ -15,7 +15,7 @@ END_CALL_TOOL = ToolSpec(
     "Hang up. Only once the caller has made clear that they want nothing else; say goodbye in the same reply.",
     {"type": "object", "properties": {}},
 )
-"""What is offered to the model."""
+"""The tool for hanging up, as the model is offered it."""
 _DIGITS = r"\+?[0-9*#(][0-9*#()./ -]{0,40}"
 """A number, and what people write into it to read it."""
 _ADDRESS = r"[!#-;=?-~]{1,250}"
@@ -25,11 +25,13 @@ _FILLERS = str.maketrans("", "", "()./ -")
 
 
 class _Arguments(msgspec.Struct):
+    """The arguments of `transfer_call`."""
+
     to: str
 
 
 def transfer_tool(agent: Agent) -> ToolSpec:
-    """What is offered to the model: the names of the agent's table."""
+    """The tool that the model is offered, with the names of the agent's table."""
     names = list(agent.transfer)
     return ToolSpec(
         TRANSFER_TOOL,
@@ -39,7 +41,7 @@ def transfer_tool(agent: Agent) -> ToolSpec:
 
 
 def target(agent: Agent, arguments: str) -> str:
-    """Where the model wants the caller to go. Raises TransferFailed, which tells it what it may say instead."""
+    """The target that the model wants for the caller. Raises TransferFailed, whose text says which names it may use."""
     try:
         to = msgspec.json.decode(arguments, type=_Arguments).to
     except (msgspec.DecodeError, RecursionError, UnicodeError):
@@ -50,18 +52,18 @@ def target(agent: Agent, arguments: str) -> str:
 
 
 def is_target(text: str) -> bool:
-    """Whether the telephone network, or a SIP network, can be asked for it."""
+    """Whether the telephone network, or a SIP network, can be asked for `text`."""
     return bool(_TARGET.fullmatch(text) and (is_sip(text) or number(text).strip("+")))
 
 
 def is_sip(target: str) -> bool:
-    """Whether it is the address of a SIP network."""
+    """Whether `target` is the address of a SIP network."""
     return target.lower().startswith(("sip:", "sips:"))
 
 
 def number(target: str) -> str:
-    """What is dialled, as networks take it: "+4930123456" of "+49 (0)30 12-34 56" and "tel:+49-30-123456". A number
-    without "+" stays one. Of a SIP address it is empty."""
+    """The number of `target` as networks dial it: "+4930123456" of "+49 (0)30 12-34 56" and "tel:+49-30-123456". A
+    number without "+" stays one. Empty for a SIP address."""
     if is_sip(target):
         return ""
     said = target[4:] if target.lower().startswith("tel:") else target
@@ -72,5 +74,5 @@ def number(target: str) -> str:
 
 
 def sip_uri(target: str, domain: str) -> str:
-    """As a SIP network is asked for it: a number is one of `domain`."""
+    """`target` as a SIP URI: a number is one of `domain`."""
     return target if is_sip(target) else f"sip:{number(target).replace('#', '%23')}@{domain}"

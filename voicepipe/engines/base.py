@@ -16,14 +16,15 @@ from voicepipe.engines.windows import Windows
 from voicepipe.turn.patience import Patience
 
 __all__ = [
-    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lacking", "Lends", "Llm",
+    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lacking", "HasDecoders", "Llm",
     "MadeAhead", "Message", "Mortal", "OnPartial", "Prompt", "Restarts", "Speech", "ToolCall", "ToolSpec",
     "Tts", "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
 
 
 class Engine(Protocol):
-    """What every engine has."""
+    """An engine of a PoP, shared by all its calls: what detection, recognition, language and synthesis have in
+    common."""
 
     async def start(self) -> None:
         """Load and warm up, so that the first call costs what the thousandth does. Raises EngineError."""
@@ -35,7 +36,9 @@ class Engine(Protocol):
 @runtime_checkable
 class Mortal(Protocol):
     """An engine that may break for good while others work: its process ends, a call into it hangs, or it only fails.
-    Until it works again, to which it sees by itself, requests raise EngineError, mostly EngineDead."""
+
+    Until it works again, to which it sees by itself, requests raise EngineError, mostly EngineDead.
+    """
 
     @property
     def alive(self) -> bool:
@@ -44,40 +47,42 @@ class Mortal(Protocol):
 
 @runtime_checkable
 class Restarts(Protocol):
-    """A mortal engine that is started again, by itself, when it broke."""
+    """A mortal engine that starts itself again when it broke."""
 
     @property
     def restarts(self) -> int:
-        """How often it has been, up to now."""
+        """How often it has started again, up to now."""
 
 
 @runtime_checkable
 class Lacking(Protocol):
-    """An engine that does without a part of it where that is not to be had."""
+    """An engine that does without a part of it where that part is not to be had."""
 
     lacks: str
-    """Why it is not; empty: nothing is lacking."""
+    """Why the part is lacking, in words; empty: nothing is."""
 
 
 @runtime_checkable
-class Lends(Protocol):
+class HasDecoders(Protocol):
     """A recogniser that has a number of decoders, each of which belongs to one utterance at a time."""
 
     @property
-    def lent(self) -> int:
-        """Decoders that belong to one now: none while nobody speaks."""
+    def decoders_in_use(self) -> int:
+        """Decoders that belong to an utterance now: none while nobody speaks."""
 
 
 # --- voice activity ---------------------------------------------------------------------------------------------
 
 
 class Vad(Engine, Protocol):
+    """A voice activity detector: the probability of voice in windows of 32 ms, for all calls together."""
+
     def stream(self) -> Any:
         """The detector's memory of one call."""
 
     def probabilities(self, asked: Sequence[tuple[Any, Pcm]]) -> Sequence[float]:
-        """Of each (stream, window): the probability in 0..1 that the window holds voice, int16[512] at 16 kHz, 32 ms. A
-        stream's windows come in order, one at a time."""
+        """The probability (0..1) that each window holds voice. `asked`: pairs of a stream and a window, int16[512] at
+        16 kHz. A stream's windows come in order, one at a time."""
 
 
 # --- the end of a turn ------------------------------------------------------------------------------------------
@@ -87,14 +92,14 @@ class TurnStream(Protocol):
     """One utterance, as a turn model hears it."""
 
     def feed(self, pcm: Pcm) -> None:
-        """More sound: int16[n] at 16 kHz, n as it comes."""
+        """Take more sound: int16[n] at 16 kHz, n as it comes."""
 
     async def complete(self) -> float:
-        """Probability in 0..1 that the turn is complete where the sound ends now. Raises EngineError."""
+        """The probability (0..1) that the turn is complete where the sound ends now. Raises EngineError."""
 
 
 class TurnModel(Engine, Protocol):
-    """Hears in the voice, not in the words, whether more is to come."""
+    """An engine that judges by the voice, not by the words, whether the caller has finished."""
 
     def stream(self) -> TurnStream: ...
 
@@ -104,7 +109,7 @@ class TurnModel(Engine, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What one utterance has said so far."""
+    """The words of one utterance, as the recogniser has them so far."""
 
     text: str = ""
     """Lower-case words without punctuation, unless the engine writes it."""
@@ -123,10 +128,12 @@ OnPartial = Callable[[Hypothesis], None]
 
 
 class AsrStream(Protocol):
-    """One utterance. `feed` and `cancel` return at once; nothing is delivered after `finish` or `cancel`."""
+    """A recogniser's stream of one utterance. `feed` and `cancel` return at once; nothing is delivered after `finish`
+    or `cancel`."""
 
     def feed(self, pcm: Pcm) -> None:
-        """More sound: int16[n] at 16 kHz, n as it comes. When the worker is behind, sound waits, nothing is dropped."""
+        """Take more sound: int16[n] at 16 kHz, n as it comes. When the worker is behind, sound waits, and nothing is
+        dropped."""
 
     async def settle(self) -> Hypothesis:
         """The words of everything fed so far, as good as the engine can have them now. The stream goes on.
@@ -142,6 +149,8 @@ class AsrStream(Protocol):
 
 
 class Asr(Engine, Protocol):
+    """A speech recogniser, for all calls of a PoP."""
+
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> AsrStream:
         """Begin an utterance. `asked`: what the agent has said since the caller spoke last; where that asks for digits,
         a recogniser may expect some."""
@@ -152,11 +161,11 @@ class Asr(Engine, Protocol):
 
 
 class Aside(Enum):
-    """What a language model's stream tells of itself."""
+    """A remark in a language model's stream that is neither text nor a tool call."""
 
     WITHDRAWN = "withdrawn"
-    """All text of this answer up to here was no answer: thoughts, as it turns out. None of it that has not been heard
-    yet is to be, and a tool that was called in words there is not called."""
+    """All text of this answer up to here was no answer: thoughts, as it turns out. What the caller has not heard of it
+    yet is dropped, and a tool that was called in words there is not called."""
     CALL_AS_TEXT = "call as text"
     """The model called a tool in words that its server did not read as a call. They are left out, nothing is run."""
 
@@ -166,6 +175,8 @@ Delta = str | ToolCall | Aside
 
 
 class Llm(Engine, Protocol):
+    """A language model, for all calls of a PoP."""
+
     def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Stream one reply. Closing the generator (or cancelling its task) aborts the request in the engine.
 
@@ -174,22 +185,22 @@ class Llm(Engine, Protocol):
         """
 
     async def warm(self, prompt: Prompt) -> None:
-        """Prompts that begin like this one will come: learn the agent, fill the prefix cache."""
+        """Prepare for prompts that begin like this one: learn the agent, fill the prefix cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """Who answers an agent's callers, for people."""
+    """Which model answers an agent's callers, in words for people."""
 
     by: str
-    """ "llama3.2 at http://127.0.0.1:11434/v1", "the embedded engine"."""
+    """The model's name, such as "llama3.2 at http://127.0.0.1:11434/v1" or "the embedded engine"."""
     lacks: str = ""
-    """What keeps it from answering them, and what helps; empty: nothing."""
+    """Why it cannot answer them, and what helps; empty: it can."""
 
 
 @runtime_checkable
 class Choosy(Protocol):
-    """A language model that says whose callers it can answer. One that does not say can answer all."""
+    """A language model that says which agents' callers it can answer. One that does not say can answer all."""
 
     def answering(self, agent: Agent) -> Answering: ...
 
@@ -207,7 +218,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """A piece of a phrase's sound: int16[n] at the engine's rate, without leading silence."""
+    """A piece of a phrase's speech: int16[n] at the engine's rate, without leading silence."""
 
     pcm: Pcm
     words: tuple[Word, ...] = ()
@@ -217,6 +228,8 @@ class Speech:
 
 
 class Tts(Engine, Protocol):
+    """A synthesiser of speech (a voice, or several), for all calls of a PoP."""
+
     rate: int
     """Sample rate in Hz of the speech."""
 
@@ -224,8 +237,8 @@ class Tts(Engine, Protocol):
         """Every name that `voice` may have -> the language that it speaks (BCP 47). Empty before `start`."""
 
     def voice_for(self, asked: str, language: str = "") -> str:
-        """The name of the voice that speaks where this one is asked for: the default voice's where there is none of
-        that name, or no name. An engine may have a default for each `language` (BCP 47)."""
+        """The name of the voice that speaks where `asked` is asked for: the default voice's if there is none of that
+        name, or no name. An engine may have a default for each `language` (BCP 47)."""
 
     def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
@@ -237,10 +250,10 @@ class Tts(Engine, Protocol):
 
 
 class MadeAhead(Protocol):
-    """Phrases of a voice that are there already, for all calls."""
+    """Phrases that were made ahead, for all calls of a PoP."""
 
     def get(self, spoken: str, voice: str, speed: float, rate: int) -> tuple[Speech, ...]:
-        """What `Tts.speak` would give, at `rate` Hz; empty: it was not made."""
+        """The speech that `Tts.speak` would give, at `rate` Hz; empty: it was not made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,31 +266,31 @@ class Engines:
     tts: Tts
     turn: TurnModel | None = None
     patience: Patience = field(default_factory=Patience, compare=False)
-    """With `asr`."""
+    """How long to wait for `asr`."""
     made_ahead: MadeAhead | None = field(default=None, compare=False)
-    """By `tts`."""
+    """Phrases that `tts` has made ahead."""
     windows: Windows = field(init=False, compare=False)
-    """Of all calls, for `vad`."""
+    """The windows of all calls that wait for `vad`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "windows", Windows(self.vad))
 
     def all(self) -> tuple[Engine, ...]:
-        """In the order in which they are loaded and closed."""
+        """All engines, in the order in which they are loaded and closed."""
         engines = (self.vad, self.asr, self.llm, self.tts)
         return (*engines, self.turn) if self.turn else engines
 
     @property
     def alive(self) -> bool:
-        """All of them can work now."""
+        """Whether all engines can work now."""
         return not self.down()
 
     def down(self) -> list[str]:
-        """Those that cannot, as the configuration calls them: "asr", "llm", "tts"."""
+        """The engines that cannot work now, as the configuration calls them: "asr", "llm", "tts"."""
         return [name for name, engine in self._named.items() if isinstance(engine, Mortal) and not engine.alive]
 
     def restarts(self) -> dict[str, int]:
-        """How often each of those was started again, where it was."""
+        """How often each engine was started again, for those that were."""
         counts = {name: engine.restarts for name, engine in self._named.items() if isinstance(engine, Restarts)}
         return {name: count for name, count in counts.items() if count}
 

@@ -27,7 +27,8 @@ E = TypeVar("E", bound=Engine)
 
 
 class DelayedAsrStream:
-    """Adds its delay to each partial, to `settle`, and to `finish` when sound came after the last settle."""
+    """A recogniser's stream that adds a delay to each partial, to `settle`, and to `finish` when sound came after the
+    last settle."""
 
     def __init__(self, asr: Asr, asr_ms: float, on_partial: OnPartial, language: str, asked: str) -> None:
         self._inner = asr.stream(self._later, language=language, asked=asked)
@@ -65,7 +66,7 @@ class DelayedAsrStream:
 
 
 class _Around(Generic[E]):
-    """Life and death of the engine inside."""
+    """An engine around another, which it starts, closes and reports on."""
 
     def __init__(self, inner: E) -> None:
         self._inner = inner
@@ -86,6 +87,8 @@ class _Around(Generic[E]):
 
 
 class DelayedAsr(_Around[Asr]):
+    """A recogniser that answers `asr_ms` later than the one inside it."""
+
     def __init__(self, inner: Asr, asr_ms: float) -> None:
         super().__init__(inner)
         self._asr_ms = asr_ms
@@ -95,6 +98,9 @@ class DelayedAsr(_Around[Asr]):
 
 
 class DelayedLlm(_Around[Llm]):
+    """A language model whose first delta comes `first_token_ms` later than that of the one inside it, and each further
+    one `token_ms` later."""
+
     def __init__(self, inner: Llm, first_token_ms: float, token_ms: float) -> None:
         super().__init__(inner)
         self._first_token_ms = first_token_ms
@@ -113,6 +119,8 @@ class DelayedLlm(_Around[Llm]):
 
 
 class DelayedTts(_Around[Tts]):
+    """A voice whose phrases begin `tts_ms` later than those of the one inside it."""
+
     def __init__(self, inner: Tts, tts_ms: float) -> None:
         super().__init__(inner)
         self._tts_ms = tts_ms

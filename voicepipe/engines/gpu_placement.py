@@ -24,7 +24,7 @@ PLACED = ("whisper", "nemotron", "kokoro", "neutts", "coqui")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a stage takes on each GPU that it is on. Bytes."""
+    """The GPU memory in bytes that a stage (recognition, language, synthesis) needs on each of its GPUs."""
 
     stage: str
     gpus: tuple[int, ...]
@@ -35,16 +35,16 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class LlmNeed(Need):
-    """vLLM's."""
+    """The GPU memory in bytes that vLLM needs on each of its GPUs."""
 
     cache: int = 0
-    """For what calls have said."""
+    """The KV cache, which holds what calls have said."""
     cache_least: int = 0
     """One context of `max_model_len`: with less vLLM does not start."""
     rest: float = 0.0
-    """Where no size is configured for the cache: the share of the GPU's memory that vLLM takes, all in all."""
+    """Share of the GPU's memory that vLLM takes in all, where no size is configured for the cache."""
     weights_fp8: int = 0
-    """What 8-bit weights would take; 0: they have no more already."""
+    """Bytes that 8-bit weights would take; 0: the weights have no more bits already."""
 
 
 def uses_gpus(config: Config) -> bool:

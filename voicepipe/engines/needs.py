@@ -1,4 +1,4 @@
-"""What the chosen engines take of a GPU, by the sizes of their models' files. Reads the disk; loads nothing."""
+"""The GPU memory that the chosen engines need, by the sizes of their models' files. Reads the disk; loads nothing."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +14,13 @@ from voicepipe.sizing import constants, gpu_memory, shapes
 UTILISATION = 0.92
 """vLLM's default for gpu_memory_utilization."""
 DECODER = 1 / 3
-"""Of NeuCodec's file, what stays once the recordings are read: the half that makes sound, in float32 as stored."""
+"""Share of NeuCodec's file that stays once the recordings are read: the half that makes sound, in float32 as stored."""
 STORED = {"int8": 0.55, "float32": 2.0}
 """Of a model's file, which holds 16 bits a weight, what it takes when computed with in another type."""
 
 
 def needs(config: Config) -> Iterator[Need]:
-    """Of each stage that is on a GPU, in a configuration whose devices are `placed`. Raises EngineError."""
+    """The need of each stage that is on a GPU, in a configuration whose devices are `placed`. Raises EngineError."""
     ours: list[Need] = []
     if config.engines.asr == "whisper" and (gpu := device_index(config.whisper.device)) is not None:
         file = hub.local(config.whisper.model) / "model.bin"
@@ -61,14 +61,14 @@ def needs(config: Config) -> Iterator[Need]:
 
 
 def _nemotron(nemotron: NemotronConfig, gpu: int) -> Need:
-    """With the memory of all its utterances, which it takes when it starts."""
+    """The recogniser's need, with the memory of all its utterances, which it takes when it starts."""
     found, dtype = checkpoint.read(nemotron), nemotron.dtype_on(nemotron.device)
     slots = nemotron.streams * found.bytes_of_slot(dtype)
     return Need("recognition", (gpu,), found.bytes_of_weights(dtype), slots + constants.ASR_WORKSPACE)
 
 
 def _share(vllm: VllmConfig) -> float:
-    """Of a GPU's memory, what vLLM takes where its cache has no size."""
+    """The share of a GPU's memory that vLLM takes where its cache has no size."""
     return float(vllm.args.get("gpu_memory_utilization", UTILISATION))
 
 

@@ -1,4 +1,4 @@
-"""What the chosen engines need beside their models, and do not have here: packages, an environment, a server. Imports
+"""What the chosen engines lack here beside their models: packages, an environment, a server. Imports
 none of it."""
 
 import shutil
@@ -15,7 +15,7 @@ PACKAGES = {
     "kokoro": "kokoro_onnx",
     "neutts": "vllm",
 }
-"""What an engine imports. coqui-tts is in an environment of its own."""
+"""The package that each engine imports. coqui-tts is in an environment of its own."""
 INSTALLS = {
     "kokoro_onnx": "-e '.[kokoro]', in voicepipe's checkout",
     "faster_whisper": "faster-whisper",

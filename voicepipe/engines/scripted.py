@@ -37,7 +37,7 @@ async def pause(ms: float) -> None:
 
 
 class _Lifeless:
-    """`start` and `close` of an engine that holds nothing."""
+    """The `start` and `close` of an engine that holds nothing."""
 
     async def start(self) -> None:
         """Nothing to load."""
@@ -50,13 +50,13 @@ class _Lifeless:
 
 
 class ScriptedVad(_Lifeless):
-    """Whatever is louder than `floor_dbfs` is voice."""
+    """A voice detector for tests: whatever is louder than `floor_dbfs` is voice."""
 
     def __init__(self, floor_dbfs: float = -45.0) -> None:
         self._floor = floor_dbfs
 
     def stream(self) -> None:
-        """It remembers nothing."""
+        """Returns nothing: the detector has no memory."""
 
     def probabilities(self, asked: Sequence[tuple[None, Pcm]]) -> list[float]:
         """0.98 for a window louder than the floor, else 0.02."""
@@ -64,7 +64,8 @@ class ScriptedVad(_Lifeless):
 
 
 class ScriptedAsrStream:
-    """Knows its words by the number of samples fed, so partials grow as sound comes."""
+    """A recogniser's stream for tests: it knows its words by the number of samples fed, so partials grow as sound
+    comes."""
 
     def __init__(self, timeline: Timeline, on_partial: OnPartial, settle_ms: float, finish_ms: float) -> None:
         self._timeline = timeline
@@ -109,7 +110,8 @@ class ScriptedAsrStream:
 
 
 class ScriptedAsr(_Lifeless):
-    """The n-th stream hears the n-th utterance, over and over: its text (a word every 250 ms), or a timeline."""
+    """A recogniser for tests: the n-th stream hears the n-th utterance, over and over. An utterance is its text (a word
+    every 250 ms), or a timeline."""
 
     def __init__(
         self, utterances: Sequence[str | Timeline] = ("hello",), settle_ms: float = 0, finish_ms: float = 0
@@ -135,9 +137,10 @@ def paced(text: str, word_ms: float = WORD_MS) -> Timeline:
 
 
 class ScriptedLlm(_Lifeless):
-    """Replies by a table from the last message's text, case and outer space aside; echoes what is not in it.
+    """A language model for tests, which finds its replies in a table.
 
-    A reply is text, a tool call, or a sequence of both. A tool's result is looked up like any other text.
+    It looks up the last message's text, case and outer space aside, and echoes what is not in the table. A reply is
+    text, a tool call, or a sequence of both. A tool's result is looked up like any other text.
     """
 
     def __init__(
@@ -149,9 +152,9 @@ class ScriptedLlm(_Lifeless):
         fails: int = 0,
     ) -> None:
         self._fails = fails
-        """So many requests are refused, the first ones."""
+        """The first requests, so many of them, are refused."""
         self._stalls_after = stalls_after
-        """After so many tokens of a reply nothing more comes, and no error."""
+        """Number of a reply's tokens after which nothing more comes, and no error."""
         self._replies = {said.strip().lower(): reply for said, reply in (replies or {}).items()}
         self._first_token_ms = first_token_ms
         self._token_ms = token_ms
@@ -188,7 +191,8 @@ def tokens(deltas: Sequence[Delta], limit: int | None = None) -> list[Delta]:
 
 
 class ScriptedTts(_Lifeless):
-    """A tone for each word, `char_ms` long for each of its characters, and 20 ms of silence after it."""
+    """A voice for tests: a tone for each word, `char_ms` long for each of its characters, and 20 ms of silence after
+    it."""
 
     def __init__(
         self, char_ms: int = 60, first_ms: float = 0, rate: int = 24_000, stalls_at: str | None = None
@@ -201,7 +205,7 @@ class ScriptedTts(_Lifeless):
         self.spoken: list[str] = []
         """Every text that was asked for, in order."""
         self.firsts: list[str] = []
-        """Those of them that a caller was waiting for."""
+        """Texts that a caller was waiting for."""
 
     def voices(self) -> Mapping[str, str]:
         return {"scripted": "en"}

@@ -15,39 +15,40 @@ log = logging.getLogger(__name__)
 
 
 class WindowListener(Protocol):
-    """Who asks about windows."""
+    """A listener to the voice detector's answers about windows."""
 
     def answered(self, answer: float | Exception) -> None:
         """The probability that the window holds voice, or why there is none."""
 
 
 class Detector(Protocol):
-    """As `base.Vad`."""
+    """The part of `base.Vad` that judges windows."""
 
     def probabilities(self, asked: Sequence[tuple[Any, Pcm]]) -> Sequence[float]: ...
 
 
 class Windows:
-    """One for all calls of a detector."""
+    """Collects the windows of all calls, and has the voice detector judge them together, once in a turn of the event
+    loop."""
 
     def __init__(self, vad: Detector) -> None:
         self._vad = vad
         self._asked: list[tuple[Any, Pcm, WindowListener]] = []
-        self._telling = False
+        self._notifying = False
 
     def ask(self, stream: Any, window: Pcm, listener: WindowListener) -> None:
-        """`listener` is answered later in this turn of the loop. It may ask about the stream's next window, whose
-        answer still comes in this turn."""
+        """Judge a window. `listener` is answered later in this turn of the loop. It may ask about the stream's next
+        window, whose answer still comes in this turn."""
         self._asked.append((stream, window, listener))
-        if not self._telling:
-            self._telling = True
-            asyncio.get_running_loop().call_soon(self._tell)
+        if not self._notifying:
+            self._notifying = True
+            asyncio.get_running_loop().call_soon(self._notify)
 
     def of(self, stream: Any) -> "StreamWindows":
-        """Those of one stream of the detector's."""
+        """The windows of one stream of the detector's."""
         return StreamWindows(self, stream)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         try:
             while self._asked:
                 asked, self._asked = self._asked, []
@@ -57,7 +58,7 @@ class Windows:
                     except Exception:  # Others were asked about, too.
                         log.exception("what a window holds could not be told")
         finally:
-            self._telling = False
+            self._notifying = False
 
     def _answers(self, asked: Sequence[tuple[Any, Pcm, WindowListener]]) -> Sequence[float | Exception]:
         try:
@@ -66,7 +67,7 @@ class Windows:
             return [self._alone(stream, window) for stream, window, _ in asked]
 
     def _alone(self, stream: Any, window: Pcm) -> float | Exception:
-        """One that the detector cannot look at is not to fail the others."""
+        """Judge one window: one that the detector cannot look at must not fail the others."""
         try:
             return self._vad.probabilities([(stream, window)])[0]
         except Exception as error:
@@ -74,7 +75,7 @@ class Windows:
 
 
 class StreamWindows:
-    """The windows of one caller's sound."""
+    """The windows of one caller's sound, which a detector judges. Implements `vad_front_end.WindowDetector`."""
 
     def __init__(self, windows: Windows, stream: Any) -> None:
         self._windows, self._stream = windows, stream

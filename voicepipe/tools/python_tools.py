@@ -1,8 +1,8 @@
 """Tools that are Python functions: async ones on the event loop, the others in threads of their own.
 
 A function that hangs cannot be stopped. It keeps its thread, and nobody waits for it any more. So no call may have so
-many threads that other calls get none, and no tenant so many that other tenants get none. What comes of it in the end
-is told all the same (`OutcomeUnknown.later`).
+many threads that other calls get none, and no tenant so many that other tenants get none. Its outcome is still
+delivered when it ends (`OutcomeUnknown.later`).
 """
 
 import asyncio
@@ -30,13 +30,13 @@ RESULT_CHARS = 8000
 SHARE = 16
 """Threads of one function of one tenant's, for all its calls."""
 THREADS = 256
-"""All threads."""
+"""Threads of all functions together."""
 TENANTS_TIMES = 3
 """A tenant may have so many times what is free: three quarters of all if it is alone."""
 
 
 class _ToolThreads:
-    """The threads of one function and tenant. Calls wait for them in turn."""
+    """The threads of one function, for one tenant. Calls wait for them in turn."""
 
     def __init__(self, tenant: str) -> None:
         self.tenant = tenant
@@ -48,11 +48,11 @@ class _ToolThreads:
 
     @property
     def waiting(self) -> int:
-        """Calls that wait for a thread."""
+        """How many calls wait for a thread."""
         return len(self._waiting)
 
     async def take(self, call: str, ends: float) -> None:
-        """A thread for this call. Raises TimeoutError: it had none by the loop's second `ends`."""
+        """Take a thread for this call. Raises TimeoutError: there was none by the loop's second `ends`."""
         given: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.put((call, given), call)
         self._hand_out()
@@ -78,12 +78,13 @@ class _ToolThreads:
 
 
 class PythonTools:
-    """Those of all calls of a PoP."""
+    """Runs the tools that are Python functions, for all calls of a PoP, within limits for each function, call and
+    tenant."""
 
     def __init__(self) -> None:
         self._of_tenants = FairShare(THREADS, TENANTS_TIMES)
         self._of_calls = FairShare(THREADS)
-        """The same threads: no call may have all that its tenant may."""
+        """The same threads, by call: no call may have all that its tenant may."""
         self._shares: dict[tuple[str, str], _ToolThreads] = {}
         self._hung: set[asyncio.Task[Any]] = set()
         """Async functions that were cancelled and go on."""
@@ -91,12 +92,13 @@ class PythonTools:
         show(self)
 
     def figures(self) -> QueueFigures:
-        """As `queues.Queue`, of functions that need a thread."""
+        """As `queues.Queue`, for functions that need a thread."""
         waiting = sum(share.waiting for share in self._shares.values())
         return self._waits.figures("tool-threads", waiting=waiting, running=self._of_tenants.busy)
 
     async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str) -> str:
-        """What the function returns, as the model reads it. Takes at most `tool.timeout_ms`. Raises ToolError."""
+        """Call the tool's function. Returns its result as the model reads it. Takes at most `tool.timeout_ms`. Raises
+        ToolError."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + tool.timeout_ms / 1000
         share = self._shares.setdefault((tenant, tool.function), _ToolThreads(tenant))
@@ -171,8 +173,8 @@ class PythonTools:
     def _start(
         self, tool: Tool, share: _ToolThreads, call: str, job: Callable[[], T]
     ) -> "asyncio.Future[Callable[[], T]]":
-        """A thread for one job, as a daemon: one that hangs must not keep the process from ending. Raises RuntimeError:
-        there is none."""
+        """Start a thread for one job, as a daemon: one that hangs must not keep the process from ending. Raises
+        RuntimeError: there is no thread."""
         if not (self._of_tenants.may(share.tenant) and self._of_calls.may(call)):
             raise RuntimeError(f"{self._of_tenants.busy} threads of tools are busy; the others are for other callers")
         loop = asyncio.get_running_loop()
@@ -196,7 +198,7 @@ class PythonTools:
 
 
 async def within(tool: Tool, ends: float, ran: "asyncio.Future[Callable[[], T]]") -> T:
-    """What comes of it by the loop's second `ends`. Raises ToolError."""
+    """The outcome of `ran` by the loop's second `ends`. Raises ToolError."""
     await asyncio.wait({ran}, timeout=ends - asyncio.get_running_loop().time())
     if not ran.done() or ran.cancelled():
         raise too_long(tool, ran)
@@ -204,7 +206,7 @@ async def within(tool: Tool, ends: float, ran: "asyncio.Future[Callable[[], T]]"
 
 
 def too_long(tool: Tool, ran: "asyncio.Future[Any] | None" = None) -> OutcomeUnknown:
-    """Nobody waits for it any longer."""
+    """The error that nobody waits for the tool any longer."""
     why = f"{tool.name} took longer than {tool.timeout_ms} ms; nobody knows whether it was done"
     return OutcomeUnknown(why, ran)
 
@@ -222,7 +224,7 @@ def text(result: Any) -> str:
 
 
 def shorten(result: str) -> str:
-    """At most 8000 characters."""
+    """`result`, cut to at most 8000 characters."""
     return result if len(result) <= RESULT_CHARS else result[: RESULT_CHARS - 1] + "…"
 
 
@@ -236,7 +238,7 @@ def load(tool: Tool) -> Callable[..., Any]:
 
 
 def _caught(job: Callable[[], T]) -> Callable[[], T]:
-    """What gives the job's result, or raises what it raised."""
+    """A function that gives the job's result, or raises what it raised."""
     try:
         result = job()
     except BaseException as error:
@@ -250,7 +252,8 @@ def _caught(job: Callable[[], T]) -> Callable[[], T]:
 
 
 def _outcome(tool: Tool, outcome: Callable[[], T]) -> T:
-    """Raises ToolError. What the function raised is for the log alone, unless it wrote it for the model."""
+    """The outcome of a job. Raises ToolError. What the function raised is for the log alone, unless it wrote it for the
+    model."""
     try:
         return outcome()
     except ToolError:
@@ -261,7 +264,7 @@ def _outcome(tool: Tool, outcome: Callable[[], T]) -> T:
 
 
 async def _contained(job: Awaitable[Any]) -> str:
-    """`sys.exit` in a function is that function's failure, and not the server's end."""
+    """Await a function. `sys.exit` in it is that function's failure, and not the server's end."""
     try:
         return shorten(text(await job))
     except (SystemExit, KeyboardInterrupt) as error:
@@ -269,7 +272,8 @@ async def _contained(job: Awaitable[Any]) -> str:
 
 
 def _answer(result: Any, loop: asyncio.AbstractEventLoop) -> str:
-    """In a thread. A plain function may return what is yet to be awaited: an async function in a decorator does."""
+    """A function's result as the model reads it; in a thread. A plain function may return an awaitable: an async
+    function in a decorator does."""
     if inspect.isawaitable(result):
         return asyncio.run_coroutine_threadsafe(_contained(result), loop).result()
     return shorten(text(result))

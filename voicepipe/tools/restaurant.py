@@ -30,7 +30,7 @@ clock = datetime.now
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """One table, under its guest's telephone number."""
+    """One booked table. It is kept under its guest's telephone number."""
 
     people: int
     day: date
@@ -39,11 +39,11 @@ class Booking:
 
 
 _booked: "OrderedDict[str, Booking]" = OrderedDict()
-"""By the digits of the telephone number; the oldest go first."""
+"""Bookings by the digits of the telephone number; the oldest are forgotten first."""
 
 
 class BadArgument(Exception):
-    """Which argument will not do, and why."""
+    """An argument of a tool that will not do, and why."""
 
     def __init__(self, about: str, problem: str) -> None:
         super().__init__(about, problem)
@@ -76,7 +76,7 @@ def book_table(people: int, day: str, time: str, name: str = "", phone: str = ""
 
 
 def find_booking(phone: str) -> str:
-    """What is booked under this telephone number."""
+    """The booking under this telephone number."""
     found = _booked.get(_digits(phone))
     if not found:
         return BadArgument("phone", "I find no booking under that number.").answer

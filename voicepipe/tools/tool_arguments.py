@@ -2,7 +2,7 @@
 runs. What does not fit is a text for the model, which can try again.
 
 By jsonschema, which is not made for strangers' input: what it may cost is bounded here. Nothing is ever fetched: a
-`$ref` leads to a place in the same schema, or `problem` says so when the agent's file is read.
+`$ref` leads to a part of the same schema, or `problem` says so when the agent's file is read.
 """
 
 import json
@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 MOST_STEPS = 5000
 """Keywords of the schema that are held against values: 30 ms. A tool's arguments take a few dozen."""
 PATTERNS_S = 0.05
-"""For all patterns of one check: some take time that doubles with each character."""
-TOLD, TOLD_CHARS = 3, 200
-"""Mistakes that the model is told of, and characters of each."""
+"""Seconds for all patterns of one check: some take time that doubles with each character."""
+REPORTED, REPORTED_CHARS = 3, 200
+"""Mistakes that the model reads, and characters of each."""
 DATA = {"const", "default", "enum", "examples"}
 """Keywords of JSON Schema whose values are no schemas."""
 
 
 class _Endless(Exception):
-    """To check it takes too long."""
+    """Checking the arguments takes too long."""
 
 
 _left: ContextVar[list[int]] = ContextVar("_left")
@@ -51,7 +51,7 @@ def parse(arguments: str) -> dict[str, Any]:
     except RecursionError:
         raise ToolError("the arguments are nested too deeply") from None
     except ValueError as error:
-        raise ToolError(f"the arguments are not valid JSON ({str(error)[:TOLD_CHARS]}); nothing was done") from None
+        raise ToolError(f"the arguments are not valid JSON ({str(error)[:REPORTED_CHARS]}); nothing was done") from None
     if not isinstance(parsed, dict):
         raise ToolError("the arguments are not a JSON object; nothing was done")
     return parsed
@@ -65,7 +65,7 @@ def fitting(parameters: Mapping[str, Any], arguments: dict[str, Any]) -> dict[st
     try:
         validator = _validator(parameters)
         kept = {name: value for name, value in arguments.items() if value is not None or _may_be_null(validator, name)}
-        mistakes = [_told(error) for error in islice(validator.iter_errors(kept), TOLD)]
+        mistakes = [_described(error) for error in islice(validator.iter_errors(kept), REPORTED)]
     except _Endless as error:
         raise ToolError(f"the arguments cannot be checked: {error}; nothing was done") from None
     except RecursionError:
@@ -96,7 +96,7 @@ def problem(parameters: Mapping[str, Any]) -> str:
     except (_Endless, RecursionError):
         return "$ref: leads to itself; no arguments can be checked by it"
     except Exception as error:
-        return f"cannot be used to check arguments: {str(error)[:TOLD_CHARS]}"
+        return f"cannot be used to check arguments: {str(error)[:REPORTED_CHARS]}"
     return ""
 
 
@@ -106,7 +106,7 @@ def has_patterns(parameters: Mapping[str, Any]) -> bool:
 
 
 def _validator(parameters: Mapping[str, Any]) -> Any:
-    """For one check."""
+    """A validator for one check."""
     _left.set([MOST_STEPS])
     _patterns_s.set([PATTERNS_S])
     schema = _as_one(parameters)
@@ -123,10 +123,10 @@ def _may_be_null(validator: Any, name: str) -> bool:
     return bool(validator.evolve(schema=properties[name]).is_valid(None))
 
 
-def _told(error: ValidationError) -> str:
+def _described(error: ValidationError) -> str:
     where = ".".join(map(str, error.absolute_path))
     message = error.message.replace("None", "null", 1) if error.instance is None else error.message
-    message = message if len(message) <= TOLD_CHARS else f"{message[:TOLD_CHARS]}..."
+    message = message if len(message) <= REPORTED_CHARS else f"{message[:REPORTED_CHARS]}..."
     return f"{where}: {message}" if where else message
 
 

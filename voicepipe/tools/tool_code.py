@@ -24,13 +24,15 @@ Version = tuple[tuple[str, int, int], ...]
 """Name, modification time in ns and size of files of a folder."""
 
 _known: dict[str, Function] = {}
-"""By how an agent names it once it is placed."""
+"""Loaded functions, by the name that `placed` gives."""
 _files: dict[Path, "_ToolFile"] = {}
 _reading = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class _ToolFile:
+    """A Python file of tools, as it was last read."""
+
     version: Version
     module: ModuleType
 
@@ -46,12 +48,13 @@ def placed(function: str, folder: Path) -> str:
 
 
 def known(function: str) -> Function | None:
-    """One that was loaded; as it was last read."""
+    """The function, as it was last read; None: it was not loaded."""
     return _known.get(function)
 
 
 def load(function: str) -> Function:
-    """Import it, or read its file again where that has changed. Not for the event loop. Raises ConfigError."""
+    """Import the function, or read its file again where that has changed. Not for the event loop. Raises
+    ConfigError."""
     module, colon, name = function.rpartition(":")
     if not (colon and module and name):
         raise ConfigError(f'"{function}" names no function; give "module:function", such as "tools:book"')
@@ -62,9 +65,9 @@ def load(function: str) -> Function:
             raise ConfigError(
                 f"there is no module {module}; put {module.split('.')[0]}.py beside the agent's file, or install it"
             ) from None
-        raise ConfigError(f"{module} cannot be imported: {_told(error, module)}") from error
+        raise ConfigError(f"{module} cannot be imported: {_described(error, module)}") from error
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{module} cannot be imported: {_told(error, module)}") from error
+        raise ConfigError(f"{module} cannot be imported: {_described(error, module)}") from error
     made = getattr(found, name, None)
     if not callable(made):
         has = ", ".join(_functions(found)) or "none"
@@ -74,7 +77,7 @@ def load(function: str) -> Function:
 
 
 def version(folder: Path, files: str = "*.py") -> Version:
-    """What changes when any of these files of the folder does."""
+    """The files of the folder with their times and sizes: it changes when any of them does."""
     found = []
     for file in sorted(folder.glob(files)):
         try:
@@ -140,8 +143,8 @@ def _functions(module: ModuleType) -> Iterator[str]:
             if inspect.isfunction(made) and made.__module__ == mine and not name.startswith("_"))  # fmt: skip
 
 
-def _told(error: BaseException, module: str) -> str:
-    """What it raised, and in which line of the file."""
+def _described(error: BaseException, module: str) -> str:
+    """The error, and the line of the file in which it was raised."""
     what = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
         return what

@@ -31,7 +31,7 @@ MOST = 256
 """Tools that run at a time, also those whose calls have ended: each webhook has a connection, and a server that is slow
 must not leave other callers without. A tenant has at most as many of them as are free."""
 NO_CHARSETS = {"punycode", "idna"}
-"""For host names. Of a long text punycode takes a time that grows by the square."""
+"""Encodings of host names, which no body has. Decoding punycode takes a time that grows by the square."""
 _checker = Worker("tool arguments", nice=0)
 """Holds long arguments against their schema, which may take 60 ms."""
 AT_ONCE_CHARS = 2000
@@ -41,28 +41,29 @@ FINISH_S = 10.0
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
 """Nothing of the request has left us."""
 HOST = re.compile(r"[\w+.-]+://(?:[^/?#]*@)?([^/?#]+)")
-"""Of an address, without the user and password that may stand before it."""
+"""The host of a URL, without the user and password that may precede it."""
 PERHAPS_DONE = (302, 303, 408)
 """Statuses below 500 after which nobody knows: what came of it stands elsewhere (web frameworks redirect so once a form
 was taken), or the server has a time limit of its own."""
 
 
 class ToolRunner:
-    """The tools of all calls of a PoP; one HTTP client. A context manager, which waits for what was begun."""
+    """Runs the tools of all calls of a PoP, with one HTTP client. A context manager; leaving it waits for running
+    tools."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._transport = transport
         self._client: httpx.AsyncClient | None = None
         self._functions = PythonTools()
         self._begun: dict[asyncio.Task[str], str] = {}
-        """What runs, and its name for the log."""
+        """Running tools, and their names for the log."""
         self._running = FairShare(MOST)
-        """By tenant."""
+        """Running tools, by tenant."""
         self._waits = QueueOutcomes()
         show(self)
 
     def figures(self) -> QueueFigures:
-        """As `queues.Queue`. None waits: it begins, or is refused."""
+        """As `queues.Queue`. No tool waits: it begins, or is refused."""
         return self._waits.figures("tools", waiting=0, running=self._running.busy, limit=MOST)
 
     async def __aenter__(self) -> Self:
@@ -85,7 +86,7 @@ class ToolRunner:
                 self._client = None
 
     def hanging(self) -> int:
-        """Functions that run, also those that nobody waits for any more."""
+        """How many functions run, also those that nobody waits for any more."""
         return self._functions.left()
 
     def _connect(self) -> httpx.AsyncClient:
@@ -99,7 +100,7 @@ class ToolRunner:
         )
 
     def begin(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> "asyncio.Task[str]":
-        """Run it as a task of ours: `errands.BeginTool`. `tenant`: whose call it is for."""
+        """Run the tool as a task of the PoP: `tool_runs.BeginTool`. `tenant`: whose call it is for."""
         if not self._running.may(tenant):
             self._waits.refused += 1
             return asyncio.create_task(self._refused(tool, tenant))
@@ -122,11 +123,11 @@ class ToolRunner:
         raise ToolError(f"{tool.name} has too much to do at the moment; nothing was sent")
 
     async def _run(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> str:
-        """The result as text for the model, at most 8000 characters. Takes at most `tool.timeout_ms`. `about` is what
-        the tool is told of the phone call, `CallContext.about`; `key` as `errands.BeginTool` has it.
+        """The result as text for the model, at most 8000 characters. Takes at most `tool.timeout_ms`. `about`: the
+        phone call, as `CallContext.about` has it; `key`: as `tool_runs.BeginTool` has it.
 
-        Raises ToolError when the arguments are no JSON object, do not fit the tool's parameters, or cannot be sent to
-        a webhook; when the tool fails, or takes too long.
+        Raises ToolError when the arguments are no JSON object, do not fit the tool's parameters, or cannot be sent to a
+        webhook; when the tool fails, or takes too long.
         """
         at_once = len(call.arguments) <= AT_ONCE_CHARS and not has_patterns(tool.parameters)
         arguments = _checked(tool, call) if at_once else await _checker.submit(_checked, tool, call)
@@ -144,7 +145,7 @@ class ToolRunner:
             raise ToolError(f"{tool.name} could not be reached within {tool.timeout_ms} ms; nothing was sent") from None
 
     async def _ask(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_Way") -> str:
-        """A server that cannot be reached is tried once more: nothing was sent."""
+        """Post the request. A server that cannot be reached is tried once more: nothing was sent."""
         try:
             return await self._post(name, webhook, body, key, way)
         except NOT_SENT:
@@ -184,7 +185,7 @@ class ToolRunner:
 
 
 class _Way:
-    """How far a request has come, by what httpx tells of it."""
+    """How far a request has come, by httpx's trace events."""
 
     def __init__(self) -> None:
         self.sent = True
@@ -198,7 +199,7 @@ class _Way:
 
 
 def _decoded(body: bytes, charset: str | None) -> str:
-    """As UTF-8 where the charset is none."""
+    """The body as text; as UTF-8 where the charset is unknown."""
     try:
         if charset and codecs.lookup(charset).name not in NO_CHARSETS:
             return body.decode(charset, "replace")
@@ -213,8 +214,8 @@ def _checked(tool: Tool, call: ToolCall) -> dict[str, Any]:
 
 
 def _encoded(body: dict[str, Any]) -> bytes:
-    """A webhook's body. Python reads numbers and halves of characters out of JSON that no JSON can hold.
-    Raises ToolError: nothing was sent."""
+    """A webhook's body. Raises ToolError, before anything is sent: Python reads numbers and halves of characters out of
+    JSON that no JSON can hold."""
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except (ValueError, RecursionError):

@@ -12,11 +12,11 @@ from voicepipe.base.words import plain
 
 @dataclass(slots=True)
 class Agreement:
-    """Of one utterance. Words agree if only case, punctuation and the space behind them differ: those change with what
-    follows."""
+    """The agreed words of one utterance's growing hypothesis. Words agree if only case, punctuation and the space
+    behind them differ: those change with what follows."""
 
     committed: list[str] = field(default_factory=list)
-    """These are not taken back, even if a later hypothesis revises them: the final text may differ."""
+    """Words that are not taken back, even if a later hypothesis revises them: the final text may differ."""
     _last: Sequence[str] = ()
 
     def push(self, words: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from voicepipe.turn.as_said import as_said
 from voicepipe.turn.completeness import DIGITS, LEADS_ON, VERBS
 
 MOST_WORDS = 8
-"""What is longer is a sentence, and is judged as one."""
+"""Words of an answer at most: what is longer is judged as a sentence."""
 MOST_OF_A_YES = 12
 """Words: "yes please, that would be lovely, thank you very much". Of more there are too many readings to try."""
 LOOKED_BACK = 400
@@ -173,7 +173,8 @@ def declines(text: str) -> bool:
 
 
 def to_be_done(text: str) -> tuple[str, str]:
-    """Of "yes, cancel it please" what is to be done, and to what: ("cancel", "it"). Nothing: there is more in it."""
+    """The action in words such as "yes, cancel it please", and what it is to be done to: ("cancel", "it"). Empty: there
+    is more in them."""
     found = DO_IT.fullmatch(_short(text))
     return (found["verb"], found["what"] or "") if found and found["verb"] in VERBS else ("", "")
 
@@ -195,7 +196,7 @@ def _question(asked: str) -> str:
 
 
 def _asks(question: str) -> Literal["", "digits", "name", "detail", "yes"]:
-    """What kind of question it is. Empty: it is none, or one that a few words do not answer."""
+    """The kind of question that it is. Empty: it is none, or one that a few words do not answer."""
     if not question or INVITES.search(question) or SPELLED.search(question):
         return ""
     if DIGITAL.search(question):

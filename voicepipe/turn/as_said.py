@@ -27,7 +27,7 @@ _COUNTED = (
     "(?:people|persons?|guests?|adults?|children|kids|of us|seats?|friends|dollars?|euros?|pounds?|cents?|bucks|"
     "percent|times|min(?:ute)?s?|days?|weeks?|months?|years?|miles?|met(?:er|re)s?|kilomet(?:er|re)s?|pieces|tickets?)"
 )
-"""What there may be 730 of."""
+"""Nouns of which there may be 730."""
 _NO_PART = rf"(?![\w%{CURRENCY}]|[ .,:/-][0-9]| {_COUNTED}\b)"
 """Behind a number that is whole, and counts nothing."""
 _DUE = re.compile(r"\b(?:at|by|around|about|until|till?|before|after|from|past)\s*$", re.IGNORECASE)
@@ -39,7 +39,7 @@ _CLOCK = re.compile(
 )
 """A time without its colon."""
 _PLAIN_MINUTES = ("05", "10", "15", "20", "30", "40", "45", "50")
-"""With others it is no time unless something says so: "555", "800"."""
+"""Minutes that make three digits a time. Others are no time unless something says so: "555", "800"."""
 
 _GROUP = "(?=o*[0-9])[0-9o]++"
 _DIGITS = re.compile(
@@ -54,7 +54,7 @@ _MISHEARD = {
     "won": "one", "to": "two", "too": "two", "tree": "three", "for": "four", "fore": "four", "sex": "six",
     "sick": "six", "ate": "eight", "date": "eight", "ace": "eight", "tan": "ten", "tin": "ten", "then": "ten",
 }  # fmt: skip
-"""Where only a number is said."""
+"""Words that are misheard numbers, where only a number is said."""
 _HEARD = "|".join(_MISHEARD)
 _ORDINAL = rf"(?:(?:twenty|thirty) )?(?:{'|'.join(ORDINALS)})"
 _NUMBER = "|".join((*UNITS[1:13], *_MISHEARD))

@@ -1,4 +1,4 @@
-"""Is it more than a hum? "Mm-hm" says go on: it takes no turn, however long it lasts.
+"""Is it more than a backchannel? "Mm-hm" says go on: it takes no turn, however long it lasts.
 
 Behind closed lips a voice has next to nothing above 1 kHz: nasal murmurs lose 20 dB and more there (Fujimura, J.
 Acoust. Soc. Am. 34(12), 1962). Speech has at least some open vowels and consonants: on development speech two such
@@ -14,15 +14,15 @@ from voicepipe.audio import RATE, Pcm
 
 OPEN_HZ, LOWEST_HZ = 1000, 150
 OPEN_SHARE = 0.01
-"""Of a block's power above 1 kHz: -20 dB."""
+"""Share of a block's power above 1 kHz from which on the block counts as open: -20 dB."""
 OPEN_BLOCKS = 2
-"""So many make a burst speech."""
+"""Open blocks that make a burst speech."""
 RANGE_DB = 17.0
-"""A block further below the loudest of its burst is not looked at: around a hum there is the room, and rooms hiss."""
+"""A block further below the loudest of its burst is not looked at: around an "mm-hm" the room hisses."""
 
 
 class VoiceBurst:
-    """Of one burst of voice: push its blocks in order."""
+    """Tells speech from a backchannel ("mm-hm") in one burst of voice. Push its blocks in order."""
 
     def __init__(self) -> None:
         self._loudest = [0.0] * OPEN_BLOCKS
@@ -31,11 +31,11 @@ class VoiceBurst:
 
     @property
     def speech(self) -> bool:
-        """It is more than a hum."""
+        """Whether the burst is more than a backchannel."""
         return self._open[0] > self._loudest[0] * 10 ** (-RANGE_DB / 10)
 
     def push(self, pcm: Pcm) -> None:
-        """int16[n] of voice at 16 kHz."""
+        """Take int16[n] of voice at 16 kHz."""
         power, high = powers(pcm)
         self._loudest = sorted([*self._loudest, power])[1:]
         if high > OPEN_SHARE * power:
@@ -48,7 +48,7 @@ def _shape(samples: int) -> NDArray[np.float64]:
 
 
 def powers(pcm: Pcm) -> tuple[float, float]:
-    """Of int16[n] at 16 kHz: above LOWEST_HZ, and above OPEN_HZ; to compare, without a unit."""
+    """The powers of int16[n] at 16 kHz above LOWEST_HZ and above OPEN_HZ; without a unit, to be compared."""
     spectrum = np.fft.rfft(pcm * _shape(pcm.size))
     hertz = RATE / pcm.size
     return _power(spectrum[round(LOWEST_HZ / hertz) :]), _power(spectrum[round(OPEN_HZ / hertz) :])

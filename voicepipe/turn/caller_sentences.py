@@ -9,9 +9,9 @@ from importlib import resources
 from voicepipe.conversation.english import MONTHS, ORDINALS, UNITS, WEEKDAYS
 
 SENTENCES = 6000
-"""Drawn from the grammar. With 2,000 or 20,000 ends of sentences are told as well."""
+"""Drawn from the grammar. With 2,000 or 20,000 the ends of sentences are recognised as well."""
 FILLED = 0.04
-"""Of the gaps between words, those in which the caller says "um" or "uh"."""
+"""Share of the gaps between words in which the caller says "um" or "uh"."""
 RULE = re.compile(r"^(?:public )?<([\w-]+)> = (.*?);", re.DOTALL | re.MULTILINE)
 WEIGHTED = re.compile(r"/(\d+)/ ?(.*)")
 SYMBOL = re.compile(r"<([\w-]+)>")
@@ -21,7 +21,7 @@ GRAMMAR = resources.files("voicepipe.turn").joinpath("callers.jsgf").read_text()
 
 @functools.cache
 def sentences(count: int = SENTENCES) -> tuple[str, ...]:
-    """So many, always the same, as a recogniser writes words: lower case, no punctuation."""
+    """`count` sentences, always the same, as a recogniser writes words: lower case, no punctuation."""
     rng = random.Random(0)
     rules = _rules(GRAMMAR)
 
@@ -39,8 +39,8 @@ def sentences(count: int = SENTENCES) -> tuple[str, ...]:
 
 
 def _rules(grammar: str) -> dict[str, tuple[list[str], list[int]]]:
-    """By the rule's name, what it stands for, and the weight of each. Of the JSpeech Grammar Format (W3C, 2000): rules,
-    alternatives, weights and <NULL>."""
+    """Each rule's name -> its expansions, and the weight of each. Reads a part of the JSpeech Grammar Format (W3C,
+    2000): rules, alternatives, weights and <NULL>."""
     rules: dict[str, tuple[list[str], list[int]]] = {}
     for name, body in RULE.findall(grammar):
         alternatives = " ".join(body.split()).replace(NOTHING, "").split("|")

@@ -16,6 +16,8 @@ from voicepipe.conversation.english import MONTHS, UNITS
 
 @dataclass(frozen=True, slots=True)
 class CompletenessRule:
+    """A grammar rule by which a sentence does not end here, with the log-odds that it adds when it holds."""
+
     name: str
     """Why the turn is not over, in plain words."""
     holds: Callable[[list[str]], bool]
@@ -94,7 +96,7 @@ COMPLETE_ENDS = frozenset(
         "it, much is it, need this, need that, have this, have that, get this, get that, that is nice, your name"
     ).split(", ")
 )
-"""These end a sentence although their last word seldom does."""
+"""Phrases that end a sentence although their last word seldom does."""
 
 NUMBER_OF = re.compile(r"\b(number|phone|mobile|cell|telephone|(?:call|reach|ring|text) (?:me|us)(?: at| on)?)\b")
 PHONE_DIGITS = 7
@@ -170,4 +172,4 @@ RULES = (
     CompletenessRule("the verb has no object yet", lacks_an_object, -3.0),
 )
 TRAILS_OFF = CompletenessRule("its punctuation leaves it open", lambda words: True, -5.0)
-"""For words that end in one of TRAILING, and for a lone "Yes,"."""
+"""The rule for words that end in one of TRAILING, and for a lone "Yes,"."""

@@ -28,18 +28,20 @@ PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "hig
 SURE = 0.75
 """From this probability on that the turn is complete it is surely so."""
 UNFINISHED = 0.4
-"""Up to this one more is to come."""
+"""Up to this probability that the turn is complete, more is to come."""
 
 
 class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long the caller must be silent before a turn ends (`[endpoint]`). Times are in ms."""
+
     sure_ms: Ms = 140
     """The shortest wait: required silence when nothing speaks against the turn's end."""
     answer_ms: Ms = 240
-    """The same of a few words that answer what the agent asked. Never less than `sure_ms`."""
+    """The shortest wait after a few words that answer what the agent asked. Never less than `sure_ms`."""
     yes_ms: Ms = 320
-    """The same of a lone yes or no: "but ..." may follow, behind a pause of its own. Also of "wait a moment", behind
-    which "please" may follow, and to which nobody waits for an answer, and of one word after a question that wants a
-    yes or a no: it may be a misheard one."""
+    """The shortest wait after a lone yes or no: "but ..." may follow, behind a pause of its own. Also after "wait a
+    moment": "please" may follow, and nobody waits for an answer to it. Also after one word that answers a question
+    for a yes or a no: it may be a misheard one."""
     longest_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 1350
     """The longest wait: few hesitate for longer inside a phrase, and who will not go on is answered."""
     cut_in_ms: Wait = 950
@@ -54,7 +56,7 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known in a silence."""
+    """What is known about whether the turn is complete, when the caller falls silent."""
 
     text: str
     """Words of the turn so far, as recognised: mistakes and all, with punctuation if the recogniser writes it."""
@@ -71,11 +73,13 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class EndpointVerdict:
+    """The silence that ends a turn, and why."""
+
     required_ms: float
     confident: bool
-    """The turn is surely complete."""
+    """Whether the turn is surely complete."""
     reason: str
-    """In plain words."""
+    """Why so long, in plain words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +87,26 @@ class Weights:
     """How much each kind of evidence counts, in log-odds that the turn is complete."""
 
     offset: float
-    """Whatever the evidence is: what a silence of 60 ms says by itself."""
+    """Added whatever the evidence is: what a silence of 60 ms says by itself."""
     words: float
-    """Of the log-odds by which a turn ends after these words (`sentence_ends.py`, which knows grammar)."""
+    """Factor of the log-odds that a turn ends after these words (`sentence_ends.py`, which knows grammar)."""
     pitch: float
     voice: float = 0.0
-    """Of the turn model's log-odds."""
+    """Factor of the turn model's log-odds."""
     trails: float = -5.0
-    """For words whose punctuation leaves them open."""
+    """Added for words whose punctuation leaves them open."""
     full_stop: float = 0.0
-    """Of the log-odds of a full stop, where one is likely ..."""
+    """Factor of the log-odds of a full stop, where one is likely ..."""
     no_full_stop: float = 0.0
     """... and where none is: a short answer often has none either."""
 
 
 AS_READ, AS_READ_AND_HEARD = Weights(2.8, 1.3, 1.0), Weights(0.46, 0.72, 0.26, 0.49, trails=-3.0)
-"""Of a text that is taken for what was said. The first are for true words, the second for words beside a turn model: a
+"""Weights for a text that is taken for what was said. The first are for true words, the second beside a turn model: a
 recogniser mishears the end of a sentence that breaks off."""
 WITH_FULL_STOP = Weights(-0.6, 0.55, 0.3, trails=0.0, full_stop=1.1, no_full_stop=0.55)
 WITH_FULL_STOP_AND_HEARD = Weights(-0.9, 0.55, 0.3, 0.4, trails=0.0, full_stop=1.05, no_full_stop=0.4)
-"""Where the recogniser says how likely a full stop is, without a turn model and with one. Logistic regressions on
+"""Weights where the recogniser says how likely a full stop is, without and with a turn model. Logistic regressions on
 silences of natural voices' development sentences and of people's prompts, as Whisper tiny.en reads them (D123)."""
 ANSWERS, OPEN_ANSWER = 2.4, -3.0
 """Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts, but a
@@ -120,21 +124,21 @@ def _said(evidence: Evidence) -> str:
 
 
 def weights_of(evidence: Evidence) -> Weights:
-    """Those for what is known."""
+    """The weights for the evidence that there is."""
     if evidence.full_stop is None:
         return AS_READ if evidence.voice is None else AS_READ_AND_HEARD
     return WITH_FULL_STOP if evidence.voice is None else WITH_FULL_STOP_AND_HEARD
 
 
 def words_log_odds(evidence: Evidence) -> float:
-    """What the words say, apart from the question, and the mark behind them."""
+    """What the words say of the turn's end, and the mark behind them; the question that they answer aside."""
     weights = weights_of(evidence)
     words = weights.words * odds.log_odds(callers_ends().probability(_said(evidence)))
     return weights.offset + words + full_stop_log_odds(evidence)
 
 
 def full_stop_log_odds(evidence: Evidence) -> float:
-    """What the recogniser says of the mark behind the last word."""
+    """What the recogniser says of the turn's end by the mark behind the last word."""
     if evidence.full_stop is None:
         return 0.0
     weights = weights_of(evidence)
@@ -143,14 +147,15 @@ def full_stop_log_odds(evidence: Evidence) -> float:
 
 
 def voice_log_odds(evidence: Evidence) -> float:
-    """What the melody says, and the turn model."""
+    """What the melody and the turn model say of the turn's end."""
     weights = weights_of(evidence)
     heard = 0.0 if evidence.voice is None else odds.log_odds(evidence.voice, 1 - SURE_OF_VOICE)
     return weights.pitch * evidence.pitch + weights.voice * heard
 
 
 class Endpointer:
-    """Stateless; one for each call, since clients choose how eager theirs is."""
+    """Judges how long a silence must be before the caller's turn is over. It has no state between calls of its methods;
+    each phone call has one, since clients choose the eagerness."""
 
     def __init__(self, config: EndpointConfig, eagerness: Eagerness = "auto") -> None:
         self.config = config
@@ -159,7 +164,7 @@ class Endpointer:
         self._waits = WaitTimes(config.sure_ms, config.longest_ms, config.cut_in_ms, GROWTH, pauses)
 
     def log_odds(self, evidence: Evidence) -> tuple[float, str]:
-        """That the turn is complete, and what speaks against it most."""
+        """The log-odds that the turn is complete, and what speaks against it most."""
         words, answer = _said(evidence).split(), answers(evidence.text, evidence.asked)
         against = [rule for rule in RULES if words and not answer and rule.holds(words)]
         said = ANSWERS if answer else words_log_odds(evidence)
@@ -171,11 +176,11 @@ class Endpointer:
         return said + voice_log_odds(evidence), reason
 
     def probability(self, evidence: Evidence) -> float:
-        """In 0..1, that the turn is complete."""
+        """The probability (0..1) that the turn is complete."""
         return odds.probability(self.log_odds(evidence)[0])
 
     def may_end(self, text: str, asked: str = "") -> bool:
-        """Nothing in the words speaks so much against their end that preparing a reply to them would be a waste."""
+        """Whether the words may be all. If not, to prepare a reply to them would be a waste."""
         return self.probability(Evidence(text, asked=asked)) > UNFINISHED
 
     def judge(self, evidence: Evidence) -> EndpointVerdict:
@@ -192,7 +197,7 @@ class Endpointer:
         return EndpointVerdict(max(wait_ms, least_ms), True, reason)
 
     def _patient(self, wait_ms: float) -> float:
-        """`wait_ms` by the client's eagerness. The shortest wait is the same for all."""
+        """`wait_ms` scaled by the client's eagerness. The shortest wait is the same for all."""
         shortest_ms = self.config.sure_ms
         return max(shortest_ms, self._patience * wait_ms) if wait_ms > shortest_ms else wait_ms
 
@@ -210,7 +215,7 @@ class Endpointer:
 
 
 class FixedSilence(Endpointer):
-    """The client says how much silence ends a turn, whatever the words are."""
+    """An endpointer for clients that set the silence which ends a turn: the words do not matter."""
 
     def __init__(self, config: EndpointConfig, silence_ms: float) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""What the turn machine is told (facts), and what it has the call do (actions). `machine.py` has the rules."""
+"""The inputs of the turn machine (facts) and its outputs (actions). `machine.py` has the rules."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -8,35 +8,37 @@ from enum import Enum, auto
 
 @dataclass(frozen=True, slots=True)
 class VoiceStarted:
-    """A burst of voice began at sample `pos`."""
+    """A fact: a burst of voice began at sample `pos`."""
 
     pos: int
 
 
 @dataclass(frozen=True, slots=True)
 class MaybeVoice:
-    """Over a reply that sounds: what may be a voice. NoVoice follows, or VoiceStarted, or both."""
+    """A fact: over a reply that sounds there may be a voice. NoVoice follows, or VoiceStarted, or both."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoVoice:
-    """It was none."""
+    """A fact: what may have been a voice (`MaybeVoice`) was none."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceGoesOn:
-    """The burst has lasted `ms` and its last frame was voiced; also after a silence inside the burst."""
+    """A fact: the burst of voice has lasted `ms`, and its last frame was voiced; also after a silence inside the
+    burst."""
 
     ms: float
     speech: bool = True
-    """It is more than a hum, and not our echo."""
+    """It is more than a backchannel, and not our echo."""
     hiss_ms: float = 0.0
-    """What may have been its first consonant lasted so long before."""
+    """Length of what may have been its first consonant, before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """`ms` since the last voiced sample `last`. The detector may doubt that this is no voice: `likely`, or `sure`."""
+    """A fact: `ms` have passed since the last voiced sample `last`. The detector may doubt that this is no voice:
+    `likely`, or `sure`."""
 
     ms: float
     last: int
@@ -46,9 +48,11 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class NoSound:
-    """The line has brought nothing for a while: `ms` since the last voiced sample `last`. It counts over a reply alone,
-    which would wait for ever for silence that a muted client does not send. A turn that ended so would be a cut-in by
-    the network."""
+    """A fact: the line has brought nothing for a while, `ms` since the last voiced sample `last`.
+
+    It counts over a reply alone, which would wait for ever for silence that a muted client does not send. A turn that
+    ended so would be a cut-in by the network.
+    """
 
     ms: float
     last: int
@@ -56,42 +60,42 @@ class NoSound:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of the utterance so far, asked for by `Settle`, and the silence that they require."""
+    """A fact: the words of the utterance so far, which SETTLE has asked for, and the silence that they require."""
 
     text: str
     required_ms: float
     interrupts: bool = False
     """The agent's interrupt list holds them."""
     failed: bool = False
-    """The recogniser failed: that there are no words does not make the voice a cough."""
+    """The recogniser failed: a voice without words need not be a cough then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """More words, not final."""
+    """A fact: the recogniser has more words, not final ones."""
 
     interrupts: bool
-    """Those of them that are stable are in the agent's interrupt list."""
+    """The stable words are in the agent's interrupt list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replying:
-    """A reply that the machine did not ask for has begun: the greeting, `response.create`."""
+    """A fact: a reply that the machine did not ask for has begun (the greeting, or `response.create`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyEnded:
-    """The reply has been played, or was ended from outside."""
+    """A fact: the reply has been played, or was ended from outside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The client (`input_audio_buffer.commit`), or a key, ends the caller's turn here."""
+    """A fact: the client (`input_audio_buffer.commit`) or a key ends the caller's turn here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """The client throws away what the caller has said since the last turn."""
+    """A fact: the client throws away what the caller has said since the last turn."""
 
 
 Fact = (
@@ -103,12 +107,12 @@ Fact = (
 
 
 class Action(Enum):
-    """What the call does about it, in the order given."""
+    """What the turn machine has the call do about a fact. Actions are carried out in the order given."""
 
     OPEN = auto()
     """Start recognising a new utterance."""
     ANNOUNCE = auto()
-    """Tell the outside that the caller speaks."""
+    """Emit that the caller speaks."""
     SETTLE = auto()
     """Ask for the words so far."""
     GUESS = auto()
@@ -121,12 +125,12 @@ class Action(Enum):
     """The utterance is the caller's turn, and joins the conversation."""
     ANSWER = auto()
     """Let the reply to it be heard."""
-    OWE = auto()
-    """It is answered later, or when the client asks for that."""
+    REPLY_LATER = auto()
+    """The turn is answered later, or when the client asks for that."""
     DROP = auto()
-    """It was nothing: forget the utterance."""
+    """Forget the utterance, which was nothing."""
     DROP_OVER = auto()
-    """Likewise, over a reply: the turn that this one answers may yet be reopened."""
+    """Forget an utterance over a reply, which was nothing. The turn that the reply answers may yet be reopened."""
     DUCK = auto()
     HOLD = auto()
     """Stop playing, ready to go on."""
@@ -135,7 +139,7 @@ class Action(Enum):
     CUT = auto()
     """End the reply, unless it ended by itself; the utterance over it becomes the caller's turn."""
     REOPEN = auto()
-    """End the reply, likewise; it was a cut-in: the utterance over it belongs to the turn that was committed."""
+    """End the reply, which was a cut-in: the utterance over it belongs to the turn that was committed."""
 
 
 Actions = tuple[Action, ...]

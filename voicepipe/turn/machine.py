@@ -38,16 +38,18 @@ from voicepipe.turn.turn_state import TurnConfig, TurnPermissions, TurnState
 
 
 class State(Enum):
+    """Whose turn it is, as the turn machine knows it."""
+
     IDLE = auto()
     """Nobody speaks."""
     HEARING = auto()
-    """The caller does."""
+    """The caller speaks."""
     PAUSE = auto()
-    """They have paused, and their words are asked for."""
+    """The caller has paused, and their words are asked for."""
     REPLYING = auto()
     """The agent speaks."""
     OVERLAP = auto()
-    """Both do."""
+    """Both speak."""
     OVERLAP_PAUSE = auto()
     """The caller spoke over the reply, and has paused."""
 
@@ -56,7 +58,8 @@ Ask = Callable[[TurnState], bool]
 
 
 class Rule(NamedTuple):
-    """In `state`, when one of `facts` comes and all of `when` hold, do `do` and go to `then`."""
+    """A rule of the turn machine: in `state`, when one of `facts` comes and all of `when` hold, do `do` and go to
+    `then`."""
 
     state: State
     facts: tuple[type[Fact], ...]
@@ -90,7 +93,7 @@ RULES = (
     Rule(PAUSE, (Partial,), (K.unsettled, K.speculates), (A.GUESS,), PAUSE),
     Rule(PAUSE, (Words,), (K.over, K.answers, K.has_words), (A.PREPARE, A.COMMIT, A.ANSWER), REPLYING),
     Rule(PAUSE, (Silence, Words), (K.over, K.answers), (A.COMMIT, A.ANSWER), REPLYING),
-    Rule(PAUSE, (Silence, Words), (K.over,), (A.COMMIT, A.OWE), IDLE),
+    Rule(PAUSE, (Silence, Words), (K.over,), (A.COMMIT, A.REPLY_LATER), IDLE),
     Rule(PAUSE, (Silence, Words), (K.cough,), (A.DROP,), IDLE),
     Rule(PAUSE, (Words,), (K.has_words, K.speculates), (A.PREPARE,), PAUSE),
     Rule(PAUSE, (Replying,), (K.interruptible, K.ends), (A.DUCK,), OVERLAP_PAUSE),
@@ -144,14 +147,15 @@ _OF: dict[tuple[State, type[Fact]], tuple[Rule, ...]] = {
 
 
 class TurnMachine:
-    """Feed facts in order; do what comes back before the next fact."""
+    """The turn machine of one call. Feed facts in order, and carry out the actions that come back before the next
+    fact."""
 
     def __init__(self, config: TurnConfig) -> None:
         self.state = State.IDLE
         self._known = TurnState(config)
 
     def on(self, fact: Fact, may: TurnPermissions) -> Actions:
-        """The actions that `fact` calls for, where turns may do so much; none if this state has no use for it."""
+        """The actions that `fact` calls for, within the permissions `may`; none if this state has no use for it."""
         rules = _OF[self.state, type(fact)]
         if rules:
             self._known.note(fact, may)

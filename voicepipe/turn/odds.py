@@ -10,5 +10,5 @@ def log_odds(probability: float, nearest: float = 1e-4) -> float:
 
 
 def probability(log_odds: float) -> float:
-    """In 0..1, of its log-odds."""
+    """The probability (0..1) that has these log-odds."""
     return 1 / (1 + math.exp(-log_odds))

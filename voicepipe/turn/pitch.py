@@ -27,7 +27,7 @@ END_PITCHES = 6
 KEPT_HOPS = 60 * 100
 """The last minute is compared with."""
 FEWEST = 12
-"""With fewer pitches than this nothing is said."""
+"""Pitches that are needed for a judgement."""
 
 SHAPE = np.hanning(WINDOW)
 OWN = np.fft.irfft(np.abs(np.fft.rfft(SHAPE, SIZE)) ** 2)[: WINDOW // 2]
@@ -40,25 +40,25 @@ voices and a Scottish one; not tried on telephone calls."""
 
 
 class Pitch:
-    """Of one utterance: push sound as it comes, ask in the silence."""
+    """Whether the voice falls at the end of one utterance. Push its sound as it comes, and ask in the silence."""
 
     def __init__(self) -> None:
         self._sound: list[Pcm] = []
-        """That is not looked at yet."""
+        """Sound that is not looked at yet."""
         self._samples = 0
         self._octaves: deque[float | None] = deque(maxlen=KEPT_HOPS)
         """log2 of the pitch in Hz, every 10 ms."""
         self._loudest = 0.0
 
     def push(self, pcm: Pcm) -> None:
-        """int16[n] at 16 kHz, in order."""
+        """Take the next int16[n] at 16 kHz."""
         self._sound.append(pcm)
         self._samples += pcm.size
         if self._samples >= TOGETHER:
             self._look()
 
     def log_odds(self) -> float:
-        """That the voice has come to an end, by its fall; 0 if there is too little to go by."""
+        """The log-odds that the voice has come to an end, by its fall; 0 if there is too little to go by."""
         self._look()
         pitches = [pitch for pitch in self._octaves if pitch is not None]
         if len(pitches) < FEWEST:
@@ -70,7 +70,7 @@ class Pitch:
         return max(-LIMIT, min(LIMIT, SLOPE * (fall - MIDDLE_OCTAVES)))
 
     def _look(self) -> None:
-        """At all windows that are there: ten at once take a third of the time that they take one by one."""
+        """Look at all windows that are there: ten at once take a third of the time that they take one by one."""
         sound = np.concatenate(self._sound) if self._sound else np.empty(0, np.int16)
         count = max(0, 1 + (sound.size - WINDOW) // HOP)
         self._sound = [sound[count * HOP :]]
@@ -81,7 +81,7 @@ class Pitch:
             self._octaves.extend(self._pitches(windows.astype(np.float64)))
 
     def _pitches(self, sound: NDArray[np.float64]) -> list[float | None]:
-        """Of each window, float[n, WINDOW]: log2 of its pitch in Hz, None where it has none."""
+        """log2 of the pitch in Hz of each window, float[n, WINDOW]; None where it has none."""
         sound -= sound.mean(axis=1, keepdims=True)
         power = np.einsum("ij,ij->i", sound, sound)
         loudest = np.maximum.accumulate(np.maximum(power, self._loudest))

@@ -30,7 +30,7 @@ LONG_NUMBER = 3
 
 
 class SentenceEnds:
-    """Counts of `sentences`.
+    """Counts after which words `sentences` end, and gives the probability that a turn ends after others.
 
     Longer histories are backed by shorter ones, in the manner of Witten and Bell (IEEE Trans. Information Theory 37(4),
     1991), and the shortest by English grammar.
@@ -47,7 +47,7 @@ class SentenceEnds:
                     self._ended[words[start:end]] += end == len(words)
 
     def probability(self, text: str) -> float:
-        """In 0..1, that a turn ends after `text`, as it was said (`as_said`)."""
+        """The probability (0..1) that a turn ends after `text`, as it was said (`as_said`)."""
         words = text.split()
         if not words:
             return 0.0
@@ -69,7 +69,7 @@ class SentenceEnds:
 
 @functools.cache
 def callers_ends() -> SentenceEnds:
-    """Of what everybody says. Takes some 0.3 s the first time."""
+    """The counts of what all callers say. Takes some 0.3 s the first time."""
     return SentenceEnds([*ordinary(), *sentences()])
 
 

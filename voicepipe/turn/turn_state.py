@@ -22,6 +22,8 @@ from voicepipe.turn.facts import (
 
 
 class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The times and levels by which turns are decided (`[turn]`). Times are in ms."""
+
     guess_ms: Ms = 10
     """Silence after which the reply is prepared speculatively, to the words that are heard so far."""
     prepare_ms: Ms = 60
@@ -32,18 +34,18 @@ class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """Voice at least this long deserves an answer even without words."""
     pause_ms: Ms = 200
     cut_ms: Ms = 600
-    """Voice over a reply: it is ducked at once, paused and cut when the voice has lasted so long. No hum cuts."""
+    """Voice over a reply: it is ducked at once, paused and cut when the voice lasted so long. No backchannel cuts."""
     duck_db: Decibel = -15.0
     resume_ms: Ms = 300
     """Silence after which a reply that was not cut goes on."""
     reopen_ms: Ms = 1000
     """A caller who speaks again this soon after their last voiced sample had not finished: the turn is reopened."""
     reopen_voice_ms: Ms = 300
-    """The reply stops at once, but so much voice it takes to throw it away: a hum or our own echo lets it go on."""
+    """The reply stops at once, but it takes so much voice to drop it; after a backchannel or our echo it goes on."""
 
 
 class TurnPermissions(NamedTuple):
-    """What turns may do, as the client's settings and what the call waits for have it now."""
+    """What turns may do now, by the client's settings and by what the call waits for."""
 
     answers: bool = True
     """Turns lead to replies, without the client's asking."""
@@ -54,7 +56,8 @@ class TurnPermissions(NamedTuple):
 
 
 class TurnState:
-    """`note` each fact, ask, and `follow` what was decided. All questions are about the caller's latest voice."""
+    """What the turn machine of one call knows: `note` each fact, ask, and `follow` what was decided. All questions are
+    about the caller's latest voice."""
 
     def __init__(self, config: TurnConfig) -> None:
         self._config = config
@@ -63,7 +66,7 @@ class TurnState:
         self._silence: Silence | None = None
         """The latest since the state changed: words that come late need not wait for the next."""
         self._words: Words | None = None
-        """What SETTLE brought; stands until the voice comes back."""
+        """The words that SETTLE brought; they stand until the voice comes back."""
         self._guessed = False
         self._stop_word = False
         self._answered_last: int | None = None
@@ -98,13 +101,13 @@ class TurnState:
         ended = isinstance(fact, ReplyEnded)
         if ended or isinstance(fact, Replying) or Action.CUT in do or Action.REOPEN in do:
             self._answered_last = None
-            # A voice under which the reply ended by itself may still be the rest of the turn before.
+            # A voice during which the reply ended by itself may still be the rest of the turn before.
             self._belongs_before = self._belongs_before and ended
         if isinstance(fact, Replying) and Action.DUCK in do:
             self._turn_first = True
 
     def enter(self, *, in_pause: bool) -> None:
-        """Another state. Words count as long as the voice pauses."""
+        """The machine enters another state. Words count as long as the voice pauses."""
         self._silence = None
         if not in_pause:
             self._words, self._guessed = None, False
@@ -130,33 +133,33 @@ class TurnState:
     # The voice.
 
     def belongs_before(self) -> bool:
-        """It began so soon after the commit that it may be the rest of the turn before."""
+        """The voice began so soon after the commit that it may be the rest of the turn before."""
         return self._belongs_before
 
     def had_not_finished(self) -> bool:
-        """It is the rest of the turn before, whose reply was a cut-in."""
+        """The voice is the rest of the turn before, whose reply was a cut-in."""
         return self._belongs_before and self._voice.speech and self._voice.ms >= self._config.reopen_voice_ms
 
     def lasts(self) -> bool:
-        """It may become an interruption."""
+        """The voice may become an interruption."""
         return self._voice.hiss_ms + self._voice.ms >= self._config.pause_ms
 
     def interrupts(self) -> bool:
-        """It is one."""
+        """The voice is an interruption."""
         return self._voice.speech and self._voice.ms >= self._config.cut_ms
 
     def turn_first(self) -> bool:
-        """It was there before the reply that it is over: it is the caller's turn, however short."""
+        """The voice was there before the reply that it is over: it is the caller's turn, however short."""
         return self._turn_first
 
     # A silence after it.
 
     def first_gap(self) -> bool:
-        """It has just paused: what is heard so far may be all."""
+        """The voice has just paused: what is heard so far may be all."""
         return self._silent(self._config.guess_ms) and not self._guessed
 
     def guessed(self) -> bool:
-        """In this gap a reply was guessed."""
+        """A reply was guessed in this gap."""
         return self._guessed
 
     def paused(self) -> bool:
@@ -165,7 +168,7 @@ class TurnState:
         return self._silence is not None and self._silence.likely and self._silent(self._config.prepare_ms)
 
     def quiet(self) -> bool:
-        """Its words are known, and a reply that was not cut goes on."""
+        """The words are known, and the silence is long enough for a reply that was not cut to go on."""
         return self._words is not None and self._silent(self._config.resume_ms)
 
     def over(self) -> bool:
@@ -177,7 +180,7 @@ class TurnState:
         return self._silence.sure and self._silence.ms >= self._words.required_ms
 
     def cough(self) -> bool:
-        """It was nothing: short, and without words."""
+        """The voice was nothing: short, and without words."""
         return self._may.ends and self._wordless() and not self._deserves_answer()
 
     def _wordless(self) -> bool:
@@ -200,5 +203,5 @@ class TurnState:
         return self._words is not None and bool(self._words.text)
 
     def stop_word(self) -> bool:
-        """They are in the agent's interrupt list."""
+        """The words are in the agent's interrupt list."""
         return self._stop_word

@@ -26,6 +26,8 @@ FLOOR_UP, FLOOR_DOWN, FLOOR_MAX = 0.05, 0.3, -25.0
 
 
 class VadConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the caller's voice is distinguished from other sound (`[vad]`). Times are in ms, levels in dB."""
+
     start_probability: Probability = 0.5
     stop_probability: Probability = 0.35
     telephone_stop_probability: Probability = 0.15
@@ -42,7 +44,7 @@ class VadConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """A frame is voiced when it is this far above the noise floor and not further below the burst's peak."""
 
     def as_asked(self, detection: ServerVad) -> "VadConfig":
-        """With the client's threshold, the other probabilities in proportion, and its prefix."""
+        """This configuration with the client's threshold and prefix; the other probabilities change in proportion."""
         start = min(max(detection.threshold, LOWEST_THRESHOLD), 1 - LOWEST_THRESHOLD)
         stop, telephone_stop = (
             min(probability, start * probability / self.start_probability)
@@ -55,12 +57,14 @@ class VadConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         )  # fmt: skip
 
     def by_telephone(self) -> "VadConfig":
-        """For sound that was sampled at 8 kHz."""
+        """This configuration for sound that was sampled at 8 kHz."""
         stop = min(self.stop_probability, self.telephone_stop_probability)
         return msgspec.structs.replace(self, stop_probability=stop)
 
 
 class Beginning(IntEnum):
+    """How much of a voice there is before a burst has begun."""
+
     NONE = 0
     PERHAPS = 1
     """At least `perhaps_probability`: a hiss, or noise."""
@@ -69,14 +73,14 @@ class Beginning(IntEnum):
 
 
 class VoiceActivity(msgspec.Struct, frozen=True):
-    """What is known after a block. Positions are samples of the call at 16 kHz."""
+    """What is known about the caller's voice after a block. Positions are samples of the call at 16 kHz."""
 
     active: bool = False
-    """Between the first voiced sample of a burst and the moment it is forgotten."""
+    """Whether a burst has begun and is not forgotten yet."""
     started: int = 0
     """First voiced sample of the burst."""
     hiss: int = 0
-    """Samples of what may be its first consonant, before that."""
+    """Samples of what may be its first consonant, before `started`."""
     last: int = 0
     """End of the last voiced frame."""
     now: int = 0
@@ -84,7 +88,7 @@ class VoiceActivity(msgspec.Struct, frozen=True):
     likely: bool = False
     """The last window would begin no voice: there probably is none now."""
     sure: bool = False
-    """Its probability agrees that there is none; only then may a turn end."""
+    """The last window's probability agrees that there is no voice; only then may a turn end."""
 
     @property
     def silence_ms(self) -> float:
@@ -100,7 +104,7 @@ class VoiceActivity(msgspec.Struct, frozen=True):
 
 
 class VoiceTracker:
-    """Feed blocks and window probabilities in order; read `voice`."""
+    """Finds bursts of the caller's voice. Feed blocks and window probabilities in order, and read `voice`."""
 
     def __init__(self, config: VadConfig) -> None:
         self.config = config
@@ -114,7 +118,7 @@ class VoiceTracker:
 
     @property
     def beginning(self) -> Beginning:
-        """How much of a voice there is, that is none yet."""
+        """How much of a voice there is while no burst has begun."""
         if self.voice.active:
             return Beginning.NONE
         if self._run_started is not None:
@@ -138,7 +142,7 @@ class VoiceTracker:
         return self.voice
 
     def forget(self) -> None:
-        """The burst is dealt with; the next voice is a new one."""
+        """Forget the burst, which is dealt with; the next voice is a new one."""
         self.voice = VoiceActivity(now=self.voice.now, last=self.voice.last)
         self._run_started = self._perhaps_started = None
         self._peak = -96.0

@@ -23,15 +23,15 @@ SUREST, STEPS = 12.0, 20
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """How long people who go on are silent inside a phrase, in ms. Spread log-normally, as silent pauses in speech are
-    (Campione and Veronis, "A large-scale multilingual study of silent pause duration", Speech Prosody 2002)."""
+    """How long people who go on are silent inside a phrase, in ms. Log-normal, as silent pauses in speech are (Campione
+    and Veronis, "A large-scale multilingual study of silent pause duration", Speech Prosody 2002)."""
 
     median_ms: float
     spread: float
     """Standard deviation of the natural logarithm."""
 
     def longer(self, ms: float) -> float:
-        """Share of them in 0..1 that last longer."""
+        """The share (0..1) of the pauses that last longer than `ms`."""
         if ms <= 0:
             return 1.0
         return 0.5 * math.erfc(math.log(ms / self.median_ms) / (self.spread * math.sqrt(2)))
@@ -39,18 +39,18 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True)
 class WaitTimes:
-    """From log-odds that the turn is complete to the silence, in ms, that ends it."""
+    """The silence in ms that ends a turn, by the log-odds that the turn is complete."""
 
     shortest_ms: float
     longest_ms: float
     cut_in_ms: float
-    """An interruption is as bad as a wait of so much."""
+    """An interruption is as bad as a wait this long."""
     growth: float
     """A wait that is twice as long is 2 ** `growth` times as bad."""
     pauses: Pauses
 
     def ms(self, log_odds: float) -> float:
-        """Between `shortest_ms` and `longest_ms`; the likelier the end, the shorter."""
+        """The wait, between `shortest_ms` and `longest_ms`; the likelier the end, the shorter."""
         near = round(STEPS * max(-SUREST, min(SUREST, log_odds)))
         return _least(self, near)
 

@@ -40,7 +40,7 @@ def test_partials_leave_one_of_several_passes_to_the_others() -> None:
     assert [schedule.next(3), schedule.next(2)] == [[], ["e"]]
 
 
-def test_nobody_is_read_twice_for_one_wish() -> None:
+def test_nobody_is_read_twice_for_one_request() -> None:
     schedule: PassSchedule[str] = PassSchedule(batch=8)
     schedule.ask("a")
     schedule.ask("a", Purpose.WORDS)

@@ -148,13 +148,13 @@ async def test_a_process_that_hangs_is_killed_and_replaced() -> None:
         await asked(pool, "hang")
     await until(lambda: pool.alive)
     await asyncio.sleep(0.5)
-    assert pool.alive, "one that is asked nothing owes nothing"
+    assert pool.alive, "one that is asked nothing is not late"
     pool._children[0]._program = program()
     assert await asked(pool, "count", to=1)
     await pool.close()
 
 
-async def test_a_process_owes_nothing_for_the_time_in_which_we_stood_still() -> None:
+async def test_a_process_is_not_late_for_the_time_in_which_we_stood_still() -> None:
     """As after SIGSTOP or `docker pause`, which stop the process as well."""
     pool = ChildPool(program(stall_s=4.0))
     await pool.start()

@@ -100,7 +100,7 @@ async def test_pauses_grow_while_starts_fail(caplog: pytest.LogCaptureFixture) -
     await life.close()
 
 
-async def test_who_dies_of_its_start_waits_longer_and_who_has_lived_does_not() -> None:
+async def test_one_that_fails_at_its_start_waits_longer_and_one_that_has_run_does_not() -> None:
     maker = Maker()
     life = Life("language model", maker)
     await life.start()

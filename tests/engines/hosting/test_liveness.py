@@ -27,7 +27,7 @@ def test_an_engine_of_which_nothing_comes_is_down_after_what_it_may_take() -> No
         assert liveness.alive, "back by itself"
 
 
-def test_what_a_patient_caller_gave_up_is_still_owed_and_what_was_a_guess_is_not() -> None:
+def test_what_a_patient_caller_gave_up_is_still_pending_and_what_was_a_guess_is_not() -> None:
     clock = Clock()
     liveness = Liveness(clock)
     with liveness.asked(10):
@@ -115,7 +115,7 @@ async def tokens(every_s: float, most: int) -> AsyncGenerator[int, None]:
 
 
 @pytest.mark.virtual_time
-async def test_what_nobody_asks_for_is_not_owed() -> None:
+async def test_what_nobody_asks_for_is_not_pending() -> None:
     """A call on hold takes its reply no further; the engine is well all the same."""
     liveness = Liveness(asyncio.get_running_loop().time)
     stream = tokens(2, 3)

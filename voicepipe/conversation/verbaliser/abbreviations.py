@@ -45,7 +45,7 @@ _NAME = re.compile(r"(?<![.!?] )(?<!^)\b(?:[A-Z][\w'’]*|[0-9]+(?:st|nd|rd|th))
 """A name before it that is not merely the first word of a sentence: "12 Main", "5th"."""
 
 _ANY_NAME = re.compile(r"(?<!^)\b[A-Z][\w'’]* $")
-"""Where the text ends after it: any name but its first word."""
+"""Matches a name at the text's end, unless it is the text's first word."""
 
 
 def _abbreviation(found: re.Match[str]) -> str | None:

@@ -95,4 +95,4 @@ VERSIONS: tuple[WrittenForm, ...] = (
         lambda found: version(found.group()),
     ),
 )
-"""Of three numbers and more with points between, that are no date."""
+"""Versions: three numbers and more with points between, that are no date."""

@@ -269,4 +269,4 @@ YEARS: tuple[WrittenForm, ...] = (
         lambda found: f"oh {cardinal(int(found['year']))}" if found["year"][0] == "0" else cardinal(int(found["year"])),
     ),
 )
-"""Of what is no other form: four digits of which nothing says that they are a quantity."""
+"""Years: four digits that are no other form, and of which nothing says that they are a quantity."""

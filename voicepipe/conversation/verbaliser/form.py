@@ -1,7 +1,7 @@
-"""A written form: how it looks and what is said for it; and a table of forms, of which one is found at a place.
+"""A written form: how it looks and what is said for it; and a table of forms, of which one is found at a position.
 
 A form is recognised as a whole. Whoever writes one ends its pattern with `END`, so that it never takes a part of a
-longer one ("2.4" of "2.4.1"), and may return None from `say` to leave the place to the forms after it.
+longer one ("2.4" of "2.4.1"), and may return None from `say` to leave the text to the forms after it.
 """
 
 import re
@@ -29,13 +29,15 @@ CURRENCY = "$€£¥\u20a0-\u20cf"
 
 @dataclass(frozen=True, slots=True)
 class WrittenForm:
+    """A form of writing, such as a date or a price, with the function that says it."""
+
     name: str
-    """In the field's terms, for whoever reads the table."""
+    """The form's usual name, for whoever reads the table."""
     begins: str
-    """The characters that it can begin with."""
+    """The characters that the form can begin with."""
     pattern: re.Pattern[str]
     say: Callable[[re.Match[str]], str | None]
-    """What is said for it; None: it is not this form after all."""
+    """Returns what is said for a match; None: it is not this form after all."""
 
 
 def form(name: str, begins: str, pattern: str, say: Callable[[re.Match[str]], str | None]) -> WrittenForm:
@@ -48,7 +50,8 @@ def constant(name: str, begins: str, pattern: str, said: str) -> WrittenForm:
 
 
 class Forms:
-    """A language's forms. The first that fits at a place is taken: what is longer or more special stands first."""
+    """The written forms of one language. The first that fits at a position is taken, so longer and more special ones
+    stand first."""
 
     def __init__(self, forms: Iterable[WrittenForm]) -> None:
         every = tuple(forms)
@@ -57,7 +60,7 @@ class Forms:
         self._some = {letter: _any(self._at[letter]) for letter in characters.intersection(string.ascii_lowercase)}
 
     def find(self, text: str, at: int) -> tuple[int, str] | None:
-        """Where the form at `at` ends and what is said for it; None: there is none."""
+        """The end of the form at `at`, and what is said for it; None: there is none."""
         # Most words are in small letters and no form fits, which one pattern finds out faster than each in turn.
         if (some := self._some.get(text[at])) and not some.match(text, at):
             return None
@@ -79,5 +82,5 @@ def unnamed(pattern: str) -> str:
 
 
 def before(found: re.Match[str], most: int = 40) -> str:
-    """What stands before the form, as far as it may tell what it is."""
+    """The text before the form, as far as it may show what the form is."""
     return found.string[max(0, found.start() - most) : found.start()]

@@ -57,7 +57,7 @@ NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z]\w* $|\b\w+[A-Z]\w* $")
 _CAPITAL = re.compile(r"\b[A-Z]\w+ $")
 """Behind a name a number with an s is its plural: "Airbus 320s", "iPhone 15s"."""
 SAME = ("percent", "per mille", "hertz", "kilohertz", "megahertz", "gigahertz", "horsepower", "thousand", "million")
-"""The same for one and for many."""
+"""Units whose name is the same for one and for many."""
 PER_UNITS = {
     "hr": "hour", "h": "hour", "mo": "month", "mth": "month", "yr": "year", "wk": "week", "min": "minute",
     "sec": "second", "s": "second", "pp": "person", "ea": "each", "sqft": "square foot",

@@ -21,10 +21,12 @@ from voicepipe.conversation.verbaliser.numbers import (
 
 @dataclass(frozen=True, slots=True)
 class Currency:
+    """A currency's names as they are spoken."""
+
     one: str
     many: str
     small_one: str = ""
-    """A hundredth of it; "": none is used."""
+    """The name of a hundredth; "": none is used."""
     small_many: str = ""
 
 
@@ -118,10 +120,12 @@ _PARTS = re.compile(rf"(?P<minus>[-−])?(?P<figure>{_FIGURE})(?P<scale>{_SCALE}
 
 @dataclass(frozen=True, slots=True)
 class Price:
+    """A written amount of money, in parts."""
+
     figure: str
-    """With a decimal point, without what parts thousands."""
+    """The amount with a decimal point and without separators of thousands."""
     scale: str
-    """ "million"; "": none."""
+    """Its scale, such as "million"; "": none."""
     currency: Currency | None
     minus: str
 
@@ -131,12 +135,12 @@ class Price:
 
     @property
     def size(self) -> float:
-        """Without its scale; half of one more for any fraction."""
+        """The amount without its scale; half of one more for any fraction."""
         return float(self.figure) if self.figure[-1] not in VULGAR else int(self.figure[:-1].strip() or 0) + 0.5
 
     @property
     def even(self) -> bool:
-        """Without cents."""
+        """Whether it has no cents."""
         return bool(self.scale) or "." not in self.figure
 
     def said(self) -> str:
@@ -175,7 +179,7 @@ def _price(text: str) -> Price:
 
 
 def _currency(written: str) -> Currency | None:
-    """Of "$", "US $", "USD$" and "$ USD"; None: none is written."""
+    """The currency of "$", "US $", "USD$" and "$ USD"; None: none is written."""
     key = written.replace(" ", "")
     return WRITTEN.get(key) or WRITTEN.get(key.rstrip("$")) or WRITTEN.get(written.split(" ")[-1])
 

@@ -48,7 +48,7 @@ def _vanity(found: re.Match[str]) -> str:
 
 
 def _short(found: re.Match[str]) -> str | None:
-    """Of three digits where one is told to dial them; of five or six where one is told to text to them."""
+    """Three digits where a person is asked to dial them; five or six where a person is asked to text to them."""
     number, context = found.group(), before(found)
     if number == "911" or (LINES.fullmatch(number) and CALLED.search(context)):
         return digits(number)
@@ -84,7 +84,7 @@ DIALLED: tuple[WrittenForm, ...] = (
     form("short number", DIGITS, rf"[0-9]{{3,6}}{END}", _short),
     form("extension", "eE", rf"[eE]xt(?:ension|[.])?:? ?(?:# ?)?(?P<number>[0-9]{{1,6}}){END}", _extension),
 )
-"""Of these the shape alone says what they are."""
+"""Numbers whose shape alone says that they are dialled."""
 
 GROUPED: tuple[WrittenForm, ...] = (
     form(

@@ -38,7 +38,7 @@ there are more passes, which slow each other down, and callers have the words no
 
 
 class WhisperRecogniser(ThreadedRecogniser):
-    """A loaded model and whose turn it is."""
+    """A loaded Whisper model with its threads and the queue of its passes. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, model: LoadedWhisper, stall_s: float) -> None:
         silence = Passage(np.zeros(RATE, np.int16))
@@ -47,10 +47,10 @@ class WhisperRecogniser(ThreadedRecogniser):
 
 
 class WhisperAsr(Life[WhisperRecogniser]):
-    """Implements `base.Asr`. A model that fails and fails is loaded again.
+    """The engine `whisper`. Implements `base.Asr`. A model that fails repeatedly is loaded again.
 
-    `config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model
-    knows it.
+    `config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model knows
+    it.
     """
 
     def __init__(self, config: WhisperConfig) -> None:
@@ -58,7 +58,8 @@ class WhisperAsr(Life[WhisperRecogniser]):
         self._config = config
 
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "WhisperStream":
-        """While the model is loaded again, calls that go on have streams that hear nothing and say why."""
+        """Begin an utterance. While the model is loaded again, calls that go on have streams that hear nothing and say
+        why."""
         if self.last is None:
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
@@ -66,16 +67,19 @@ class WhisperAsr(Life[WhisperRecogniser]):
         return WhisperStream(self.last.passes, on_partial, spoken, every, wants_digits(asked))
 
     async def _load(self) -> WhisperRecogniser:
-        """With every kind of pass run once. Raises EngineMissing, EngineError."""
-        # It gets no more passes than it has threads: who waits for one is told (`Passes`).
+        """A model that has run every kind of pass once. Raises EngineMissing, EngineError."""
+        # It gets no more passes than it has threads; `Passes` has the queue.
         worker = Worker("whisper", passes_at_a_time(self._config), told=False)
         model = await loaded(worker, partial(LoadedWhisper, self._config))
         return WhisperRecogniser(worker, model, self._config.stall_s)
 
 
 class WhisperStream:
-    """One utterance. `language`: None as long as it is not known; `every`: samples from one partial to the next;
-    `digits`: a telephone number or the like was asked for."""
+    """One utterance, as Whisper reads it. Implements `base.AsrStream` and `whisper_schedule.PassClient`.
+
+    `language`: None as long as it is not known; `every`: samples from one partial to the next; `digits`: a telephone
+    number or the like was asked for.
+    """
 
     def __init__(
         self, passes: Passes, on_partial: OnPartial, language: str | None, every: int, digits: bool = False
@@ -88,22 +92,22 @@ class WhisperStream:
         self._every = every
         self._sound = WhisperSound()
         self._transcript = Transcript()
-        self._told = ""
+        self._delivered = ""
         self._dictated = ASKED_DIGITS if digits else DICTATED
-        """From so many digits in a row on it is read with a wide window."""
+        """Digits in a row from which on the utterance is read with a wide window."""
         self._wide = False
         self._full_stop: float | None = None
-        """Of the latest words."""
+        """Probability that a sentence ends after the latest words."""
         self._covered = 0
         """Samples fed that have been read."""
         self._latest = 0
-        """Where the sound of the latest words ends."""
+        """Position at which the sound of the latest words ends."""
         self._begun = 0
-        """Where the sound ended when the latest pass began."""
+        """Position at which the sound ended when the latest pass began."""
         self._in_gap = False
         """A pass was asked for, because the voice paused."""
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-        """Who wants the words up to where."""
+        """Positions up to which words are waited for, and the waiting futures."""
 
     def feed(self, pcm: Pcm) -> None:
         if self.over:
@@ -141,7 +145,7 @@ class WhisperStream:
             waiting.cancel()
 
     async def _read(self) -> None:
-        """Until all that has been fed is read."""
+        """Return once all that has been fed is read."""
         wanted = (self._sound.end, asyncio.get_running_loop().create_future())
         self._waiting.append(wanted)
         self._ask_for(self._sound.end)
@@ -153,14 +157,14 @@ class WhisperStream:
                 self._passes.withdraw(self)
 
     def _ask_for(self, upto: int) -> None:
-        """A pass that reads `upto` there, unless one that does is under way."""
+        """Ask for a pass that reads `upto` there, unless one that does is under way."""
         if self._begun < upto or not self._passes.reading(self):
             self._passes.ask(self, Purpose.WORDS)
 
     # For the passes.
 
     def given(self) -> Passage:
-        """What is to be read now."""
+        """As `PassClient.given`."""
         sound = self._sound
         pcm, end, voiced = sound.window(LONGEST)
         self._begun = sound.end
@@ -174,19 +178,19 @@ class WhisperStream:
         """Whether anybody wants the words up to `end`. Asked on another thread."""
         if self.over:
             return False
-        if not self._told or any(upto <= end for upto, _ in tuple(self._waiting)):
+        if not self._delivered or any(upto <= end for upto, _ in tuple(self._waiting)):
             return True  # The first words tell soonest of an interruption.
         # A later pass has begun, or the voice is back behind the gap.
         return not (self._begun > end or (in_gap and self._sound.end > end))
 
     def abandoned(self, passage: Passage) -> None:
-        """Its words were not wanted any more: the sound still is to be read."""
+        """As `PassClient.abandoned`: the sound is still to be read."""
         if self._begun == passage.upto:
             self._begun = self._sound.read
         self._again()
 
     def made(self, passage: Passage, reading: WhisperReading) -> None:
-        """It has been read."""
+        """As `PassClient.made`."""
         if self.over or passage.upto < self._latest:
             return  # A pass that began later was faster.
         if passage.start != self._sound.start:  # Its first words are dropped.
@@ -204,12 +208,12 @@ class WhisperStream:
             if passage.timed:
                 self._drop(passage, reading)
             self._answer(passage.upto)
-        if not self._finishing and (more or text != self._told or self._in_gap):
-            self._told = text
+        if not self._finishing and (more or text != self._delivered or self._in_gap):
+            self._delivered = text
             self._on_partial(Hypothesis(text, passage.fed, lags=True))
 
     def failed(self, error: Exception) -> None:
-        """It could not be read. Who waits is told; a partial is missed by nobody."""
+        """As `PassClient.failed`. Who waits gets the error; nobody misses a partial."""
         for _, waiting in self._waiting:
             if not waiting.done():
                 waiting.set_exception(error)
@@ -224,7 +228,7 @@ class WhisperStream:
         self._again()
 
     def _read_wide(self) -> None:
-        """Digits count as read once a wide window has them."""
+        """Read again with a wide window: only then do digits count as read."""
         self._wide = True
         if self._in_gap:
             self._begun = self._sound.read

@@ -62,31 +62,31 @@ NAMED_OTHERWISE = {"nb": "no", "fil": "tl", "jv": "jw", "iw": "he", "in": "id"}
 """Languages that Whisper calls something else than BCP 47 does."""
 
 CUBLAS, CUBLAS_PACKAGE = "libcublas.so.12", "nvidia-cublas-cu12"
-"""What CTranslate2 computes with on a GPU, and who brings it."""
+"""The library with which CTranslate2 computes on a GPU, and its package."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What one utterance gives to a pass."""
+    """The input of one utterance to a pass of Whisper."""
 
     pcm: Pcm
     """int16[n <= LONGEST] at 16 kHz."""
     voiced: int | None = None
-    """Samples in which there is voice; None: all."""
+    """Number of samples in which there is voice; None: all."""
     end: int | None = None
-    """Sample of it at which its last voice ends; None: it is the sound's end."""
+    """Sample of `pcm` at which its last voice ends; None: the end of `pcm`."""
     language: str | None = "en"
-    """BCP 47; None: as the model finds."""
+    """Language by BCP 47; None: the model detects it."""
     wide: bool = False
-    """It is digits, which take a wide window: in a short one Whisper loses count of them."""
+    """It holds digits, which take a wide window: in a short one Whisper loses count of them."""
     timed: bool = False
-    """Wanted are the ends of the words, which take as long as reading them."""
+    """The ends of the words are wanted, which take as long as reading them."""
     wanted: Callable[[], bool] | None = None
-    """Whether its words still are, asked on the pass's thread; None: they are."""
+    """Whether its words are still wanted, asked on the pass's thread; None: they are."""
     start: int = 0
     upto: int = 0
     fed: int = 0
-    """These three are for the one who asks."""
+    """These three positions are for the client alone (`WhisperStream`)."""
 
     @property
     def seconds(self) -> float:
@@ -96,34 +96,37 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class WhisperReading:
-    """What was read of it."""
+    """The words that a pass of Whisper read in one passage."""
 
     words: tuple[WhisperWord, ...]
     ends: tuple[int, ...] = ()
     """Sample of the passage at which each word ends, if that was wanted."""
     language: str = ""
     sure: bool = True
-    """Of the language."""
+    """Whether the language is sure."""
     full_stop: float | None = None
     """Probability, in 0..1, that the last word ends a sentence; None: no words, no end of them, or not in English."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DecodedText:
-    """What the decoder wrote of an utterance."""
+    """The text that the decoder wrote for one passage."""
 
     words: tuple[WhisperWord, ...]
-    """Those of them that were said."""
+    """The words that were said; hallucinated ones are left out."""
     result: Any
-    """CTranslate2's."""
+    """CTranslate2's result."""
     most: int
-    """Tokens that it was allowed."""
+    """Number of tokens that the decoder was allowed."""
     stopped: bool
-    """In the middle: it had not begun to say all of it again."""
+    """It was stopped in the middle: it had not begun to say all of it again."""
 
 
 class LoadedWhisper:
-    """Raises EngineMissing, EngineError: the model or a library behind it is not there, or not what it should be."""
+    """A loaded Whisper model. Its methods block.
+
+    Raises EngineMissing, EngineError: the model or a library behind it is not there, or not what it should be.
+    """
 
     def __init__(self, config: WhisperConfig) -> None:
         directory = hub.local(config.model)
@@ -163,11 +166,11 @@ class LoadedWhisper:
             raise _explained(error, self._device) from None
 
     def unload(self) -> None:
-        """Give its memory back; it reads no more."""
+        """Release its memory; it reads no more."""
         self._whisper.model.unload_model()
 
     def read(self, passages: list[Passage]) -> list[WhisperReading]:
-        """One pass; empty where nobody wants its words any more."""
+        """Read some passages in one pass; empty if nobody wants their words any more."""
         from faster_whisper.transcribe import get_ctranslate2_storage
 
         mel = self._features(passages)
@@ -197,7 +200,7 @@ class LoadedWhisper:
     def _decode(
         self, encoded: Any, passages: Sequence[Passage], tokenizers: Sequence[Any], most: Sequence[int]
     ) -> list[_DecodedText]:
-        """What the decoder writes of each, in at most so many tokens."""
+        """The decoder's text of each passage, in at most so many tokens."""
         from faster_whisper.transcribe import get_suppressed_tokens
 
         results = self._whisper.model.generate(
@@ -232,7 +235,7 @@ class LoadedWhisper:
         return mel
 
     def _languages(self, passages: Sequence[Passage], encoded: Any) -> list[tuple[str, bool]]:
-        """Of each passage, and whether that is sure."""
+        """The language of each passage, and whether it is sure."""
         if not self._whisper.model.is_multilingual:
             return [("en", True)] * len(passages)
         named = [self._known(passage.language) for passage in passages]
@@ -258,7 +261,7 @@ class LoadedWhisper:
         return self._tokenizers[language]
 
     def _full_stop(self, words: Sequence[WhisperWord], result: Any, most: int, tokenizer: Any) -> float | None:
-        """What the decoder had in mind for the token behind the last word's letters."""
+        """The probability of a sentence's end that the decoder gave to the token behind the last word's letters."""
         if not words:
             return None
         word = words[-1]
@@ -280,7 +283,7 @@ class LoadedWhisper:
         return self._marks
 
     def _ends(self, words: Sequence[WhisperWord], frames: Any, tokenizer: Any, passage: Passage) -> tuple[int, ...]:
-        """By the attention of the decoder to the sound: samples."""
+        """The samples at which the words end, by the decoder's attention to the sound."""
         tokens = [token for word in words for token in word.tokens]
         if not tokens:
             return ()
@@ -330,7 +333,7 @@ def _placed(words: Iterable[WhisperWord], at: int) -> tuple[WhisperWord, ...]:
 
 
 def _unpenalised(logits: NDArray[np.float32], written: Sequence[int]) -> NDArray[np.float32]:
-    """As they were before `REPETITION_PENALTY`."""
+    """The logits as they were before `REPETITION_PENALTY`."""
     again = np.unique(written)
     logits = logits.copy()
     logits[again] *= np.where(logits[again] < 0, 1 / REPETITION_PENALTY, REPETITION_PENALTY)
@@ -374,7 +377,8 @@ def _loaded(directory: Path, config: WhisperConfig) -> Any:
 
 
 def passes_at_a_time(config: WhisperConfig) -> int:
-    """Of a CPU. Each has one thread: two are slower than one with so small a model, and hold up two passes."""
+    """How many passes a CPU runs at a time. Each has one thread: two are slower than one with so small a model, and
+    hold up two passes."""
     return config.threads or cores()
 
 

@@ -39,17 +39,18 @@ Who = TypeVar("Who")
 
 
 class Purpose(IntEnum):
-    """What a pass is for; the lower goes first."""
+    """The purpose of a pass; the lowest goes first."""
 
     WORDS = 0
-    """Somebody waits for them."""
+    """Somebody waits for the words."""
     GAP = 1
     """The voice has paused: its words are asked for in a moment, or the caller goes on."""
     PARTIAL = 2
 
 
 class PassSchedule(Generic[Who]):
-    """Pure. `batch`: utterances that are read in one pass, at most; `passes`: those that run at a time."""
+    """The order in which utterances are read. Pure. `batch`: utterances that one pass reads, at most; `passes`: passes
+    at a time."""
 
     def __init__(self, batch: int, passes: int = 1) -> None:
         self._batch, self._passes = batch, passes
@@ -59,7 +60,8 @@ class PassSchedule(Generic[Who]):
         """Utterances in a pass for partials: as many as it has time for, found by trying."""
 
     def ask(self, who: Who, purpose: Purpose = Purpose.PARTIAL, owner: str = "") -> None:
-        """Once more changes nothing, but a request may become more urgent. `owner`: the call that it is for."""
+        """Queue `who`. Once more changes nothing, but a request may become more urgent. `owner`: the call that it is
+        for."""
         if any(who in self._asking[each] for each in Purpose if each <= purpose):
             return
         self.withdraw(who)
@@ -89,7 +91,7 @@ class PassSchedule(Generic[Who]):
         return list(islice(iter(self._asking[purpose].pop, None), most))
 
     def took(self, utterances: int, seconds: float) -> None:
-        """A pass of so many took so long."""
+        """Note that a pass of so many utterances took so long."""
         if seconds <= PARTIALS_S and utterances >= self._short:
             self._short = min(self._batch, self._short + 1)
         elif seconds > PARTIALS_S and utterances <= self._short:
@@ -97,27 +99,27 @@ class PassSchedule(Generic[Who]):
 
 
 class PassClient(Protocol):
-    """Who can be scheduled."""
+    """An utterance that passes read: `WhisperStream`."""
 
     owner: str
-    """The call that it is for."""
+    """Id of the call that the utterance is of."""
 
     def given(self) -> "Passage":
-        """What is to be read, now that it is."""
+        """What the pass that begins now is to read."""
 
     def made(self, given: "Passage", made: "WhisperReading") -> None:
-        """What was read."""
+        """A pass has read `given`."""
 
     def abandoned(self, given: "Passage") -> None:
-        """Its words were not wanted any more (`Passage.wanted`)."""
+        """A pass has not read `given`, since its words were not wanted any more (`Passage.wanted`)."""
 
     def failed(self, error: Exception) -> None:
-        """It could not be read."""
+        """The passage could not be read."""
 
 
 class Passes:
-    """Runs `read` on the worker's threads, one pass on each; one that takes `stall_s` longer than its sound hangs.
-    `trial`: what every healthy model reads."""
+    """Runs passes of `read` for all utterances on the worker's threads, one on each. A pass that takes `stall_s` longer
+    than its sound hangs. `trial`: what every healthy model reads."""
 
     def __init__(
         self,
@@ -138,25 +140,25 @@ class Passes:
         self._running: list[list[tuple[PassClient, Passage]]] = []
         """The passes that run, each with those who are read in it."""
         self._reading: Counter[PassClient] = Counter()
-        """In how many of them each is read."""
+        """In how many running passes each utterance is read."""
         self._closed = False
         self._since: dict[PassClient, float] = {}
-        """Since when those wait whose voice has paused."""
+        """Since when each utterance waits whose voice has paused."""
         self._waits = QueueOutcomes()
         self._read_for: Counter[PassClient] = Counter()
-        """Passes, other than for partials, that each one had."""
+        """Passes, other than for partials, that each utterance had."""
         self._wasted = 0
         show(self)
 
     def figures(self) -> QueueFigures | None:
-        """As `queues.Queue`, of passes at gaps and for words. Wasted is one whose words were not the last ones."""
+        """As `queues.Queue`, for passes at gaps and for words. A pass is wasted if its words were not the last ones."""
         if self._closed:
             return None
         running = sum(map(len, self._running))
         return self._waits.figures("whisper", waiting=len(self._since), running=running, wasted=self._wasted)
 
     def ask(self, who: PassClient, purpose: Purpose = Purpose.PARTIAL) -> None:
-        """`who` wants to be read; told by its methods, on the event loop."""
+        """Have `who` read; its methods are called back on the event loop."""
         if purpose is not Purpose.PARTIAL:
             self._since.setdefault(who, self._clock())
         self._schedule.ask(who, purpose, who.owner)
@@ -167,17 +169,17 @@ class Passes:
         return self._reading[who] > 0
 
     def withdraw(self, who: PassClient) -> None:
-        """It does not any more. A pass that runs ends by itself."""
+        """Do not have `who` read. A pass that runs ends by itself."""
         self._since.pop(who, None)
         self._schedule.withdraw(who)
 
     def end(self, who: PassClient, *, heard: bool) -> None:
-        """It wants nothing any more. `heard`: words were read, by its last pass."""
+        """The utterance is over. `heard`: words were read, by its last pass."""
         self.withdraw(who)
         self._wasted += max(0, self._read_for.pop(who, 0) - heard)
 
     def close(self) -> None:
-        """Whoever asks is told that it has ended, and so is who is read by a pass that runs."""
+        """Fail who asks from now on, and who is read by a pass that runs."""
         self._closed = True
         running, self._running = self._running, []
         for who, _ in chain.from_iterable(running):
@@ -208,7 +210,7 @@ class Passes:
         self._reading -= Counter(who for who, _ in batch)
         fails = done.cancelled() or done.exception()
         if self._closed:
-            return  # They have been told.
+            return  # `close` has failed them.
         soon = asyncio.get_running_loop().call_soon  # each for itself: what goes wrong in one call is not another's
         if fails:
             self._failed([who for who, _ in batch], done)
@@ -244,7 +246,7 @@ class Passes:
             asyncio.get_running_loop().call_soon(who.failed, error)
 
     def _again(self, batch: "list[tuple[PassClient, Passage]]") -> None:
-        """The next pass, once all have heard of this one and may have asked again."""
+        """Begin the next pass, once all have heard of this one and may have asked again."""
         # By identity: who is read, and what, may be equal in two passes.
         self._running = [other for other in self._running if other is not batch]
         self._next()

@@ -1,7 +1,7 @@
-"""What a caller's sound leaves for Whisper to read: voice, and no more silence than stands between words.
+"""The part of a caller's sound that Whisper reads: voice, and no more silence than stands between words.
 
-Whisper invents words where there are none. The ear opens utterances for voices only; here the pauses inside one are
-shortened, what is quiet before and after it is left out, and a crack is not read at all.
+Whisper invents words where there are none. The VAD front end opens utterances for voices only; here the pauses inside
+one are shortened, what is quiet before and after it is left out, and a crack is not read at all.
 """
 
 from collections import deque
@@ -16,9 +16,9 @@ FRAME = ms_to_samples(20)
 FLOOR_DBFS = -55.0
 """Nothing below this is a voice that a telephone brings."""
 BELOW_PEAK_DB = 35.0
-"""Nor what is so far below the loudest sound of the utterance."""
+"""Nothing so far below the loudest sound of the utterance is voice."""
 ABOVE_NOISE_DB, NOISE_BELOW_PEAK_DB = 8.0, 12.0
-"""Nor what is hardly louder than the quietest sound of the utterance, where that is clearly below its voice."""
+"""Nothing that is hardly louder than the quietest sound of the utterance is voice, where that is clearly below it."""
 MARGIN = 10
 """Frames that are kept on both sides of a pause: 200 ms, for soft beginnings and endings."""
 LEAST = ms_to_samples(100)
@@ -26,33 +26,34 @@ LEAST = ms_to_samples(100)
 
 
 class PassWindow(NamedTuple):
-    """What is read in one pass."""
+    """The sound that one pass reads."""
 
     pcm: Pcm
     """int16[n] at 16 kHz."""
     end: int
-    """Sample of it at which its last voice ends."""
+    """Sample of `pcm` at which its last voice ends."""
     voiced: int
-    """Samples of it in which there is voice."""
+    """Number of samples of `pcm` in which there is voice."""
 
 
 class WhisperSound:
-    """One utterance's. Positions are samples of what is kept, counted from its beginning, also when that is dropped."""
+    """The sound of one utterance that Whisper is to read, without long pauses. Positions are samples of what is kept,
+    counted from its beginning, also when that is dropped."""
 
     def __init__(self) -> None:
         self.fed = 0
-        """Samples that came."""
+        """Samples that were fed."""
         self.end = 0
-        """Where the last voice ends."""
+        """Position at which the last voice ends."""
         self.read = 0
-        """Up to where it has been read."""
+        """Position up to which the sound has been read."""
         self.start = 0
-        """What was before is dropped."""
+        """Position of the first sample that is kept."""
         self.gap = 0
         """Samples since the last voice; 0 as long as there was none."""
         self._frames: deque[Pcm] = deque()
         self._is_voice: deque[bool] = deque()
-        """Of each of `_frames`."""
+        """Whether each of `_frames` is voice."""
         self._after: list[Pcm] = []
         """The first frames of the present pause ..."""
         self._before: deque[Pcm] = deque(maxlen=MARGIN)
@@ -62,7 +63,7 @@ class WhisperSound:
         self._peak, self._noise = -96.0, 0.0
 
     def feed(self, pcm: Pcm) -> None:
-        """More sound: int16[n] at 16 kHz."""
+        """Take more sound: int16[n] at 16 kHz."""
         self.fed += pcm.size
         sound = np.concatenate([self._rest, pcm])
         whole = sound.size // FRAME * FRAME
@@ -78,7 +79,7 @@ class WhisperSound:
         return self.end - self.read if self._voiced >= LEAST else 0
 
     def window(self, longest: int) -> PassWindow:
-        """What to read: at most `longest` samples from `start` on, with a little of the quiet after the voice."""
+        """The sound to read: at most `longest` samples from `start` on, with a little of the quiet after the voice."""
         frames, size = [np.empty(0, np.int16)], 0
         for frame in chain(self._frames, self._after):  # no more of them than are wanted: minutes may wait
             frames.append(frame)
@@ -89,7 +90,7 @@ class WhisperSound:
         return PassWindow(np.concatenate(frames)[:longest], min(longest, self.end - self.start), voiced)
 
     def drop(self, pos: int) -> None:
-        """Forget what is before `pos`."""
+        """Forget the sound before `pos`."""
         while self._frames and self.start + self._frames[0].size <= pos:
             self.start += self._frames.popleft().size
             self._is_voice.popleft()

@@ -31,12 +31,12 @@ was one that begins as the first did, within so much, unless it is a number."""
 
 @dataclass(frozen=True, slots=True)
 class WhisperWord:
-    """A word as Whisper writes it: a space before it (in languages that have them), punctuation after it."""
+    """A word as Whisper writes it, with a space before it (in languages that have them) and punctuation after it."""
 
     text: str
     tokens: tuple[int, ...]
     at: int = field(default=0, compare=False)
-    """Index of its first token in what the decoder wrote."""
+    """Index of its first token in the decoder's output."""
 
 
 def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[WhisperWord, ...]:
@@ -70,10 +70,10 @@ def without_marks(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Words between two timestamps of Whisper's."""
+    """The words between two timestamps that Whisper wrote."""
 
     begins_ms: float
-    """In the sound that was read."""
+    """When the segment begins, in the sound that was read."""
     words: tuple[WhisperWord, ...]
 
 
@@ -89,7 +89,8 @@ def said(segments: Iterable[Segment], sound_ms: float, voiced_ms: float) -> tupl
 
 
 def without_loops(words: Sequence[WhisperWord], voiced_ms: float) -> tuple[WhisperWord, ...]:
-    """What is said over and over at the end is said once, and so is what nobody could say twice in `voiced_ms`."""
+    """The words, without repetitions: what is said over and over at the end is said once, and so is what nobody could
+    say twice in `voiced_ms`."""
     read = [plain(word.text) for word in words]
     too_fast = _letters(read) > FASTEST * voiced_ms / 1000
     # Where the decoder was stopped at its limit, the last word is cut off.
@@ -97,7 +98,7 @@ def without_loops(words: Sequence[WhisperWord], voiced_ms: float) -> tuple[Whisp
 
 
 def _unlooped(words: Sequence[WhisperWord], read: Sequence[str], too_fast: bool) -> tuple[WhisperWord, ...]:
-    """Nothing if the end is no repetition."""
+    """The words without the repetition at their end; empty if there is none."""
     for period in range(1, len(read)):
         again = 0
         while again + period < len(read) and read[-1 - again] == read[-1 - again - period]:
@@ -138,7 +139,7 @@ def _letters(read: Iterable[str]) -> int:
 
 
 class Transcript:
-    """What one utterance has said so far."""
+    """The words of one utterance, as Whisper's passes have read them so far."""
 
     def __init__(self) -> None:
         self._before = ""
@@ -156,12 +157,12 @@ class Transcript:
         return min(len(self._words), len(self._agreement.committed))
 
     def push(self, words: Sequence[WhisperWord]) -> int:
-        """A pass has read these; returns how many more will stand."""
+        """Take the words that a pass has read; returns how many more will stand."""
         self._words = tuple(words)
         return len(self._agreement.push([word.text for word in words]))
 
     def drop(self, count: int) -> None:
-        """The sound of the first `count` words is dropped: they stand as they are."""
+        """Note that the sound of the first `count` words is dropped: they stand as they are."""
         self._before += "".join(word.text for word in self._words[:count])
         self._words = self._words[count:]
         self._agreement = Agreement()

@@ -31,21 +31,21 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 1 << 28
 """No frame is larger: sizes beyond it were not written by child_main."""
 LAST_LINES = 5
-"""Of what it said on standard error, in the message about its end."""
+"""Lines of its standard error that the message about its end has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a child runs."""
+    """The program that a child process runs: a Python interpreter and an engine's file."""
 
     name: str
-    """The engine's, and its table's in the configuration."""
+    """Name of the engine, and of its table in the configuration."""
     python: str
     """An interpreter that has the engine's library."""
     engine: Path
-    """The file with the engine's half: `load`, as child_main.py says."""
+    """The file with the engine's half, which has `load` as child_main.py says."""
     settings: Mapping[str, Any]
-    """For `load`; they travel as JSON."""
+    """Settings for `load`; they travel as JSON."""
     start_timeout_s: float = 120
     stall_s: float = 30
     """A process that is asked and sends nothing for so long hangs, and is killed."""
@@ -55,7 +55,7 @@ class Program:
 
 @dataclass(eq=False, slots=True)
 class ChildRequest:
-    """A question, and the parts of its answer as they come."""
+    """A request to a child process, with the parts of its answer as they come."""
 
     head: dict[str, Any]
     data: bytes
@@ -64,33 +64,36 @@ class ChildRequest:
     parts: "asyncio.Queue[tuple[dict[str, Any], bytes] | EngineError | None]" = field(default_factory=asyncio.Queue)
     """None: it is complete. Not bounded: an answer is as long as its question makes it."""
     given_up: bool = False
-    """Nobody waits for it any more. That the process ends it then without an error does not say that it works."""
+    """Nobody waits for it any more. If the process then ends it without an error, that does not say that it works."""
     child: "EngineChild | None" = None
-    """The one that works on it."""
+    """The child that works on it."""
     number: int = 0
 
 
 class EngineChild:
-    """One process at a time; it works on one request. `changed` is called when it can take one, and no longer can."""
+    """A child process with an engine, which is started again when it ends or hangs. It works on one request at a time.
+
+    `changed` is called when it can take a request, and when it no longer can.
+    """
 
     def __init__(self, program: Program, changed: Callable[[], None]) -> None:
         self.about: dict[str, Any] = {}
-        """What the engine says of itself, once it is loaded."""
+        """The engine's description of itself, once it is loaded."""
         self.alive = False
         self.restarts = 0
-        """How often a process has taken another's place."""
+        """How often a process has replaced another."""
         self.pid = 0
-        """Of the process that was started last; its group's, too."""
+        """Id of the process that was started last, and of its group."""
         self.why = f"{program.name} has not been started."
-        """It is not alive, if it is not."""
+        """Why it is not alive, if it is not."""
         self._program = program
         self._changed = changed
         self._stdin: asyncio.StreamWriter | None = None
         self._process_clock = ProcessClock()
         self._due = 0.0
-        """Second of that clock by which something more comes, or it hangs."""
+        """Second of that clock by which something more must come, or it hangs."""
         self._request: ChildRequest | None = None
-        """What it works on."""
+        """The request that it works on."""
         self._numbers = count(1)
         self._said: deque[str] = deque(maxlen=LAST_LINES)
         self._answered = False
@@ -101,12 +104,12 @@ class EngineChild:
 
     @property
     def busy(self) -> bool:
-        """It works on a request."""
+        """Whether it works on a request."""
         return self._request is not None
 
     @property
     def free(self) -> bool:
-        """It can be sent a request."""
+        """Whether it can be sent a request."""
         return self.alive and not self.busy
 
     async def start(self) -> None:
@@ -309,7 +312,7 @@ class EngineChild:
 
 
 class _Over(Exception):
-    """The process is of no more use, since it ..."""
+    """The child process is of no more use. The message completes "since it ..."."""
 
 
 async def _read(process: Process, after: bytes = b"") -> tuple[dict[str, Any], bytes]:

@@ -5,7 +5,7 @@ nothing but the standard library and what that library needs. ENGINE.py has a fu
 
     load(settings) -> (about, answer)
 
-`about` is what the parent is told of the engine, and in `trial` a head that it answers whenever it works. `answer(head,
+`about` is what the parent learns of the engine, and in `trial` a head that it answers whenever it works. `answer(head,
 data)` yields the parts of one answer, each a dict and bytes. Between two parts a request may be cancelled: the
 generator is closed.
 
@@ -44,6 +44,8 @@ def frame(head: Head, data: bytes = b"") -> bytes:
 
 
 class ServedRequest:
+    """A request that this process, a child, works on or is to work on."""
+
     def __init__(self, number: int, head: Head, data: bytes) -> None:
         self.number = number
         self.head = head
@@ -52,6 +54,8 @@ class ServedRequest:
 
 
 class ChildServer:
+    """Answers the requests of the parent process, one after the other, with the engine that `run` loads."""
+
     def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
         self._requests = requests
         self._answers = answers
@@ -70,7 +74,7 @@ class ChildServer:
             return
         except Exception as error:
             traceback.print_exc()
-            self._write({"failed": told(error)})
+            self._write({"failed": described(error)})
             return
         self._write({"ready": about})
         self._work(answer)
@@ -84,7 +88,7 @@ class ChildServer:
                     self._answer(answer, request)
             except BaseException as error:  # a library's SystemExit would end this without an answer
                 traceback.print_exc()
-                problem = told(error)
+                problem = described(error)
             self._write({"id": request.number, "end": problem})
 
     def _answer(self, answer: Answer, request: ServedRequest) -> None:
@@ -138,8 +142,8 @@ def load(path: str) -> Load:
     return found
 
 
-def told(error: BaseException) -> str:
-    """In one line."""
+def described(error: BaseException) -> str:
+    """The error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 

@@ -14,7 +14,8 @@ from voicepipe.engines.hosting.child import ChildRequest, EngineChild, Program
 
 
 class ChildPool:
-    """At most `limit` requests wait; one more raises EngineBusy at once, so that overload is seen and not queued."""
+    """Some child processes with the same engine, and the queue of their requests. At most `limit` requests wait; one
+    more raises EngineBusy at once, so that overload is seen and not queued."""
 
     def __init__(self, program: Program, processes: int = 1, *, limit: int = 256) -> None:
         self._name = program.name
@@ -31,17 +32,17 @@ class ChildPool:
 
     @property
     def alive(self) -> bool:
-        """A process is there to ask; those that died come back by themselves."""
+        """Whether a process is there to ask; those that ended come back by themselves."""
         return any(child.alive for child in self._children)
 
     @property
     def restarts(self) -> int:
-        """How often a process has taken another's place."""
+        """How often a process has replaced another."""
         return sum(child.restarts for child in self._children)
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the engine said of itself when it was loaded."""
+        """The engine's description of itself, from when it was loaded."""
         return self._children[0].about
 
     async def start(self) -> None:

@@ -11,13 +11,14 @@ from voicepipe.base.errors import EngineBusy
 from voicepipe.base.round_robin import owned_by
 
 FAILURES = 3
-"""In a row; then a trial decides."""
+"""Failures in a row after which a trial decides."""
 HELLO = "Hello."
-"""What a voice speaks, or a language model reads, as a trial."""
+"""The text that a voice speaks, or a language model reads, as a trial."""
 
 
 class Failures:
-    """Pure. Whoever owns the engine tries something small once it is `suspect`."""
+    """Counts an engine's failures in a row. Pure. Whoever owns the engine tries something small once it is
+    `suspect`."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -29,21 +30,21 @@ class Failures:
         return self._count >= FAILURES
 
     def worked(self) -> None:
-        """It answered, to the end."""
+        """The engine answered, to the end."""
         self._count, self.broken = 0, False
 
     def failed(self) -> None:
         self._count += 1
 
     def tried(self) -> None:
-        """The trial is over; if it was answered, that was told before (`worked`). A trial for which the engine had no
-        room decides nothing: do not tell of it."""
+        """The trial is over; if the engine answered, `worked` was called before. Do not call this for a trial for which
+        the engine had no room: it decides nothing."""
         self.broken = self.suspect
 
 
 class Tried:
-    """`Failures` with the trial: `trial` asks the engine for something small, and raises if that fails. To be used on
-    the event loop."""
+    """Counts an engine's failures in a row, and tries the engine when there are many. `trial` asks it for something
+    small, and raises if that fails. To be used on the event loop."""
 
     def __init__(self, trial: Callable[[], Awaitable[object]]) -> None:
         self._trial = trial

@@ -16,7 +16,7 @@ DRIVER = Path("/proc/driver/nvidia/version")
 
 @dataclass(frozen=True, slots=True)
 class VisibleGpu:
-    """One that this process sees."""
+    """A GPU that this process sees."""
 
     index: int
     """CUDA's, for this process: "cuda:1" is index 1."""
@@ -28,7 +28,7 @@ class VisibleGpu:
     capability: tuple[int, int] = (0, 0)
     """CUDA's compute capability: (9, 0) is Hopper, which computes in fp8, as (8, 9) does."""
     mig: bool = False
-    """Divided into instances; or one of those."""
+    """It is divided into instances (MIG), or is one of those."""
     persistence: bool = True
     """The driver stays loaded while nobody uses the GPU."""
     exclusive: bool = False
@@ -37,33 +37,33 @@ class VisibleGpu:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What connects two GPUs."""
+    """The connection between two GPUs."""
 
     first: int
     second: int
     link: str
     """ "NVLink"; or by PCIe: "PCIe", "PCIe by the host bridge", "PCIe between sockets"."""
     peer: bool
-    """One writes into the other's memory, without a detour through the host's."""
+    """One GPU writes into the other's memory, without a detour through the host's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Every GPU that this process sees; none where there is no driver."""
+    """All GPUs that this process sees, and their driver; none where there is no driver."""
 
     gpus: tuple[VisibleGpu, ...] = ()
     pairs: tuple[Pair, ...] = ()
     driver: str = ""
     """Version."""
     cuda: str = ""
-    """The newest that the driver can do: "13.0"."""
+    """The newest CUDA version that the driver supports: "13.0"."""
     mps: bool = False
-    """Processes share the GPUs by MPS, rather than take turns."""
+    """Processes share the GPUs by MPS, and do not take turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuLoad:
-    """What one GPU does now. None: this kind of GPU does not say."""
+    """The present load of one GPU. None: this kind of GPU does not say."""
 
     index: int
     """As `VisibleGpu.index`."""
@@ -149,7 +149,7 @@ def _library(nvml: Any) -> Iterator[None]:
 
 
 def _handles(nvml: Any) -> Iterator[Any]:
-    """Those that CUDA shows to this process, in its order: by bus, unless CUDA_VISIBLE_DEVICES says otherwise.
+    """The GPUs that CUDA shows to this process, in its order: by bus, unless CUDA_VISIBLE_DEVICES says otherwise.
 
     (CUDA by itself puts faster GPUs first; in a host whose GPUs differ set CUDA_DEVICE_ORDER=PCI_BUS_ID.)
     """

@@ -13,9 +13,9 @@ WATCH_S = 0.1
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Before a new start; doubled each time."""
 STAYS = 3
-"""So many failed starts, and more, hint at what does not go away by itself."""
+"""From so many failed starts on, the cause probably does not go away by itself."""
 IN_PROCESS = "errors that stay with a process, as CUDA's do, end with the restart of the PoP"
-"""What is then said of a model that lives in our own process."""
+"""The hint for a model that runs in our own process."""
 CLEAR_S = 15.0
 """What is left of an engine has so long to be cleared away; then it is left where it is."""
 LEFT_BEHIND = 3
@@ -25,32 +25,34 @@ START_S = 300.0
 """A core that is loaded again and is not ready by then hangs; the slowest disk brings a model sooner. Nobody watches
 then: a first start takes as long as it takes."""
 SURVIVES_START_S = 60.0
-"""Who has lived for so long does not die of its start: the next pause is the first again."""
+"""A core that has run for so long does not fail because of its start: the next pause is the first again."""
 
 
 class Core(Protocol):
-    """What lives."""
+    """The part of an engine that may break for good: a process, or a loaded model with its threads. `Life` watches it
+    and makes a new one."""
 
     @property
     def errored(self) -> bool:
-        """It has ended, it fails (`failures.py`), or what it owes is overdue: it will work no more."""
+        """Whether it will work no more: it has ended, it fails (`failures.py`), or an answer is overdue."""
 
     @property
     def hung(self) -> bool:
-        """A call into it does not come back, and cannot be ended: a thread and what it holds stay behind."""
+        """Whether a call into it does not come back and cannot be ended: a thread and what it holds stay behind."""
 
     async def close(self) -> None:
-        """End what is left of it, and release what it had."""
+        """End it, and release what it holds."""
 
 
 C = TypeVar("C", bound=Core)
 
 
 class Life(Generic[C]):
-    """What adapters have of it: `base.Engine`, `base.Mortal` and `base.Restarts`.
+    """Starts an engine's core, watches it, and starts a new one when it breaks: for adapters, `base.Engine`,
+    `base.Mortal` and `base.Restarts`.
 
     `load` makes one core, ready for calls, or raises; TimeoutError: a call into the library does not come back. `name`
-    is what the log calls the engine; `hint`, what it says of starts that fail and fail. `start_s`: see START_S; None:
+    is what the log calls the engine; `hint`, what it says of starts that fail repeatedly. `start_s`: see START_S; None:
     `load` has a limit of its own, and ends what it began.
     """
 
@@ -68,12 +70,12 @@ class Life(Generic[C]):
         self._make = load
         self._core: C | None = None
         self.last: C | None = None
-        """What lives, or lived until it broke; None before `start` and after `close`."""
+        """The present core, or the last one that broke; None before `start` and after `close`."""
         self._watching: asyncio.Task[None] | None = None
         self._clearing: asyncio.Task[None] | None = None
         self._left_behind = 0
         self.restarts = 0
-        """How often a core has taken another's place."""
+        """How often a core has replaced another."""
 
     @property
     def alive(self) -> bool:
@@ -81,7 +83,7 @@ class Life(Generic[C]):
 
     @property
     def core(self) -> C:
-        """What lives now. Raises EngineDead."""
+        """The present core. Raises EngineDead: there is none that works."""
         if self.last is None:
             raise EngineDead(f"The {self._name} has not been started.")
         if self._core is None or self._core.errored:
@@ -89,7 +91,7 @@ class Life(Generic[C]):
         return self._core
 
     async def start(self) -> None:
-        """Raises EngineError; a first start that fails is not tried again."""
+        """Start the first core. Raises EngineError; a first start that fails is not tried again."""
         if self._watching is None:
             try:
                 self._core = self.last = await self._make()
@@ -129,14 +131,14 @@ class Life(Generic[C]):
             log.warning("the %s is back", self._name)
 
     def _leave_behind(self) -> bool:
-        """A thread of its library, with what it holds. Whether that was once too often."""
+        """Leave a thread of its library behind, with what it holds. Returns whether that was once too often."""
         self._left_behind += 1
         if too_often := self._left_behind > LEFT_BEHIND:
             log.critical("the %s hung %d times: restart this PoP", self._name, self._left_behind)
         return too_often
 
     async def _clear(self, core: C) -> None:
-        """Close it. Whoever waits for this may be cancelled: it goes on, and `close` waits for its end."""
+        """Close a core. Whoever waits for this may be cancelled: it goes on, and `close` waits for its end."""
         self._clearing = asyncio.create_task(core.close(), name=f"end of the {self._name}")
         await asyncio.wait({self._clearing}, timeout=CLEAR_S)
         if not self._clearing.done():

@@ -7,9 +7,9 @@ It is down
 - when somebody waits, or gave up waiting, and for too long nothing has come of any request. How long depends on what is
   asked for; of several requests the longest counts.
 
-What a caller gave up it still owes: callers are patient for five seconds, and an engine that hangs would never be found
-out. Whoever owns it then asks for something small. What was given up within SOON_S is no debt: guesses at what a caller
-will say are, all the time.
+A request that a caller gave up is still pending: callers are patient for five seconds, and an engine that hangs would
+never be found out. Whoever owns it then asks for something small. What was given up within SOON_S is not pending: that
+happens to guesses at what a caller will say all the time.
 """
 
 import time
@@ -24,7 +24,7 @@ SOON_S = 1.0
 
 
 class Liveness:
-    """What one engine owes us."""
+    """Whether one engine in another process is alive, judged by the answers that are pending and by those that came."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -32,20 +32,20 @@ class Liveness:
         """Nobody answered at its address, and no answer was complete since: one that is loading its model may fail."""
         self._failures = Failures()
         self._since: float | None = None
-        """It owes something, and nothing has come since."""
+        """Since when an answer is pending and nothing has come."""
         self._open: list[float] = []
-        """How many seconds each request may take of which somebody waits for more."""
+        """Seconds that each request may take of which somebody waits for more."""
         self._given_up_s = 0.0
-        """The longest of those that were given up since."""
+        """The longest of the requests that were given up since."""
 
     async def next(self, stream: AsyncGenerator[T, Any], within_s: float) -> T | None:
-        """What comes next of a request, which may take so long; None: that was all of it."""
+        """The next piece of a request's answer, which may take `within_s`; None: that was all of it."""
         with self.asked(within_s):
             return await anext(stream, None)
 
     @contextmanager
     def asked(self, within_s: float) -> Iterator[None]:
-        """Somebody waits, for something that may be without any sign of life for so long."""
+        """A context in which somebody waits for something that may take `within_s` without any sign of life."""
         self._since = self._clock() if self._since is None else self._since
         self._open.append(within_s)
         try:
@@ -57,27 +57,28 @@ class Liveness:
                 self._since, self._given_up_s = None, 0.0
 
     def moved(self) -> None:
-        """Something came of a request: a piece of the answer, or a refusal."""
+        """Note that something came of a request: a piece of the answer, or a refusal."""
         self._since, self._given_up_s = self._clock() if self._open else None, 0.0
 
     def worked(self) -> None:
-        """An answer is complete."""
+        """Note that an answer is complete."""
         self.moved()
         self.gone = False
         self._failures.worked()
 
     def failed(self) -> None:
-        """What came is no answer, or broke off."""
+        """Note that an answer was none, or broke off."""
         self.moved()
         self._failures.failed()
 
     def tried(self) -> None:
-        """Something small was asked for; if that worked, it was told before."""
+        """Note that something small was asked for; if that worked, `worked` was called before."""
         self._failures.tried()
 
     @property
     def forgotten(self) -> bool:
-        """It owes something that nobody waits for any more, or may be down: ask for something small."""
+        """Whether an answer is pending that nobody waits for any more, or the engine may be down: ask it for something
+        small."""
         return self.gone or self._failures.suspect or (self._since is not None and not self._open)
 
     @property

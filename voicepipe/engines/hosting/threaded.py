@@ -11,19 +11,21 @@ from voicepipe.engines.hosting.failures import Tried
 
 
 class ThreadedModel(Protocol):
+    """A model in our own process, which a thread of ours uses."""
+
     def warm(self) -> None:
-        """Do once what it will be asked for; blocks. Raises EngineError."""
+        """Do once what it will be asked for. Blocks. Raises EngineError."""
 
     def unload(self) -> None:
-        """Give its memory back, at once: exceptions may hold the model for long."""
+        """Release its memory at once: exceptions may hold the model for long."""
 
 
 M = TypeVar("M", bound=ThreadedModel)
 
 
 async def loaded(worker: Worker, load: Callable[[], M]) -> M:
-    """A model that is warm; where it cannot be had, the worker is closed. A library's own threads are as nice as the
-    one that makes them, so all of this is the worker's. Raises what `load` raises, EngineError."""
+    """Load a model and warm it up, on the worker's thread: a library's own threads are as nice as the one that makes
+    them. If that fails, the worker is closed. Raises what `load` raises, EngineError."""
     try:
         model = await worker.submit(load)
         await worker.submit(model.warm)
@@ -34,7 +36,8 @@ async def loaded(worker: Worker, load: Callable[[], M]) -> M:
 
 
 class ThreadedVoice(Generic[M]):
-    """Implements `life.Core`. `name`: as errors call the library; `trial` speaks something short."""
+    """A voice's model with its threads. Implements `life.Core`. `name`: what errors call the library; `trial` speaks
+    something short."""
 
     def __init__(self, name: str, worker: Worker, model: M, trial: Callable[[], object], stall_s: float) -> None:
         self._name = name
@@ -50,8 +53,8 @@ class ThreadedVoice(Generic[M]):
         return self.worker.overdue()
 
     async def ask(self, speak: Callable[[], Speech], *, first: bool, within_s: float) -> Speech:
-        """What `speak` makes, on a thread; one that takes longer than `within_s` hangs. `first`: a caller waits for
-        it. Raises EngineError, EngineDead."""
+        """Have `speak` make speech on a thread; a call that takes longer than `within_s` hangs. `first`: a caller waits
+        for it. Raises EngineError, EngineDead."""
         speaking = self.worker.ask(speak, urgent=first, within_s=within_s)
         try:
             speech = await speaking
@@ -66,22 +69,22 @@ class ThreadedVoice(Generic[M]):
         return speech
 
     async def close(self) -> None:
-        """Who waits, or asks from now on, is told EngineDead."""
+        """Fail who waits, or asks from now on, with EngineDead."""
         self.model.unload()
         self.worker.close(EngineDead(f"{self._name} hangs or failed and is being loaded again: see the log."))
 
 
 class RecogniserQueue(Protocol):
-    """Of those who want to be heard: whose turn it is."""
+    """The queue of utterances that wait for a recogniser's model."""
 
     failures: Tried
 
     def close(self) -> None:
-        """Whoever waits is told."""
+        """Fail whoever waits."""
 
 
 class ThreadedRecogniser:
-    """Implements `life.Core`."""
+    """A recogniser's model with its threads and its queue. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, queue: RecogniserQueue, model: ThreadedModel) -> None:
         self._worker, self._queue, self._model = worker, queue, model

@@ -26,12 +26,16 @@ WAYS_OUT = "start a model on this machine (ollama run llama3.2), or name its ser
 
 
 def lacking(agent: Agent) -> str:
-    """What is said of an agent without intents where no model is there."""
+    """What is said of an agent without intents if there is no model."""
     return f"Agent {agent.name} has no [[intents]], and so needs a language model: {WAYS_OUT}"
 
 
 class AutoLlm:
-    """Implements `base.Llm` and `base.Choosy`. With `openai.base_url` that server alone is looked for."""
+    """The language engine `auto`: the embedded one for agents with intents, and a local language model's server for the
+    others. Implements `base.Llm` and `base.Choosy`.
+
+    With `openai.base_url` it looks for that server alone.
+    """
 
     def __init__(
         self,
@@ -45,7 +49,7 @@ class AutoLlm:
         self._embedded = FrontdeskLlm()
         self._model: OpenAiLlm | None = None
         self._by = ""
-        """Which model of which server, for people."""
+        """The model and its server, for people."""
         self._problem = ""
         """Why a server that is there is of no use."""
         self._wanted = False

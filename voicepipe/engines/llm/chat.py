@@ -12,7 +12,7 @@ from typing import Any
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
 
 Chat = dict[str, Any]
-"""One message, or one tool: JSON."""
+"""A message, or a tool, as JSON."""
 CALL_BEGINS = "(A caller is on the line.)"
 """Stands for the caller where the agent speaks first."""
 NO_RESULT = "There is no result yet."
@@ -63,7 +63,7 @@ def choice(prompt: Prompt) -> str | Chat:
 
 
 def _turns(prompt: Sequence[Message]) -> Iterator[Chat]:
-    """All but the system's messages. A result without its call is left out, since models refuse it."""
+    """All messages but the system's. A result without its call is left out, since models refuse it."""
     results = {message.call_id: message.text for message in prompt if message.role == "tool"}
     for message in prompt:
         if message.call:
@@ -84,7 +84,8 @@ def _called(text: str, call: ToolCall) -> Chat:
 
 
 def _name(call: ToolCall) -> str:
-    """As servers take it, whatever a model or a client wrote: they refuse any other with the whole conversation."""
+    """A name as servers take it, whatever a model or a client wrote: they refuse any other with the whole
+    conversation."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", call.name)[:64] or "unnamed"
 
 

@@ -25,21 +25,21 @@ _JSON = msgspec.json.Decoder(msgspec.Raw)
 
 
 class EventStream:
-    """One response's body: pieces in, the data of its events out."""
+    """Parses one response's body as server-sent events: takes it in pieces, and returns the data of its events."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
-        """Of the last line, what is there."""
+        """The part of the last line that is there."""
         self._after_cr = self._begun = self._bare = self._fails = False
         """The piece before ended in CR; a line has come; the body is JSON, without events; the event has the name
         "error"."""
         self._data: list[bytes] = []
         """Lines of an event that is not complete."""
         self._size = 0
-        """Bytes of these."""
+        """Bytes of the lines in `_data`."""
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """The events that are complete. Raises EngineError: this is no stream of events."""
+        """The events that this piece completes. Raises EngineError: this is no stream of events."""
         if self._after_cr and piece.startswith(b"\n"):
             piece = piece[1:]
         if not piece:

@@ -20,14 +20,14 @@ NO_WRITERS = ("embed", "rerank", "whisper", "bge-", "minilm")
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server and its models."""
+    """A language model's server on this machine, and its models."""
 
     program: str
-    """By its port: "Ollama"."""
+    """The program's name, by its port: "Ollama"."""
     url: str
     """Its base URL, with /v1."""
     models: tuple[str, ...]
-    """Those that write, as it lists them; at least one."""
+    """The models that write replies, as it lists them; at least one."""
 
     def __str__(self) -> str:
         return f"{self.program} at {self.url}"

@@ -42,7 +42,7 @@ ENDS = (
     "<|endoftext|>", "<|end_of_turn|>", "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "<|user|>", "<｜User｜>",
     "<｜end▁of▁sentence｜>", "[/INST]",
 )  # fmt: skip
-"""What ends the model's turn: it may go on and make up the caller's next one."""
+"""Marks that end the model's turn: it may go on and make up the caller's next one."""
 HEADERS = {
     "<|im_start|>": "\n",
     "<start_of_turn>": "\n",
@@ -50,7 +50,7 @@ HEADERS = {
     "<|start_header_id|>": "<|end_header_id|>",
     "[INST]": "[/INST]",
 }
-"""What begins a turn, and where its text begins."""
+"""Marks that begin a turn, and the mark at which its text begins."""
 NOTHING = ("<answer>", "</answer>", "<response>", "</response>", "<s>", "<bos>")
 """Marks around what is said."""
 
@@ -97,7 +97,7 @@ JSON = r"(?P<json>(?:```\w{0,20}\s{0,8})?(?:\{\s{0,40}\"|\[\s{0,40}\{\s{0,40}\")
 
 ANY_CASE = regex.IGNORECASE | regex.ASCII
 THOUGHT_SIGNS = regex.compile(f"{CLOSED}|{THOUGHT}|{_any((CHANNEL,))}", ANY_CASE)
-"""What ends thoughts, or opens them."""
+"""Marks that end thoughts, or open them."""
 MARKS = regex.compile(
     "|".join(
         (
@@ -127,7 +127,7 @@ MAY_BEGIN = re.compile(
 """Where one of MARKS may begin: quick, since most text has none."""
 CHANNEL_TEXT = regex.compile(_any((MESSAGE,)))
 CHANNEL_ENDS = regex.compile(_any((CHANNEL, START)))
-"""Where the next message of harmony begins."""
+"""The mark at which the next message of harmony begins."""
 ANSWER = regex.compile(FINAL, ANY_CASE)
 PYTHONIC_ENDS, FENCE_ENDS = regex.compile(r"\)\s{0,8}\]"), regex.compile("```")
 _CLOSING = {
@@ -152,17 +152,17 @@ _STRUCTURE = re.compile(r'["\\{}\[\]]')
 
 
 class JsonText:
-    """JSON that comes in pieces: where it ends. Looks at each character once."""
+    """Finds the end of JSON that comes in pieces. Looks at each character once."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._depth = 0
         self._quoted = False
         self._escaped = -1
-        """The character at this place follows a backslash."""
+        """Index of a character that follows a backslash."""
 
     def push(self, piece: str) -> str | None:
-        """What stands behind its end; None: it has not ended."""
+        """Take a piece. Returns the text behind the JSON's end; None: it has not ended."""
         for found in _STRUCTURE.finditer(piece):
             sign, at = found.group(), found.start()
             if at == self._escaped:

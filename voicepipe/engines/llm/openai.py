@@ -34,9 +34,9 @@ CHAT = "/chat/completions"
 NOT_TAKEN = {400, 413, 422}
 """Statuses of a server that is well and cannot use a request: too long, a tool that it cannot read."""
 FULL = {429, 503}
-"""Those of a server that takes no more, or not yet."""
+"""Statuses of a server that takes no more requests, or none yet."""
 PROBE_S = 1.0
-"""So often the server is asked whether it is there."""
+"""Seconds between two questions to the server whether it is there."""
 ENDS_S, CLOSES_S = 0.5, 0.05
 """So long the end of the stream is waited for once the server has said why the reply ends, and once it has said that no
 more comes. Some leave the connection open."""
@@ -48,12 +48,15 @@ CALLS = "have it read them (vLLM and SGLang: --tool-call-parser; llama.cpp: --ji
 
 
 class _Again(RequestRefused):
-    """It may take the request without a field."""
+    """The server refused a field; it may take the request without that."""
 
 
 class OpenAiLlm:
-    """One pooled client for all calls. The server may go and come back: it is asked every second whether it is there,
-    and every reply tries it anew. Implements `base.Llm` and `base.Mortal`."""
+    """A language model behind an OpenAI-compatible server. One pooled client serves all calls. Implements `base.Llm`
+    and `base.Mortal`.
+
+    The server may go and come back: it is asked every second whether it is there, and every reply tries it anew.
+    """
 
     def __init__(self, config: OpenAiConfig, key: str = "") -> None:
         self._config = config
@@ -66,7 +69,7 @@ class OpenAiLlm:
         self._refusals = RefusedFields(self._server, config.body)
         self._habits = Habits(self._server, THOUGHTS, CALLS, thinks_first=config.thinks_first)
         self._odd_ends = False
-        """It ends replies without saying so."""
+        """The server ends replies without saying so."""
         self._watching: asyncio.Task[None] | None = None
 
     @property
@@ -114,7 +117,7 @@ class OpenAiLlm:
                 log.warning("%s %s", self._server, "is back" if was_alive else "does not work; no calls are taken")
 
     async def _there(self) -> bool:
-        """It says anything at all."""
+        """Whether the server says anything at all."""
         assert self._client
         try:
             async with asyncio.timeout(self._config.timeout_ms / 1000):

@@ -64,7 +64,8 @@ def request(config: OpenAiConfig, model: str, prompt: Prompt, refused: Collectio
 
 
 class RefusedFields:
-    """The fields that one server has refused, as long as its engine lives: no second reply pays for that."""
+    """The request fields that one server has refused. They are kept as long as its engine runs, so no second reply pays
+    for that."""
 
     def __init__(self, server: str, added: Collection[str] = ()) -> None:
         """`server`: for the log. `added`: the fields of `openai.body`."""
@@ -73,8 +74,8 @@ class RefusedFields:
         self.fields: set[str] = set()
 
     def learn(self, sent: Mapping[str, Any], answer: bytes) -> bool:
-        """The server has refused the body `sent`, and says why in `answer`: whether the same without a field is worth a
-        try. Each field is left out once, so there is an end to it."""
+        """The server has refused the body `sent`, and says why in `answer`. Returns whether to try again without a
+        field. Each field is left out once, so there is an end to it."""
         field = refused_field(sent, answer)
         if field and field not in self.fields:
             self.fields.add(field)
@@ -100,19 +101,20 @@ def refused_field(sent: Mapping[str, Any], answer: bytes) -> str:
             return named
     if LENGTHY.search(text) or not (REFUSES.search(text) or DISLIKES.search(text)):
         return ""
-    places = {field: at for field in fields if (at := _place(field, text)) >= 0}
-    field = named or min(places, key=places.__getitem__, default="")
+    positions = {field: at for field in fields if (at := _position(field, text)) >= 0}
+    field = named or min(positions, key=positions.__getitem__, default="")
     return field if field in fields and (field not in LIMITS or REFUSES.search(text)) else ""
 
 
-def _place(field: str, text: str) -> int:
+def _position(field: str, text: str) -> int:
     """Where a text is about a field; -1: nowhere. Some write it in words: "Stream options can only be ..."."""
     found = re.search(rf"(?<!\w){re.escape(field).replace('_', '[_ ]')}(?!\w)", text, re.IGNORECASE)
     return found.start() if found else -1
 
 
 def _param(answer: bytes) -> str:
-    """As OpenAI names it: {"error": {"param": "temperature"}}, or "tools[0].function.parameters", of which the head."""
+    """The field that a refusal names, as OpenAI does: {"error": {"param": "temperature"}}; of
+    "tools[0].function.parameters" the head."""
     try:
         found = decode(answer)
     except msgspec.DecodeError:

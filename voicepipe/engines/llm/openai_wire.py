@@ -1,4 +1,4 @@
-"""What a server of the OpenAI kind says, as data: no socket, no clock.
+"""Reads what a server of the OpenAI kind sends, as data: no socket, no clock.
 
 https://platform.openai.com/docs/api-reference/chat-streaming, as vLLM, SGLang, llama.cpp, Ollama, Mistral, OpenRouter
 and others speak it: everybody writes a little differently. What has the shape of a reply is taken, and what has not is
@@ -44,21 +44,21 @@ PARTS_DEEP = 8
 
 @dataclass(frozen=True, slots=True)
 class _StreamedChoice:
-    """What one event says of the reply."""
+    """What one event adds to the reply."""
 
     text: str
     calls: list[Any]
     reason: str
-    """Why it ends; empty: it does not."""
+    """Why the reply ends; empty: it does not."""
     whole: bool
     """A message in place of a delta: of a server that does not stream, or that says all once more at the end."""
 
 
 class StreamedReply:
-    """One reply of at most `max_tokens`, thoughts too, put together from its events."""
+    """Puts one reply of at most `max_tokens`, thoughts included, together from its stream's events."""
 
     def __init__(self, max_tokens: int = 0, habits: Habits | None = None, names: Collection[str] = ()) -> None:
-        """`names`: of the tools that the model may call."""
+        """`names`: the names of the tools that the model may call."""
         self._most_silent = max(MOST_SILENT, max_tokens)
         self.over = False
         """The server said that it is complete."""
@@ -71,9 +71,9 @@ class StreamedReply:
         self._length = 0
         self._silent = 0
         self._cut = False
-        """It reached its limit."""
+        """The reply reached its limit."""
         self._index: Any = None
-        """Of the choice that is read, where a server writes several."""
+        """Index of the choice that is read, where a server writes several."""
         self._streamed: list[str] = []
         self._by_delta = self._calls_by_delta = False
         """Words came in pieces, and so did calls: messages say them once more."""
@@ -81,8 +81,8 @@ class StreamedReply:
         """The first event since the last words that has nothing of a reply: the server may have failed there."""
 
     def take(self, event: bytes) -> list[Delta]:
-        """What the event adds to what is said, perhaps nothing. Raises EngineError: it reports one, babbles, or does
-        not end."""
+        """The deltas that the event adds, perhaps none. Raises EngineError: the event reports an error, the server
+        babbles, or does not end."""
         self._silent += 1
         if self._silent > self._most_silent:
             raise EngineError(f"The language model's server sent {self._silent} events that say nothing: see its log.")
@@ -181,12 +181,12 @@ class StreamedReply:
 
 
 class _Unreadable:
-    """In place of JSON that is none."""
+    """A marker in place of JSON that cannot be read."""
 
 
 def _read(event: bytes) -> Any:
-    """As strictly as it is meant first; then as it may have been: NaN, half a surrogate pair, half a character, a tab
-    in a text."""
+    """The event as JSON: read strictly first, then leniently (NaN, half a surrogate pair, half a character, a tab in a
+    text)."""
     try:
         return decode(event)
     except msgspec.DecodeError:
@@ -198,7 +198,7 @@ def _read(event: bytes) -> Any:
 
 
 def _failure(read: dict[str, Any]) -> str:
-    """What a server reports in place of a piece of the reply; empty: nothing."""
+    """The failure that a server reports in place of a piece of the reply; empty: none."""
     if read.get("error") or read.get("object") == "error" or (read.get("type") == "error" and not read.get("choices")):
         return _words(read)
     return ""

@@ -1,4 +1,4 @@
-"""What of a language model's stream is meant for the caller's ear: not its thoughts, nor its tool calls, nor what its
+"""Which part of a language model's stream is to be spoken: not its thoughts, nor its tool calls, nor what its
 template writes around them (`markup.py`), and no white space around the whole.
 
 Where a template opens the thoughts itself, a reply begins with them, and only what ends them tells. What was said up to
@@ -17,7 +17,7 @@ Said = str | Aside
 
 
 class Habits:
-    """What is known of how one server's model writes: for all its replies."""
+    """How one server's model writes, learnt from its replies and used for all later ones."""
 
     def __init__(self, server: str, thoughts: str, calls: str, *, thinks_first: bool = False) -> None:
         """`thoughts`, `calls`: what to set, in words, so that the server parses them. `thinks_first`: as configured."""
@@ -25,30 +25,31 @@ class Habits:
         self._advice = {"thoughts": thoughts, "tool calls": calls}
         self._configured = thinks_first
         self.thinks_first = thinks_first
-        """Its replies begin with thoughts that no mark opens."""
-        self._told: set[str] = set()
+        """The server's replies begin with thoughts that no mark opens."""
+        self._logged: set[str] = set()
 
     def leaves(self, what: str, mark: str) -> None:
-        """The server leaves that in its replies: told once."""
-        if what not in self._told:
-            self._told.add(what)
+        """Log, once for each `what`, that the server leaves it in its replies."""
+        if what not in self._logged:
+            self._logged.add(what)
             log.warning(
                 "%s leaves %s in the text of its replies (%s): %s", self._server, what, mark, self._advice[what]
             )
 
     def closed(self, mark: str) -> None:
-        """A reply had begun with thoughts."""
+        """Learn that a reply had begun with thoughts that nothing opened."""
         self.thinks_first = True
         self.leaves("thoughts", f"{mark}, and nothing that opens them")
 
     def opened(self) -> None:
-        """A reply was held, and was an answer from its beginning, or what opens its thoughts was in it."""
+        """Learn that a held reply was an answer from its beginning, or had a mark that opens its thoughts."""
         if self.thinks_first and not self._configured:
             self.thinks_first = False
 
 
 class SpokenFilter:
-    """One reply. A mark may come in pieces."""
+    """Filters one reply's stream: passes on what is to be spoken, and leaves out thoughts and tool calls in words. A
+    mark may come in pieces."""
 
     def __init__(self, habits: Habits | None = None) -> None:
         self._habits = habits or Habits("The language model", "have them parsed", "have them parsed")
@@ -56,26 +57,26 @@ class SpokenFilter:
         self._skipping: Any = None
         """A pattern: up to where it is found, nothing is said."""
         self._header: list[str] | None = None
-        """Of a message of harmony, what was skipped so far."""
+        """Pieces of the header of a harmony message that were skipped so far."""
         self._json: JsonText | None = None
         self._fenced = ""
-        """What stood before it."""
+        """The text before `_json`, such as a code fence."""
         self._held: list[str] | None = [] if self._habits.thinks_first else None
         """The reply, as long as it may be thoughts."""
         self._thought = False
-        """There were some, or there are."""
-        self._began = self._told = self._over = False
-        """Something is said; that was given out; the model's turn is over."""
+        """The reply has thoughts, or had some."""
+        self._began = self._passed_on = self._over = False
+        """Something is said; some of it was passed on; the model's turn is over."""
         self._space = ""
         """White space that is said if something follows."""
         self._parted = False
-        """Something was left out since."""
-        self._call_told = False
-        """That a tool was called in words was given out."""
+        """Something was left out since the last words."""
+        self._call_passed_on = False
+        """`Aside.CALL_AS_TEXT` was passed on."""
         self._out: list[Said] = []
 
     def push(self, text: str) -> list[Said]:
-        """More of the stream -> what of it may be said now, and what is to be done about what was said."""
+        """Take more of the stream. Returns what may be said now, and what is to be done about what was said."""
         if self._held is not None:
             self._hold(text)
         elif text and not self._over:
@@ -84,7 +85,8 @@ class SpokenFilter:
         return self._given()
 
     def rest(self, *, cut: bool = False) -> list[Said]:
-        """What was held back, once the stream has ended. `cut`: it had reached its limit, and may be thoughts alone."""
+        """The text that was held back, once the stream has ended. `cut`: it had reached its limit, and may be thoughts
+        alone."""
         if self._held is not None:
             held, self._held = "".join(self._held), None
             self._pending = "" if cut else held
@@ -104,8 +106,8 @@ class SpokenFilter:
 
     def _given(self) -> list[Said]:
         given, self._out = self._out, []
-        self._told |= any(isinstance(each, str) for each in given)
-        self._call_told |= Aside.CALL_AS_TEXT in given
+        self._passed_on |= any(isinstance(each, str) for each in given)
+        self._call_passed_on |= Aside.CALL_AS_TEXT in given
         return given
 
     def _hold(self, text: str) -> None:
@@ -124,7 +126,7 @@ class SpokenFilter:
             self._pending = self._pending[found.start() :] if found else ""
 
     def _read(self, *, last: bool = False) -> None:
-        """Of what is there, all that is certain. `last`: no more follows."""
+        """Read all of the pending text that is certain. `last`: no more follows."""
         while self._pending and not self._over:
             if self._json is not None:
                 if not self._read_json(self._json):
@@ -181,18 +183,18 @@ class SpokenFilter:
 
     def _closed(self, mark: str) -> None:
         """Thoughts end that nothing has opened: all before was thought. Not once there were others."""
-        called = self._call_told or Aside.CALL_AS_TEXT in self._out
+        called = self._call_passed_on or Aside.CALL_AS_TEXT in self._out
         if not self._thought and (self._began or called):
             self._habits.closed(mark)
-            self._out = [Aside.WITHDRAWN] if self._told or self._call_told else []
-            self._began = self._told = self._call_told = False
+            self._out = [Aside.WITHDRAWN] if self._passed_on or self._call_passed_on else []
+            self._began = self._passed_on = self._call_passed_on = False
         self._thought, self._space, self._parted = True, "", self._began
 
     def _skip_to(self, pattern: Any) -> None:
         self._skipping, self._parted = pattern, True
 
     def _skip(self) -> bool:
-        """Up to where it is said again; False: that has not come."""
+        """Skip up to where it is said again; False: that has not come."""
         found = self._skipping.search(self._pending, partial=True)
         at = found.start() if found else len(self._pending)
         if self._header is not None:

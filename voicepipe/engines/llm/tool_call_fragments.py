@@ -1,5 +1,5 @@
 """The tool calls of one reply, put together from the fragments in which servers and parsers of the OpenAI kind stream
-them: told apart by number, the id and the name once, the arguments in pieces, several calls in turn or interleaved.
+them: known by number, the id and the name once, the arguments in pieces, several calls in turn or interleaved.
 
 Not all keep to that. Some number all calls 0, or the arguments of one otherwise than its head; some repeat the id or
 the name in each fragment, or give each a new id; some send what is complete by now in place of what is new. So:
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 EMPTY = ("{}", "null")
 """Arguments that are none. Some servers begin each call with them."""
 MOST_CALLS = 64
-"""In one reply."""
+"""Calls in one reply."""
 LONGEST = 1 << 16
 """Characters of all of a reply's calls: arguments, names and ids."""
 MOST_READ = 1 << 22
@@ -39,22 +39,24 @@ MOST_READ = 1 << 22
 OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 """Raw, since nobody asks for the values: making them takes many times as long."""
 HARMONY = re.compile(r"(?:functions\.)?([^<\s]*)(?:<\|.*|\s.*)?", re.DOTALL)
-"""What parsers of gpt-oss leave around a name: "functions.book<|channel|>commentary"."""
+"""A name with what parsers of gpt-oss leave around it: "functions.book<|channel|>commentary"."""
 
 
 @dataclass(slots=True)
 class _FragmentedCall:
+    """One tool call, as far as its fragments have come."""
+
     id: str = ""
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     closed: bool = False
     """The arguments end in what ends an object: they may be complete."""
     repeats: "_FragmentedCall | None" = None
-    """The call before, of the same id and name: without arguments of its own this is only its head once more."""
+    """An earlier call of the same id and name: without arguments of its own this is only its head once more."""
 
     @property
     def empty(self) -> bool:
-        """Its arguments are {} or null."""
+        """Whether its arguments are {} or null."""
         return 0 < len(self.pieces) < 4 and "".join(self.pieces).strip() in EMPTY
 
     def more(self, arguments: str) -> None:
@@ -69,11 +71,11 @@ class _FragmentedCall:
 
     @property
     def is_one(self) -> bool:
-        """It is no repetition."""
+        """Whether it is a call of its own, and no repetition."""
         return self.repeats is None or (bool(self.pieces) and self.arguments() != self.repeats.arguments())
 
     def arguments(self) -> str:
-        """All of them. What is no object put together may have been sent as a whole each time."""
+        """All its arguments. Pieces that are no object together may each have been sent as a whole."""
         if self.empty:
             return "{}"
         joined, last = "".join(self.pieces), self.pieces[-1] if self.pieces else ""
@@ -85,14 +87,14 @@ class _FragmentedCall:
 
 
 class ToolCallFragments:
-    """Those of one reply. `names`: of the tools that the model was offered."""
+    """Puts the tool calls of one reply together from their fragments. `names`: the tools that the model was offered."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
         self._calls: list[_FragmentedCall] = []
         self._of_id: dict[str, _FragmentedCall] = {}
         self._latest: dict[int, _FragmentedCall] = {}
-        """Of each number, the call that began last."""
+        """The call of each number that began last."""
         self._length = 0
         self._read = 0
 

@@ -15,8 +15,12 @@ log = logging.getLogger(__name__)
 
 
 class AutoTts:
-    """Voices are those of both: "heart", and espeak-ng's "de", "en-gb". Without a name the callers' language decides.
-    Implements `base.Tts`, `base.Mortal`, `base.Restarts` and `base.Lacking`: "en-us" speaks for "heart"."""
+    """The voice `auto`: hibari for English, espeak-ng for everything else. Implements `base.Tts`, `base.Mortal`,
+    `base.Restarts` and `base.Lacking`.
+
+    It has the voices of both: "heart", and espeak-ng's "de", "en-gb". Without a name the callers' language decides. If
+    hibari is lacking, "en-us" speaks for "heart".
+    """
 
     rate = HibariTts.rate
 

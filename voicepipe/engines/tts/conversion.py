@@ -12,7 +12,8 @@ for it."""
 
 
 class Conversion:
-    """From `source` to `target` Hz, of a phrase's pieces in order: what goes on in the next one is not cut off."""
+    """Converts the pieces of one phrase, in order, from `source` to `target` Hz. What goes on in the next piece is not
+    cut off."""
 
     def __init__(self, source: int, target: int) -> None:
         self._source, self._target = source, target

@@ -25,7 +25,8 @@ HALF = Path(__file__).with_name("coqui_child.py")
 
 
 class CoquiTts:
-    """coqui-tts. Voices are the model's speakers, "speaker@language" where it speaks several languages."""
+    """The voice engine `coqui`: coqui-tts in child processes. Implements `base.Tts`. Voices are the model's speakers,
+    "speaker@language" where it speaks several languages."""
 
     rate = 22_050
 
@@ -36,7 +37,7 @@ class CoquiTts:
 
     @property
     def alive(self) -> bool:
-        """A process is there that can speak. One that dies is replaced."""
+        """Whether a process is there that can speak. One that ends is replaced."""
         return self._pool is not None and self._pool.alive
 
     @property

@@ -56,7 +56,7 @@ def device(name: str) -> str:
 
 
 class CoquiVoice:
-    """A loaded model. It speaks one text at a time."""
+    """A loaded coqui-tts model. It speaks one text at a time."""
 
     def __init__(self, folder: Path, where: str) -> None:
         config = load_config(folder / "config.json")
@@ -79,15 +79,15 @@ class CoquiVoice:
     def _voices(self, config: Any) -> dict[str, tuple[str, str]]:
         speakers = self._model.speaker_manager.speaker_names if self._model.speaker_manager else []
         languages = list(self._model.language_manager.name_to_id)
-        told = languages or [config.get("phoneme_language") or "en"]
+        spoken = languages or [config.get("phoneme_language") or "en"]
         return {
-            f"{speaker}@{language}" if len(told) > 1 else speaker: (speaker, language)
+            f"{speaker}@{language}" if len(spoken) > 1 else speaker: (speaker, language)
             for speaker in speakers or ["default"]
-            for language in told
+            for language in spoken
         }
 
     def speak(self, text: str, voice: str, speed: float) -> tuple[dict[str, Any], bytes]:
-        """What the model has no signs for is silent."""
+        """Speak a text. Signs that the model does not have are silent."""
         speaker, language = self.voices[voice]
         symbols = [self._tokenizer.decode([sign]) for sign in self._tokenizer.text_to_ids(text, language=language)]
         # Blanks between the signs are called "<BLNK>".

@@ -34,7 +34,7 @@ _POS_CHARACTER = 1
 
 
 class _Event(ctypes.Structure):
-    """espeak_EVENT; `id` stands for its union of 8 bytes."""
+    """espeak-ng's structure espeak_EVENT; `id` stands for its union of 8 bytes."""
 
     _fields_ = [
         ("type", ctypes.c_int),
@@ -49,7 +49,7 @@ class _Event(ctypes.Structure):
 
 
 class _EspeakVoice(ctypes.Structure):
-    """espeak_VOICE."""
+    """espeak-ng's structure espeak_VOICE."""
 
     _fields_ = [
         ("name", ctypes.c_char_p),
@@ -75,7 +75,7 @@ _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctype
 
 @dataclass(slots=True)
 class _SpokenText:
-    """What the callback collects while one text is spoken."""
+    """The sound and the words that espeak-ng's callback collects while one text is spoken."""
 
     chunks: list[Pcm] = field(default_factory=list)
     starts: list[tuple[int, int]] = field(default_factory=list)
@@ -83,7 +83,7 @@ class _SpokenText:
 
 
 class _Library:
-    """The one espeak-ng of this process. Everything here runs in the worker thread."""
+    """The one espeak-ng library of this process. Everything here runs in the worker thread."""
 
     def __init__(self, *, copy: bool = False) -> None:
         """`copy`: beside one that hangs."""
@@ -178,10 +178,11 @@ def _copied(path: str) -> ctypes.CDLL:
 
 
 class _Instance(ThreadedVoice[_Library]):
-    """espeak-ng in this process, and the one thread that owns it."""
+    """espeak-ng in this process, with the one thread that uses it. Implements `life.Core`."""
 
     async def close(self) -> None:
-        """It stays loaded unless it is broken: the process can have only one, and another engine may use it."""
+        """Close it if it is broken. Otherwise it stays loaded: the process can have only one, and another engine may
+        use it."""
         global _instance
         if self.errored:
             await super().close()
@@ -209,8 +210,8 @@ async def _load() -> _Instance:
 
 
 class EspeakTts(Life[_Instance]):
-    """espeak-ng. Voices are language tags with an optional variant: "en-us", "en-gb-x-rp+Annie". Implements
-    `base.Tts`."""
+    """The voice engine `espeak`: espeak-ng. Implements `base.Tts`. Voices are language tags with an optional variant:
+    "en-us", "en-gb-x-rp+Annie"."""
 
     rate = 22050
 
@@ -263,7 +264,7 @@ class EspeakTts(Life[_Instance]):
 
     @staticmethod
     def _identifier(library: _Library, voice: str) -> str:
-        """What espeak calls this voice; "" for one that it does not have. A variant it ignores by itself if unknown."""
+        """espeak-ng's name of this voice; "" for one that it does not have. It ignores an unknown variant by itself."""
         tag, plus, variant = voice.partition("+")
         known = library.voices.get(tag.lower(), "")
         return f"{known}+{variant}" if known and plus and variant.isalnum() else known

@@ -40,7 +40,7 @@ UNIT = 600
 PAD = 0
 """Stands before the first phoneme and behind the last one."""
 SEED = 0
-"""Of the noise that breath and hiss are made of: the same text gives the same sound."""
+"""Seed of the noise that breath and hiss are made of: the same text gives the same sound."""
 LINKS = str.maketrans("[]", "  ")
 """hibari reads "[word](/phonemes/)" as an order; a model's text is only text."""
 _SMALL_DIGIT = regex.compile(r"\p{No}")
@@ -56,7 +56,7 @@ STALL_S = 10.0
 
 
 class HibariTts(Life[ThreadedVoice["HibariModel"]]):
-    """hibari. The one voice is "heart". Implements `base.Tts`."""
+    """The voice engine hibari, with its one voice, "heart". Implements `base.Tts`."""
 
     rate = RATE
 
@@ -89,7 +89,8 @@ async def _load() -> ThreadedVoice["HibariModel"]:
 
 
 class HibariModel:
-    """One session for all threads, so that the weights are in memory once; a run takes one thread."""
+    """A loaded hibari model. All threads use one session, so that the weights are in memory once; a run takes one
+    thread."""
 
     def __init__(self) -> None:
         """Takes most of a second. Raises EngineMissing: the package is not there, broken, or another than we know."""
@@ -121,7 +122,8 @@ class HibariModel:
         self._session = self._phonemizer = None
 
     def speak(self, text: str, speed: float) -> Speech:
-        """One piece of at most 300 letters, whole; silent: nothing in it is English. Raises EngineError."""
+        """Speak one piece of at most 300 letters, as a whole; silent if nothing in it is English. Raises
+        EngineError."""
         session = self._session
         if session is None or self._phonemizer is None:
             raise EngineDead("hibari's model was unloaded")

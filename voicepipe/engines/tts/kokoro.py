@@ -42,7 +42,7 @@ LANGUAGES = {
 NOT_IN_LATIN = frozenset({"hi", "ja", "zh"})
 """Languages of other scripts. There espeak-ng would spell a phrase in Latin letters, one letter after the other."""
 LATIN = "en-us"
-"""As what such a phrase is read, in the same voice."""
+"""The language as which such a phrase is read, in the same voice."""
 OTHER_LETTER = regex.compile(r"(?V1)[\p{L}--\p{Latin}]")
 ESPEAK = {"zh": "cmn"}
 """Where espeak-ng, which writes the phonemes, calls a language otherwise."""
@@ -52,11 +52,11 @@ SLOWEST = 0.2
 """Seconds that a letter may take, three times what it takes to say it: a phrase that takes longer by kokoro.stall_s
 hangs."""
 CUDA = "CUDAExecutionProvider"
-"""What onnxruntime calls the part of it that computes on NVIDIA's GPUs."""
+"""onnxruntime's name of its part that computes on NVIDIA's GPUs."""
 
 
 class KokoroTts(Life[ThreadedVoice["_KokoroModel"]]):
-    """Kokoro. Voices are the model's: "af_heart", "bm_george". Implements `base.Tts`."""
+    """The voice engine `kokoro`. Implements `base.Tts`. Voices are the model's: "af_heart", "bm_george"."""
 
     rate = RATE
 
@@ -90,7 +90,7 @@ class KokoroTts(Life[ThreadedVoice["_KokoroModel"]]):
 
 
 class _KokoroModel:
-    """What blocks. All of it runs in the worker's threads."""
+    """A loaded Kokoro model. Its methods block, and run in the worker's threads."""
 
     def __init__(self, config: KokoroConfig) -> None:
         try:
@@ -147,7 +147,7 @@ class _KokoroModel:
         self._kokoro = None
 
     def speak(self, text: str, voice: str, speed: float) -> Speech:
-        """One piece, whole. Raises EngineError."""
+        """Speak one piece, as a whole. Raises EngineError."""
         name = voice if voice in self._styles else self._default
         phonemes = self._phonemes(text, _read_as(text, self.languages[name]))
         if not phonemes:
@@ -164,7 +164,7 @@ class _KokoroModel:
         return shape(pcm, word_starts(text, said, [round(t.start * RATE) for t in timings]), text, RATE)
 
     def _phonemes(self, text: str, language: str) -> str:
-        """Those of `text` that the model knows."""
+        """The phonemes of `text` that the model knows."""
         with self._phonemizing:  # each backend has its own copy of espeak-ng's library, apart from espeak.py's
             written: str = self._phonemizers[language].phonemize([in_latin(text)])[0]
         return " ".join("".join(sign for sign in written if sign in self._kokoro.tokenizer.vocab).split())

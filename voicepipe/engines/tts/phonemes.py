@@ -15,13 +15,13 @@ from voicepipe.engines.tts import espeak
 _CHARS_UTF8 = 1
 _IPA = 2
 PUNCTUATION = re.compile(r"([;:,.!?¡¿—…\"«»“”]+(?=\s|$)|(?<=\s)[¡¿—…\"«»“”]+|^[¡¿—…\"«»“”]+)")
-"""What stays between the phonemes, as models know it: signs beside a space, so that "3.5" and "10:30" stay whole."""
+"""Punctuation that stays between the phonemes: signs beside a space, so that "3.5" and "10:30" stay whole."""
 FLAG = re.compile(r"\([a-z-]{2,8}\)")
 """ "(en)": espeak goes on by another language's rules."""
 
 
 class Phonemizer:
-    """For one thread at a time."""
+    """Turns text into phonemes (IPA), by espeak-ng. For one thread at a time."""
 
     def __init__(self) -> None:
         """Raises EngineMissing, EngineError."""

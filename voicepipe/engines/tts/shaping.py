@@ -95,7 +95,7 @@ def _cut(text: str, fits: int) -> int:
 
 
 def letters(text: str) -> int:
-    """As how many letters it lasts."""
+    """The length of a text, in letters of English that last as long."""
     return sum(map(_letters, text))
 
 

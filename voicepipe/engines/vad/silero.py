@@ -24,11 +24,12 @@ STATE = 128
 """Numbers in each of the two halves of the recurrent state."""
 
 ROWS = 64
-"""Of the tables of calls' memories, at first."""
+"""Rows of the tables of calls' memories, at first."""
 
 
 def model_path() -> Path:
-    """Where the model file lies. Raises EngineMissing when faster-whisper is not installed or ships another model."""
+    """The path of the model's file. Raises EngineMissing when faster-whisper is not installed or ships another
+    model."""
     # find_spec rather than import: importing faster_whisper takes 1-2 s and pulls in CTranslate2.
     spec = importlib.util.find_spec("faster_whisper")
     folders = list(spec.submodule_search_locations or ()) if spec else []
@@ -40,14 +41,15 @@ def model_path() -> Path:
 
 
 class SileroStream:
-    """The detector's memory of one call: its row in the tables of all calls."""
+    """The detector's memory of one call: a row in the tables of all calls."""
 
     def __init__(self, row: int) -> None:
         self.row = row
 
 
 class SileroVad:
-    """One session shared by all calls; small enough (0.08 ms a window) to run on the event loop."""
+    """Silero's voice detector, one session for all calls. A window takes 0.08 ms, so it runs on the event loop.
+    Implements `base.Vad`."""
 
     def __init__(self) -> None:
         self._session: Any = None
@@ -64,7 +66,7 @@ class SileroVad:
             self.probabilities([(self.stream(), np.zeros(WINDOW, np.int16))])
 
     async def close(self) -> None:
-        """Forget the model: nothing more is told."""
+        """Forget the model: it detects nothing any more."""
         self._session = None
 
     def stream(self) -> SileroStream:
@@ -84,8 +86,8 @@ class SileroVad:
         return stream
 
     def probabilities(self, asked: Sequence[tuple[SileroStream, Pcm]]) -> list[float]:
-        """As `base.Vad`, of several calls in one pass. Raises EngineError before `start`, and for a window of another
-        length."""
+        """As `base.Vad.probabilities`, for several calls in one pass. Raises EngineError before `start`, and for a
+        window of another length."""
         session = self._started()
         if wrong := next((window.shape for _, window in asked if window.shape != (WINDOW,)), None):
             raise EngineError(f"Silero hears windows of {WINDOW} samples, not {wrong}")

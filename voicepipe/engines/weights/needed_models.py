@@ -20,7 +20,7 @@ TOKENIZER, DRAFT = "vllm.args.tokenizer", "vllm.args.speculative_config.model"
 
 @dataclass(frozen=True, slots=True)
 class NeededModel:
-    """A model that a chosen engine needs."""
+    """A model that a configured engine needs."""
 
     key: str
     """Where the configuration names it: "whisper.model"."""
@@ -36,7 +36,7 @@ class NeededModel:
     """False: only its texts are needed, for it is a tokenizer."""
 
     def local(self) -> Path:
-        """Where it is on this machine. Raises EngineMissing."""
+        """Its path on this machine. Raises EngineMissing."""
         return hub.local(self.name, self.revision, weights=self.weights)
 
     @property
@@ -99,7 +99,8 @@ def neutts(config: NeuttsConfig) -> Iterator[NeededModel]:
 
 
 def turn_model(config: Config) -> str:
-    """Its name or path; empty: none judges, as beside scripted words, which have nothing to do with the voice."""
+    """The turn model's name or path; empty: none judges, as beside scripted words, which have nothing to do with the
+    voice."""
     return "" if config.engines.asr == "scripted" else config.endpoint.model
 
 

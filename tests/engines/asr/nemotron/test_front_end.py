@@ -15,7 +15,7 @@ def test_the_bands_are_slaneys() -> None:
 
 def mel(sound: Any) -> Any:
     frames = (sound.size - front_end.samples(1)) // front_end.HOP + 1
-    at, shape, filters = front_end.places(frames), front_end.window(), front_end.mel_filters(128)
+    at, shape, filters = front_end.positions(frames), front_end.window(), front_end.mel_filters(128)
     return front_end.log_mel(np, sound, at, shape, filters)
 
 

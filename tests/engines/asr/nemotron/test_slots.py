@@ -9,15 +9,15 @@ from voicepipe.engines.asr.nemotron.slots import Slots
 def test_calls_take_turns_for_slots_and_one_call_does_not_have_them_all() -> None:
     slots: Slots[str] = Slots(4)
     for who in ("a1", "a2", "a3", "a4", "a5", "b1", "b2"):
-        slots.wish(who, who[0])
-        slots.wish(who, who[0])
+        slots.request(who, who[0])
+        slots.request(who, who[0])
     assert [slots.next() for _ in range(5)] == ["a1", "b1", "a2", "b2", None]
     assert {slots.of(who) for who in ("a1", "a2", "b1", "b2")} == {0, 1, 2, 3}
     slots.leave("b1")
     assert slots.next() is None, "a has two, and no more than a quarter is free"
     slots.leave("b2")
     assert slots.next() == "a3"
-    assert (slots.lent, slots.waiting) == (3, 2)
+    assert (slots.in_use, slots.waiting) == (3, 2)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=60))
@@ -26,7 +26,7 @@ def test_a_slot_is_one_utterances(events: list[tuple[int, bool]]) -> None:
     here = set()
     for who, comes in events:
         if comes:
-            slots.wish(who, str(who % 3))
+            slots.request(who, str(who % 3))
             here.add(who)
         else:
             slots.leave(who)
@@ -35,8 +35,8 @@ def test_a_slot_is_one_utterances(events: list[tuple[int, bool]]) -> None:
         while slots.next() is not None:
             pass
         has = [slot for who in here if (slot := slots.of(who)) is not None]
-        assert len(set(has)) == len(has) == slots.lent <= 3
-        assert slots.lent + slots.waiting == len(here)
+        assert len(set(has)) == len(has) == slots.in_use <= 3
+        assert slots.in_use + slots.waiting == len(here)
     for who in here:
         slots.leave(who)
-    assert (slots.lent, slots.waiting) == (0, 0) and not slots._has
+    assert (slots.in_use, slots.waiting) == (0, 0) and not slots._has

@@ -149,7 +149,7 @@ async def test_slots_are_back_whatever_the_end() -> None:
             settling.cancel()
             await asyncio.wait([asyncio.ensure_future(one.finish())])
         await asyncio.gather(settling, return_exceptions=True)
-        assert (steps.slots.lent, steps.slots.waiting, len(steps._since)) == (0, 0, 0)
+        assert (steps.slots.in_use, steps.slots.waiting, len(steps._since)) == (0, 0, 0)
         model.fails = model.insane = False
     await asyncio.sleep(1)
     assert not steps._running and steps._schedule.next() is None
@@ -190,7 +190,7 @@ async def test_who_is_over_just_as_a_slot_is_theirs_does_not_use_it() -> None:
     second.cancel()
     assert (await third.finish()).text == "0 1 2 3"
     await asyncio.wait([settling], timeout=1)
-    assert settling.cancelled() and steps.slots.lent == 0
+    assert settling.cancelled() and steps.slots.in_use == 0
 
 
 async def test_who_ends_at_partial_words_takes_no_part_any_more() -> None:
@@ -205,7 +205,7 @@ async def test_who_ends_at_partial_words_takes_no_part_any_more() -> None:
     for each in (first, second):
         each.feed(silence(3))
     assert (await second.finish()).text == "0 1 2 3"
-    assert steps.slots.lent == 0
+    assert steps.slots.in_use == 0
 
 
 async def test_a_listener_that_fails_does_not_end_the_hearing() -> None:
@@ -259,7 +259,7 @@ async def test_the_end_is_told_to_all_who_wait() -> None:
         await late.settle()
     for each in (has, waits, late):
         each.cancel()
-    assert steps.slots.lent == 0
+    assert steps.slots.in_use == 0
 
 
 async def test_while_nobody_waits_a_step_gathers_calls() -> None:

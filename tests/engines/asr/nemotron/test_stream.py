@@ -99,4 +99,4 @@ async def test_everybody_is_answered_and_every_slot_comes_back(seed: int) -> Non
     async with asyncio.timeout(600):
         ends = await asyncio.gather(*calls.settles, return_exceptions=True)
     assert [end for end in ends if not isinstance(end, EngineError | asyncio.CancelledError | None)] == failed == []
-    assert (calls.steps.slots.lent, calls.steps.slots.waiting, len(calls.steps._since)) == (0, 0, 0)
+    assert (calls.steps.slots.in_use, calls.steps.slots.waiting, len(calls.steps._since)) == (0, 0, 0)

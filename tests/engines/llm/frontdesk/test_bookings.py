@@ -157,7 +157,7 @@ def test_what_should_be_different_is_asked_again_of_who_cannot_be_put_through(ca
     assert caller.say("a person please").endswith("What should be different?")
 
 
-def test_of_a_single_wish_too_a_caller_can_let_go() -> None:
+def test_of_a_single_request_too_a_caller_can_let_go() -> None:
     (booking,) = (intent for intent in FRONT_DESK.intents if intent.name == "booking")
     only = Caller(FrontdeskDialogue(replace(FRONT_DESK, intents=(booking,))))
     asked_for(only)

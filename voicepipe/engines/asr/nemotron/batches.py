@@ -1,6 +1,7 @@
 """One step: a chunk of each of some calls -> their tokens. Blocking; to be used by one thread.
 
-What goes in and out has its place, so that steps can be recorded: one for each size of a batch, the powers of two.
+Inputs and outputs stay at fixed addresses, so that steps can be recorded: one for each size of a batch, the powers of
+two.
 Rows that fill a batch up begin with nothing and keep nothing. Encoder and the first rounds of the search are one
 recording; where a row says more than those rounds hold, further ones follow until all rows are done.
 """
@@ -30,7 +31,8 @@ tokens in 160 ms. On a CPU, where nothing is recorded, there are no more than ne
 
 
 class BatchRow(NamedTuple):
-    """One row: reads a slot, writes a slot."""
+    """One row of a step: a chunk of one call's sound, which reads the state in slot `source` and writes it to slot
+    `target`."""
 
     source: int
     target: int
@@ -39,7 +41,8 @@ class BatchRow(NamedTuple):
 
 
 class Batches:
-    """`most`: rows of a step."""
+    """Runs one step of the model for a batch of rows, at most `most`; on a GPU from CUDA graphs that were recorded for
+    each batch size."""
 
     def __init__(self, model: Any, encoder: NemotronEncoder, states: States, frames: int, most: int) -> None:
         self._model, self._encoder, self._states, self._last = model, encoder, states, frames - 1
@@ -48,7 +51,7 @@ class Batches:
         rows, device = self._sizes[-1], model.device
         self._sound = torch.zeros(rows, front_end.samples(frames * FACTOR), dtype=torch.int16, device=device)
         self._which = torch.zeros(3, rows, dtype=torch.long, device=device)
-        """Sources, targets, prompts."""
+        """int64[3, rows]: sources, targets, prompts."""
         self._sent_sound, self._sent_which = self._sendable(self._sound), self._sendable(self._which)
         size = model.config.decoder_hidden_size
         self._frames = torch.zeros(rows, frames, size, dtype=model.dtype, device=device)
@@ -101,7 +104,7 @@ class Batches:
         self._sent_sound[len(parts) : size] = 0
 
     def _sendable(self, there: Tensor) -> Tensor:
-        """The same here, where the device can fetch it."""
+        """A tensor like `there` in the host's memory, from which the device can fetch it."""
         return torch.zeros(there.shape, dtype=there.dtype, pin_memory=self._lane.cuda)
 
     def _begun(self, size: int) -> Tensor:
@@ -111,7 +114,7 @@ class Batches:
         return self._gone_on(size, self._rounds[0])
 
     def _gone_on(self, size: int, rounds: int) -> Tensor:
-        """int64[size, rounds + 2]: tokens, the frame at which each row stands, whether all were numbers."""
+        """int64[size, rounds + 2]: tokens, the frame at which each row stands, and whether all scores were numbers."""
         now = greedy.Spoken(*(_rows(part, size) for part in self._spoken))
         spoken, tokens = greedy.searched(self._model, self._frames[:size], now, rounds, lazy=not self._lane.cuda)
         self._put(size, spoken)
@@ -122,17 +125,18 @@ class Batches:
         return SlotAccess(self._states, self._which[0, :size], self._which[1, :size])
 
     def _put(self, size: int, spoken: greedy.Spoken) -> None:
-        for place, part in zip(self._spoken, spoken, strict=True):
-            _rows(place, size).copy_(part)
+        for stored, part in zip(self._spoken, spoken, strict=True):
+            _rows(stored, size).copy_(part)
 
 
 def _rows(part: Tensor, size: int) -> Tensor:
-    """Of a batch: the dimension before the last of states, else the only one."""
+    """The first `size` rows of a batch: of the dimension before the last for states, else of the only one."""
     return part[..., :size, :] if part.dim() > 1 else part[:size]
 
 
 class Lane:
-    """Where one thread's work goes on a GPU, before that of others in this process; nothing on a CPU."""
+    """A CUDA stream for one thread's work, which goes before that of others in this process. On a CPU it does
+    nothing."""
 
     def __init__(self, device: torch.device) -> None:
         self.cuda = device.type == "cuda"
@@ -140,12 +144,12 @@ class Lane:
         self._pool = torch.cuda.graph_pool_handle() if self.cuda else None
 
     def follow(self) -> None:
-        """What was begun outside so far is done before what the lane begins."""
+        """Have the lane's work wait for what was begun outside it so far."""
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
 
     def entered(self) -> AbstractContextManager[object]:
-        """What this thread begins goes to this lane."""
+        """A context in which this thread's work goes to this lane."""
         return torch.cuda.stream(self._stream) if self._stream else nullcontext()
 
     def recorded(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:

@@ -1,4 +1,4 @@
-"""What the directory of a model says of it, before anything is loaded. Imports no library of the model."""
+"""Describes a model by the files of its directory, before anything is loaded. Imports no library of the model."""
 
 import re
 from dataclasses import dataclass
@@ -25,29 +25,29 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Of a model that is here."""
+    """A Nemotron model in a directory of this machine, as its files describe it."""
 
     directory: Path
     described: dict[str, Any]
-    """config.json."""
+    """The contents of config.json."""
     prepared: dict[str, Any]
-    """What the files say of how it is used: lookaheads, languages."""
+    """The contents of processor_config.json: lookaheads, languages."""
 
     @property
     def many_languages(self) -> bool:
         return bool(self.described["model_type"] == KINDS[1])
 
     def bytes_stored(self) -> int:
-        """Of the weights, in the files."""
+        """Size of the weights in the files."""
         return sum(file.stat().st_size for file in self.directory.glob("*.safetensors"))
 
     def bytes_of_weights(self, dtype: str) -> int:
-        """In memory, as numbers of this type."""
+        """Size of the weights in memory, as numbers of type `dtype`."""
         stored = self.described.get("dtype") or self.described.get("torch_dtype") or "float32"
         return self.bytes_stored() * WIDE[dtype] // WIDE.get(stored, 4)
 
     def bytes_of_slot(self, dtype: str) -> int:
-        """What an utterance takes while it is heard: almost all of it are keys and values."""
+        """Memory that an utterance takes while it is heard: almost all of it is keys and values."""
         encoder = {"hidden_size": 1024, "num_hidden_layers": 24, "sliding_window": 71, "conv_kernel_size": 9}
         encoder |= self.described.get("encoder_config", {})
         window = 2 * (encoder["sliding_window"] - 1) + encoder["conv_kernel_size"] - 1
@@ -55,7 +55,8 @@ class Checkpoint:
 
 
 def read(config: NemotronConfig) -> Checkpoint:
-    """Raises EngineMissing, EngineError: the model is not here, is another, or was not trained for `chunk_ms`."""
+    """The model that `config` names. Raises EngineMissing, EngineError: the model is not here, is another, or was not
+    trained for `chunk_ms`."""
     directory = hub.local(config.model)
     described = hub.json_object(directory / "config.json")
     kind = described.get("model_type", "")
@@ -82,7 +83,8 @@ def read(config: NemotronConfig) -> Checkpoint:
 
 
 class Texts:
-    """Raises EngineError: tokenizer.json cannot be read."""
+    """Turns a Nemotron model's tokens into text, and languages into its prompts. Raises EngineError: tokenizer.json
+    cannot be read."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         from tokenizers import Tokenizer
@@ -99,13 +101,14 @@ class Texts:
         return TAG.sub("", written).strip()
 
     def prompt(self, language: str | None) -> int:
-        """The model's number of a language (BCP 47); None, or one that it does not know: it finds out by itself."""
+        """The model's number of a language (BCP 47). For None, or one that it does not know, that of detecting the
+        language."""
         named, wanted = self._prompts, (language or AUTO).lower()
         return named.get(wanted, named.get(wanted.split("-")[0], named.get(AUTO, 0)))
 
 
 def _prompts(checkpoint: Checkpoint) -> dict[str, int]:
-    """By the model's files, or else by transformers."""
+    """The numbers of languages, by the model's files, or else by transformers."""
     if said := checkpoint.prepared.get("prompt_dictionary"):
         return dict(said)
     from transformers.models.nemotron3_5_asr.processing_nemotron3_5_asr import DEFAULT_PROMPT_DICTIONARY

@@ -14,7 +14,7 @@ FACTOR = 8
 LEAD = (FACTOR - 1) * HOP + WINDOW // 2 + 1
 """Samples before the sound with which the first chunk begins."""
 BEHIND = ms_to_samples(80)
-"""A word's last token comes when the model has heard so much of what follows it."""
+"""Samples that the model has to hear behind a word for the word's last token."""
 
 
 def frames_of(chunk_ms: int) -> int:
@@ -23,31 +23,31 @@ def frames_of(chunk_ms: int) -> int:
 
 
 class Chunks:
-    """`frames`: of the encoder, in each chunk."""
+    """Cuts one utterance's sound into the chunks that the model takes, of `frames` frames of the encoder each."""
 
     def __init__(self, frames: int) -> None:
         self.fed = 0
-        """Samples that came."""
+        """Samples that were fed."""
         self.heard = 0
-        """Samples of them that chunks covered which were taken."""
+        """Samples that the chunks taken so far covered."""
         self._step = frames * FACTOR * HOP
         self._size = samples(frames * FACTOR)
         self._pieces = [np.zeros(LEAD, np.int16)]
         self._waiting = LEAD
 
     def feed(self, pcm: Pcm) -> None:
-        """More sound: int16[n] at 16 kHz."""
+        """Take more sound: int16[n] at 16 kHz."""
         self._pieces.append(pcm.copy())
         self._waiting += pcm.size
         self.fed += pcm.size
 
     @property
     def ready(self) -> bool:
-        """A whole chunk is there."""
+        """Whether a whole chunk is there."""
         return self._waiting >= self._size
 
     def take(self) -> Pcm:
-        """The next chunk, which is there: int16[size]."""
+        """Take the next chunk, which is there: int16[size]."""
         whole = self._whole()
         self._pieces = [whole[self._step :]]
         self._waiting -= self._step
@@ -55,7 +55,7 @@ class Chunks:
         return whole[: self._size]
 
     def rest(self) -> list[Pcm]:
-        """What is no whole chunk yet, and silence: one chunk or two. They stay where they are."""
+        """The sound that is no whole chunk yet, followed by silence: one chunk or two. It is not taken."""
         count = max(1, -(-(self._waiting + BEHIND - (self._size - self._step)) // self._step))
         padded = np.zeros(self._size + (count - 1) * self._step, np.int16)
         padded[: self._waiting] = self._whole()

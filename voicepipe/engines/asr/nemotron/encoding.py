@@ -16,16 +16,17 @@ from voicepipe.engines.asr.nemotron.chunks import FACTOR
 from voicepipe.engines.asr.nemotron.states import SlotAccess
 
 LOUDEST = 32768.0
-"""Of a sample: 1.0 to the front end."""
+"""The sample that is 1.0 to the front end."""
 
 
 class NemotronEncoder:
-    """Of `model`, for chunks of so many frames."""
+    """The encoder of a Nemotron model, changed to take chunks of `frames` frames for a batch of calls whose states are
+    in slots."""
 
     def __init__(self, model: Any, frames: int) -> None:
         self._model, self._frames = model, frames
         device, bands = model.device, model.config.encoder_config.num_mel_bins
-        self._at = torch.from_numpy(front_end.places(frames * FACTOR)).to(device)
+        self._at = torch.from_numpy(front_end.positions(frames * FACTOR)).to(device)
         self._shape = torch.from_numpy(front_end.window()).to(device)
         self._filters = torch.from_numpy(front_end.mel_filters(bands)).to(device)
         self.left = (model.config.encoder_config.sliding_window - 1) // frames * frames

@@ -37,19 +37,20 @@ def mel_filters(bands: int) -> NDArray[np.float32]:
 
 
 def samples(frames: int) -> int:
-    """That so many frames are made of: the first one's window, with a sample before it, to the last one's end."""
+    """The number of samples that `frames` frames are made of: from a sample before the first one's window to the last
+    one's end."""
     return (frames - 1) * HOP + WINDOW + 1
 
 
-def places(frames: int) -> NDArray[np.int64]:
-    """Of each frame's samples among those that are emphasised: int64[frames, WINDOW]."""
+def positions(frames: int) -> NDArray[np.int64]:
+    """The positions of each frame's samples among those that are emphasised: int64[frames, WINDOW]."""
     return np.arange(frames)[:, None] * HOP + np.arange(WINDOW)
 
 
 def log_mel(library: Any, sound: Any, at: Any, shape: Any, filters: Any) -> Any:
     """float[..., samples(n)] in -1..1 -> float[..., n, bands].
 
-    By numpy or torch, whichever `library` is; `at`, `shape`, `filters` are its arrays of `places(n)`, `window()` and
+    By numpy or torch, whichever `library` is; `at`, `shape`, `filters` are its arrays of `positions(n)`, `window()` and
     `mel_filters(bands)`.
     """
     emphasised = sound[..., 1:] - PRE_EMPHASIS * sound[..., :-1]

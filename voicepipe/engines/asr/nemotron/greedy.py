@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 NOTHING = -1
-"""In place of a token."""
+"""Stands for a round in which a row says no token."""
 
 
 class Spoken(NamedTuple):
-    """How far each of B rows is. Of rows that are done nothing changes any more."""
+    """The state of the greedy search for B rows. Rows that are done do not change any more."""
 
     said: Tensor
     """[B, size]: what the prediction network makes of the tokens so far."""
@@ -23,11 +23,11 @@ class Spoken(NamedTuple):
     cell: Tensor
     """[layers, B, size]"""
     at: Tensor
-    """int64[B]: the frame at which it stands; beyond the last: it is done."""
+    """int64[B]: the frame at which each row stands; beyond the last frame: it is done."""
     count: Tensor
-    """int64[B]: tokens that it said there."""
+    """int64[B]: tokens that each row said at its frame."""
     sane: Tensor
-    """bool[B]: all that was computed were numbers."""
+    """bool[B]: whether all scores were numbers."""
 
 
 def begun(model: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -39,7 +39,7 @@ def begun(model: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def searched(model: Any, frames: Tensor, spoken: Spoken, rounds: int, *, lazy: bool) -> tuple[Spoken, Tensor]:
-    """The same rows after so many rounds, and what they said: int64[B, rounds], NOTHING where there was nothing.
+    """The state after `rounds` rounds, and what the rows said: int64[B, rounds], NOTHING where there was nothing.
 
     `frames`: [B, n, size] of the encoder. `lazy`: what need not be computed is left out, for which the host waits for
     the device.
@@ -68,8 +68,8 @@ def searched(model: Any, frames: Tensor, spoken: Spoken, rounds: int, *, lazy: b
 
 
 def _predicted(decoder: Any, token: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What the prediction network makes of one token more, and its state: by the class's weights, layer by layer,
-    since cuDNN's LSTM waits for the host."""
+    """The output of the prediction network for one more token, and its state. It uses the class's weights layer by
+    layer, since cuDNN's LSTM waits for the host."""
     x, hiddens, cells = decoder.embedding(token), [], []
     for layer in range(hidden.shape[0]):
         names = (f"{name}_l{layer}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))

@@ -28,7 +28,10 @@ COPIES = 8
 
 
 class LoadedNemotron:
-    """Raises EngineMissing, EngineError: the model or a library behind it is not there, or not what it should be."""
+    """A loaded Nemotron model, with the states of all utterances. Its methods block.
+
+    Raises EngineMissing, EngineError: the model or a library behind it is not there, or not what it should be.
+    """
 
     def __init__(self, config: NemotronConfig) -> None:
         found = checkpoint.read(config)
@@ -50,7 +53,7 @@ class LoadedNemotron:
 
     @property
     def kind(self) -> str:
-        """The device and what it computes with, for people."""
+        """The device and its number format, for people."""
         keys = self._states.kv
         where = torch.cuda.get_device_name(keys.device) if keys.is_cuda else f"CPU, {torch.get_num_threads()} threads"
         return f"{where}, {str(keys.dtype).removeprefix('torch.')}"
@@ -74,7 +77,7 @@ class LoadedNemotron:
             raise EngineError("Nemotron computes no numbers: its weights, or the GPU, are broken.")
 
     def hear(self, rows: Sequence[Row]) -> list[Heard]:
-        """One step; at most `most` rows, at most COPIES of them copies."""
+        """Run one step: at most `most` rows, at most COPIES of them copies."""
         heard = [Heard([], True) for _ in rows]
         spares = iter(self._spares)
         at = [self._states.fresh if row.begins else row.slot for row in rows]
@@ -88,7 +91,7 @@ class LoadedNemotron:
         return heard
 
     def unload(self) -> None:
-        """Give its memory back; it hears no more."""
+        """Release its memory; it hears no more."""
         cuda = self._states.kv.is_cuda
         del self._batches, self._states
         gc.collect()  # modules hold each other

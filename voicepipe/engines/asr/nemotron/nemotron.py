@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class NemotronRecogniser(ThreadedRecogniser):
-    """A loaded model and whose turn it is."""
+    """A loaded Nemotron model with its thread and the queue of its steps. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, model: "LoadedNemotron", config: NemotronConfig) -> None:
         self.model = model
@@ -34,18 +34,20 @@ class NemotronRecogniser(ThreadedRecogniser):
 
 
 class NemotronAsr(Life[NemotronRecogniser]):
-    """Implements `base.Asr` and `base.Lends`. A model that fails and fails is loaded again."""
+    """The engine `nemotron`: a streaming recogniser. Implements `base.Asr` and `base.HasDecoders`. A model that fails
+    repeatedly is loaded again."""
 
     def __init__(self, config: NemotronConfig) -> None:
         super().__init__("recogniser", self._load, IN_PROCESS)
         self._config = config
 
     @property
-    def lent(self) -> int:
-        return self.last.steps.slots.lent if self.last else 0
+    def decoders_in_use(self) -> int:
+        return self.last.steps.slots.in_use if self.last else 0
 
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> NemotronStream:
-        """While the model is loaded again, calls that go on have streams that hear nothing and say why."""
+        """Begin an utterance. While the model is loaded again, calls that go on have streams that hear nothing and say
+        why."""
         if self.last is None:
             raise EngineError("NemotronAsr was not started.")
         model, texts = self.last.model, self.last.model.texts
@@ -53,8 +55,8 @@ class NemotronAsr(Life[NemotronRecogniser]):
         return NemotronStream(self.last.steps, on_partial, texts.text, Chunks(model.frames), prompt)
 
     async def _load(self) -> NemotronRecogniser:
-        """With every kind of step run once. Raises EngineMissing, EngineError."""
-        worker = Worker("nemotron", told=False)  # It runs one step at a time: who waits for one is told (`Steps`).
+        """A model that has run every kind of step once. Raises EngineMissing, EngineError."""
+        worker = Worker("nemotron", told=False)  # It runs one step at a time; `Steps` has the queue.
         model = await loaded(worker, partial(_loaded, self._config))
         return NemotronRecogniser(worker, model, self._config)
 

@@ -1,4 +1,4 @@
-"""What goes into a step and what comes out of it. Imports no library of the model."""
+"""The input and the output of a step. Imports no library of the model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from voicepipe.audio import Pcm
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one utterance gives to a step."""
+    """The input of one utterance to a step of the model."""
 
     slot: int
     begins: bool
-    """Nothing of it was heard yet."""
+    """Nothing of the utterance was heard before."""
     sounds: Sequence[Pcm]
-    """Chunks, heard one after the other."""
+    """Chunks of sound, heard one after the other."""
     prompt: int = 0
     """The model's number of the language."""
     copies: bool = False
-    """Its slot stays as it was."""
+    """The step works on a copy, and the slot stays as it was."""
 
 
 class Heard(NamedTuple):
-    """What was said in it."""
+    """The output of a step for one utterance."""
 
     tokens: list[int]
     sane: bool
-    """False: what was computed are no numbers, and its state is worth nothing."""
+    """False: the model computed no numbers, and the utterance's state is worth nothing."""

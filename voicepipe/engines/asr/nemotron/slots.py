@@ -1,4 +1,4 @@
-"""Who has which slot of the model's memory. Pure.
+"""Which utterance has which slot of the model's memory. Pure.
 
 Each utterance needs one until it is over. Calls take turns for those that become free, and a call has two, for what it
 says and what it said before, unless more than a quarter of them are free for others.
@@ -14,7 +14,7 @@ Who = TypeVar("Who")
 
 
 class Slots(Generic[Who]):
-    """So many, numbered from 0."""
+    """Assigns a number of slots, numbered from 0, to utterances. Calls take turns."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -25,26 +25,27 @@ class Slots(Generic[Who]):
         self._waiting: Ring[Who] = Ring()
 
     @property
-    def lent(self) -> int:
+    def in_use(self) -> int:
         return len(self._slots)
 
     @property
     def waiting(self) -> int:
-        """Utterances that have none yet."""
+        """Number of utterances that have no slot yet."""
         return len(self._waiting)
 
     def of(self, who: Who) -> int | None:
-        """The slot of `who`."""
+        """The slot of the utterance `who`; None: it has none."""
         return self._slots.get(who)
 
-    def wish(self, who: Who, owner: str) -> None:
-        """`who`, of the call `owner`, wants one; `next` says who gets it. Once more changes nothing."""
+    def request(self, who: Who, owner: str) -> None:
+        """Queue `who`, an utterance of the call `owner`, for a slot; `next` says who gets one. Once more changes
+        nothing."""
         if who not in self._slots:
             self._owners[who] = owner
             self._waiting.put(who, owner)
 
     def leave(self, who: Who) -> None:
-        """`who` wants none, or no more. Safe to call twice."""
+        """Release the slot of `who`, or take it out of the queue. Safe to call twice."""
         self._waiting.remove(who)
         owner, slot = self._owners.pop(who, ""), self._slots.pop(who, None)
         if slot is not None:
@@ -52,11 +53,12 @@ class Slots(Generic[Who]):
             self._has -= Counter([owner])
 
     def turned_away(self) -> list[Who]:
-        """All who have none yet: they will get none."""
+        """Empty the queue; returns all who waited in it."""
         return list(iter(self._waiting.pop, None))
 
     def next(self) -> Who | None:
-        """Who has just got one; None: nobody waits who may have one, or none is free."""
+        """Give a free slot to the next in the queue, and return who got it. None: nobody waits who may have one, or
+        none is free."""
         if not self._free:
             return None
         who = self._waiting.pop(self._may)

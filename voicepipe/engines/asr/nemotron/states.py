@@ -13,7 +13,8 @@ from voicepipe.engines.asr.nemotron import greedy
 
 
 class States:
-    """Of so many slots, and two more. `left`: frames that attention sees before a chunk."""
+    """The model's memory of all utterances: tensors with `slots` slots, and two more. `left`: frames that attention
+    sees before a chunk."""
 
     def __init__(self, model: Any, slots: int, left: int) -> None:
         config, like = model.config, {"dtype": model.dtype, "device": model.device}
@@ -26,13 +27,13 @@ class States:
         self.kv = torch.zeros(shape, **like)
         """Keys and values."""
         self.age = torch.zeros(self.slots, dtype=torch.long, device=model.device)
-        """Frames that were heard, `left` at most: no others may be seen."""
+        """Frames that each slot has heard, `left` at most: attention may see no others."""
         self.convs: dict[str, Tensor] = {}
         """The last inputs of each convolution. Made by the first step, which knows their shapes."""
         self.said, self.hidden, self.cell = (
             part.repeat(*([1] * (part.dim() - 2)), self.slots, 1).contiguous() for part in greedy.begun(model)
         )
-        """Of the prediction network: [slots, size], and [layers, slots, size] twice."""
+        """The prediction network's states: [slots, size], and [layers, slots, size] twice."""
 
     @property
     def bytes_a_slot(self) -> int:
@@ -42,25 +43,25 @@ class States:
 
 
 class SlotAccess:
-    """B rows, which read the slots `source` and write `target`: int64[B] each."""
+    """The slots that B rows of a step read (`source`) and write (`target`): int64[B] each."""
 
     def __init__(self, states: States, source: Tensor, target: Tensor) -> None:
         self.states, self._source, self._target = states, source, target
         self.keys, self.paddings = VisitedKeys(states, source, target), VisitedPaddings(states, source, target)
         self.age = states.age.index_select(0, source)
-        """int64[B], before this chunk."""
+        """int64[B]: frames that each row had heard before this chunk."""
 
     def aged(self, frames: int) -> None:
-        """So many more were heard."""
+        """Note that so many more frames were heard."""
         self.states.age.index_copy_(0, self._target, (self.age + frames).clamp(max=self.states.left))
 
     def seen(self, frames: int) -> Tensor:
-        """bool[B, 1, 1, left + frames]: which keys are those of this call."""
+        """bool[B, 1, 1, left + frames]: which keys are those of the row's call."""
         keys = torch.arange(self.states.left + frames, device=self.age.device)
         return (keys >= self.states.left - self.age[:, None])[:, None, None]
 
     def spoken(self) -> greedy.Spoken:
-        """At the first of a chunk's frames."""
+        """The rows' state at the first of a chunk's frames."""
         states, like = self.states, self.age
         said = states.said.index_select(0, self._source)
         hidden, cell = states.hidden.index_select(1, self._source), states.cell.index_select(1, self._source)
@@ -74,13 +75,13 @@ class SlotAccess:
 
 
 class VisitedKeys:
-    """As a layer of transformers wants its cache."""
+    """The cache of attention's keys and values over slots, with the interface that a layer of transformers wants."""
 
     def __init__(self, states: States, source: Tensor, target: Tensor) -> None:
         self._states, self._source, self._target = states, source, target
 
     def update(self, keys: Tensor, values: Tensor, layer: int) -> tuple[Tensor, Tensor]:
-        """Those of the slots and the new ones: [B, heads, left + new, d]."""
+        """The slots' keys and values with the new ones: [B, heads, left + new, d]."""
         found = []
         for store, new in zip(self._states.kv[layer], (keys, values), strict=True):
             whole = torch.cat([store.index_select(0, self._source), new], 2)
@@ -90,13 +91,14 @@ class VisitedKeys:
 
 
 class VisitedPaddings:
-    """As a causal convolution of transformers wants its cache. Time is dimension 2 of all of them."""
+    """The cache of past inputs over slots, with the interface that a causal convolution of transformers wants. Time is
+    dimension 2 of all tensors."""
 
     def __init__(self, states: States, source: Tensor, target: Tensor) -> None:
         self._states, self._source, self._target = states, source, target
 
     def update(self, x: Tensor, key: str, conv: Any) -> Tensor:
-        """What came before and `x`."""
+        """The last inputs in the slots, followed by `x`."""
         if key not in self._states.convs:
             shape = (self._states.slots, x.shape[1], conv.left_pad, *x.shape[3:])
             self._states.convs[key] = torch.zeros(shape, dtype=x.dtype, device=x.device)

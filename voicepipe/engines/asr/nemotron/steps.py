@@ -6,7 +6,8 @@ takes a row of each step and no more. A step cannot be stopped; it takes about a
 nobody waits, steps begin `gather_s` apart and hear more calls each: else many calls would keep the device busy with
 steps for one or two.
 
-When a step fails nobody knows what it has written: the words of those who took part in it are lost, and they are told.
+When a step fails nobody knows what it has written: the words of those who took part in it are lost, and they are
+notified.
 """
 
 import asyncio
@@ -32,15 +33,15 @@ Who = TypeVar("Who")
 
 
 class StepSchedule(Generic[Who]):
-    """Pure. Who asks for a step."""
+    """The order in which utterances take part in steps. Pure."""
 
     def __init__(self) -> None:
         self._queue: RoundRobin[Who] = RoundRobin()
         self._asking: dict[Who, bool] = {}
-        """... and whether somebody waits for it."""
+        """Who asks for a step, and whether somebody waits for it."""
 
     def ask(self, who: Who, owner: str, *, urgent: bool = False) -> None:
-        """Once more changes nothing, but a request may become urgent. `owner`: the call that it is for."""
+        """Queue `who`. Once more changes nothing, but a request may become urgent. `owner`: the call that it is for."""
         if who not in self._asking:
             self._queue.put(who, owner, urgent=urgent)
         elif urgent and not self._asking[who]:
@@ -52,7 +53,7 @@ class StepSchedule(Generic[Who]):
             self._queue.remove(who)
 
     def __bool__(self) -> bool:
-        """Somebody asks."""
+        """Whether anybody asks."""
         return bool(self._asking)
 
     def next(self) -> Who | None:
@@ -64,7 +65,7 @@ class StepSchedule(Generic[Who]):
 
 
 class StepModel(Protocol):
-    """As `model.LoadedNemotron`."""
+    """A model that runs steps: `model.LoadedNemotron`."""
 
     most: int
     """Rows of a step."""
@@ -74,39 +75,40 @@ class StepModel(Protocol):
     def hear(self, rows: Sequence[Row]) -> list[Heard]: ...
 
     def try_out(self) -> None:
-        """Raises what is wrong with it."""
+        """Raises what is wrong with the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What an utterance gives to a step."""
+    """A row that an utterance gives to a step, with how far it reaches."""
 
     row: Row
     upto: int
-    """Samples of it that are heard then."""
+    """Samples of the utterance that are heard after the step."""
 
 
 class StepClient(Protocol):
-    """Who can take part."""
+    """An utterance that takes part in steps: `NemotronStream`."""
 
     owner: str
-    """The call that it is for."""
+    """Id of the call that the utterance is of."""
 
     def admitted(self, slot: int) -> None:
-        """This slot is its own, until it leaves."""
+        """It has got this slot, until it leaves."""
 
     def given(self) -> Given | None:
-        """What is to be heard, now that it is; None: nothing."""
+        """What the step that begins now is to hear; None: nothing."""
 
     def made(self, given: Given, tokens: list[int]) -> None:
-        """What was said in it."""
+        """The step has heard `given`, and these are its tokens."""
 
     def failed(self, given: Given | None, error: EngineError) -> None:
-        """It could not be heard; `given` is None if nothing was tried."""
+        """The step has failed; `given` is None if nothing was tried."""
 
 
 class Steps:
-    """Runs `model` on the worker's thread, one step at a time; one that takes `stall_s` hangs."""
+    """Runs steps of `model` for all utterances, on the worker's thread, one at a time. A step that takes `stall_s`
+    hangs."""
 
     def __init__(
         self, worker: Worker, model: StepModel, streams: int, stall_s: float, clock: Callable[[], float],
@@ -116,50 +118,51 @@ class Steps:
         self.slots: Slots[StepClient] = Slots(streams)
         self._worker, self._model, self._stall_s, self._clock = worker, model, stall_s, clock
         self._gather_s, self._began = gather_s, -math.inf
-        """When the last step did."""
+        """When the last step began."""
         self._alarm: asyncio.TimerHandle | None = None
         self._schedule: StepSchedule[StepClient] = StepSchedule()
         self._running: list[tuple[StepClient, Given]] = []
         self._closed = False
         self._since: dict[StepClient, float] = {}
-        """Since when those wait who are waited for."""
+        """Since when each utterance waits whose words somebody waits for."""
         self.waits = QueueOutcomes()
         show(self)
 
     def figures(self) -> QueueFigures | None:
-        """As `queues.Queue`, of utterances whose words somebody waits for."""
+        """As `queues.Queue`, for utterances whose words somebody waits for."""
         if self._closed:
             return None
         return self.waits.figures("nemotron", waiting=len(self._since), running=len(self._running))
 
     def enter(self, who: StepClient) -> None:
-        """`who` wants a slot."""
+        """Give `who` a slot, now or once one is free."""
         if self._closed:
             who.failed(None, EngineDead(ENDED))
         else:
-            self.slots.wish(who, who.owner)
+            self.slots.request(who, who.owner)
             self._admit()
 
     def leave(self, who: StepClient) -> None:
-        """`who` is over. Its slot may be another's at once: a step that runs with it ends before the next begins."""
+        """The utterance `who` is over. Its slot may be another's at once: a step that runs with it ends before the next
+        begins."""
         self.withdraw(who)
         self.slots.leave(who)
         self._admit()
 
     def ask(self, who: StepClient, *, urgent: bool = False) -> None:
-        """`who`, which has a slot, has something to be heard; told by its methods, on the event loop."""
+        """`who`, which has a slot, has something to be heard; its methods are called back on the event loop."""
         if urgent:
             self._since.setdefault(who, self._clock())
         self._schedule.ask(who, who.owner, urgent=urgent)
         self._next()
 
     def withdraw(self, who: StepClient) -> None:
-        """It has not any more. A step that runs ends by itself."""
+        """Do not have `who` heard. A step that runs ends by itself."""
         self._since.pop(who, None)
         self._schedule.withdraw(who)
 
     def close(self) -> None:
-        """Whoever asks is told that it has ended, and so are those in a step that runs."""
+        """Fail whoever asks from now on, and those in a step that runs."""
         self._closed = True
         if self._alarm:
             self._alarm.cancel()
@@ -184,7 +187,7 @@ class Steps:
             return
         elif (early_s := self._early_s()) > 0:
             if self._alarm is None:
-                self._alarm = asyncio.get_running_loop().call_later(early_s, self._rung)
+                self._alarm = asyncio.get_running_loop().call_later(early_s, self._alarm_rang)
         elif batch := self._chosen():
             self._running, self._began = batch, self._clock()
             rows = [given.row for _, given in batch]
@@ -192,10 +195,10 @@ class Steps:
             hearing.add_done_callback(partial(self._done, batch))
 
     def _early_s(self) -> float:
-        """So much too early is it for the next step, unless somebody waits for words."""
+        """Seconds until the next step may begin, unless somebody waits for words."""
         return 0.0 if self._since else self._began + self._gather_s - self._clock()
 
-    def _rung(self) -> None:
+    def _alarm_rang(self) -> None:
         self._alarm = None
         self._next()
 
@@ -221,7 +224,7 @@ class Steps:
     def _done(self, batch: list[tuple[StepClient, Given]], done: "asyncio.Future[list[Heard]]") -> None:
         error = None if done.cancelled() else done.exception()
         if self._closed:
-            return  # They have been told.
+            return  # `close` has failed them.
         soon = asyncio.get_running_loop().call_soon  # each for itself: what goes wrong in one call is not another's
         if done.cancelled() or error:
             said = EngineError(f"Nemotron failed: {str(error).strip()}" if error else "The recogniser was closed.")

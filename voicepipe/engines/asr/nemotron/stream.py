@@ -12,11 +12,11 @@ from voicepipe.engines.asr.nemotron.steps import Given, Steps
 from voicepipe.engines.base import Hypothesis, OnPartial
 
 WAIT_S = 5.0
-"""Who ends without a slot waits so long for one."""
+"""Seconds that an utterance which ends without a slot waits for one."""
 
 
 class NemotronStream:
-    """One utterance."""
+    """One utterance, as Nemotron hears it. Implements `base.AsrStream` and `steps.StepClient`."""
 
     def __init__(
         self, steps: Steps, on_partial: OnPartial, text: Callable[[list[int]], str], chunks: Chunks, prompt: int
@@ -30,7 +30,7 @@ class NemotronStream:
         self._lost: EngineError | None = None
         """Why a part of it was not heard, and so is worth nothing as a whole."""
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-        """Who wants the words up to where."""
+        """Samples up to which words are waited for, and the waiting futures."""
 
     def feed(self, pcm: Pcm) -> None:
         if self._over or self._lost or not pcm.size:
@@ -78,7 +78,7 @@ class NemotronStream:
             raise asyncio.CancelledError
 
     async def _hear_out(self) -> None:
-        """Until all that has been fed is heard."""
+        """Return once all that has been fed is heard."""
         wanted = (self._chunks.fed, asyncio.get_running_loop().create_future())
         self._waiting.append(wanted)
         self._ask()
@@ -97,19 +97,19 @@ class NemotronStream:
 
     @property
     def _waited_for(self) -> bool:
-        """Somebody wants words that are not there yet."""
+        """Whether somebody wants words that are not there yet."""
         return any(not waiting.done() for _, waiting in self._waiting)
 
     # For the steps.
 
     def admitted(self, slot: int) -> None:
-        """It has a slot."""
+        """As `StepClient.admitted`."""
         self._slot.set_result(slot)
         if self._chunks.ready or self._waited_for:
             self._ask()
 
     def given(self) -> Given | None:
-        """What is to be heard now: the next chunk, or for who waits the rest of the sound, in a copy."""
+        """The next chunk; or, if there is none and somebody waits, the rest of the sound, in a copy."""
         chunks, slot = self._chunks, self._slot.result()
         if chunks.ready:
             sound = chunks.take()
@@ -119,7 +119,7 @@ class NemotronStream:
         return Given(Row(slot, self._begins, chunks.rest(), self._prompt, copies=True), chunks.fed)
 
     def made(self, given: Given, tokens: list[int]) -> None:
-        """It has been heard."""
+        """As `StepClient.made`."""
         if self._over:
             return
         if given.row.copies:
@@ -132,12 +132,12 @@ class NemotronStream:
             self._tokens += tokens
         if self._chunks.ready or self._waited_for:
             self._ask()
-        if tokens and not given.row.copies and not self._finishing:  # last: who is told may fail, or cancel
+        if tokens and not given.row.copies and not self._finishing:  # last: the listener may fail, or cancel
             self._on_partial(Hypothesis(self._text(self._tokens), given.upto))
 
     def failed(self, given: Given | None, error: EngineError) -> None:
-        """It could not be heard. Who waits is told, now or when the words are asked for: a text with a hole in it would
-        be answered as if it were whole."""
+        """As `StepClient.failed`. Who waits gets the error, now or when the words are asked for: a text with a hole in
+        it would be answered as if it were whole."""
         if given is None or not given.row.copies:
             self._lost = error
             self._steps.withdraw(self)
@@ -150,5 +150,5 @@ class NemotronStream:
 
 
 def _own(error: EngineError) -> EngineError:
-    """To be raised: each gets its own, since a traceback would keep a call."""
+    """A copy of the error, to be raised: each waiter gets its own, since a traceback would keep a call."""
     return type(error)(*error.args)

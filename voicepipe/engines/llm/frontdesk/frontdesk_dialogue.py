@@ -49,10 +49,10 @@ LEAVING = re.compile(r"\b(?:never mind|forget (?:it|about)|cancel|leave it|goodb
 
 @dataclass(frozen=True, slots=True)
 class FrontdeskState:
-    """Where a conversation stands."""
+    """The state of one conversation with the embedded engine: its task, the slots, and what was asked."""
 
     task: str = ""
-    """Intent whose slots are being filled, or were last."""
+    """Name of the intent whose slots are being filled, or were last."""
     values: dict[str, str] = field(default_factory=dict)
     asked: str = ""
     """Slot that the caller has been asked for."""
@@ -72,17 +72,17 @@ class FrontdeskState:
 
     @property
     def open(self) -> bool:
-        """A question of the agent's waits for its answer."""
+        """Whether a question of the agent's waits for its answer."""
         return bool(self.asked) or self.confirming
 
     def afresh(self, task: str = "") -> "FrontdeskState":
-        """The task is over, or another one begins."""
+        """The state after the task is over, or when another one begins."""
         return FrontdeskState(task=task, last_reply=self.last_reply, calls=self.calls)
 
 
 @dataclass(frozen=True, slots=True)
 class FrontdeskAnswer:
-    """What to say, and what to do about it."""
+    """An answer of the embedded engine: what to say, and what to do about it."""
 
     text: str = ""
     """May hold {result}, when a tool is called."""
@@ -96,7 +96,7 @@ class FrontdeskAnswer:
 
 
 class FrontdeskDialogue:
-    """The rules of one agent."""
+    """The dialogue rules of one agent, made from its intents."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -113,11 +113,11 @@ class FrontdeskDialogue:
         return self._matches[text]
 
     def after(self, state: FrontdeskState, message: Message) -> FrontdeskState:
-        """Where the conversation stands after one more message."""
+        """The state of the conversation after one more message."""
         if message.role == "user":
             return self.hear(state, as_digits(message.text))[0]
         if message.role == "tool":
-            return self.told(state, message)[0]
+            return self.answered(state, message)[0]
         if message.call:
             state = replace(state, calls=state.calls | {message.call.call_id: message.call.name})
             if message.call.name == TRANSFER_TOOL:
@@ -151,7 +151,7 @@ class FrontdeskDialogue:
         fresh = state.afresh(task.name)
         return self._advance(replace(fresh, values=self._read(fresh, task, text)), task)
 
-    def told(self, state: FrontdeskState, result: Message) -> tuple[FrontdeskState, FrontdeskAnswer]:
+    def answered(self, state: FrontdeskState, result: Message) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """A tool has answered: the new state, and what to say of it."""
         name, task = state.calls.get(result.call_id, ""), self.intents.get(state.task)
         if result.text.startswith("Error:"):
@@ -168,7 +168,7 @@ class FrontdeskDialogue:
         return state, FrontdeskAnswer(fill(task.reply, spoken(state.values) | {"result": readable(result.text)}))
 
     def _of_result(self, name: str, result: str) -> str:
-        """What is said of a tool of no task: an intent's reply with {result} in it, or the result alone."""
+        """What is said about a tool of no task: an intent's reply with {result} in it, or the result alone."""
         intent = next((each for each in self.intents.values() if each.tool == name and not each.slots), None)
         said = readable(result)
         return fill(intent.reply, {"result": said}) if intent else said or self.agent.acknowledgement

@@ -52,7 +52,8 @@ NOBODY = Agent(name="", greeting="Hello, how can I help you?")
 
 
 class FrontdeskLlm:
-    """Answers from the agent's `intents`. Stateless: everything is in the prompt."""
+    """The embedded language engine (`frontdesk`): answers by the agent's `intents`. Stateless: everything is in the
+    prompt. Implements `base.Llm` and `base.Choosy`."""
 
     def __init__(self) -> None:
         self._dialogues: dict[int, FrontdeskDialogue] = {}
@@ -129,7 +130,7 @@ def work(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:
     if not answer.understood and (news or _pending(prompt.messages)):
         # Most likely the end of what the tool was called for.
         return [" ".join(news) or dialogue.agent.acknowledgement]
-    return [*(f"{told} " for told in news), *_spoken(prompt, answer)]
+    return [*(f"{each} " for each in news), *_spoken(prompt, answer)]
 
 
 def _order(agent: Agent, prompt: Prompt, text: str) -> str:
@@ -201,7 +202,7 @@ def _news(
     news: list[str] = []
     for index, message in enumerate(messages):
         if message.role == "tool" and index >= first:
-            news.append(dialogue.told(states[index], message)[1].text)
+            news.append(dialogue.answered(states[index], message)[1].text)
             yield
     return news
 

@@ -61,7 +61,7 @@ def arguments(tool: ToolSpec, text: str) -> Steps[str]:
 
 
 class _ArgumentForm:
-    """Values for one schema. What they are made of is read from the text once, however many there are."""
+    """Fills a tool's JSON Schema with values from one text. The text is read once, however many values there are."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -74,7 +74,7 @@ class _ArgumentForm:
         self._left = MOST
 
     def value(self, schema: dict[str, Any]) -> Steps[Any]:
-        """What `schema` asks for; None where that is too much."""
+        """The value for `schema`; None where that is too much."""
         yield
         if not self._left:
             return None

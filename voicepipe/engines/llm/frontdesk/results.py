@@ -35,8 +35,8 @@ def readable(result: str) -> str:
 
 def _sentence(data: Any) -> str:
     if isinstance(data, dict):
-        told = {name: value for name, value in data.items() if value or name not in ("about", "problem")}
-        said = ", ".join(f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in told.items())
+        kept = {name: value for name, value in data.items() if value or name not in ("about", "problem")}
+        said = ", ".join(f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in kept.items())
         return f"{said[:1].upper()}{said[1:]}." if said else ""
     said = _plain(data).strip()
     return said if said.endswith((".", "?", "!")) else f"{said}."

@@ -20,7 +20,7 @@ HOMOPHONES = {
 COMPANION = rf"(?:{'|'.join(COMPANIONS)})"
 GUESTS = r"(?:people|persons?|guests?|adults?|of us|seats?|friends|heads|diners|places)"
 MINUTES = r"(?:0|oh) ?5|00|10|15|20|30|40|45|50"
-"""Of a time that is said by its numbers alone."""
+"""Minutes of a time that is said by its numbers alone."""
 NOT_A_COUNT = rf"(?! ?(?:oclock|am|pm|(?:{MINUTES})\b|in the|at night|minutes|hours))"
 
 COUNTS: tuple[tuple[str, int | None], ...] = (
@@ -288,18 +288,18 @@ def of_others(slot: str) -> bool:
 
 
 def is_dictated(text: str) -> bool:
-    """It is nothing but a few digits, of a telephone number or the like."""
+    """Whether the text is nothing but a few digits, of a telephone number or the like."""
     said = words(text)
     return len(said) > 2 and DIGITS.issuperset(said)
 
 
 def is_phone(slot: str) -> bool:
-    """It is a telephone number: its digits are no time and no number of people."""
+    """Whether the text is a telephone number: its digits are no time and no number of people."""
     return _kind(slot) is phone
 
 
 def is_name(slot: str) -> bool:
-    """It is a person's name."""
+    """Whether the text is a person's name."""
     return _kind(slot) is name
 
 

@@ -15,7 +15,7 @@ BREATH_S = 0.002
 
 
 async def unhurried(work: Steps[T]) -> T:
-    """What `work` comes to, with pauses for the others."""
+    """The result of `work`, done with pauses for other tasks."""
     began = perf_counter()
     while True:
         try:

@@ -16,7 +16,7 @@ VOICE_OURS = {
 }  # fmt: skip
 """Of a voice: it has them in its table, or could not work otherwise."""
 FIXED = {"scheduling_policy": "voicepipe has confirmed turns go before speculative ones"}
-"""What may not be set otherwise, and why."""
+"""Arguments that may not be set otherwise, and why."""
 
 LITTLE = 0.01
 """Of the GPU's memory. With a cache of a given size vLLM takes what it needs, whatever gpu_memory_utilization says, but

@@ -29,7 +29,7 @@ TOO_LONG = ("input_tokens", "input_text")
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One reply: what AsyncLLM.generate takes, and how to read what it gives."""
+    """The request of one reply: what AsyncLLM.generate takes, and how to read its output."""
 
     inputs: Any
     params: SamplingParams
@@ -37,7 +37,8 @@ class ChatRequest:
 
 
 class Chats:
-    """Of one AsyncLLM. Raises TypeError: there are no such parsers, or the tokenizer does not fit them."""
+    """Turns prompts into requests of one AsyncLLM. Raises TypeError: there are no such parsers, or the tokenizer does
+    not fit them."""
 
     def __init__(self, llm: AsyncLLM, config: VllmConfig) -> None:
         self._model = llm.model_config

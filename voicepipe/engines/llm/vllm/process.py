@@ -29,11 +29,12 @@ ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "WARNING",
     "VLLM_NO_USAGE_STATS": "1",
 }
-"""Before vLLM is imported."""
+"""Environment variables that are set before vLLM is imported."""
 
 
 class VllmProcess:
-    """Implements `life.Core`; `small` is what a subclass says. `name`: what errors call it."""
+    """A vLLM engine with its processes. Implements `life.Core`; a subclass defines `small`. `name`: what errors call
+    it."""
 
     def __init__(self, name: str, llm: "AsyncLLM", start: EngineStart[Any], stall_s: float = STALL_S) -> None:
         self._name = name
@@ -48,12 +49,12 @@ class VllmProcess:
 
     @property
     def errored(self) -> bool:
-        """Its process ended, or no token has come of any request for too long."""
+        """Whether its process ended, or no token has come of any request for too long."""
         return bool(self.llm.errored) or not self._liveness.alive
 
     @property
     def hung(self) -> bool:
-        """Never: what hangs is a process, which `close` kills."""
+        """Always False: only a process can hang, and `close` kills it."""
         return False
 
     async def small(self) -> None:
@@ -75,7 +76,7 @@ class VllmProcess:
             await asyncio.to_thread(self._end)
 
     def _give_up(self) -> None:
-        """Tell all who wait. vLLM's handler does so when its process ends, but not when it is cancelled."""
+        """Fail all who wait. vLLM's handler does so when its process ends, but not when it is cancelled."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
         self.llm.output_processor.propagate_error(EngineDeadError())

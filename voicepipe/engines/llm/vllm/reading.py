@@ -10,7 +10,7 @@ from voicepipe.engines.llm.tool_call_fragments import ToolCallFragments
 
 
 class CompletionOutput(Protocol):
-    """What one or several steps of the model added: vLLM's CompletionOutput."""
+    """vLLM's CompletionOutput: what one or several steps of the model added."""
 
     text: str
     token_ids: Sequence[int]
@@ -19,7 +19,7 @@ class CompletionOutput(Protocol):
 
 Parse = Callable[[CompletionOutput], Any]
 """How this model writes thoughts and tool calls: a parser of vLLM's, which makes a DeltaMessage of an output, or None.
-Of tool calls in it see `called`."""
+Tool calls in it: see `ToolCallFragments`."""
 
 
 def check(output: CompletionOutput) -> None:
@@ -29,7 +29,8 @@ def check(output: CompletionOutput) -> None:
 
 
 class ReplyReading:
-    """One reply, of a model that was offered the tools `names`. Without `parse` all of it is text."""
+    """Reads vLLM's stream of one reply, of a model that was offered the tools `names`. Without `parse` all of it is
+    text."""
 
     def __init__(self, names: Collection[str], parse: Parse | None = None, habits: Habits | None = None) -> None:
         self._parse = parse
@@ -37,8 +38,8 @@ class ReplyReading:
         self._called = ToolCallFragments(names)
 
     def take(self, output: CompletionOutput) -> Iterator[Delta]:
-        """What the output adds: a piece of text for each token, as replies count them by it, mostly empty where they
-        come together; the tool calls at the end. Raises EngineError: it failed."""
+        """The deltas that the output adds: a piece of text for each token, as replies count them by it, mostly empty
+        where they come together; the tool calls at the end. Raises EngineError: it failed."""
         check(output)
         said = self._spoken.push(self._content(output))
         if output.finish_reason is not None:

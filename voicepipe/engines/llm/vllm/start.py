@@ -31,8 +31,8 @@ NICE = 10
 
 
 class StartOrder:
-    """Starts go one after the other: that tells whose process is whose, and vLLM looks at a GPU's free memory while it
-    starts, which must not change meanwhile. For several threads."""
+    """Has vLLM's starts take turns. So it is known whose process is whose, and a GPU's free memory does not change
+    while vLLM looks at it. For several threads."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -47,7 +47,7 @@ class StartOrder:
             return not start.given_up
 
     def leave(self, start: "EngineStart[Any]") -> None:
-        """It is over, or given up. Of one that hangs nothing is left but its thread."""
+        """The start is over, or given up. Only its thread may be left of one that hangs."""
         with self._changed:
             if self._starting is start:
                 self._starting = None
@@ -58,7 +58,8 @@ _turns = StartOrder()
 
 
 class EngineStart(Generic[T]):
-    """`build`, which starts processes and may hang, in a thread of its own, when no other start is under way.
+    """One start of vLLM: runs `build`, which starts processes and may hang, in a thread of its own, when no other start
+    is under way.
 
     A ^C at the terminal reaches those processes as well: they leave it to us, who have calls to end.
     """
@@ -70,19 +71,19 @@ class EngineStart(Generic[T]):
         self._result: Future[T] = Future()
         self.guard = Guard()
         self._others: list[int | None] | None = None
-        """Children that were there when it began."""
+        """Ids of the children that were there when it began."""
         self._family: list[Process] | None = None
-        """All of them, once it is over."""
+        """All processes that it started, once it is over."""
         self._thread = threading.Thread(target=self._run, name="vllm-start", daemon=True)
         self._thread.start()
         threading.Thread(target=self._watch, name="vllm-guard", daemon=True).start()
 
     async def begun(self) -> None:
-        """It is its turn."""
+        """Return when it is its turn."""
         await asyncio.wrap_future(self._begun)
 
     async def result(self) -> T:
-        """What `build` returns or raises."""
+        """The value that `build` returns; raises what it raises."""
         return await asyncio.wrap_future(self._result)
 
     def family(self) -> "list[Process]":
@@ -135,8 +136,8 @@ class EngineStart(Generic[T]):
 
 
 class Guard:
-    """A shell that kills vLLM's processes when this one has ended, however it did: they would stay, with their GPUs'
-    memory. Blocking; for several threads."""
+    """Kills vLLM's processes once this process has ended, however it did: a shell does it. They would stay, with their
+    GPUs' memory. Blocking; for several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -145,7 +146,7 @@ class Guard:
         self.over = threading.Event()
 
     def watch(self, processes: "Iterable[Process]") -> None:
-        """These, too."""
+        """Watch these processes, too."""
         with self._lock:
             new = {process.pid for process in processes} - self._watched
             if not new or self.over.is_set():
@@ -209,7 +210,7 @@ def lower(processes: "Iterable[Process]") -> None:
 
 
 def hung(table: str, start_timeout_s: int, gpus: int = 1) -> str:
-    """What to tell, and what to look at, when a start took too long. `table`: of the configuration."""
+    """The error when a start took too long, with what to look at. `table`: of the configuration."""
     said = f"vLLM was not ready after {start_timeout_s} s and was ended"
     log = "VLLM_LOGGING_LEVEL=INFO shows how far it comes"
     if gpus == 1:

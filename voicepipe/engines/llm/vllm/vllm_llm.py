@@ -39,12 +39,12 @@ KINDS = (
 
 
 class VllmLlm(Life["VllmCore"]):
-    """Implements `base.Llm`."""
+    """The language engine `vllm`: a model in vLLM, for all calls. Implements `base.Llm`."""
 
     def __init__(self, config: VllmConfig) -> None:
         super().__init__("language model", partial(load, config, self._ready), start_s=None)
         self._beginnings: dict[str, Prompt] = {}
-        """By agent: what its prompts begin with."""
+        """The beginning of each agent's prompts, by the agent's name."""
 
     async def warm(self, prompt: Prompt) -> None:
         if prompt.agent is not None:
@@ -70,7 +70,7 @@ class VllmLlm(Life["VllmCore"]):
 
 
 async def _have_read(core: "VllmCore", prompt: Prompt, priority: int = WARM) -> None:
-    """Have the model read it, so that it is in the prefix cache."""
+    """Have the model read the prompt, so that it is in the prefix cache."""
     short = Prompt(prompt.messages, prompt.tools, prompt.tool_choice, max_tokens=prompt.max_tokens or 1)
     async with aclosing(core.reply(short, priority)) as deltas:
         async for _ in deltas:
@@ -78,7 +78,7 @@ async def _have_read(core: "VllmCore", prompt: Prompt, priority: int = WARM) -> 
 
 
 class VllmCore(VllmProcess):
-    """Implements `life.Core`."""
+    """vLLM with a language model, and its chat template. Implements `life.Core`."""
 
     def __init__(self, llm: "AsyncLLM", chats: "Chats", start: EngineStart[Any], stall_s: float = STALL_S) -> None:
         super().__init__("language model", llm, start, stall_s)
@@ -117,7 +117,7 @@ async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]])
 
 
 def _arguments(config: VllmConfig) -> dict[str, Any]:
-    """Those of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
+    """The arguments of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
     if not config.model:
         raise EngineError("vllm.model is empty: set it to a model's directory, or its name on the hub.")
     paths = {model.key: str(model.local()) for model in needed_models.vllm(config)}

@@ -11,11 +11,12 @@ from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.engines.tts.neutts.windows import Sound
 
 MEL_BINS, STACKED = 80, 2
-"""Of the semantic half of the encoder: bands of Kaldi's filter bank, and frames that it reads as one."""
+"""For the semantic half of the encoder: bands of Kaldi's filter bank, and frames that it reads as one."""
 
 
 class NeuCodec:
-    """`device` as torch names it. Raises EngineMissing: a package; EngineError: it cannot be loaded."""
+    """NeuTTS's codec, loaded on `device` (as torch names it): turns codes into sound, and recordings into codes. Raises
+    EngineMissing: a package is not there; EngineError: it cannot be loaded."""
 
     def __init__(self, directory: Path, device: str) -> None:
         try:

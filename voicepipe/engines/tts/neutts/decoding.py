@@ -17,12 +17,15 @@ Decode = Callable[[Sequence[Sequence[int]]], list[Sound]]
 
 @dataclass(eq=False, slots=True)
 class _WaitingWindow:
+    """A window of codes that waits to be decoded, and then its sound."""
+
     codes: Sequence[int]
     sound: Sound | None = None
 
 
 class CodecBatches:
-    """`decode` takes windows that are equally long. `worker` has one thread."""
+    """Decodes windows of codes in batches, for all calls, on the one thread of `worker`. `decode` takes windows that
+    are equally long."""
 
     def __init__(self, worker: Worker, decode: Decode, stall_s: float) -> None:
         self.worker = worker
@@ -32,8 +35,8 @@ class CodecBatches:
         self._one = threading.Lock()
 
     async def ask(self, codes: Sequence[int], use: Callable[[Sound], Speech], *, first: bool) -> Speech:
-        """What `use` makes of the sound, on the thread too. `first`: a caller hears nothing until then. Raises
-        EngineBusy, EngineDead, and what decoding raises."""
+        """Decode a window. Returns what `use`, which runs on the thread too, makes of its sound. `first`: a caller
+        hears nothing until then. Raises EngineBusy, EngineDead, and what decoding raises."""
         asked = _WaitingWindow(codes)
         with self._one:
             self._waiting.append(asked)
@@ -45,7 +48,7 @@ class CodecBatches:
                     self._waiting.remove(asked)
 
     def close(self, why: str) -> None:
-        """Who waits is told EngineDead. The codec is forgotten: its memory is given back, whoever holds this."""
+        """Fail who waits with EngineDead, and forget the codec: its memory is released, whoever holds this."""
 
         def ended(windows: Sequence[Sequence[int]]) -> list[Sound]:
             raise EngineDead(why)
@@ -54,7 +57,8 @@ class CodecBatches:
         self.worker.close(EngineDead(why))
 
     def _made(self, asked: _WaitingWindow, use: Callable[[Sound], Speech]) -> Speech:
-        """Who comes first in the worker's order takes others along, who find their sound when it is their turn."""
+        """Decode a batch. Who comes first in the worker's order takes others along, who find their sound when it is
+        their turn."""
         if asked.sound is None:
             with self._one:
                 others = [each for each in self._waiting if len(each.codes) == len(asked.codes) and each is not asked]

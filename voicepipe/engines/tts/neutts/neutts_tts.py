@@ -13,7 +13,7 @@ RATE = 24_000
 
 
 class NeuTts(Life[NeuttsVoice]):
-    """Voices are those of `[neutts.voices]`. Implements `base.Tts`."""
+    """The voice engine `neutts`. Implements `base.Tts`. Voices are those of `[neutts.voices]`."""
 
     rate = RATE
 

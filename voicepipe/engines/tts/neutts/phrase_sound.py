@@ -1,4 +1,4 @@
-"""The sound of one phrase while it is being made: no silence before it, at the voice's level and the wished speed, and
+"""The sound of one phrase while it is being made: no silence before it, at the voice's level and the asked speed, and
 when about each word ends. Pure."""
 
 import re
@@ -15,17 +15,20 @@ from voicepipe.engines.tts.shaping import MAX_GAIN, PEAK, audible, letters, paus
 LONGEST_PAUSE_S = 1.5
 """A phrase has no longer silence in it: what is silent for so long has been said."""
 SOFTER = 0.8
-"""Of what a voice's recording reaches at its peak: other words may be louder."""
+"""Share of the recording's peak at which a voice speaks: other words may be louder than the recorded ones."""
 
 
 def gain(recorded: Sound) -> float:
-    """What brings a voice, of which this is sound, to the level of all phrases."""
+    """The factor that brings a voice, of which `recorded` is sound, to the level of all phrases."""
     peak = 32767 * float(np.abs(recorded).max(initial=0.0))
     return min(MAX_GAIN, SOFTER * PEAK / peak) if peak else 1.0
 
 
 class PhraseSound:
-    """`letter_samples`: how long a letter lasts at the voice's own speed. `gain`: of the codec's sound."""
+    """Makes the speech of one phrase from the codec's windows: trimmed, at the right level and speed, with word times.
+
+    `letter_samples`: how long a letter lasts at the voice's own speed. `gain`: factor for the codec's sound.
+    """
 
     def __init__(self, text: str, rate: int, hop: int, gain: float, letter_samples: float, speed: float) -> None:
         self._text = text
@@ -40,11 +43,11 @@ class PhraseSound:
 
     @property
     def over(self) -> bool:
-        """Nothing has been audible for too long after what was."""
+        """Whether the phrase has ended: it has been silent for too long."""
         return self._begun and sum(part.size for part in self._quiet) > LONGEST_PAUSE_S * self._rate
 
     def push(self, window: CodeWindow, sound: Sound) -> Speech:
-        """More of it, perhaps nothing yet; more is to come."""
+        """Take a window's sound. Returns a piece of speech, perhaps an empty one; more is to come."""
         pcm = self._trimmed(self._tempo.push(self._joint.push(window, sound)))
         return Speech(pcm, self._words.until(pcm.size), more=True)
 
@@ -70,30 +73,30 @@ class PhraseSound:
 
 
 class WordTimes:
-    """About when each word of a text has been said, told with the piece of sound in which it ends: letters take the
-    same time, which is the voice's pace until the end is known."""
+    """Estimates when each word of a text has been said, and gives it with the piece of sound in which it ends. Letters
+    take the same time, which is the voice's pace until the end is known."""
 
     def __init__(self, text: str, letter_samples: float) -> None:
         self._tokens = re.findall(r"\S+", text)
         self._ends = np.cumsum([letters(token) + 1 for token in self._tokens]) * letter_samples
-        self._told = 0
+        self._timed = 0
         self._passed = 0
 
     def until(self, more: int) -> tuple[Word, ...]:
-        """Those that end in the next `more` samples. The last one waits for the end."""
+        """The words that end in the next `more` samples. The last one waits for the end."""
         upto = int(np.searchsorted(self._ends, self._passed + more, side="right"))
-        upto = max(self._told, min(upto, len(self._tokens) - 1))
-        ends = [round(end) - self._passed for end in self._ends[self._told : upto]]
-        return self._tell(upto, more, ends)
+        upto = max(self._timed, min(upto, len(self._tokens) - 1))
+        ends = [round(end) - self._passed for end in self._ends[self._timed : upto]]
+        return self._take(upto, more, ends)
 
     def rest(self, more: int) -> tuple[Word, ...]:
-        """All others: they end in the last `more` samples."""
-        left = self._ends[self._told :]
-        begun = float(self._ends[self._told - 1]) if self._told else 0.0
+        """All other words: they end in the last `more` samples."""
+        left = self._ends[self._timed :]
+        begun = float(self._ends[self._timed - 1]) if self._timed else 0.0
         share = (left - begun) / (left[-1] - begun) if left.size else left
-        return self._tell(len(self._tokens), more, [round(more * part) for part in share])
+        return self._take(len(self._tokens), more, [round(more * part) for part in share])
 
-    def _tell(self, upto: int, more: int, ends: Sequence[int]) -> tuple[Word, ...]:
-        words = tuple(Word(word, end) for word, end in zip(self._tokens[self._told : upto], ends, strict=True))
-        self._told, self._passed = upto, self._passed + more
+    def _take(self, upto: int, more: int, ends: Sequence[int]) -> tuple[Word, ...]:
+        words = tuple(Word(word, end) for word, end in zip(self._tokens[self._timed : upto], ends, strict=True))
+        self._timed, self._passed = upto, self._passed + more
         return words

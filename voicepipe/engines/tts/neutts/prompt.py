@@ -25,27 +25,28 @@ LETTER_CODES = (2.0, 8.0)
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Of a voice, as the model reads it."""
+    """A voice's recording, as the model reads it."""
 
     phonemes: str
     codes: tuple[int, ...]
     letter_codes: float
     """Codes that a letter lasts: its pace."""
     letters: int
-    """It has so many."""
+    """Number of letters in it."""
 
 
 def recording(text: str, phonemes: str, codes: Sequence[int]) -> Recording:
-    """`text` is what is said in it."""
+    """The recording in which `text` is said."""
     (least, most), many = LETTER_CODES, max(1, letters(text))
     return Recording(phonemes, tuple(codes), min(most, max(least, len(codes) / many)), many)
 
 
 class PromptWriter:
-    """Of one model. Raises EngineMissing: there is no tokenizer. Raises EngineError: it is no model of this kind."""
+    """Writes the prompts of one NeuTTS model, and reads its codes. Raises EngineMissing: there is no tokenizer. Raises
+    EngineError: it is no model of this kind."""
 
     def __init__(self, model: Path, codes: int) -> None:
-        """`codes`: as many does the codec know."""
+        """`codes`: the number of codes that the codec knows."""
         from tokenizers import Tokenizer
 
         file = model / "tokenizer.json"
@@ -77,7 +78,7 @@ class PromptWriter:
         return min(LONGEST, fits)
 
     def codes(self, tokens: Iterable[int]) -> list[int]:
-        """Those of speech among what the model says."""
+        """The codes of speech among the model's tokens."""
         return [self._codes[token] for token in tokens if token in self._codes]
 
     def _ids(self, text: str) -> list[int]:

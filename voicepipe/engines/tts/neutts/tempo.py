@@ -10,7 +10,8 @@ periods of a low voice."""
 
 
 class Tempo:
-    """`speed` 2: in half the time. At 1 sound passes untouched. `rate` in Hz."""
+    """Changes the speed of one phrase's sound, and not its pitch. `speed` 2: in half the time; 1: sound passes
+    unchanged. `rate` in Hz."""
 
     def __init__(self, speed: float, rate: int) -> None:
         self._speed = speed
@@ -40,7 +41,7 @@ class Tempo:
         return np.concatenate(parts) if parts else np.empty(0, np.float32)
 
     def flush(self) -> Sound:
-        """What is still held back."""
+        """The sound that is still held back."""
         if self._speed == 1:
             return np.empty(0, np.float32)
         rest = self.push(np.zeros(2 * (self._half + self._search), np.float32))
@@ -62,7 +63,7 @@ class Tempo:
         return np.asarray(out, np.float32)
 
     def _best(self, at: int) -> int:
-        """Where near `at` the sound is most like what would have followed."""
+        """The position near `at` where the sound is most like what would have followed."""
         low = max(0, at - self._search)
         near = self._sound[low : at + self._search + self._half]
         like = np.correlate(near, self._tail if self._tail is not None else near, "valid")

@@ -47,20 +47,20 @@ ENDED = "NeuTTS's codec failed, and the voice is being loaded again: see the log
 
 @dataclass(frozen=True, slots=True)
 class ReferenceVoice:
-    """Somebody's."""
+    """A voice that NeuTTS speaks with: a person's, by a recording of theirs."""
 
     recording: Recording
     language: str
-    """As espeak-ng calls it."""
+    """The language, as espeak-ng names it."""
     gain: float
-    """That brings the codec's sound of it to the level of all phrases."""
+    """Factor that brings the codec's sound to the level of all phrases."""
     letters: int
     """A text that lasts longer than so many letters is spoken in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceParts:
-    """What a voice is made of beside vLLM. Loaded on a thread."""
+    """The parts of the NeuTTS engine beside vLLM: codec, phonemes, prompts and voices. They are loaded on a thread."""
 
     codec: "NeuCodec"
     phonemizer: Phonemizer
@@ -69,7 +69,7 @@ class VoiceParts:
 
 
 class NeuttsVoice(VllmProcess):
-    """Implements `life.Core`."""
+    """The NeuTTS engine: its model in vLLM, and the codec on a thread of ours. Implements `life.Core`."""
 
     def __init__(self, config: NeuttsConfig, built: "tuple[AsyncLLM, VoiceParts]", start: EngineStart[Any]) -> None:
         llm, parts = built
@@ -83,7 +83,7 @@ class NeuttsVoice(VllmProcess):
 
     @property
     def errored(self) -> bool:
-        """vLLM's process has ended or hangs, or a thread of ours hangs, or what was asked for failed and failed."""
+        """Whether vLLM's process has ended or hangs, a thread of ours hangs, or requests failed repeatedly."""
         return super().errored or self.hung
 
     @property
@@ -92,7 +92,7 @@ class NeuttsVoice(VllmProcess):
 
     @property
     def parts(self) -> VoiceParts:
-        """Raises EngineDead."""
+        """The parts beside vLLM. Raises EngineDead."""
         if self._parts is None:
             raise EngineDead(ENDED)
         return self._parts
@@ -130,7 +130,7 @@ class NeuttsVoice(VllmProcess):
     async def _said(
         self, parts: VoiceParts, text: str, voice: ReferenceVoice, speed: float, *, first: bool, more: bool
     ) -> AsyncGenerator[Speech, None]:
-        """One piece of a text; `more` follow."""
+        """Speak one piece of a text; `more`: other pieces follow."""
         write = partial(_written, parts, text, voice)
         written = await self._reading.ask(write, urgent=first, within_s=self._config.stall_s)
         if written is None:
@@ -211,7 +211,7 @@ async def load(config: NeuttsConfig, ready: Callable[[NeuttsVoice], Awaitable[No
 
 
 def _arguments(config: NeuttsConfig) -> dict[str, Any]:
-    """Those of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
+    """The arguments of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
     for model in needed_models.neutts(config):
         if problem := model.problem():
             raise EngineMissing(problem)

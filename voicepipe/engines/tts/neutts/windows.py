@@ -30,8 +30,8 @@ those of several calls are one batch and the GPU knows the shape. At least 107 o
 
 @dataclass(frozen=True, slots=True)
 class CodeWindow:
-    """Codes `begin` to `end` are decoded; of their sound that from `sent` to `settled` is sent. The recording's first
-    code is 0."""
+    """A window of codes that are decoded together: `begin` to `end`. Of their sound, that from `sent` to `settled` is
+    sent. The recording's first code is 0."""
 
     begin: int
     end: int
@@ -40,14 +40,15 @@ class CodeWindow:
 
 
 class CodeWindows:
-    """Of one phrase, whose voice's recording has so many codes."""
+    """Cuts one phrase's codes into windows. `recorded`: number of codes of the voice's recording."""
 
     def __init__(self, recorded: int) -> None:
         self._sent = recorded
         self._least = FIRST
 
     def due(self, codes: int, *, ended: bool = False) -> Iterator[CodeWindow]:
-        """What can be decoded now that there are so many `codes`, the recording's among them. `ended`: no more come."""
+        """The windows that can be decoded now that there are `codes` codes, the recording's among them. `ended`: no
+        more come."""
         while True:
             more = codes - self._sent - (0 if ended else AHEAD)
             if more <= 0 or (more < self._least and not ended):
@@ -60,12 +61,12 @@ class CodeWindows:
 
 
 class Joint:
-    """The sound of windows, one after the other, as one sound. `hop`: samples of a code."""
+    """Joins the sound of windows, one after the other. `hop`: samples of a code."""
 
     def __init__(self, hop: int) -> None:
         self._hop = hop
         self._tail: Sound = np.empty(0, np.float32)
-        """What the last window has after what was sent of it."""
+        """The last window's sound behind the part that was sent."""
 
     def push(self, window: CodeWindow, sound: Sound) -> Sound:
         """float32[hop * codes of the window] -> what is sent of it."""
