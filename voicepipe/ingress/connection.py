@@ -20,28 +20,28 @@ from voicepipe.ingress.requests import TOO_MANY_CHUNKS, TOO_MANY_LINES, Rein, Re
 from voicepipe.ingress.visits import Visit, Visits, VisitState
 
 CHECK_S = 1.0
-"""How often a connection is asked what it is waiting for."""
+"""Seconds between looks at what a connection waits for."""
 REQUEST_S = 10.0
-"""For a request's line and headers, from the connection's beginning or the last answer."""
+"""Seconds for a request's line and headers, from the connection's beginning or the last answer."""
 BODY_S = 30.0
-"""For a request's body: 1 MiB at 280 kbit/s."""
+"""Seconds for a request's body: 1 MiB at 280 kbit/s."""
 TAKEN_S = 30.0
-"""For the client to take something of an answer that waits for it."""
+"""Seconds in which the client has to take something of an answer that waits for it."""
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 FEW_LINES = 64
-"""In one piece of HTTP: with more of them it is a small one."""
+"""Lines in one chunk of HTTP: with more of them the next chunk is small."""
 MOST_LINES = 128
-"""Of headers or of trailers. websockets takes as many headers."""
+"""Most lines of headers or of trailers. websockets takes as many headers."""
 CHUNKS = Rate(200, 100)
-"""Chunks of a request's body that bring next to nothing, at once, and a second."""
+"""Chunks of a request's body with next to no data that are allowed at once, and a second."""
 
 log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` tells of them
 
 
 class HttpConnection(ChunkedParser, H11Protocol):
-    """uvicorn's HTTP connection. One timer asks once a second how long it has been waiting, and for what. The parser
-    gets small pieces, and nothing more once an answer has come before its request's end."""
+    """An HTTP connection of uvicorn's, with limits. A timer checks once a second how long it has been waiting, and for
+    what. The parser gets small chunks, and nothing more once an answer has come before its request's end."""
 
     def __init__(self, config: Config, state: ServerState, visit: Visit, visits: Visits, refusals: RefusalLog) -> None:
         ChunkedParser.__init__(self)
@@ -52,11 +52,11 @@ class HttpConnection(ChunkedParser, H11Protocol):
         self._visits = visits
         self._refusals = refusals
         self._requests = 0
-        """Have come on this connection."""
+        """Requests that have come on this connection."""
         self._asked = False
         """The next request has begun and was counted."""
         self._over = False
-        """Nothing more is parsed: it ends once the client has its answer, or it is a WebSocket's."""
+        """Nothing more is parsed: the connection ends once the client has its answer, or it is a WebSocket's."""
         self._chunks = Bucket(CHUNKS)
         self._rein: Rein
         self._check: asyncio.TimerHandle | None = None
@@ -168,21 +168,21 @@ class HttpConnection(ChunkedParser, H11Protocol):
             self.transport.abort()
 
     def _give_up_answer(self) -> None:
-        """The application's has nowhere to go any more."""
+        """Drop the application's answer: the client is gone."""
         if self.cycle and not self.cycle.response_complete:
             self.cycle.disconnected, self.cycle.waiting_for_100_continue = True, False
             self.cycle.message_event.set()
 
     def _close(self) -> None:
-        """An answer was the last one."""
+        """The last answer was sent: close the connection."""
         if self.cycle.more_body:
             self._linger()
         else:
             self.transport.close()
 
     def _linger(self) -> None:
-        """End it, but not at once: as long as its client sends, the system would answer with a reset, and who gets that
-        may never see what we have said. What comes is thrown away."""
+        """End the connection, but not at once: as long as its client sends, the system would answer with a reset, and
+        the client might never see our answer. What comes is thrown away."""
         if self._over or self.transport.is_closing():
             return
         self._over = True
@@ -207,7 +207,8 @@ class HttpConnection(ChunkedParser, H11Protocol):
         self._check = self.loop.call_later(CHECK_S, self._look)
 
     def _waiting_for(self) -> tuple[tuple[object, ...], float]:
-        """What this connection waits for, different each time that it gets it, and how many seconds it may."""
+        """What this connection waits for, which is different each time that it gets it, and how many seconds it may
+        wait."""
         number = self._requests
         if self._over or self.transport.is_closing():
             return ("close",), LINGER
@@ -220,7 +221,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
         return ("answer is made", number), float("inf")
 
     def _end(self) -> None:
-        """It took too long. The client is told why if it is not in the middle of an answer."""
+        """The connection took too long: end it. The client is told why, unless it is in the middle of an answer."""
         what = str(self._phase[0])
         if what in ("request", "body"):
             self._refusals.tell(self._visit.source, "a connection from %s is closed: its %s did not come in time",
@@ -232,7 +233,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
             self.transport.abort()
 
     def _leave(self) -> None:
-        """It is not ours any more."""
+        """The connection is handed over, for instance to a WebSocket's protocol."""
         self._over = True
         self._forget()
         self._rein.drop()
