@@ -38,13 +38,13 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LEAST_LENT = 2
-"""Of a PoP's places half may be lent to those who have not acknowledged our answer yet, but so many always."""
+"""Half of a PoP's slots may be held by calls whose answer is not acknowledged, but never fewer than so many."""
 MERGED = 482
-"""The code for an INVITE whose call came by another way as well: there it is taken, or refused."""
+"""The code for an INVITE whose call came by another way as well: that one is accepted or refused."""
 
 
 class _InviteTarget(NamedTuple):
-    """Whom an INVITE asks for, and who asks."""
+    """The tenant and agent that an INVITE asks for, and its sender."""
 
     who: Admitted
     tenant: Tenant
@@ -53,7 +53,8 @@ class _InviteTarget(NamedTuple):
 
 
 class SipServer:
-    """Between `open` and `close` it takes calls, which `calls` holds. Raises ConfigError: strangers could call."""
+    """The PoP's SIP server. Between `open` and `close` it takes calls, which `calls` holds. Raises ConfigError:
+    strangers could call."""
 
     def __init__(self, pop: PopApi, calls: Calls) -> None:
         sip = pop.config.sip
@@ -66,7 +67,7 @@ class SipServer:
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
         self._in_progress: Counter[Admitted] = Counter()
-        """Calls by who has them."""
+        """Calls in progress by their sender."""
         self._most = {Admitted(trunk=one.name): one.calls for one in sip.trunks}
         self._most |= {Admitted(user=one.name): one.calls for one in sip.users}
         """Calls at a time."""
@@ -79,7 +80,7 @@ class SipServer:
         self._door.open()
 
     async def close(self) -> None:
-        """Hear and send nothing more; the calls have ended."""
+        """Receive and send nothing more; the calls have ended."""
         for task, (invite, asked) in self._ringing.items():
             invite.respond(503, "Service Unavailable")
             asked.refused("draining", 503)
@@ -92,14 +93,14 @@ class SipServer:
         Attempt(self._pop, "sip").refused(reason, status)
 
     def _goes_on(self, seen: DatagramCheck) -> bool:
-        """Whether it belongs to a call."""
+        """Whether a message belongs to a call in progress."""
         ours = seen.to_tag
         return bool(ours) and DialogId(seen.call_id, ours, seen.from_tag) in self._dialogs
 
     # --- requests
 
     def _requested(self, request: IncomingRequest) -> None:
-        """Whatever is wrong with a request, its sender is told, and the log says why."""
+        """Carry out a request. Any error is answered and logged."""
         asked = Attempt(self._pop, "sip")
         try:
             self._dispatch(request, asked)
@@ -116,7 +117,8 @@ class SipServer:
         self._door.admit(request, CAPABILITIES, partial(self._invite, asked=asked), lambda: self._pop.status == "ok")
 
     def _refuse(self, request: IncomingRequest, error: Exception, asked: Attempt) -> None:
-        """Answer it, and tell why: in the log, and, of a new call, the PoP. Raises `error` if it is none of ours."""
+        """Answer the request with an error and log it; a refused call is counted by the PoP. Raises `error` if it is
+        none that a client causes."""
         if isinstance(error, TooShort):  # They are asked for a longer one.
             return request.respond(422, "Session Interval Too Small", (("Min-SE", str(LEAST_S)),))
         told = refusal(error)
@@ -169,7 +171,8 @@ class SipServer:
         return _InviteTarget(who, tenant, agent, origin)
 
     def _prepared(self, invite: IncomingRequest, wanted: _InviteTarget, place: ExitStack) -> tuple[SipCall, str]:
-        """The call, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError, UnsupportedBody."""
+        """The call for an INVITE, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError,
+        UnsupportedBody."""
         config, place = self._pop.config, place.enter_context(ExitStack())
         dialog, offer = Dialog(invite, self._stack), invite.sdp
         said = None if offer is None else read_sdp(offer, config.sip)
@@ -193,7 +196,8 @@ class SipServer:
         self._lent.acknowledged(call, time.monotonic())
 
     def _seated(self, wanted: _InviteTarget, source: str, place: ExitStack) -> CallSlot:
-        """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, SipRefusal."""
+        """Take a slot for the caller. Done after all other checks, since it may end another call. Raises Refused,
+        SipRefusal."""
         who, now = wanted.who, time.monotonic()
         late = self._lent.in_the_way(who, now, self._busy(who), self._in_progress[who])
         try:
@@ -225,7 +229,7 @@ class SipServer:
     async def _ring(
         self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _InviteTarget, place: ExitStack, asked: Attempt
     ) -> None:
-        """Cancelled if the caller gives up."""
+        """Answer the call after the ringing time. Cancelled if the caller gives up."""
         await asyncio.sleep(self._ring_s)
         try:
             self._accept(invite, call, sdp, wanted, place)
@@ -263,7 +267,7 @@ async def listening(pop: PopApi, calls: Calls) -> AsyncIterator[None]:
 
 @contextmanager
 def _counted(counter: Counter[T], key: T) -> Iterator[None]:
-    """One more within the context."""
+    """Count one more within the context."""
     counter[key] += 1
     try:
         yield
@@ -274,7 +278,7 @@ def _counted(counter: Counter[T], key: T) -> Iterator[None]:
 
 
 def _begins_call(request: IncomingRequest) -> bool:
-    """Whether a call is asked for, rather than something of one that goes on."""
+    """Whether a request begins a call, rather than belonging to one that goes on."""
     if request.method != "INVITE":
         return False
     with suppress(SipError):
@@ -283,7 +287,7 @@ def _begins_call(request: IncomingRequest) -> bool:
 
 
 def _caller(invite: IncomingRequest, *, trusted: bool) -> str:
-    """The calling number: by RFC 3325 from whom it may be asserted. Raises SipError."""
+    """The calling number: from senders that may assert it, by RFC 3325. Raises SipError."""
     for asserted in invite.headers("p-asserted-identity") if trusted else ():
         with suppress(SipError):
             if user := Address.of(asserted).user:
