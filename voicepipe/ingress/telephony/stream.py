@@ -31,62 +31,64 @@ from voicepipe.ingress.visits import Visit
 logger = logging.getLogger(__name__)
 
 LEAST_RING_S, OVERTIME_S = 5, 2
-"""The network gives an attempt to put a caller through up before we do, so that nobody picks up who is given up."""
+"""Seconds that are given to ring, at least; and seconds by which we wait longer than the network, so that nobody
+answers a call that was given up."""
 REFUSED = 1008
-"""WebSocket close code: nothing comes of this stream."""
+"""WebSocket close code of a stream that is refused."""
 T = TypeVar("T")
 WAIT_S = 0.06
-"""So long a piece that is missing is waited for, by the clock of those that come; then sound goes on without it."""
+"""Seconds for which a missing packet is waited for, by the clock of those that come; then sound goes on without it."""
 EARLY = 32
-"""So many pieces wait at most: in that time an honest provider sends three."""
+"""Most packets that wait for a missing one: in that time an honest provider sends three."""
 
 
 class Arrival(NamedTuple):
-    """A call, as its stream brings it."""
+    """A call as its stream brings it."""
 
     origin: Origin
     agent: str
-    """Asked for; empty: nobody says."""
+    """The agent that was asked for; empty: none."""
     returned: bool = False
-    """It was put through to somebody, and nobody took it: a call of its own that the caller takes for the same one."""
+    """The call was transferred, and nobody answered: it is a new call here, which the caller takes for the same one."""
     network: str = ""
-    """As `Grant.network`; empty: no directory has sent it here."""
+    """As `Grant.network`; empty: no directory has sent the call here."""
 
 
 class Provider(Protocol):
-    """What Twilio and Telnyx do differently."""
+    """What differs between Twilio and Telnyx."""
 
     dialect: Dialect
 
     def check(self, socket: WebSocket) -> str:
-        """The call whose stream this may be; empty: any. Raises Forbidden."""
+        """The id of the call whose stream this may be; empty: any. Raises Forbidden."""
 
     def admit(self, start: StreamStart, expected: str) -> Arrival:
-        """The call of a stream that begins with this; `expected` is what `check` has said. Raises Forbidden: we
+        """The call of a stream that begins with this message; `expected` is the result of `check`. Raises Forbidden: we
         have not asked for this stream."""
 
     def sound(self, start: StreamStart) -> SoundFormat:
-        """In which we speak."""
+        """The format of the sound that we send."""
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
-        """As `Line.transfer`; it may ring for so long."""
+        """As `Line.transfer`; the new call may ring for so many seconds."""
 
     async def ended(self, call_id: str, reason: str) -> None:
-        """The provider's call is over for us, by this reason of `CallEnded` or "refused": nothing more is said."""
+        """Our part of the provider's call is over. The reason is one of `CallEnded`'s, or "refused": nothing more is
+        said."""
 
 
 class Reorder(Generic[T]):
-    """Sound that was sent in order and comes in any: pieces by their number; the first is 1. What comes in order goes
-    on at once, what comes too late is dropped."""
+    """Puts packets of sound in order by their numbers, which count from 1. What comes in order goes on at once, what
+    comes too late is dropped."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._next = 1
         self._early: dict[int, tuple[float, T]] = {}
-        """And when it came."""
+        """Packets that came before their turn, and when they came."""
 
     def __call__(self, number: int, piece: T) -> list[T]:
-        """The pieces that may go on now that this one is here. Without a number (0) it goes on as it comes."""
+        """The packets that may go on now that this one is here. One without a number (0) goes on at once."""
         if not number:
             return [piece]
         if number < self._next:
@@ -110,7 +112,7 @@ class Reorder(Generic[T]):
 
 
 class Streams:
-    """The media WebSocket of one provider."""
+    """The WebSocket endpoint for the media streams of one provider."""
 
     def __init__(self, pop: PopApi, calls: Calls, provider: Provider, door: ProviderAccess) -> None:
         self._pop = pop
@@ -119,7 +121,7 @@ class Streams:
         self._door = door
 
     async def websocket(self, socket: WebSocket) -> None:
-        """GET, refused with 403 before it is accepted; returns when the call is over."""
+        """GET: refused with 403 before it is accepted; returns when the call is over."""
         try:
             expected = self._provider.check(socket)
         except Forbidden as error:
@@ -158,7 +160,7 @@ class Streams:
         visit: Visit | None,
         asked: Attempt,
     ) -> str:
-        """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
+        """Have the call answered; returns why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
         tenant, agent = placed(self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent)
         asked.by(tenant, agent)
@@ -190,7 +192,7 @@ class Streams:
             return call.reason
 
     async def _feed(self, wire: StreamWire, line: StreamLine, call: HostedCall) -> None:
-        """The call gets what the provider says, until it stops; then it is ended."""
+        """Feed the call from the provider's messages until the stream stops; then end the call."""
         in_order = None if self._provider.dialect.ordered else Reorder[tuple[bytes, float]](time.monotonic)
 
         stops = False

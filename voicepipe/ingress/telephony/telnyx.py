@@ -40,24 +40,24 @@ logger = logging.getLogger(__name__)
 
 STREAM = "/telnyx/stream"
 ANSWER_S = 60.0
-"""Between our order to answer a call and the word that it is answered."""
+"""Seconds between our command to answer a call and Telnyx's report that it is answered."""
 NETWORK = "voicepipe_network"
-"""Of a stream's parameters: as `Grant.network`, which comes back with the stream."""
+"""Name of a stream's parameter with the caller's network (`Grant.network`), which comes back with the stream."""
 SOUNDS = {"PCMU": SoundFormat("pcmu", 8000), "PCMA": SoundFormat("pcma", 8000), "L16": SoundFormat("l16", 16_000)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Ringing:
-    """A call that we have told Telnyx to answer, and the agent that was asked for."""
+    """A call that Telnyx was commanded to answer, and the agent that was asked for."""
 
     until: float
     agent: str
     placed: Grant | None = None
-    """By which a directory has sent it here."""
+    """The token with which a directory has sent the call here."""
 
 
 class Telnyx:
-    """Implements `stream.Provider`."""
+    """Telnyx as a `stream.Provider`, with its webhook."""
 
     dialect = TELNYX
 
@@ -74,7 +74,7 @@ class Telnyx:
         self._taken_up: set[str] = set()
         """Calls that an earlier run of this PoP has had answered, and this one streams."""
         self._looked: set[str] = set()
-        """Applications of which is known what an earlier run has left behind."""
+        """Applications that were already searched for calls of an earlier run."""
 
     @property
     def _config(self) -> TelnyxConfig:
@@ -84,7 +84,7 @@ class Telnyx:
         return [Route(VOICE, self.voice, methods=["POST"]), WebSocketRoute(STREAM, self._streams.websocket)]
 
     async def voice(self, request: Request) -> Response:
-        """POST: something has happened to a call. Always 200 for what is signed, or Telnyx would say it again."""
+        """POST: an event of a call. Always 200 for what is signed, or Telnyx would send it again."""
         passed_on = self._door.passed_on(request)
         data = await self._door.body(request)
         try:
@@ -120,11 +120,11 @@ class Telnyx:
             self._looked.discard(application)
 
     async def close(self) -> None:
-        """What is not hung up by now is left as it is."""
+        """Stop. A call that is not hung up by now is left as it is."""
         await self._hangups.close()
 
     async def end_left_behind(self, application: str) -> None:
-        """Hang up the calls that an earlier run of this PoP has left behind when it died. Raises CommandFailed."""
+        """Hang up the calls that an earlier run of this PoP has left in progress when it died. Raises CommandFailed."""
         for call_id in self._boot.left_behind(await self._api.active_calls(application)):
             if call_id in self._taken_up:  # By now: each command takes a while.
                 continue
@@ -139,7 +139,7 @@ class Telnyx:
         await self._answer(call, asked)
 
     async def _assigned(self, call: Payload, asked: str, placed: Grant) -> Response:
-        """Somebody calls whom a directory has sent here. Raises Refused: it is to send them elsewhere."""
+        """The webhook's call was sent here by a directory. Raises Refused: the directory is to choose another PoP."""
         self._door.check(call.called or "", asked)
         query = f"?{urlencode({'agent': asked})}" if asked else ""
         try:
@@ -150,7 +150,7 @@ class Telnyx:
         return Response()
 
     async def _answer(self, call: Payload, asked: str, placed: Grant | None = None, **more: str) -> None:
-        """Raises CommandFailed."""
+        """Have Telnyx answer a call. Raises CommandFailed."""
         now = time.monotonic()
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
         self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked, placed)
@@ -226,7 +226,7 @@ class Telnyx:
         return SOUNDS[self._config.codec]
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
-        """Returns once somebody has taken the call. Raises TransferFailed."""
+        """Returns once the call to the target was answered. Raises TransferFailed."""
         to, leg = number(target) or target, self._legs.begin(start.call_id)
         try:
             await self._api.command(
@@ -243,8 +243,8 @@ class Telnyx:
             leg.taken.cancel()  # It was given up, if it is not done.
 
     async def ended(self, call_id: str, reason: str) -> None:
-        """Telnyx holds a call that is no longer streamed, whichever side has ended the stream: it must be told to hang
-        up. A call that somebody else is to have ends with theirs."""
+        """Telnyx holds a call that is no longer streamed, whichever side has ended the stream: it must be hung up by a
+        command. A call that is transferred ends with the target's."""
         if self._legs.keep(call_id, transferred=reason == "transferred"):
             return
         await self._hangups.hang_up(call_id)

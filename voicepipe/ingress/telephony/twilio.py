@@ -24,28 +24,28 @@ from voicepipe.ingress.telephony.twilio_forms import VOICE, TwilioForm, address,
 
 STREAM, AFTER = "/twilio/stream", "/twilio/after"
 OURS = "voicepipe"
-"""The parameter of a stream whose TwiML was ours, so that what comes after the stream is ours as well: its token. The
-signature alone would let in whoever has seen one, since a stream's address is always the same."""
+"""Name of the stream parameter with the token of our TwiML: it shows that a later request for the stream is due to us
+as well. The signature alone would admit anybody who has seen one, since a stream's address is always the same."""
 REMEMBERED_S = 60.0
-"""Twilio asks at once what comes after a stream."""
+"""Seconds for which a call is remembered: Twilio asks at once what comes after a stream."""
 DIALLED_S = 660.0
-"""And what comes after an attempt to put a call through, once it has rung for ten minutes at most."""
+"""Seconds for which a call that is being transferred is remembered: it rings for ten minutes at most."""
 STREAMED = 10_000
-"""Calls that are remembered so that nobody streams them again: Twilio's signature holds for ever."""
+"""Calls that are remembered so that nobody streams them again: Twilio's signature has no expiry."""
 
 
 class _Expected(NamedTuple):
-    """A stream that we have asked for."""
+    """A stream that our TwiML has asked for."""
 
     call_id: str
     returned: bool
-    """Nobody has taken the call."""
+    """The call was transferred, and nobody answered."""
     placed: Grant | None = None
-    """By which a directory has sent it here."""
+    """The token with which a directory has sent the call here."""
 
 
 class Twilio:
-    """Implements `stream.Provider`. `token`: the account's, by which requests are signed."""
+    """Twilio as a `stream.Provider`, with its webhooks. `token`: the account's, by which requests are signed."""
 
     dialect = TWILIO
 
@@ -56,9 +56,9 @@ class Twilio:
         self._token = token
         self._tokens = OneTimeTokens[_Expected](time.monotonic)
         self._transfers: dict[str, tuple[float, twiml.Target]] = {}
-        """By call: until when it is remembered where it goes, and where."""
+        """The target of each call that is transferred, and until when it is remembered."""
         self._dialled: dict[str, float] = {}
-        """Calls that are being put through, until when."""
+        """Calls that are being dialled, and until when."""
         self._streamed_before = LatestIds(STREAMED)
 
     def routes(self) -> list[BaseRoute]:
@@ -69,7 +69,7 @@ class Twilio:
         ]
 
     async def voice(self, request: Request) -> Response:
-        """POST: somebody calls. TwiML that has the call streamed to us; or the busy tone."""
+        """POST: a new call. Answers with TwiML that has the call streamed to us, or with the busy tone."""
         passed_on = self._door.passed_on(request)
         try:
             form = await (self._passed_form(request) if passed_on else self._form(request))
@@ -85,8 +85,8 @@ class Twilio:
         return self._streamed(form.fields, form.url, asked, placed=passed_on)
 
     async def after(self, request: Request) -> Response:
-        """POST: the stream has ended, or an attempt to put the call through. TwiML that dials where the agent has
-        transferred the call, has it streamed to us again if nobody took it, or hangs up."""
+        """POST: the stream, or the attempt to transfer the call, has ended. Answers with TwiML that dials the agent's
+        target, has the call streamed to us again if nobody answered, or hangs up."""
         try:
             form, url, _ = await self._form(request)
         except Forbidden as error:
@@ -117,13 +117,13 @@ class Twilio:
         return _xml(twiml.stream(stream, parameters, _after(url, asked)))
 
     async def _form(self, request: Request) -> TwilioForm:
-        """Of a request that Twilio has signed. Raises Forbidden."""
+        """The form of a request that Twilio has signed. Raises Forbidden."""
         form = await signed_form(request, self._token, self._public_url, self._door.body)
         pays(request)
         return form
 
     async def _passed_form(self, request: Request) -> TwilioForm:
-        """Of a webhook that a directory has passed on; its address is as Twilio would have asked it here."""
+        """The form of a webhook that a directory has forwarded, with the address that Twilio would have asked here."""
         raw = await self._door.body(request)
         here = self._public_url or self._pop.config.fleet.url
         return TwilioForm(dict(parsed(raw)), address(request, here), raw)
@@ -160,10 +160,8 @@ class Twilio:
         return start.sound
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
-        """Remember where the call goes: Twilio asks once the stream has ended, and again if nobody took it.
-
-        Raises TransferFailed.
-        """
+        """Remember the target: Twilio asks for it once the stream has ended, and again if nobody answered. Raises
+        TransferFailed."""
         if not start.parameters.get(OURS):
             raise TransferFailed(
                 f"this caller cannot be transferred: Twilio's webhook must be {VOICE} for that, and it is another one"
@@ -177,7 +175,7 @@ class Twilio:
 
 
 def _base(url: str) -> str:
-    """Of all our addresses, by the one that was asked."""
+    """The beginning of all our addresses, by the one that was asked."""
     return url.partition("?")[0].removesuffix(VOICE).removesuffix(AFTER)
 
 
@@ -190,8 +188,7 @@ def _xml(document: str) -> Response:
 
 
 class LatestIds:
-    """Ids that came lately, in memory of a fixed size: the last `most` of them, by hashes of 64 bits, which Python
-    salts for each process."""
+    """The last `most` ids, in memory of a fixed size: by hashes of 64 bits, which Python salts for each process."""
 
     def __init__(self, most: int) -> None:
         self._hashes = np.zeros(most, np.int64)

@@ -13,14 +13,13 @@ from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, StreamStar
 logger = logging.getLogger(__name__)
 
 START_S = 10.0
-"""Providers begin at once."""
+"""Seconds that a provider has to begin the stream; they begin at once."""
 MOST_BAD = 10
-"""Messages of a stream that make no sense, before it is given up; troubles of the provider's, before they are no more
-told."""
+"""Bad messages of a stream before it is given up, and errors of the provider's that are logged."""
 
 
 class StreamWire:
-    """An accepted socket. Exactly one stream begins on it."""
+    """The accepted WebSocket of exactly one media stream."""
 
     def __init__(self, socket: WebSocket, dialect: Dialect, limits: LimitsConfig) -> None:
         self._socket = socket
@@ -31,10 +30,10 @@ class StreamWire:
         self._bad = self._troubles = 0
         self._outbox = Outbox(limits.unread_bytes, self._full)
         self.share = CallLoopShare(limits.client_percent)
-        """Of the loop's time, for what is made of its messages."""
+        """Share of the loop's time for processing its messages."""
 
     async def start(self) -> StreamStart | None:
-        """What the stream begins with. None: it does not begin, and the log says why."""
+        """The message with which the stream begins. None: it does not begin, and the log says why."""
         try:
             async with asyncio.timeout(START_S):
                 said = await self.next()
@@ -44,7 +43,7 @@ class StreamWire:
         return said[0] if said and isinstance(said[0], StreamStart) else None
 
     async def next(self) -> tuple[Told, float] | None:
-        """What is said next, and the monotonic second at which it reached the socket. None: there is nothing more."""
+        """The next message, and the monotonic second at which it reached the socket. None: there is nothing more."""
         while self._bad < MOST_BAD:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
@@ -64,7 +63,7 @@ class StreamWire:
         return None
 
     def _checked(self, raw: str | bytes) -> Told | None:
-        """Raises BadMessage: it is not the turn of this one."""
+        """The message, if it may come now. Raises BadMessage."""
         said = self._dialect.read(raw)
         if said is None:
             return None
@@ -104,7 +103,7 @@ class StreamWire:
             return
 
     async def flush(self, writer: "asyncio.Task[None]") -> None:
-        """Let the provider take what is left for it, for a while."""
+        """Give the provider a while to take what is left for it."""
         self._outbox.close()
         await self._sender.flush(writer)
 
@@ -115,5 +114,5 @@ class StreamWire:
         self._sender.abort()
 
     def slowed(self, told: str) -> None:
-        """The provider, or who plays it, sends more than its share."""
+        """Log that the provider, or a forger, sends more than its share."""
         logger.warning("%s: stream %.80r is slowed: %s", self._dialect.kind, self._stream_id, told)

@@ -27,7 +27,7 @@ TOLD_EVERY_S = 30.0
 END_S = 30.0
 """A peer that has made its data channel useless for so long is hung up: nothing that it asks there can arrive."""
 ENDED = "data_channel"
-"""The reason why such a call ends."""
+"""The reason with which such a call ends."""
 
 _TOLD = {
     "media": WireError(
@@ -56,14 +56,14 @@ _TOLD = {
 
 
 class ConductVerdict(NamedTuple):
-    """What is to be told now, as (what was dropped, the error), and whether the call is to be ended."""
+    """The errors to send now, as (what was dropped, the error), and whether to end the call."""
 
     told: list[tuple[str, WireError]]
     is_over: bool
 
 
 class Conduct:
-    """Of one call. `look` is asked every `LOOK_S`."""
+    """Judges by the drops of one call whether its peer misbehaves. `look` is called every `LOOK_S`."""
 
     def __init__(self) -> None:
         self._before = Drops(0, 0, 0, 0)
@@ -72,8 +72,8 @@ class Conduct:
         self._told_at = dict.fromkeys(Drops._fields, float("-inf"))
 
     def look(self, drops: Drops, placed: int | None, now: float) -> ConductVerdict:
-        """`drops`: since the call began; `placed`: anything that changes when SCTP has taken a chunk in turn; `now`:
-        monotonic seconds."""
+        """Judge the counts of drops so far. `placed` changes when SCTP has taken a chunk in order; `now`: monotonic
+        seconds."""
         stuck, self._placed = placed == self._placed, placed
         told: list[tuple[str, WireError]] = []
         for what, total, before, many in zip(Drops._fields, drops, self._before, MANY, strict=True):

@@ -17,17 +17,17 @@ logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wron
 
 SDP = "application/sdp"
 OFFER_BYTES = 64 * 1024
-"""Of a form beside its session; a browser's offer of sound has 5 kB."""
+"""Bytes of a form besides its session; a browser's offer of sound has 5 kB."""
 PIECE_BYTES = 16 * 1024
-"""Of a form, at a time."""
+"""Bytes of a form that are parsed at a time."""
 
 
 class WebRtcOffer(NamedTuple):
-    """What a caller sends."""
+    """A caller's offer."""
 
     sdp: str
     session: dict[str, Any]
-    """What of the session they ask for."""
+    """The parts of the session that they ask for."""
 
 
 async def read(headers: Headers, sent: bytes, most: int) -> WebRtcOffer:
@@ -57,8 +57,8 @@ async def read(headers: Headers, sent: bytes, most: int) -> WebRtcOffer:
 
 
 def _boundary(headers: Headers) -> Headers:
-    """What a form's parser needs to know, and no charset: forms have none (RFC 7578, 5.1.2), and some that Python knows
-    take seconds for a long text."""
+    """The form's boundary, for its parser, without a charset: forms have none (RFC 7578, 5.1.2), and some that Python
+    knows take seconds for a long text."""
     _, parameters = parse_options_header(headers["content-type"])
     boundary = parameters.get(b"boundary", b"").decode("latin-1")
     if not boundary or set(boundary) & {'"', "\\"}:
@@ -67,7 +67,7 @@ def _boundary(headers: Headers) -> Headers:
 
 
 async def _pieces(data: bytes) -> AsyncGenerator[bytes, None]:
-    """The parser reads each in one step of the event loop."""
+    """The body in chunks: each is parsed in one step of the event loop."""
     for start in range(0, len(data), PIECE_BYTES):
         yield data[start : start + PIECE_BYTES]
         await asyncio.sleep(0)

@@ -27,7 +27,7 @@ _complaints = RefusalLog(logger, "WebRTC peers' packets")
 
 
 class WebRtcCall:
-    """`answer` the offer, then `run` the call."""
+    """A WebRTC call: its transport, line and data channel. `answer` the offer, then `run` the call."""
 
     def __init__(
         self,
@@ -50,18 +50,19 @@ class WebRtcCall:
         self.hosted = HostedCall(self._line, slot, settings, config.limits)
         clients = RealtimeClients(self.hosted, session, rights)
         self.waits = ExitStack()
-        """What is held until the caller has connected, or has not."""
+        """Held until the caller has connected, or has failed to."""
         self._channel: ChannelClient | None = None
         if offer.remote.sctp_port is not None:
             self._channel = ChannelClient(clients, self._transport.sctp, rights)
             self._transport.on_channel = self._channel.opened
 
     async def answer(self) -> str:
-        """Our description. Raises NoPort."""
+        """Our description for the offer. Raises NoPort."""
         return sdp.answer(self._offer, self._transport, await self._transport.gather(), self._line.media.ssrc)
 
     async def run(self, name: str, clock: MediaClock) -> None:
-        """Until either side hangs up, or no connection came about. What fails here is this call's own, and logged."""
+        """Returns when either side has hung up, or no connection came about. A failure ends this call only, and is
+        logged."""
         try:
             await self._connect()
             await self._converse(clock)
@@ -75,14 +76,14 @@ class WebRtcCall:
         logger.info("%s (%s): %s, %d datagrams that were not the peer's", name, self.hosted.id, media, refused)
 
     async def close(self) -> None:
-        """Let go of everything. Safe to call twice."""
+        """Release all resources. Safe to call twice."""
         self.waits.close()
         self.hosted.close()
         self._line.close()
         await self._transport.close()
 
     async def _connect(self) -> None:
-        """Raises ConnectionError, also where the call is ended meanwhile."""
+        """Wait for the caller to connect. Raises ConnectionError, also where the call is ended meanwhile."""
         connecting = asyncio.create_task(self._transport.connect(self._offer.remote))
         ended = asyncio.create_task(self.hosted.ended.wait())
         try:
@@ -115,7 +116,7 @@ class WebRtcCall:
             stop_ticking()
 
     async def _watch(self) -> None:
-        """A peer of which much is dropped is told why, and so is the log."""
+        """Send errors to a peer of which much is dropped, and log them."""
         conduct, media = Conduct(), self._line.media
         while True:
             await asyncio.sleep(LOOK_S)

@@ -40,15 +40,16 @@ from voicepipe.rtp.transport import UdpNetwork, certificate
 logger = logging.getLogger(__name__)
 
 LEAST_WAITING = 4
-"""So many calls of a tenant may wait on the smallest PoP."""
+"""Calls of a tenant that may wait on the smallest PoP."""
 LEAST_OF_KEY, OF_KEY = 2, 4
-"""So many of one `ek_` key may, or one in four of its tenant's. A page that is reloaded, or dials again after
-a time-out, leaves one or two calls waiting behind it; an app that gives one key to several devices has a few more."""
+"""Calls of one `ek_` key that may wait: at least the first, or one in four of its tenant's. A page that is reloaded, or
+dials again after a time-out, leaves one or two calls waiting behind it; an app that gives one key to several devices
+has a few more."""
 
 
 def prepared(config: Config) -> UdpNetwork:
-    """Where media are received, from the configuration and this machine's addresses. What takes time is done: the
-    codec's library is loaded, this process's certificate made. Raises ConfigError."""
+    """The media settings, from the configuration and this machine's addresses. Slow work is done here: the codec's
+    library is loaded, this process's certificate made. Raises ConfigError."""
     opus.load()
     certificate()
     webrtc, host = config.webrtc, config.http.host
@@ -64,7 +65,7 @@ def prepared(config: Config) -> UdpNetwork:
 
 
 def _try(address: str) -> None:
-    """Raises ConfigError: it is not this machine's."""
+    """Raises ConfigError: the address is not this machine's."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind((address, 0))
@@ -76,15 +77,15 @@ def _try(address: str) -> None:
 
 
 class Waiting:
-    """Places of one PoP that are held by offers whose callers have not connected yet. An offer takes a place and costs
-    its sender nothing, and whoever never connects keeps it for `webrtc.connect_ms`: so where several tenants share a
-    PoP none may have more than half of its places waiting. All `ek_` keys of a tenant, such as browsers have, may
-    together have half of the tenant's, and one of them a quarter."""
+    """Limits the slots of one PoP that are held by offers whose callers have not connected yet. An offer takes a slot
+    and costs its sender nothing, and a caller that never connects keeps it for `webrtc.connect_ms`. So where several
+    tenants share a PoP, none may have more than half of its slots waiting. All `ek_` keys of a tenant, which browsers
+    have, may together have half of the tenant's, and one of them a quarter."""
 
     def __init__(self, config: Config) -> None:
         self._most = max(LEAST_WAITING, config.pop.slots // 2) if config.is_shared else config.pop.slots
         self._waiting: Counter[tuple[str, str]] = Counter()
-        """By tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
+        """Waiting calls by tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
 
     @contextmanager
     def place(self, who: Caller) -> Iterator[None]:
@@ -112,7 +113,8 @@ class Waiting:
 
 
 class CallsApi:
-    """POST /v1/realtime/calls, and /v1/realtime/ice-servers. What can be done with any call is in `calls_api.py`."""
+    """The HTTP endpoints for WebRTC: POST /v1/realtime/calls, and /v1/realtime/ice-servers. Endpoints for all calls are
+    in `calls_api.py`."""
 
     def __init__(self, pop: PopApi, access: AccessControl, calls: Calls, network: UdpNetwork) -> None:
         self._pop = pop
