@@ -16,18 +16,19 @@ from voicepipe.line import Line
 
 EVERY_S = 1.0
 UNEVEN = 0.1
-"""Of that time, more or less: many PoPs that begin together do not go on reporting together."""
+"""Part by which the interval varies: PoPs that begin together do not go on reporting together."""
 TOLD_S = 10.0
-"""So long a call that began is told of, for directories that missed a report."""
+"""Seconds for which reports contain a call that began, for directories that missed one."""
 TRIP_EVERY_S = 10.0
-"""A call's round trip is read so often. After the first time it is told: two reports of RTCP have mostly come by then,
-and a long call counts early."""
+"""Seconds between measurements of a call's round trip. It is published after the first: two reports of RTCP have mostly
+come by then, and a long call counts early."""
 WAITING = 1000
-"""Round trips that wait to be told; more are lost."""
+"""Round trips that may wait to be published; more are dropped."""
 
 
 class Reporter:
-    """`describe` gives the PoP's condition at this moment; `clock` gives monotonic seconds, `wall_clock` Unix ones."""
+    """Publishes a PoP's reports to the directories: once a second, and at once when it begins to drain. `describe`
+    gives the PoP's condition at this moment; `clock` gives monotonic seconds, `wall_clock` Unix ones."""
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class Reporter:
         lots: Random | None = None,
     ) -> None:
         self.epoch: Epoch = int(1000 * wall_clock())
-        """Of this run."""
+        """Identifies this run."""
         self._bus = bus
         self._pop = pop
         self._describe = describe
@@ -56,7 +57,7 @@ class Reporter:
         self._begun[call] = self._clock()
 
     def tell(self) -> None:
-        """Report now, and not only when the second is over."""
+        """Report now, without waiting for the second."""
         self._at_once.set()
 
     async def run(self) -> None:
@@ -85,11 +86,13 @@ class Reporter:
 
 
 class _MeasuredCall:
+    """A call whose round trip is measured."""
+
     def __init__(self, line: Line) -> None:
         self.line = line
         self.timer: asyncio.TimerHandle | None = None
         self.least_ms: float | None = None
-        """A moment's full buffer does not count."""
+        """The shortest round trip so far: a buffer that was full for a moment does not count."""
         self.told = False
 
     def measure(self) -> None:
@@ -99,7 +102,7 @@ class _MeasuredCall:
 
 
 class TripTeller:
-    """Tells of a PoP's calls' round trips: once when a call has gone on for a while, and at its end."""
+    """Publishes the round trips of a PoP's calls: once when a call has gone on for a while, and at its end."""
 
     def __init__(self, bus: Bus, pop: str) -> None:
         self._bus = bus
@@ -108,12 +111,12 @@ class TripTeller:
         self._waiting = asyncio.Queue[RoundTrip](WAITING)
 
     def began(self, call_id: str, line: Line) -> None:
-        """A call has this line."""
+        """A call has begun, with this line."""
         self._calls[call_id] = _MeasuredCall(line)
         self._read_later(call_id)
 
     def ended(self, call_id: str) -> None:
-        """Its line is still there."""
+        """A call has ended; its line still exists."""
         if call := self._calls.pop(call_id, None):
             if call.timer:
                 call.timer.cancel()
@@ -121,7 +124,7 @@ class TripTeller:
             self._tell(call)
 
     async def run(self) -> None:
-        """Tell them, until cancelled."""
+        """Publish round trips, until cancelled."""
         while True:
             await self._bus.publish(self._subject, msgspec.json.encode(await self._waiting.get()))
 

@@ -34,31 +34,31 @@ from voicepipe.ingress.loopback_only import check_who_may_call
 logger = logging.getLogger(__name__)
 
 EVERY_S = 1.0
-"""Between two words of which edition is the newest."""
+"""Seconds between announcements of the newest edition."""
 THERE_S = 3.5
-"""A directory that has said nothing for so long is not there."""
+"""Seconds of silence after which a directory counts as gone."""
 AT_ONCE_S = 0.5
-"""Several hosts that ask for one edition within this time are answered at once."""
+"""Seconds within which several hosts' requests for one edition get one answer."""
 AGAIN_S = 30.0
-"""One that could not be kept is tried again after so long."""
+"""Seconds after which an edition that could not be kept is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What became of a push."""
+    """The outcome of a push."""
 
     edition: Edition
     unheard: tuple[str, ...]
-    """Hosts that have said nothing, and report no more. They take it over when they hear of it."""
+    """Hosts that have not answered, and report no more. They take the edition over when they receive it."""
 
 
 class DirectoryBeginning(NamedTuple):
-    """What a directory begins with."""
+    """The edition with which a directory begins."""
 
     config: DirectoryConfig
     edition: Edition | None = None
     problem: str = ""
-    """Why it is not the newest."""
+    """Why it is not the newest edition."""
 
 
 def shelf_of(config: DirectoryConfig) -> EditionStore | None:
@@ -68,15 +68,15 @@ def shelf_of(config: DirectoryConfig) -> EditionStore | None:
 
 
 def begun(own: DirectoryConfig, store: EditionStore | None) -> DirectoryBeginning:
-    """The edition that it went by last; if its routes and tenants are not good any more, the newest whose are. Raises
-    ConfigError: none are."""
+    """The edition that the directory used last; if its routes and tenants are no longer valid, the newest one whose
+    are. Raises ConfigError: none is valid."""
     operator_keys_of(own.http, ())  # What its own file lacks is said of that.
     found = store.begin(lambda edition, folder: with_rules(own, edition.files)) if store else None
     return DirectoryBeginning(*found) if found else DirectoryBeginning(own)
 
 
 def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryConfig:
-    """A directory's configuration with an edition's routes and tenants. Raises ConfigError, which names the file."""
+    """A directory's configuration with an edition's routes and tenants. Raises ConfigError with the file's name."""
     if RULES not in files:
         return config
     config = parse_rules(files[RULES], RULES).at_directory(config)
@@ -95,8 +95,9 @@ def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryCo
 
 
 class DirectoryEditions:
-    """Of one directory. `own` is its own configuration, without any edition; `begun` what it began with; `take` has it
-    go by other routes and tenants; `clock` gives monotonic seconds."""
+    """The editions of a directory: it accepts pushes, agrees on them with the fleet, and keeps them. `own` is its own
+    configuration, without any edition; `begun` the one with which it began; `take` makes it use other routes and
+    tenants; `clock` gives monotonic seconds."""
 
     def __init__(
         self,
@@ -119,15 +120,15 @@ class DirectoryEditions:
         self._pushing, self._changing = asyncio.Lock(), asyncio.Lock()
         self._round: ProposalRound | None = None
         self._published: dict[int, float] = {}
-        """When each edition was last told to all."""
+        """When each edition was last published."""
         self._failed, self._again_at = NONE, 0.0
-        """The last one that could not be kept, and when it is tried again."""
+        """The last edition that could not be kept, and when it is tried again."""
         self._others: dict[str, tuple[Head, float]] = {}
-        """What other directories have, and when each said so."""
+        """The newest edition of each other directory, and when it was announced."""
 
     @property
     def problem(self) -> str:
-        """What keeps this directory from going by the newest edition; empty: nothing does."""
+        """Why this directory does not use the newest edition; empty: it does."""
         beyond = [name for name, number in self._at_pops().items() if number > self._head.number]
         if beyond and not self._problem:
             return f"{', '.join(beyond)} have a newer edition, which no directory has that is heard here: push again."
@@ -142,10 +143,9 @@ class DirectoryEditions:
     async def push(
         self, files: Mapping[str, str], like: int = 0, *, own_rules: bool = False, dry: bool = False
     ) -> Pushed:
-        """Have the fleet go by these files, unless a host finds something wrong with them. Without routes and tenants
-        those of the last push stay, or with `own_rules` each host goes back to its own. `dry`: only ask. Raises
-        ConfigError, with a line for each problem, and nobody has taken anything; NoPop: this directory has lost the
-        bus."""
+        """Have the fleet use these files, unless a host finds an error in them. Without routes and tenants those of the
+        last push stay, or with `own_rules` each host goes back to its own. `dry`: only check. Raises ConfigError, with
+        a line for each problem, and no host has taken anything; NoPop: this directory has lost the bus."""
         async with self._pushing:
             if not self._bus.is_connected():
                 raise NoPop("This directory has lost the bus, so no PoP would hear of it: push again soon.")
@@ -170,19 +170,19 @@ class DirectoryEditions:
         return await self.push(older.files, older.like or number)
 
     async def kept(self) -> list[Edition]:
-        """All that it may be rolled back to, the newest first."""
+        """The editions to which the fleet may be rolled back, the newest first."""
         return await asyncio.to_thread(self._store.all)
 
     # --- what it says, and hears
 
     async def run(self) -> None:
-        """Say which edition is the newest, until cancelled."""
+        """Announce the newest edition, until cancelled."""
         while True:
             await self._say_newest()
             await asyncio.sleep(EVERY_S)
 
     async def listen(self) -> None:
-        """Hear of other directories' editions, and of who asks for one, until cancelled."""
+        """Receive other directories' editions, and requests for editions, until cancelled."""
         patterns = (messages.HEADS, messages.EDITIONS, messages.PROPOSALS, messages.DIRECTORIES_WANT,
                     messages.DIRECTORIES_SAY, messages.POPS_WANT, messages.POPS_SAY)  # fmt: skip
         async with self._bus.listen(*patterns) as heard:
@@ -214,7 +214,7 @@ class DirectoryEditions:
             await self._bus.publish(messages.DIRECTORIES_WANT, msgspec.json.encode(EditionWanted(head.number)))
 
     async def _offered(self, edition: Edition) -> None:
-        """Another directory's, or our own come back."""
+        """Process an edition from the bus: another directory's, or our own come back."""
         async with self._changing:
             if not self._wants(edition.head):
                 return
@@ -233,7 +233,8 @@ class DirectoryEditions:
         return self.current.head if self.current else NONE
 
     def _next_number(self) -> int:
-        """Beyond all that were ever heard of here, also by PoPs that got theirs from a directory that is gone."""
+        """The next number: above all that were ever seen here, also at PoPs that got theirs from a directory that is
+        gone."""
         there = (head.number for head in self._there().values())
         return max([self._head.number, *self._at_pops().values(), *there]) + 1
 
@@ -242,7 +243,7 @@ class DirectoryEditions:
         return {pop: state.number for pop, state in states.items() if state}
 
     def _there(self) -> dict[str, Head]:
-        """The other directories that are heard."""
+        """The other directories that announce editions at present."""
         now = self._clock()
         return {name: head for name, (head, at) in self._others.items() if now - at < THERE_S}
 
@@ -262,7 +263,7 @@ class DirectoryEditions:
         await self._bus.publish(messages.EDITIONS, said)
 
     async def _put_first(self, edition: Edition, said: bytes) -> None:
-        """Keep it here and tell it to all. Raises ConfigError: it cannot be kept, or is not the newest any more."""
+        """Keep the edition here, then publish it. Raises ConfigError: it cannot be kept, or is no longer the newest."""
         async with self._changing:
             if edition.head <= self._head:
                 raise ConfigError(f"Another push came meanwhile, and is edition {self._head.number}: push again.")
@@ -272,8 +273,8 @@ class DirectoryEditions:
         await self._say_newest()
 
     async def _go_by(self, edition: Edition) -> None:
-        """Keep it, and go by its routes and tenants; if they cannot be had here, by those before, and say so. Raises
-        ConfigError: it cannot be kept."""
+        """Keep the edition, and use its routes and tenants; if they are not valid here, the ones before stay, and
+        `problem` says so. Raises ConfigError: it cannot be kept."""
         await asyncio.to_thread(self._store.keep, edition)
         await asyncio.to_thread(self._store.go_by, edition)
         self.current, self._problem = edition, ""
@@ -286,7 +287,8 @@ class DirectoryEditions:
     # --- whether a proposal is good
 
     async def _judged(self, edition: Edition) -> tuple[bytes, tuple[str, ...]]:
-        """It as it travels, and the hosts that fell silent: all others would take it. Raises ConfigError."""
+        """The edition packed for the bus, and the hosts that fell silent: all others would take it. Raises
+        ConfigError."""
         await asyncio.to_thread(_check, self._own, edition)
         said = await asyncio.to_thread(packed, edition)
         self._round = its = ProposalRound(self._asked())
@@ -300,13 +302,13 @@ class DirectoryEditions:
         return said, unheard
 
     def _asked(self) -> set[str]:
-        """Hosts that are heard now, and take what is pushed."""
+        """Hosts that report now, and take pushes."""
         seen = [seen for seen in self._directory.pops() if not seen.silent and (state := seen.condition.edition)
                 and not state.pinned]  # fmt: skip
         return {one.pop for one in seen} | {f"directory {name}" for name in self._there()}
 
     async def _judge(self, proposal: Proposal) -> None:
-        """What another directory asks. Our own, which we hear as well, was judged before."""
+        """Answer another directory's proposal. Our own, which comes back to us, was checked before."""
         if self._round and self._round.id == proposal.id:
             return
         try:
@@ -323,7 +325,7 @@ class DirectoryEditions:
 
 
 def _check(own: DirectoryConfig, edition: Edition) -> None:
-    """Raises ConfigError: a file is wrong, whatever host has it, or this directory could not go by it."""
+    """Raises ConfigError: a file has an error on any host, or this directory could not use it."""
     with laid_out(edition.files) as folder:
         AgentStore(folder / AGENTS, read=read_agent)
     with_rules(own, edition.files)

@@ -15,7 +15,7 @@ from voicepipe.ingress.access import body, decoded
 from voicepipe.ingress.wire_errors import WireError
 
 BODY_BYTES = 2 * TEXT_BYTES
-"""JSON writes some letters with two."""
+"""Bytes of a request's body: JSON writes some letters with two."""
 OFF = (
     "This directory takes no pushes: set directory.editions to a folder, in the file of each directory, and "
     "fleet.editions at each PoP."
@@ -23,21 +23,21 @@ OFF = (
 
 
 class PushRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of POST /v1/editions: one of the two."""
+    """Body of POST /v1/editions: either `files` or `like`."""
 
     files: dict[str, str] = {}
-    """Texts by their paths, as `edition.Edition` has them."""
+    """Texts by their paths, as in `edition.Edition`."""
     like: int = 0
     """The number of an earlier edition, to which the fleet is rolled back."""
     own_rules: bool = False
     """Each host goes back to the routes and tenants of its own file. Otherwise files without any keep those of the last
     push."""
     dry_run: bool = False
-    """Only ask all hosts."""
+    """Only check at all hosts."""
 
 
 class EditionsApi:
-    """The endpoints, for operators."""
+    """The HTTP endpoints for editions, for operators."""
 
     def __init__(self, door: OperatorDoor, editions: DirectoryEditions | None) -> None:
         self._door = door
@@ -47,7 +47,7 @@ class EditionsApi:
         return [Route("/v1/editions", self.editions, methods=["GET", "POST"])]
 
     async def editions(self, request: Request) -> Response:
-        """POST: 201 and the new edition, 400 and what is wrong with it, before any host has taken it."""
+        """POST: 201 and the new edition, or 400 and its problems, before any host has taken it."""
         self._door.check(request)
         if self._editions is None:
             raise WireError("editions_off", OFF)

@@ -16,7 +16,8 @@ OF_A_POP = ("directory", "pop", "region")
 
 
 class FleetMetrics:
-    """One directory's. Implements `directory.PlacementFollower`. `pops` are all that it has heard of."""
+    """The metrics of a directory for Prometheus: where it sends calls, and the PoPs that it sees (`pops`). Implements
+    `directory.PlacementFollower`."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory

@@ -33,24 +33,26 @@ logger = logging.getLogger(__name__)
 
 SUBPROTOCOL = "realtime"
 OPEN_S = 3.0
-"""A candidate has so long to let a caller in."""
+"""Seconds in which a candidate has to accept a caller."""
 MESSAGE_BYTES = LimitsConfig().message_bytes
-"""Of a client's; a PoP that is configured for less refuses it."""
+"""Bytes of a client's largest message; a PoP that is configured for less refuses it."""
 GONE, GONE_REASON = 1012, "The PoP does not answer any more: call again."
-"""Close code and reason: the PoP has ended without a word; whoever calls again gets another one."""
+"""Close code and reason where the PoP is gone without closing the connection; a caller who calls again gets another
+PoP."""
 LOOK_S = 1.0
-"""So often it is looked whether anything has come from the PoP,"""
+"""Seconds between looks at whether anything has come from the PoP."""
 PING_LOOKS = 5
-"""so many times in vain until it is pinged,"""
+"""Looks without anything until the PoP is pinged."""
 SILENT_LOOKS = 10
-"""and so many until its host must have vanished. Counted so, no PoP pays for seconds in which the directory itself
-stood still."""
+"""Looks without anything until its host counts as gone. Counting looks, the PoP is not blamed for seconds in which the
+directory itself stood still."""
 READ_BYTES = 200_000
-"""For each look a PoP reads at least so much of what a client sends. It answers a ping after all that came before."""
+"""Bytes of a client's data that a PoP reads between two looks, at least. It answers a ping after all that came
+before."""
 
 
 class _NotLetIn(Exception):
-    """What the PoP answered instead."""
+    """The PoP did not accept the WebSocket; this is its answer."""
 
     def __init__(self, answer: Response) -> None:
         super().__init__(answer.status_code)
@@ -58,14 +60,15 @@ class _NotLetIn(Exception):
 
 
 class _Direct(connect):
-    """To where the directory's list says that the PoP is, and nowhere else."""
+    """Connects to the address in the directory's list, and follows no redirects."""
 
     def process_redirect(self, exc: Exception) -> Exception | str:
         return exc
 
 
 class Relay:
-    """The endpoint."""
+    """The WebSocket endpoint that relays calls to PoPs, for clients that can neither ask where to call nor follow a
+    redirect: stock SDKs, and browsers."""
 
     def __init__(
         self, access: AccessControl, placement: CallPlacing, proxy: RequestProxy, relay_drain: RelayDrain
@@ -86,7 +89,7 @@ class Relay:
             await socket.send_denial_response(self._access.refuse(socket, error))
 
     async def _relay(self, socket: WebSocket) -> None:
-        """Raises _NotLetIn, Refused: the caller is told nothing yet."""
+        """Relay one call. Raises _NotLetIn, Refused: the caller has no answer yet."""
         who = self._access.caller(socket)
         candidates = await self._access.carry_out(who, self._candidates(who, socket))
         async with self._let_in(socket, candidates) as pop:
@@ -102,7 +105,7 @@ class Relay:
 
     @asynccontextmanager
     async def _let_in(self, socket: WebSocket, candidates: list[Pass]) -> AsyncIterator[ClientConnection]:
-        """The connection to the first candidate that lets the caller in. Raises _NotLetIn."""
+        """The connection to the first candidate that accepts the caller. Raises _NotLetIn."""
         query = urlencode(_query(socket))
         trace = {name: value for name in HEADERS if (value := socket.headers.get(name))}
         refused: Response | None = None
@@ -137,7 +140,7 @@ class Relay:
 
 
 def _told(said: Said) -> Response:
-    """A PoP's refusal, as the caller reads it."""
+    """A PoP's refusal, as the caller gets it."""
     kept = {name: said.headers[name] for name in ("content-type", "retry-after") if name in said.headers}
     return Response(bytes(said.body or b""), said.status_code, kept)
 
@@ -147,7 +150,7 @@ def _query(socket: WebSocket) -> list[tuple[str, str]]:
 
 
 async def passed(socket: WebSocket, pop: ClientConnection) -> None:
-    """Everything that either side says, until one of them hangs up; then the other is hung up on alike."""
+    """Relay all messages both ways until one side closes; then the other side is closed as well."""
     line = _PopLine()
     async with TaskGroup() as tasks:
         there = tasks.create_task(_to_pop(socket, pop, line))
@@ -163,12 +166,12 @@ async def passed(socket: WebSocket, pop: ClientConnection) -> None:
 
 @dataclass(slots=True)
 class _PopLine:
-    """What is known of the line to the PoP."""
+    """The state of the connection to the PoP."""
 
     heard: bool = False
-    """Something has come since it was looked last,"""
+    """Something has come since the last look."""
     delivering: bool = False
-    """or what came is on its way to the client. Until that has taken it, no more is read from the PoP."""
+    """What has come is on its way to the client. Until the client has taken it, no more is read from the PoP."""
     unread: int = 0
     """Bytes that the PoP may still have to read."""
 
@@ -177,8 +180,8 @@ class _PopLine:
 
 
 async def _drop_if_silent(pop: ClientConnection, line: _PopLine) -> None:
-    """Cut the line if the PoP's host has vanished: then nobody would ever say that it is over. websockets' own pings
-    would cut it, too, where the client reads too slowly for a pong to be read, or the PoP, for a ping."""
+    """Close the connection if the PoP's host is gone, which nobody would notice otherwise. The pings of websockets
+    would also close it where the client reads too slowly for a pong to be read, or the PoP, for a ping."""
     quiet = unsent = 0
     with suppress(ConnectionClosed):
         while quiet < SILENT_LOOKS:
@@ -222,5 +225,5 @@ async def _to_client(socket: WebSocket, pop: ClientConnection, line: _PopLine) -
 
 
 def _code(code: int | None, none: int) -> int:
-    """One that may be sent: 1005 and 1006 stand for none (RFC 6455, 7.4.1)."""
+    """A close code that may be sent: 1005 and 1006 stand for none (RFC 6455, 7.4.1)."""
     return code if code and code not in (1005, 1006) else none

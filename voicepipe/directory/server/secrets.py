@@ -16,11 +16,11 @@ from voicepipe.ingress.tenants import Tenants
 from voicepipe.ingress.wire_errors import WireError
 
 NAMES_AGENT = {"type", "model"}
-"""Of a session with no more than these nothing has to be remembered."""
+"""Fields of a session that only name an agent: without others nothing has to be remembered."""
 
 
 class FleetKeys:
-    """Implements `keys.ShortLived`."""
+    """The `ek_` keys of a fleet, as `api_keys.ShortLived`."""
 
     def __init__(self, references: SignedKeys, tenants: Tenants) -> None:
         self._references = references
@@ -32,7 +32,7 @@ class FleetKeys:
 
 
 class SecretsApi:
-    """The endpoint."""
+    """The HTTP endpoint that makes `ek_` keys which every directory of the fleet accepts."""
 
     def __init__(self, access: AccessControl, references: SignedKeys, proxy: RequestProxy) -> None:
         self._access = access

@@ -30,7 +30,8 @@ CAPABILITIES = (("Allow", "INVITE, ACK, CANCEL, OPTIONS, REGISTER"),)
 
 
 class SipRedirect:
-    """Between `open` and `close` it answers. `tasks` are those that place calls. Raises ConfigError."""
+    """The SIP server of a directory: it redirects telephones to PoPs, and takes no calls itself (RFC 3261, 8.3).
+    Between `open` and `close` it answers. `tasks` are those that choose PoPs. Raises ConfigError."""
 
     def __init__(self, rules: Rules, directory: Directory, relay_drain: RelayDrain, tasks: TaskGroup) -> None:
         config, sip = rules.config, rules.config.sip
@@ -47,7 +48,7 @@ class SipRedirect:
         self._door.open()
 
     def close(self) -> None:
-        """Hear and send nothing more."""
+        """Receive and send nothing more."""
         self._door.close()
 
     def _turned_away(self, reason: Reason, status: int) -> None:
@@ -62,7 +63,7 @@ class SipRedirect:
             self._refuse(request, error)
 
     def _refuse(self, request: IncomingRequest, error: Exception) -> None:
-        """Raises `error` if it is none of ours."""
+        """Answer with an error. Raises `error` if it is none that a client causes."""
         told = refusal(error)
         if told is None:
             raise error
@@ -91,12 +92,12 @@ class SipRedirect:
                 invite.respond(500, "Server Internal Error")
 
     def _redirect(self, invite: IncomingRequest, contacts: list[str]) -> None:
-        """The best first: RFC 3261 has them tried in the order of q (20.10)."""
+        """Redirect to the PoPs, the best first: RFC 3261 has them tried in the order of q (20.10)."""
         headers = [("Contact", f"<{uri}>;q={1 - rank / 10:.1f}") for rank, uri in enumerate(contacts)]
         invite.respond(302, "Moved Temporarily", headers)
 
     async def _placed(self, invite: IncomingRequest, who: Admitted) -> Placement:
-        """Raises NoRoute, NoPop, SipError, UnsupportedBody, Draining."""
+        """The PoPs for the call. Raises NoRoute, NoPop, SipError, UnsupportedBody, Draining."""
         if self._relay_drain.has_begun:
             raise Draining("This directory is being stopped and places no new calls; ask another one.")
         uri, gateway = invite.uri, self._gateways.get(who.trunk)
@@ -111,8 +112,8 @@ class SipRedirect:
 
 
 def network_of_sound(sdp: str, source: str) -> str:
-    """From which the call's sound will come: as its SDP says, or where that names a private address, or there is none,
-    from where its INVITE came."""
+    """The network from which the call's sound will come: by its SDP, or where that has a private address, or there is
+    none, the one from which its INVITE came."""
     with suppress(SdpError, ValueError):
         *_, said = next((one.connection.split() for one in parse(sdp) if one.kind == "audio"), [""])
         named = ip_address(said)
