@@ -27,8 +27,7 @@ WORTH_MS = 5.0
 STRETCHES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
 """Factors by which all round trips between PoPs may be shorter or longer than estimated."""
 ODD_MS = 100.0
-"""Milliseconds that the extreme factors count as a deviation: the more a factor differs from 1, the less likely it
-is."""
+"""Milliseconds by which a factor counts as a deviation, times its difference from 1, which makes it less likely."""
 
 ENOUGH = 8
 """Learned round trips, the shortest ones, by which the others are guessed."""

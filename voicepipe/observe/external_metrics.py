@@ -16,7 +16,7 @@ from voicepipe.observe.gauges import HERE
 from voicepipe.observe.metric_families import at_present
 
 VLLM = "vllm:"
-"""What its metrics' names begin with."""
+"""The prefix of vLLM's metrics."""
 LOAD = {
     "vllm:kv_cache_usage_perc": "kv_cache",
     "vllm:num_requests_running": "running",
@@ -25,22 +25,22 @@ LOAD = {
 
 
 class VllmLoad(msgspec.Struct, frozen=True):
-    """What one of vLLM's engines has to do now."""
+    """The load of one of vLLM's engines at present."""
 
     kv_cache: float = 0.0
-    """How full it is, from 0 to 1."""
+    """Part of its KV cache in use, from 0 to 1."""
     running: float = 0.0
-    """Replies that it writes."""
+    """Replies that it generates."""
     waiting: float = 0.0
     """Replies that it has not begun, or has taken out of its cache."""
 
 
 class VllmMetrics(Collector):
-    """Those of the vLLM in this process, under its names; none without one. It counts from anew when it was started
-    again."""
+    """The metrics of the vLLM in this process, under its names; none without one. It counts anew when it was
+    restarted."""
 
     def __init__(self, here: tuple[str, str], theirs: CollectorRegistry = REGISTRY) -> None:
-        """`theirs`: where vLLM registers them."""
+        """`theirs`: the registry that vLLM uses."""
         self._here = dict(zip(HERE, here, strict=True))
         self._theirs = theirs
 
@@ -54,7 +54,7 @@ class VllmMetrics(Collector):
 
 
 def vllm_loads(theirs: CollectorRegistry = REGISTRY) -> list[VllmLoad]:
-    """Of each engine of the vLLM in this process; empty: there is none."""
+    """The load of each engine of the vLLM in this process; empty: there is none."""
     found: dict[frozenset[tuple[str, str]], dict[str, float]] = {}
     for family in theirs.restricted_registry(LOAD).collect():
         for sample in family.samples:
@@ -63,8 +63,8 @@ def vllm_loads(theirs: CollectorRegistry = REGISTRY) -> list[VllmLoad]:
 
 
 class GpuMetrics(Collector):
-    """Those that this process sees; none without a driver. While the driver does not come back from one scrape, the
-    next ones go without: only one thread is lost to it."""
+    """Metrics of the GPUs that this process sees, by NVIDIA's driver; none without one. While the driver does not
+    return from one scrape, the next ones go without these metrics: only one thread is blocked."""
 
     def __init__(self, here: tuple[str, str], read: Callable[[], Sequence[GpuLoad]] = loads) -> None:
         self._here = here

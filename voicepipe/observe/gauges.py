@@ -12,11 +12,11 @@ from voicepipe.health import Health, Status
 from voicepipe.observe.metric_families import F, at_present
 
 HERE = ("pop", "region")
-"""Labels of every figure, so that one look says which region is late."""
+"""Labels of every metric, so that one look shows which region is late."""
 
 
 def present(here: tuple[str, str], pop: PopConfig, health: Health, spans_dropped: int) -> Iterator[Metric]:
-    """Of the PoP as a whole. `here`: its labels, as HERE names them."""
+    """The gauges of the PoP as a whole. `here`: its labels, as in HERE."""
 
     def gauge(name: str, told: str, number: float) -> Metric:
         return at_present(GaugeMetricFamily, name, told, HERE, [(here, number)])
@@ -58,7 +58,7 @@ def present(here: tuple[str, str], pop: PopConfig, health: Health, spans_dropped
 
 
 def of_queues(here: tuple[str, str], queues: Sequence[QueueFigures]) -> Iterator[Metric]:
-    """Of those of the process. `here`: as `present`."""
+    """The gauges of the process's queues. `here`: as in `present`."""
     labels = (*HERE, "queue")
 
     def figure(kind: type[F], name: str, told: str, of: Callable[[QueueFigures], float | None]) -> F:

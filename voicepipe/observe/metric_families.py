@@ -17,11 +17,11 @@ F = TypeVar("F", CounterMetricFamily, GaugeMetricFamily)
 disable_created_metrics()  # type: ignore[no-untyped-call]
 """When each series began is of no use to us, and would be another series."""
 Samples = Iterable[tuple[Sequence[str], float]]
-"""Values of a metric's labels, and what it is there."""
+"""The values of a metric's labels, and its value with them."""
 
 
 class Family(Generic[M]):
-    """The series of one metric, which begin when they are asked for the first time."""
+    """The series of one metric, which begin when they are first used."""
 
     def __init__(self, metric: M, before: tuple[str, ...]) -> None:
         self._metric: M = metric
@@ -29,7 +29,7 @@ class Family(Generic[M]):
         self._series: dict[tuple[str, ...], M] = {}
 
     def __call__(self, *labels: str) -> M:
-        """The one that has these."""
+        """The series with these label values."""
         series = self._series.get(labels)
         if series is None:
             series = self._series[labels] = self._metric.labels(*self._before, *labels)
@@ -37,7 +37,7 @@ class Family(Generic[M]):
 
 
 class Families:
-    """Of one registry. `before`: the labels that all series have, and their values."""
+    """The metrics of one registry. `before`: the labels that all series have, with their values."""
 
     def __init__(self, registry: CollectorRegistry, before: Mapping[str, str]) -> None:
         self._registry = registry
@@ -55,7 +55,7 @@ class Families:
 
 
 def at_present(kind: type[F], name: str, told: str, labels: Sequence[str], samples: Samples) -> F:
-    """A metric that is read at the moment, with all of its series."""
+    """A metric with all of its series, as it is at present."""
     made = kind(name, told, labels=labels)
     for values, number in samples:
         made.add_metric(values, number)
@@ -63,7 +63,7 @@ def at_present(kind: type[F], name: str, told: str, labels: Sequence[str], sampl
 
 
 class ReadNow(Collector):
-    """The part of a registry that does not grow but is true at a moment: set on the event loop."""
+    """The metrics of a registry that do not grow but hold at a moment: set on the event loop."""
 
     def __init__(self) -> None:
         self.metrics: list[Metric] = []
@@ -73,7 +73,7 @@ class ReadNow(Collector):
 
 
 def written(registry: CollectorRegistry, accept: str) -> Callable[[], tuple[bytes, str]]:
-    """Writes all of it, for a thread: the text, and its content type."""
+    """The metrics as text, with its content type; to be called in a thread."""
     try:
         encode, content_type = choose_encoder(accept)
     except (TypeError, ValueError):  # A version that is no number.

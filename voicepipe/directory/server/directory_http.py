@@ -45,7 +45,7 @@ from voicepipe.operator_api.metrics_http import METRICS
 REGIONS_AGE_S = 30
 """Seconds for which a client may keep the list of regions."""
 PERCENT = 25
-"""Percent of the server's time for one `ek_` key, and half of those for one tenant, so that none has all of it."""
+"""Percent of the server's time for one `ek_` key; one tenant has twice as much, so that none has all of it."""
 KEPT_S = 4.0
 """Seconds for which an unused connection to a PoP is kept: PoPs close theirs after 5 s, and a request that meets that
 would be lost."""
@@ -164,7 +164,7 @@ def app(
 
 def reaching_pops() -> AbstractAsyncContextManager[httpx.AsyncClient]:
     """Yields the client that forwards requests: connections to PoPs stay open, since call set-ups have no time to
-    spare. Their number is limited for each PoP (`proxy.MOST_AT_ONE`), so that a PoP that was stopped does not take all
+    spare. Their number is limited for each PoP (`request_proxy.MOST_AT_ONE`), so that a PoP that was stopped does not take all
     of them."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
     return httpx.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False, trust_env=True)
