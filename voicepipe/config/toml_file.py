@@ -23,13 +23,15 @@ Key = str | int
 Place = tuple[Key, ...]
 
 DEEPEST = 30
-"""Tables and lists inside one another. No key of ours has more than six, and what reads them does so by recursion."""
+"""Levels of tables and lists inside one another. No key of ours has more than six, and what reads them does so by
+recursion."""
 TOO_DEEP = f"has tables or lists more than {DEEPEST} deep inside one another; is a bracket missing?"
 WIDEST = 1024
-"""Bits of a whole number. Python refuses to write one with thousands, so a message could not show it."""
+"""Bits of a whole number. Python refuses to print one with thousands, so a message could not show it."""
 TOO_WIDE = "has a whole number of hundreds of digits; are its quotes missing?"
 MOST_TOLD = 50
-"""Problems of one file. Each takes another look at all of it, and who has more has another kind of file."""
+"""Problems of one file that are reported. Each takes another look at all of it, and a file with more is of another
+kind."""
 
 HELPS = {
     "Invalid value (at end": "end the list with ]",
@@ -43,22 +45,23 @@ HELPS = {
     "Unescaped": "write two backslashes for one, or put the text between single quotes",
     "Unclosed array": "write a comma between the entries, and ] at the end",
 }
-"""What helps, by how tomllib's sentence begins."""
+"""Advice, by the beginning of tomllib's message."""
 YES_OR_NO = ("true", "false", "yes", "no", "on", "off")
 UNITS = {"_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
-"""Of a number, by how its key ends."""
+"""The unit of a number, by the end of its key."""
 
 _TOKEN = re.compile(
     r"""(?x) (?P<dot> \. ) | (?P<end> \# [^\n]* | [^ \t.\w"'\#-]+ ) | (?P<text> \""" | \''' | ["'] ) | [\w-]+"""
 )
-"""Of TOML: a key's dots, what ends a key, what begins a text (it may be part of a key), and the other parts of one."""
+"""Tokens of TOML: a key's dots, what ends a key, what begins a text (it may be part of a key), and the other parts of
+one."""
 _TEXT_END = {
     '"': re.compile(r'(?s)\\.|(["\n])'),
     "'": re.compile(r"(['\n])"),
     '"""': re.compile(r'(?s)\\.|("{3,5})'),
     "'''": re.compile(r"('{3,5})"),
 }
-"""By what begins a text: what must be skipped in it, and in a group its end."""
+"""By the beginning of a text: what must be skipped in it, and in a group its end."""
 
 
 def read(path: Path, shape: type[T]) -> T:
@@ -78,7 +81,7 @@ def tables(path: Path) -> dict[str, Any]:
 
 
 def parsed(text: str, path: object) -> dict[str, Any]:
-    """The same of a text; `path` is how it is called. Raises ConfigError."""
+    """The tables in a text; `path` names it in errors. Raises ConfigError."""
     if _has_a_deep_key(text):
         raise ConfigError(f"{path}: {TOO_DEEP}")
     try:
@@ -95,7 +98,7 @@ def parsed(text: str, path: object) -> dict[str, Any]:
 
 
 def _with_help(said: str, text: str) -> str:
-    """What tomllib has said, with the key that stands there and what helps."""
+    """tomllib's message, with the key at that position and advice."""
     lines = text.split("\n")
     if found := re.search(r"at line (\d+), column (\d+)", said):
         line = lines[int(found[1]) - 1]
@@ -110,7 +113,7 @@ def _with_help(said: str, text: str) -> str:
 
 
 def _helps(said: str, rest: str) -> str:
-    """What helps where a line goes on like this; empty: nobody knows."""
+    """Advice for a line that goes on like this; empty: none."""
     if said.startswith("Invalid value"):
         word = re.split(r"[\s#\]}]|(?<=\w),", rest.lstrip(), maxsplit=1)[0]
         if not word:
@@ -140,7 +143,7 @@ def _has_a_deep_key(text: str) -> bool:
 
 
 def _excess(data: object) -> str:
-    """What is too deep or too wide; empty: nothing. Goes level by level: recursion is what it is there to prevent."""
+    """What is too deep or too wide; empty: nothing. Goes level by level: recursion is what it prevents."""
     level: list[object] = [data]
     for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]
@@ -157,10 +160,9 @@ def _inside(data: object) -> Iterable[object]:
 
 def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
     """`data` as a `shape`. Raises ConfigError with one line for each problem, `MOST_TOLD` of them where they can be
-    told apart.
+    separated.
 
-    msgspec stops at the first problem, so each one found is taken out and the rest is tried again.
-    """
+    msgspec stops at the first problem, so each one found is taken out and the rest is tried again."""
     rest, problems = copy.deepcopy(data), list[str]()
     taken = set[Place]()
     while len(problems) < MOST_TOLD:
@@ -182,12 +184,13 @@ def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
 
 
 def dotted(keys: Iterable[Key]) -> str:
-    """`("tenants", 0, "name")` as a reader looks for it: `tenants[0].name`."""
+    """`("tenants", 0, "name")` as readers know it: `tenants[0].name`."""
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
 
 
 def _in_the_file(place: Place, taken: Collection[Place]) -> Place:
-    """Where this stood before these places were taken out: what comes after them in a list has moved up."""
+    """The path of a value in the file, before other values were taken out: what comes after them in a list has moved
+    up."""
     found: Place = ()
     for key in place:
         if isinstance(key, int):
@@ -198,7 +201,7 @@ def _in_the_file(place: Place, taken: Collection[Place]) -> Place:
 
 
 def _explain(message: str, data: dict[str, Any], shape: type[Any], taken: Collection[Place]) -> tuple[str, Place]:
-    """A sentence for msgspec's message, and the place in `data` to take out before trying again. The sentence is empty
+    """A sentence for msgspec's message, and the path in `data` to take out before trying again. The sentence is empty
     where a key is missing only since its wrong value was taken out."""
     what, _, where = message.partition(" - at `$")
     place = _place(where, data)
@@ -218,7 +221,7 @@ def _explain(message: str, data: dict[str, Any], shape: type[Any], taken: Collec
 
 
 def _place(where: str, data: Any) -> Place:
-    """The steps of a path of msgspec's. Of a table of texts it leaves out which of them is none."""
+    """The steps of a path of msgspec's. For a table of texts it does not say which of them is none."""
     place: Place = ()
     for key, index in re.findall(r"\.(\w[\w-]*)|\[(\d+|\.{3})\]", where):
         step: Key = int(index) if index.isdigit() else key
@@ -229,7 +232,7 @@ def _place(where: str, data: Any) -> Place:
 
 
 def _not_allowed(place: Place, value: Any, kind: inspect.Type) -> str:
-    """What is there, what may be there, and what the writer may have thought of."""
+    """The value, the values that are allowed, and what the writer may have meant."""
     several = isinstance(kind, inspect.VarTupleType) and isinstance(kind.item_type, inspect.StructType)
     if several and isinstance(value, dict):
         return f"there may be several of them: write [[{dotted(place)}]] in place of [{dotted(place)}]"
@@ -255,13 +258,13 @@ def _what_is_there(place: Place, value: Any, kind: inspect.Type) -> str:
 
 
 def _is_bare(kind: inspect.Type) -> bool:
-    """Whether it is written without quotes."""
+    """Whether the value is written without quotes."""
     return isinstance(kind, inspect.IntType | inspect.FloatType | inspect.BoolType)
 
 
 @cache
 def _kind(shape: type[Any]) -> inspect.Type:
-    """What msgspec knows of a shape. It takes 5 ms to find out, and is asked for each problem of a file."""
+    """msgspec's description of a shape. It takes 5 ms to make, and is needed for each problem of a file."""
     return inspect.type_info(shape)
 
 
@@ -276,7 +279,7 @@ def _unknown(name: str, place: Place, kind: inspect.Type, root: inspect.Type) ->
 
 
 def _elsewhere(name: str, root: inspect.Type) -> str:
-    """Where in the file there is such a key."""
+    """Where else in the file there is such a key."""
     fields = root.fields if isinstance(root, inspect.StructType) else ()
     if any(field.encode_name == name and not isinstance(field.type, inspect.StructType) for field in fields):
         return f"put {name} above the file's first [table]; "
@@ -290,7 +293,7 @@ def _noun(place: Place) -> str:
 
 
 def _at(kind: inspect.Type, value: Any, place: Place) -> tuple[inspect.Type, Any]:
-    """Follow `place` from a document and its type to the type and the value that stand there."""
+    """Follow a path from a document and its type to the type and the value at its end."""
     for key in place:
         kind = _present(kind)
         if isinstance(kind, inspect.StructType):
@@ -322,7 +325,7 @@ def _removed(data: dict[str, Any], place: Place) -> bool:
 
 
 def allowed(kind: inspect.Type) -> str:
-    """What may stand where `kind` is expected, in words."""
+    """The values that are allowed where `kind` is expected, in words."""
     match kind:
         case inspect.IntType():
             return "a whole number" + _bounds(kind)

@@ -23,11 +23,12 @@ from voicepipe.directory.tokens import AGAIN, TokenGate, audience
 
 logger = logging.getLogger(__name__)
 ANSWERED_S = 0.1
-"""PoPs that are heard again within this time of one another came back together: one report answers all."""
+"""PoPs that report again within so many seconds of one another came back together: one report answers all."""
 
 
 class Membership:
-    """Implements `call_api.Tokens`."""
+    """A PoP as a member of a fleet: it reports to directories, takes the calls that they send, and knows other PoPs for
+    callers that it refuses. Implements `call_api.Tokens`."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class Membership:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.dismissed = asyncio.Event()
-        """An operator orders the PoP to drain and to end."""
+        """Set when an operator orders the PoP to drain and to exit."""
         self.round_trips = TripTeller(bus, config.pop.id)
         self._bus = bus
         self._pop = config.pop.id
@@ -49,14 +50,14 @@ class Membership:
         self._key_sessions = KeySessions()
         self._view = FleetView()
         self._answered = -ANSWERED_S
-        """When a PoP was last heard again, and told at once how we are."""
+        """When a PoP last reported again, and got our report at once."""
 
     async def run(self) -> None:
         """Report until cancelled; then say goodbye."""
         await self._reporter.run()
 
     async def listen(self) -> None:
-        """Hear what directories and other PoPs say, until cancelled."""
+        """Receive what directories and other PoPs publish, until cancelled."""
         mine = subjects.briefing_to(self._pop), subjects.command_to(self._pop)
         async with self._bus.listen(*mine, subjects.REPORTS, subjects.GOODBYES) as messages:
             async for message in messages:
@@ -64,11 +65,11 @@ class Membership:
                     await self._take(message)
 
     def tell(self) -> None:
-        """Report now, and not only when the second is over."""
+        """Report now, without waiting for the second."""
         self._reporter.tell()
 
     def alternates(self) -> tuple[Alternate, ...]:
-        """Where a caller may go who is turned away here."""
+        """PoPs to which a caller may go who is refused here."""
         seen = [seen for seen in self._view.alive(self._clock()) if seen.pop != self._pop]
         return tuple(Alternate(seen.pop, seen.condition.url) for seen in others(seen, self._condition()))
 
@@ -104,8 +105,8 @@ class Membership:
                 self._view.left(pop, msgspec.json.decode(message.data, type=subjects.PopGoodbye).epoch, self._clock())
 
     def _heard(self, pop: str, report: PopReport) -> None:
-        """A PoP that was silent has perhaps been cut off, with directories that miss us as we missed it: they are told
-        as soon as the way is there again."""
+        """A PoP that was silent may have been cut off, together with directories, which did not get our reports either:
+        report to them as soon as they can be reached again."""
         now = self._clock()
         silent = not self._view.hears(pop, now)
         if self._view.heard(pop, report, now) and silent and pop != self._pop and now >= self._answered + ANSWERED_S:

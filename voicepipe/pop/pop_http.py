@@ -65,7 +65,7 @@ RTT = "/rtt"
 
 
 class Realtime:
-    """The /v1/realtime endpoints of one PoP."""
+    """The endpoints below /v1/realtime of one PoP."""
 
     def __init__(self, pop: PopApi, access: AccessControl, calls: Calls, secrets: ClientSecrets) -> None:
         self._pop = pop
@@ -96,7 +96,7 @@ class Realtime:
             await converse(socket, clients, partial(self._calls.known, who), Rights.of(who, clients.call.agent))
 
     async def _begun(self, who: Caller, socket: WebSocket, place: ExitStack, asked: Attempt) -> RealtimeClients:
-        """A call whose place and end are `place`'s. Raises Refused, WireError."""
+        """A call that was begun, whose slot and end belong to `place`. Raises Refused, WireError."""
         limits = self._pop.config.limits
         who = await self._access.briefed(who)
         agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
@@ -129,14 +129,14 @@ class Realtime:
         return told({"value": made[0], "expires_at": made[1], "session": shown})
 
     def _voice_of(self, session: Session, agent: Agent) -> str:
-        """The voice that will speak in a call of this session."""
+        """The voice that speaks in a call of this session."""
         asked = session.audio.output.voice
         known = self._pop.voice_for(asked) == asked
         return self._pop.voice_for(asked if known else agent.voice, agent.language)
 
 
 async def rtt(request: Request) -> Response:
-    """GET /rtt, for everybody: nothing, so that a page can tell how far this PoP is."""
+    """GET /rtt, without a key: an empty answer, by which a page measures the round trip to this PoP."""
     return Response(status_code=204, headers={"Cache-Control": "no-store", "Timing-Allow-Origin": "*"})
 
 
@@ -145,7 +145,7 @@ def _subprotocol(socket: WebSocket) -> str | None:
 
 
 def _door(connection: HTTPConnection) -> DoorKind | None:
-    """At which a request or a WebSocket asks for a call; None: it asks for something else."""
+    """The kind of ingress at which a request or a WebSocket asks for a call; None: it asks for something else."""
     scope = connection.scope
     if scope["type"] == "websocket":
         return "websocket" if scope["path"] == REALTIME and "call_id" not in connection.query_params else None

@@ -164,8 +164,8 @@ def app(
 
 def reaching_pops() -> AbstractAsyncContextManager[httpx.AsyncClient]:
     """Yields the client that forwards requests: connections to PoPs stay open, since call set-ups have no time to
-    spare. Their number is limited for each PoP (`request_proxy.MOST_AT_ONE`), so that a PoP that was stopped does not take all
-    of them."""
+    spare. Their number is limited for each PoP (`request_proxy.MOST_AT_ONE`), so that a PoP that was stopped does not
+    take all of them."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
     return httpx.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False, trust_env=True)
 
