@@ -14,7 +14,7 @@ from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL, is_target
 from voicepipe.tools import tool_arguments, tool_code
 
 FIRST = "above the file's first [table]"
-"""Keys of an agent's file in the order in which problems are listed."""
+"""Where in a file the keys of the agent itself belong."""
 EXAMPLE = 'properties = { day = { type = "string" } }'
 KEYWORDS = {
     *Draft202012Validator.VALIDATORS, "$defs", "$vocabulary", "contentSchema", "default", "definitions", "dependencies",

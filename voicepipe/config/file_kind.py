@@ -23,7 +23,7 @@ BELONGS: dict[Kind, str] = {
     "configuration": "is a PoP's configuration; `voicepipe pop --config` runs it",
     "rules": "says whose calls a fleet takes; `voicepipe push FOLDER --with` sends it to its hosts",
 }
-"""The error for a file of another kind than is wanted."""
+"""What a file of each kind is for: the end of the error for a file of a kind that is not wanted."""
 KEYS: dict[Kind, frozenset[str]] = {
     "configuration": frozenset(Config.__struct_fields__),
     "intents": frozenset(Intents.__struct_fields__),

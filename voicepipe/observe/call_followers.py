@@ -71,7 +71,7 @@ class CallFollower:
 
 
 class CallTracer(CallFollower):
-    """Traces the calls of a PoP. None of its spans is made for a single call."""
+    """Traces the calls of a PoP. This base class makes no traces."""
 
     @property
     def dropped(self) -> int:

@@ -328,7 +328,7 @@ class Pop:
 
     @property
     def status(self) -> Status:
-        """"ok" as long as a new tenant's call would be admitted."""
+        """The PoP's status: "ok" while a new tenant's call would be admitted."""
         if self._draining:
             return "draining"
         if not self.serving.is_set():

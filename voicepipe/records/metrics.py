@@ -11,7 +11,8 @@ from voicepipe.records.records import Records
 
 
 def of_records(records: Records, here: tuple[str, str]) -> Iterator[Metric]:
-    """`here`: the PoP's labels, as HERE names them. How many records wait to be written is among the queues."""
+    """The metrics of records and deliveries. `here`: the PoP's labels, as in HERE. The number of records that wait to
+    be written is among the queues."""
     spool = records.deliveries.spool
     age_s = 0.0 if spool.since is None else max(0.0, time.time() - spool.since)
     for name, told, value in (
