@@ -28,11 +28,12 @@ from voicepipe.records import signing
 from voicepipe.serving import runtime
 
 WELL, WARNED, WRONG = 0, 1, 2
-"""Of a file: a PoP starts with it as it is; something is missing, on this machine or in this file alone; none does."""
+"""The verdict on a file: a PoP starts with it as it is; something is missing, on this machine or in this file alone; no
+PoP starts with it."""
 WITH_ESPEAK = ("auto", "espeak")
 """Engines that speak with espeak-ng's voices."""
 Names = dict[tuple[Path, str], Path]
-"""The folder and the name of each agent that was read, and in which file it stood first."""
+"""The folder and the name of each agent that was read, and the first file with it."""
 
 
 def run(paths: Iterable[Path], *, strict: bool = False) -> int:
@@ -44,14 +45,14 @@ def run(paths: Iterable[Path], *, strict: bool = False) -> int:
 
 
 def _files(path: Path) -> list[Path]:
-    """A directory's files, or what is named: also a directory that has none."""
+    """The files of a directory, or the path itself: also a directory without files."""
     if path.is_dir() and (files := sorted(path.rglob("*.toml"))):
         return files
     return [path]
 
 
 def _verdict(file: Path, names: Names) -> int:
-    """Of one file. Prints it."""
+    """Check one file; prints what is found."""
     warned: Iterable[str] = ()
     verdict = WELL
     try:
@@ -86,7 +87,7 @@ def _verdict(file: Path, names: Names) -> int:
 
 
 def _of_agent(file: Path, names: Names) -> Agent:
-    """Raises ConfigError."""
+    """Check an agent's file. Raises ConfigError."""
     agent = load_agent(file)
     first = names.setdefault((file.resolve().parent, agent.name), file)
     if first.resolve() != file.resolve():
@@ -95,20 +96,20 @@ def _of_agent(file: Path, names: Names) -> Agent:
 
 
 def _notes_of_one(agent: Agent) -> Iterator[str]:
-    """Of an agent whose PoP its file does not name."""
+    """Notes on an agent whose file does not name its PoP."""
     yield from _notes([agent], config.Config())
     if agent.hooks.after_call:
         yield f"Agent {agent.name}: hooks.after_call works only at a PoP with records.folder"
 
 
 def _notes(agents: Iterable[Agent], settings: config.Config) -> Iterable[str]:
-    """What agents do without, as these engines are."""
+    """Notes on what agents lack with these engines."""
     agents = tuple(agents)
     return *_needing_a_model(agents, settings), *_without_voice(agents, settings), *_unheard(agents, settings)
 
 
 def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
-    """A line for each agent without intents: the model that answers for it, or what it lacks."""
+    """A line for each agent without intents: the model that answers for it, or what is missing."""
     needing = [agent for agent in agents if not agent.intents]
     if settings.engines.llm == "frontdesk":
         yield from (FrontdeskLlm().answering(agent).lacks for agent in needing)
@@ -120,7 +121,7 @@ def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterat
 
 
 def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
-    """A line for each agent whose voice is not there, as far as that is known without loading a model."""
+    """A line for each agent whose voice is missing, as far as that is known without loading a model."""
     tts = settings.engines.tts
     if tts not in WITH_ESPEAK or not any(agent.voice for agent in agents):
         return
@@ -153,7 +154,7 @@ def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
 
 
 def _way_out_of_english(settings: config.Config) -> str:
-    """What hears English alone, and what helps; empty: more is heard, or that is not known."""
+    """Which recogniser knows English only, with advice; empty: it knows more, or that is unknown."""
     if settings.engines.asr == "whisper" and settings.whisper.model.endswith(".en"):
         return f"whisper.model {settings.whisper.model} hears English alone: set it to {WHISPER_POLYGLOT}"
     if settings.engines.asr == "nemotron" and not _knows_languages(settings):
@@ -195,8 +196,7 @@ def _warnings_of_directory(settings: DirectoryConfig) -> Iterator[str]:
 
 
 def _warnings(file: Path, settings: config.Config, agents: Iterable[Agent], *, part: bool) -> Iterator[str]:
-    """What a PoP would not start with, refuse callers for, or leave undone, unless another file adds what is missing.
-
+    """Why a PoP would not start, refuse callers, or leave work undone, unless another file adds what is missing.
     `part`: the file is only a part of a configuration. Raises ConfigError: a whole one has no voice."""
     missing = credentials.missing_secrets(settings)
     for name, key in missing.items():
@@ -248,7 +248,7 @@ def _without_effect(settings: config.Config) -> Iterator[str]:
 
 
 def _untold(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
-    """A line for each agent whose receiver is not told of its calls."""
+    """A line for each agent whose receiver gets no webhooks about its calls."""
     for agent in agents:
         if agent.hooks.after_call and not settings.records.folder:
             yield (

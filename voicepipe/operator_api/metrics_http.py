@@ -16,15 +16,16 @@ from voicepipe.ingress.loopback_only import asks_from_here
 
 METRICS = "/metrics"
 HEALTH = "/healthz", "/readyz"
-"""What a load balancer or Kubernetes asks. With tenants it is for everybody, and so it is at a PoP of a fleet."""
+"""Path of the health check of load balancers and Kubernetes. With tenants it is open to everybody, and so it is at a
+PoP of a fleet."""
 
 
 class HasStatus(Protocol):
-    """How a server is."""
+    """Has a health status."""
 
     @property
     def status(self) -> str:
-        """Of a server that takes calls it is "ok"."""
+        """The status of a server; "ok" while it takes calls."""
 
 
 def health_routes(health: Callable[[], HasStatus]) -> list[Route]:
@@ -41,8 +42,8 @@ def health_routes(health: Callable[[], HasStatus]) -> list[Route]:
 
 
 def route(may_scrape: Callable[[str | None], bool], read: Callable[[str], Callable[[], tuple[bytes, str]]]) -> Route:
-    """Whoever has a key of which `may_scrape` says so; where it says so of none, this machine alone. `read`: as
-    `MetricsApi.read`."""
+    """GET /metrics, for holders of a key that `may_scrape` allows; where it allows none, for this machine only. `read`:
+    as `MetricsApi.read`."""
 
     async def metrics(request: Request) -> Response:
         key = key_of(request.headers.get("authorization"), [])
