@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from tests.ingress.test_connection import OTHERS, Streams, ended, eventually, raw
 from voicepipe.config import HttpConfig, LimitsConfig
 from voicepipe.ingress import connection, server
-from voicepipe.ingress.chunked_parser import LARGEST_PIECE, LEAST_PIECE
+from voicepipe.ingress.chunked_parser import LARGEST_CHUNK, LEAST_CHUNK
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.serving.lan import certificate
 
@@ -99,9 +99,9 @@ async def test_masses_of_small_chunks_are_refused_after_small_steps(empty: bytes
     async with serving() as address, raw(address, POST % b"/length" + CHUNKED) as streams:
         said = await shout(streams, empty * 10_000, 1)
     assert said.startswith(b"HTTP/1.1 400") and b"send larger ones" in said
-    most = 2 * connection.CHUNKS.burst * len(empty) + LARGEST_PIECE
+    most = 2 * connection.CHUNKS.burst * len(empty) + LARGEST_CHUNK
     assert sum(parsed) <= most
-    assert max(parsed) <= (LEAST_PIECE if len(empty) < 10 else LARGEST_PIECE)
+    assert max(parsed) <= (LEAST_CHUNK if len(empty) < 10 else LARGEST_CHUNK)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ async def test_masses_of_headers_are_refused_before_they_are_parsed(
     async with serving() as address, raw(address, head + b"a: b\r\n" + line * 16_000 + b"\r\n") as streams:
         said = await ended(streams)
     assert said.startswith(b"HTTP/1.1 431") and b"Too many headers" in said
-    assert sum(parsed) < 2048 and max(parsed) <= LEAST_PIECE
+    assert sum(parsed) < 2048 and max(parsed) <= LEAST_CHUNK
 
 
 async def test_a_hundred_headers_are_taken() -> None:
@@ -129,7 +129,7 @@ async def test_what_waits_of_pipelined_requests_is_parsed_in_small_steps(parsed:
     last = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     async with serving() as address, raw(address, said + last) as streams:
         assert (await ended(streams)).count(b" 401 ") == 21
-    assert max(parsed) <= LARGEST_PIECE
+    assert max(parsed) <= LARGEST_CHUNK
 
 
 # --- honest bodies

@@ -32,7 +32,7 @@ class CpuSteal:
 
     def __init__(self) -> None:
         own = threading.get_native_id()
-        self._stolen, self._waited = _stolen.told(), _waited(_niceness(own)).told()
+        self._stolen, self._waited = _stolen.value(), _waited(_niceness(own)).value()
         if own not in self._waited:  # It is new.
             self._waited = self._waited | waited_s((own,))
 
@@ -49,7 +49,7 @@ class CachedReading(Generic[T]):
         self._read = read
         self._last: tuple[float, T] | None = None
 
-    def told(self) -> T:
+    def value(self) -> T:
         """The reading. May be called by any thread; two at once read it twice."""
         now, last = time.monotonic(), self._last
         if last is None or now - last[0] >= FRESH_S:
@@ -71,8 +71,8 @@ def stolen_s() -> tuple[float, ...]:
     """Seconds of each processor since the machine started that its host kept for others; empty where they are
     unknown."""
     try:
-        with open("/proc/stat", "rb", buffering=0) as told:
-            return steals(told.read(MOST).decode(), os.sysconf("SC_CLK_TCK"))
+        with open("/proc/stat", "rb", buffering=0) as file:
+            return steals(file.read(MOST).decode(), os.sysconf("SC_CLK_TCK"))
     except (OSError, IndexError, ValueError):
         return ()
 
@@ -89,9 +89,9 @@ def waited_s(threads: Iterable[int]) -> dict[int, float]:
     for thread in threads:
         with (
             suppress(OSError, ValueError, IndexError),  # It ended, or nobody tells.
-            open(f"/proc/self/task/{thread}/schedstat", "rb", buffering=0) as told,
+            open(f"/proc/self/task/{thread}/schedstat", "rb", buffering=0) as file,
         ):
-            waited[thread] = int(told.read(100).split()[1]) / 1e9
+            waited[thread] = int(file.read(100).split()[1]) / 1e9
     return waited
 
 

@@ -47,16 +47,16 @@ def room(slots: int, limit: int, in_use: int) -> int:
 def for_calls(slots: int) -> int:
     """`room` in this process now; too little room is logged."""
     found = room(slots, limit(), open_now())
-    return _told(found, slots, f"{slots} calls")
+    return _checked(found, slots, f"{slots} calls")
 
 
 def for_relays(connections: int) -> int:
     """`relayed` in this process now; too little room is logged."""
     found = relayed(connections, limit(), open_now())
-    return _told(found, connections, f"{connections} connections")
+    return _checked(found, connections, f"{connections} connections")
 
 
-def _told(found: int, wanted: int, what: str) -> int:
+def _checked(found: int, wanted: int, what: str) -> int:
     if found < wanted:
         logger.warning("the limit of %d open files is low for %s: raise it (ulimit -n, LimitNOFILE=)", limit(), what)
     return found

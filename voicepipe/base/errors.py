@@ -173,7 +173,7 @@ class OverShare(Refused):
     reason = "too_many_requests"
 
 
-class NotBriefed(Refused):
+class SessionMissing(Refused):
     """The session of a caller's `ek_` key has not come from the directory, which may be cut off from the bus."""
 
     reason = "not_briefed"

@@ -100,7 +100,7 @@ class Lookups:
         try:
             thread.start()
         except RuntimeError as error:  # The system has no thread for us.
-            self._tell(question, _again(f"{question[0]} is not looked up: {error}"))
+            self._settle(question, _again(f"{question[0]} is not looked up: {error}"))
         else:
             self._running += 1
 
@@ -124,7 +124,7 @@ class Lookups:
         self._known.move_to_end(question)
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
-        self._tell(question, answer)
+        self._settle(question, answer)
         while self._line and self._running < self._limits.threads:
             waited_longest = next(iter(self._line))
             self._line.pop(waited_longest).cancel()
@@ -133,9 +133,9 @@ class Lookups:
     def _waited(self, question: Question) -> None:
         """A lookup has waited long enough."""
         del self._line[question]
-        self._tell(question, _too_many(question))
+        self._settle(question, _too_many(question))
 
-    def _tell(self, question: Question, answer: Answer) -> None:
+    def _settle(self, question: Question, answer: Answer) -> None:
         future = self._asked.pop(question, None)
         if future is not None and not future.done():  # None: it is closed.
             future.set_result(answer)

@@ -29,8 +29,8 @@ def in_use_kb() -> int:
     if ask is None:
         return 0
     ask.restype = _Mallinfo2
-    told = ask()
-    return int(told.uordblks + told.hblkhd) // 1024
+    figures = ask()
+    return int(figures.uordblks + figures.hblkhd) // 1024
 
 
 def give_back() -> bool:
@@ -42,10 +42,10 @@ def give_back() -> bool:
         return False
     mallopt = ctypes.CDLL(None).mallopt
     # Twice as much is kept at the heap's end, as glibc itself does: less would go to and fro all the time.
-    told = bool(mallopt(M_MMAP_THRESHOLD, LARGE) and mallopt(M_TRIM_THRESHOLD, 2 * LARGE))
-    if not told:
+    is_set = bool(mallopt(M_MMAP_THRESHOLD, LARGE) and mallopt(M_TRIM_THRESHOLD, 2 * LARGE))
+    if not is_set:
         logger.warning("glibc does not take its limits: memory that large messages needed may stay with the process")
-    return told
+    return is_set
 
 
 async def trimmed() -> None:

@@ -133,8 +133,8 @@ def _of_parameters(at: str, tool: Tool) -> Iterator[str]:
     if tool.parameters.get("type", "object") != "object":
         yield f'{at}.type: cannot be {tool.parameters["type"]!r}; allowed: "object"'
     for key, value in tool.parameters.items():
-        if place := _place(key, value):
-            yield f"{at}.{key}: says nothing there; {place}"
+        if advice := _proper_table(key, value):
+            yield f"{at}.{key}: says nothing there; {advice}"
     properties = tool.parameters.get("properties", {})
     missing = [name for name in _required(tool) if name not in properties]
     if properties and missing and not _may_have_more(tool):
@@ -146,7 +146,7 @@ def _may_have_more(tool: Tool) -> bool:
     return any(tool.parameters.get(key, False) is not False for key in MORE_PROPERTIES)
 
 
-def _place(key: str, value: object) -> str:
+def _proper_table(key: str, value: object) -> str:
     """The table to which a key of `parameters` belongs; empty: where it is, or unknown."""
     if key in Tool.__struct_fields__ and key != "description":
         return "put it above [tools.parameters]"
@@ -177,10 +177,10 @@ def _of_telephone(agent: Agent) -> Iterator[str]:
             yield f"keys.{keys}: is empty; say what the caller means, in words"
     for name, target in agent.transfer.items():
         if not is_target(target):
-            place = f"; or put {name} {FIRST}" if name in Agent.__struct_fields__ else ""
+            advice = f"; or put {name} {FIRST}" if name in Agent.__struct_fields__ else ""
             yield (
                 f"transfer.{name}: nobody can be called at {target!r}; give a number such as +4930123456, or an "
-                f"address such as sip:ann@example.com or tel:+4930123456{place}"
+                f"address such as sip:ann@example.com or tel:+4930123456{advice}"
             )
 
 

@@ -136,7 +136,7 @@ class AgentStore:
         self._broken: set[Path] = set()
         self._agents: dict[Path, Agent] = {}
         self._by_name: dict[str, Agent] = {}
-        self._told: dict[str, Agent] = {}
+        self._reported: dict[str, Agent] = {}
         """The agents that `refresh` has reported."""
         self._changing = threading.Lock()
         files = _files(directory)
@@ -147,7 +147,7 @@ class AgentStore:
             raise ConfigError("\n".join(problems))
         for problem in problems:
             log.warning("%s (left out: it is not the agent that was asked for)", problem)
-        self._told = self._by_name
+        self._reported = self._by_name
 
     def get(self, name: str) -> Agent | None:
         """The agent of this name as its file is now."""
@@ -172,7 +172,7 @@ class AgentStore:
         """Read what changed since the last time; True if an agent is different. Reads files: call it from a thread."""
         with self._changing:
             self._look_again()
-            before, self._told = self._told, self._by_name
+            before, self._reported = self._reported, self._by_name
             return self._by_name != before
 
     def _look_again(self) -> None:

@@ -10,7 +10,7 @@ from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import (
     KnownTrunk,
     RouteConfig,
-    SipDoorConfig,
+    SipEndpointConfig,
     TelephonyConfig,
     TelnyxAccount,
     TwilioAccount,
@@ -57,7 +57,7 @@ class DirectoryTrunk(KnownTrunk, frozen=True):
         check_place(self.place)
 
 
-class DirectorySipConfig(SipDoorConfig, frozen=True):
+class DirectorySipConfig(SipEndpointConfig, frozen=True):
     """SIP at a directory, which redirects calls (302) and takes none."""
 
     trunks: tuple[DirectoryTrunk, ...] = ()

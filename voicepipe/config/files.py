@@ -86,7 +86,7 @@ def load_directory(file: Path) -> DirectoryConfig:
     check_kind(file, tables, "directory")
     toml_file.convert(tables, DirectoryConfig, file)
     locate(tables, DIRECTORY_PATHS, file)
-    place_made(tables, DIRECTORY_MADE, file)
+    locate_made(tables, DIRECTORY_MADE, file)
     config = toml_file.convert(tables, DirectoryConfig, file)
     try:
         check_owners(config)
@@ -125,9 +125,9 @@ def _checked(file: Path, shape: type[Manifest]) -> dict[str, Any]:
                               f"allowed: {', '.join(allowed)}")  # fmt: skip
     toml_file.convert(tables, shape, file)
     locate(tables, PATHS, file)
-    place_made(tables, MADE, file)
+    locate_made(tables, MADE, file)
     for voice in tables.get("neutts", {}).get("voices", {}).values():
-        place_made({"voice": voice}, (("voice", "file"),), file)
+        locate_made({"voice": voice}, (("voice", "file"),), file)
     for table, key in MODELS:
         if name := tables.get(table, {}).get(key):
             path = file.resolve().parent / Path(name).expanduser()
@@ -144,7 +144,7 @@ def locate(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path)
             tables[table][key] = found[0] if isinstance(named, str) else found
 
 
-def place_made(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path) -> None:
+def locate_made(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path) -> None:
     """Make the paths absolute that these keys name; the files are created when they are needed."""
     for table, key in paths:
         if (name := tables.get(table, {}).get(key)) and name != "-":

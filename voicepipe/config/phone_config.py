@@ -52,7 +52,7 @@ class SipTrunk(KnownTrunk, frozen=True):
     calls: MostCalls = None
 
 
-class SipDoorConfig(Section, frozen=True):
+class SipEndpointConfig(Section, frozen=True):
     """SIP over UDP, at a PoP or at a directory. Callers are known by address (`trunks`) or password (`users`); without
     both, only this machine may call."""
 
@@ -72,7 +72,7 @@ class SipDoorConfig(Section, frozen=True):
                 raise ValueError(f"{kind}: a name occurs twice; give each its own")
 
 
-class SipConfig(SipDoorConfig, frozen=True):
+class SipConfig(SipEndpointConfig, frozen=True):
     """SIP calls at a PoP."""
 
     trunks: tuple[SipTrunk, ...] = ()
@@ -162,7 +162,7 @@ def _is_key(text: str) -> bool:
 PhoneKind = Literal["sip", "twilio", "telnyx"]
 
 
-def takes_phones(sip: SipDoorConfig, twilio: TwilioAccount, telnyx: TelnyxAccount) -> bool:
+def takes_phones(sip: SipEndpointConfig, twilio: TwilioAccount, telnyx: TelnyxAccount) -> bool:
     """Whether phone calls come in, by any protocol."""
     return bool(sip.port or twilio.auth_token_env or telnyx.public_key)
 

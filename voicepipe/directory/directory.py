@@ -28,7 +28,7 @@ from voicepipe.directory.nearness import By
 from voicepipe.directory.report import decoded as decoded_report
 from voicepipe.directory.round_trips import LearnedTrip, RoundTrips
 from voicepipe.directory.router import TAKES, Candidate, RankedPops, WantedCall, Why, choose
-from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye, RoundTrip
+from voicepipe.directory.subjects import Assignment, CallSession, Command, PopGoodbye, RoundTrip
 from voicepipe.directory.tokens import Signer
 
 REMEMBERED = 200
@@ -103,7 +103,7 @@ class PlacementFollower(Protocol):
     def bounced(self, pop: str, why: WhyBounced) -> None:
         """A call was sent to this PoP and was not taken."""
 
-    def refused(self, door: PhoneKind, reason: Reason) -> None:
+    def refused(self, kind: PhoneKind, reason: Reason) -> None:
         """A phone call was refused before a PoP was chosen."""
 
 
@@ -153,9 +153,9 @@ class Directory:
             elif message.subject == subjects.goodbye_of(pop):
                 self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch, self._clock())
             elif message.subject == subjects.round_trip_of(pop):
-                told = msgspec.json.decode(message.data, type=RoundTrip)
+                trip = msgspec.json.decode(message.data, type=RoundTrip)
                 if self._view.hears(pop, self._clock()):
-                    self._round_trips.heard(told.network, pop, told.ms, self._clock(), again=told.again)
+                    self._round_trips.heard(trip.network, pop, trip.ms, self._clock(), again=trip.again)
             else:
                 self._view.assigned(pop, msgspec.json.decode(message.data, type=Assignment).call, self._clock())
 
@@ -178,9 +178,9 @@ class Directory:
         self._note_try(choice.candidates[0], wanted, grant.network)
         await self._bus.publish(subjects.assignment_to(first), msgspec.json.encode(Assignment(call)))
         if session:
-            brief = msgspec.json.encode(Briefing(grant.tenant, call, msgspec.Raw(session)))
+            call_session = msgspec.json.encode(CallSession(grant.tenant, call, msgspec.Raw(session)))
             for candidate in choice.candidates:
-                await self._bus.publish(subjects.briefing_to(candidate.seen.pop), brief)
+                await self._bus.publish(subjects.session_to(candidate.seen.pop), call_session)
         granted = msgspec.structs.replace(grant, id=call, briefed=bool(session))
         offers = tuple(
             PlacementOffer(
@@ -224,12 +224,12 @@ class Directory:
             for follower in self.followers:
                 follower.bounced(pop, why)
 
-    def refused(self, door: PhoneKind, reason: Reason) -> None:
+    def refused(self, kind: PhoneKind, reason: Reason) -> None:
         """A phone call was refused before a PoP was chosen."""
         for follower in self.followers:
-            follower.refused(door, reason)
+            follower.refused(kind, reason)
 
-    def request_pass(self, grant: Grant, pop: str) -> Pass:
+    def request_token(self, grant: Grant, pop: str) -> Pass:
         """A token for one request to this PoP, with the base of its URL. Raises NoPop: the PoP does not report."""
         seen = next((seen for seen in self.pops() if seen.pop == pop), None)
         if seen is None:

@@ -56,7 +56,7 @@ class Reporter:
         """A call that a directory assigned has begun."""
         self._begun[call] = self._clock()
 
-    def tell(self) -> None:
+    def report_now(self) -> None:
         """Report now, without waiting for the second."""
         self._at_once.set()
 
@@ -93,7 +93,7 @@ class _MeasuredCall:
         self.timer: asyncio.TimerHandle | None = None
         self.least_ms: float | None = None
         """The shortest round trip so far: a buffer that was full for a moment does not count."""
-        self.told = False
+        self.published = False
 
     def measure(self) -> None:
         ms = self.line.network().rtt_ms
@@ -101,7 +101,7 @@ class _MeasuredCall:
             self.least_ms = ms
 
 
-class TripTeller:
+class TripReporter:
     """Publishes the round trips of a PoP's calls: once when a call has gone on for a while, and at its end."""
 
     def __init__(self, bus: Bus, pop: str) -> None:
@@ -121,7 +121,7 @@ class TripTeller:
             if call.timer:
                 call.timer.cancel()
             call.measure()
-            self._tell(call)
+            self._publish(call)
 
     async def run(self) -> None:
         """Publish round trips, until cancelled."""
@@ -134,12 +134,12 @@ class TripTeller:
     def _read(self, call_id: str) -> None:
         call = self._calls[call_id]
         call.measure()
-        if not call.told:
-            self._tell(call)
+        if not call.published:
+            self._publish(call)
         self._read_later(call_id)
 
-    def _tell(self, call: _MeasuredCall) -> None:
+    def _publish(self, call: _MeasuredCall) -> None:
         network = call.line.caller_network
         if network and call.least_ms is not None and not self._waiting.full():
-            self._waiting.put_nowait(RoundTrip(network, round(call.least_ms, 1), call.told))
-            call.told = True
+            self._waiting.put_nowait(RoundTrip(network, round(call.least_ms, 1), call.published))
+            call.published = True

@@ -41,7 +41,7 @@ class Assignment(msgspec.Struct, frozen=True):
     call: str
 
 
-class Briefing(msgspec.Struct, frozen=True):
+class CallSession(msgspec.Struct, frozen=True):
     """The session of a caller's `ek_` key, for all PoPs that the caller may try."""
 
     tenant: str
@@ -72,7 +72,7 @@ def assignment_to(pop: str) -> str:
     return f"vp.asg.{pop}"
 
 
-def briefing_to(pop: str) -> str:
+def session_to(pop: str) -> str:
     return f"vp.brief.{pop}"
 
 

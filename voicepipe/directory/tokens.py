@@ -56,7 +56,7 @@ class Signer:
         return jwt.api_jws.encode(payload, self.key, ALGORITHM, {"kid": self.key_id, "typ": "JWT"})
 
 
-class TokenGate:
+class TokenVerifier:
     """Checks the tokens that directories have signed for one run of one PoP. `keys`: directories' public keys by their
     ids; `clock` gives Unix seconds."""
 

@@ -97,7 +97,7 @@ class Acceptor:
     def _exhausted(self, error: OSError) -> None:
         """Other code took the descriptors that were reserved: drop one stranger's connection, and pause."""
         self._visits.drop_one()
-        self._refusals.tell("", "no connection can be taken (%s): trying again in %g s", error.strerror, PAUSE_S)
+        self._refusals.log("", "no connection can be taken (%s): trying again in %g s", error.strerror, PAUSE_S)
         self._loop.remove_reader(self._listener.fileno())
         self._pause = self._loop.call_later(PAUSE_S, self.open)
 
@@ -109,12 +109,12 @@ class Acceptor:
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
 
-    def _turn_away(self, connection: socket.socket, source: str, why: str, told: bytes) -> None:
-        self._refusals.tell(source, "a connection from %s is refused: %s", source, why)
+    def _turn_away(self, connection: socket.socket, source: str, why: str, answer: bytes) -> None:
+        self._refusals.log(source, "a connection from %s is refused: %s", source, why)
         with connection:
             if self._tls is None:
                 with suppress(OSError):  # It may be gone already.
-                    connection.send(told)
+                    connection.send(answer)
 
     async def _serve(self, connection: socket.socket, source: str) -> None:
         """Returns when the protocol has the connection. A handshake that fails or takes too long only ends that

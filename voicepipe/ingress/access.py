@@ -22,13 +22,13 @@ from voicepipe.base.errors import (
     EngineDown,
     NoPop,
     NoPort,
-    NotBriefed,
     OverShare,
     PopFull,
     PopLate,
     Reason,
     RecordsFailing,
     Refused,
+    SessionMissing,
     TenantFull,
     TooManySecrets,
     Unauthorized,
@@ -100,7 +100,7 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     TenantFull: (503, "pop_full", {"Retry-After": "2"}),
     CallFull: (503, "call_full", {"Retry-After": "2"}),
     NoPop: (503, "no_pop", {"Retry-After": "2"}),
-    NotBriefed: (503, "not_briefed", {"Retry-After": "2"}),
+    SessionMissing: (503, "not_briefed", {"Retry-After": "2"}),
     NoPort: (503, "no_port", {"Retry-After": "2"}),
     Draining: (503, "draining", {"Retry-After": "30"}),
     RecordsFailing: (503, "records_failing", {"Retry-After": "10"}),
@@ -139,7 +139,7 @@ def mistake(error: WireError) -> JSONResponse:
     return JSONResponse(_error_body(error.code, error.message, error.param), 400)
 
 
-def told(answer: Any, status: int = 200) -> Response:
+def uncached(answer: Any, status: int = 200) -> Response:
     """A JSON answer that no cache may keep, for what changes from moment to moment."""
     return Response(msgspec.json.encode(answer), status, {"Cache-Control": "no-store"}, "application/json")
 
@@ -270,14 +270,14 @@ class AccessControl:
     def refuse(self, connection: HTTPConnection, error: Refused) -> JSONResponse:
         """Answer a request or a WebSocket that is refused. The log has a line of it, unless there are too many."""
         answer = refusal(error, self._tokens.alternates() if self._tokens and isinstance(error, NO_ROOM) else ())
-        self.tell(connection, answer.status_code, error)
+        self.log_refusal(connection, answer.status_code, error)
         return answer
 
-    def tell(self, connection: HTTPConnection, status: int, why: object) -> None:
+    def log_refusal(self, connection: HTTPConnection, status: int, why: object) -> None:
         """Log that a request or a WebSocket was refused, unless there are too many."""
         source = connection.client.host if connection.client else ""
         path = connection.scope["path"][:200]
-        self._refusals.tell(source, "%r from %s refused with %d: %s", path, source, status, why)
+        self._refusals.log(source, "%r from %s refused with %d: %s", path, source, status, why)
 
     async def _refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, Refused)
@@ -301,7 +301,7 @@ class AccessControl:
             raise Unauthorized(f"This token is for a call by {who.grant.kind}: ask the directory for one by {kind}.")
         self._use(who.grant)
 
-    async def briefed(self, who: Caller) -> Caller:
+    async def with_session(self, who: Caller) -> Caller:
         """As `begins`, with the session of an `ek_` key that a directory has made. Raises Unauthorized."""
         if not (who.grant and who.grant.briefed and self._tokens):
             return who
@@ -328,8 +328,8 @@ async def body(request: Request, most: int = BODY_BYTES) -> bytes:
     """The whole body of a request. Raises WireError: it is over `most` bytes; Gone."""
     read = bytearray()
     try:
-        async for piece in request.stream():
-            read += piece
+        async for chunk in request.stream():
+            read += chunk
             if len(read) > most:
                 too_large = f"The body is over {most} bytes, the most that is taken: shorten it."
                 raise WireError("request_too_large", too_large)

@@ -82,21 +82,21 @@ class Calls:
         if self._holding:
             await asyncio.wait(self._holding, timeout=LINGER)
 
-    def hold(self, call: HeldCall, who: Caller, place: ExitStack) -> str:
-        """Run the call; returns its id. `place` holds the caller's slot in this PoP, and is ours from then on. Raises
-        Draining."""
+    def hold(self, call: HeldCall, who: Caller, resources: ExitStack) -> str:
+        """Run the call; returns its id. `resources` holds the caller's slot in this PoP, and is ours from then on.
+        Raises Draining."""
         if self._tasks is None:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         call_id = call.hosted.id
-        task = self._tasks.create_task(self._run(call, who, place.pop_all()))
+        task = self._tasks.create_task(self._run(call, who, resources.pop_all()))
         self._holding.add(task)
         task.add_done_callback(self._holding.discard)
         self._know(who, call.hosted)  # It may be asked for before its task begins.
         return call_id
 
-    async def _run(self, call: HeldCall, who: Caller, place: ExitStack) -> None:
+    async def _run(self, call: HeldCall, who: Caller, resources: ExitStack) -> None:
         try:
-            with place, self.known(who, call.hosted) as call_id:
+            with resources, self.known(who, call.hosted) as call_id:
                 await call.run(call_id, self._clock)
         except Exception:  # One call's failure is never another's, and all of them hang on this group of tasks.
             logger.exception("%s: failed", call.hosted.id)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-LEAST_PIECE, LARGEST_PIECE = 512, 4096
+LEAST_CHUNK, LARGEST_CHUNK = 512, 4096
 """Bytes that a parser gets in one step of the loop. A frame, a chunk or a header can be 3 bytes long, and its cost
 hardly depends on its length."""
 
@@ -29,7 +29,7 @@ class ChunkedParser:
         """Bytes of the next chunk."""
         raise NotImplementedError
 
-    def _parse(self, piece: bytes) -> None:
+    def _parse(self, chunk: bytes) -> None:
         """Give a chunk to the parser."""
         raise NotImplementedError
 
@@ -44,9 +44,9 @@ class ChunkedParser:
         """Give the parser one chunk; the rest follows in other steps of the loop, once the results were taken."""
         self._feeding = None
         if self._unread and not self._parsing_paused():
-            piece = bytes(self._unread[: self._size()])
-            del self._unread[: len(piece)]
-            self._parse(piece)
+            chunk = bytes(self._unread[: self._size()])
+            del self._unread[: len(chunk)]
+            self._parse(chunk)
         self._decide_reading()
 
     def _decide_reading(self) -> None:

@@ -14,9 +14,9 @@ from uvicorn.server import ServerState
 from voicepipe.base.token_bucket import Bucket, Rate
 from voicepipe.ingress.accept import TOO_MANY
 from voicepipe.ingress.asgi_scope import LINGER, REFUSALS, VISIT
-from voicepipe.ingress.chunked_parser import LARGEST_PIECE, LEAST_PIECE, ChunkedParser
+from voicepipe.ingress.chunked_parser import LARGEST_CHUNK, LEAST_CHUNK, ChunkedParser
 from voicepipe.ingress.refusal_log import RefusalLog
-from voicepipe.ingress.requests import TOO_MANY_CHUNKS, TOO_MANY_LINES, Rein, Requests
+from voicepipe.ingress.requests import TOO_MANY_CHUNKS, TOO_MANY_LINES, AnswerTransport, Requests
 from voicepipe.ingress.visits import Visit, Visits, VisitState
 
 CHECK_S = 1.0
@@ -58,7 +58,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
         self._over = False
         """Nothing more is parsed: the connection ends once the client has its answer, or it is a WebSocket's."""
         self._chunks = Bucket(CHUNKS)
-        self._rein: Rein
+        self._answers: AnswerTransport
         self._check: asyncio.TimerHandle | None = None
         self._phase: tuple[object, ...] = ()
         self._since = 0.0
@@ -67,8 +67,8 @@ class HttpConnection(ChunkedParser, H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._rein = Rein(transport, self._decide_reading, self._close)
-        self.flow = FlowControl(self._rein)  # type: ignore[arg-type]
+        self._answers = AnswerTransport(transport, self._decide_reading, self._close)
+        self.flow = FlowControl(self._answers)  # type: ignore[arg-type]
         if self._visit.state is VisitState.OVER:
             return transport.abort()
         self._visit.drop = transport.abort
@@ -89,15 +89,15 @@ class HttpConnection(ChunkedParser, H11Protocol):
         return self.flow.read_paused
 
     def _size(self) -> int:
-        many_lines = not self.conn.in_plain_body and self._unread.count(b"\n", 0, LARGEST_PIECE) > FEW_LINES
-        return LEAST_PIECE if many_lines else LARGEST_PIECE
+        many_lines = not self.conn.in_plain_body and self._unread.count(b"\n", 0, LARGEST_CHUNK) > FEW_LINES
+        return LEAST_CHUNK if many_lines else LARGEST_CHUNK
 
-    def _parse(self, piece: bytes) -> None:
+    def _parse(self, chunk: bytes) -> None:
         if self.cycle is not None and self.cycle.response_complete and not self._asked:
             if not self._may_ask():
                 return
             self._asked = True
-        super().data_received(piece)
+        super().data_received(chunk)
         self._judge()
 
     def _decide_reading(self) -> None:
@@ -108,7 +108,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
-            self.cycle.transport = self._rein  # type: ignore[assignment]
+            self.cycle.transport = self._answers  # type: ignore[assignment]
             self._asked = False
             self._requests += 1
             self._visits.progress(self._visit)
@@ -129,7 +129,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
         """Whether another request is read on this connection, whose first one was counted with it."""
         if self._visits.listens(self._visit.source, time.monotonic()):
             return True
-        self._refusals.tell(self._visit.source, "requests from %s are refused: too many", self._visit.source)
+        self._refusals.log(self._visit.source, "requests from %s are refused: too many", self._visit.source)
         self.transport.write(TOO_MANY)
         self.transport.close()
         return False
@@ -151,7 +151,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
             self._judge()
 
     def send_400_response(self, msg: str) -> None:
-        self._refusals.tell(self._visit.source, "a request from %s is no HTTP", self._visit.source)
+        self._refusals.log(self._visit.source, "a request from %s is no HTTP", self._visit.source)
         self._give_up_answer()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
@@ -159,7 +159,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
             self.transport.abort()
 
     def _refuse(self, answer: bytes, why: str) -> None:
-        self._refusals.tell(self._visit.source, "a request from %s %s", self._visit.source, why)
+        self._refusals.log(self._visit.source, "a request from %s %s", self._visit.source, why)
         self._give_up_answer()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.write(answer)
@@ -224,7 +224,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
         """The connection took too long: end it. The client is told why, unless it is in the middle of an answer."""
         what = str(self._phase[0])
         if what in ("request", "body"):
-            self._refusals.tell(self._visit.source, "a connection from %s is closed: its %s did not come in time",
+            self._refusals.log(self._visit.source, "a connection from %s is closed: its %s did not come in time",
                                 self._visit.source, what)  # fmt: skip
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
                 self.transport.write(TOO_SLOW)
@@ -236,7 +236,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
         """The connection is handed over, for instance to a WebSocket's protocol."""
         self._over = True
         self._forget()
-        self._rein.drop()
+        self._answers.drop()
         if self._check:
             self._check.cancel()
             self._check = None

@@ -16,7 +16,7 @@ from websockets.http11 import Request
 
 from voicepipe.base.token_bucket import Bucket, Rate
 from voicepipe.ingress.asgi_scope import LINGER, PEER, REFUSALS, VISIT
-from voicepipe.ingress.chunked_parser import LARGEST_PIECE, LEAST_PIECE, ChunkedParser
+from voicepipe.ingress.chunked_parser import LARGEST_CHUNK, LEAST_CHUNK, ChunkedParser
 from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.visits import Visit
 
@@ -63,7 +63,7 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
         self._sizes: deque[int] = deque()
         """Sizes in bytes of the messages that wait for their turn."""
         self._waiting = 0
-        self._piece = LEAST_PIECE
+        self._chunk_bytes = LEAST_CHUNK
         self._frames = 0
         """Frames with next to no data in this chunk."""
         self._messages = 0
@@ -96,7 +96,7 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         self.received_at = time.monotonic()
         self._received += len(data)
-        if self._unread or self._feeding or len(data) > self._piece:
+        if self._unread or self._feeding or len(data) > self._chunk_bytes:
             return self._came(data)
         self._parse(data)
         self._decide_reading()
@@ -107,15 +107,15 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
         return self._waiting > READ_AHEAD and not self.close_sent
 
     def _size(self) -> int:
-        return self._piece
+        return self._chunk_bytes
 
-    def _parse(self, piece: bytes) -> None:
+    def _parse(self, chunk: bytes) -> None:
         self._frames = self._messages = 0
-        super().data_received(piece)
+        super().data_received(chunk)
         if self._frames + self._messages > FEW_FRAMES:
-            self._piece = LEAST_PIECE
-        elif self._piece < LARGEST_PIECE:
-            self._piece *= 2
+            self._chunk_bytes = LEAST_CHUNK
+        elif self._chunk_bytes < LARGEST_CHUNK:
+            self._chunk_bytes *= 2
         if self._frames:
             if not self._spare.has(self.loop.time()):
                 self._fail(1008, TOO_MANY_FRAMES)
@@ -126,7 +126,7 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
     def _fail(self, code: int, why: str) -> None:
         """Close the WebSocket with this close code of RFC 6455, and say why."""
         source, self.closed_for = self._visit.source, why
-        self._refusals.tell(source, "a WebSocket from %s is closed: %s", source, why)
+        self._refusals.log(source, "a WebSocket from %s is closed: %s", source, why)
         self.conn.fail(code, why)
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
@@ -205,7 +205,7 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
     def _refuse_handshake(self, error: Exception) -> None:
         """websockets rejects the handshake: uvicorn would neither say so nor close the connection."""
         source = self._visit.source
-        self._refusals.tell(source, "a WebSocket handshake from %s is refused: %s", source, error)
+        self._refusals.log(source, "a WebSocket handshake from %s is refused: %s", source, error)
         answer = b"".join(self.conn.data_to_send())  # Empty, unless a line was too long or there were too many.
         self.transport.write(answer or self.conn.reject(400, f"{error}.\n").serialize())
         self.transport.close()
@@ -269,7 +269,7 @@ def tcp_rtt_ms(sock: Any) -> float | None:
         return None
     for offset in (_LEAST_RTT, _RTT):
         if len(info) >= offset + _MICROSECONDS.size:
-            (told,) = _MICROSECONDS.unpack_from(info, offset)
-            if told not in (0, _NEVER):
-                return float(told) / 1000
+            (microseconds,) = _MICROSECONDS.unpack_from(info, offset)
+            if microseconds not in (0, _NEVER):
+                return float(microseconds) / 1000
     return None

@@ -79,29 +79,29 @@ class CallLoopShare:
         self._load = Load(clock(), busy())
         self._slice = self._own = 0.0
         self._delayed_s = 0.0
-        self._told_at = float("-inf")
+        self._reported_at = float("-inf")
 
     def payer(self) -> Payer:
         """Pays for work that clients cause. A new one each time: it refers to this object, and kept here would be a
         reference cycle."""
         return Payer(self._used, self._busy)
 
-    async def spend(self, asked: Coroutine[Any, Any, None], tell: Callable[[str], None]) -> None:
-        """Carry out one message; returns when the next one may be. `tell` notifies a client that is held up for
+    async def spend(self, asked: Coroutine[Any, Any, None], notify: Callable[[str], None]) -> None:
+        """Carry out one message; returns when the next one may be. `notify` notifies a client that is held up for
         long."""
         payer = self.payer()
         with PaidBy(payer):
             await Metered(asked, payer)
         if self._slice >= SLICE_S:
-            await self.rest(tell)
+            await self.rest(notify)
 
-    async def rest(self, tell: Callable[[str], None]) -> None:
+    async def rest(self, notify: Callable[[str], None]) -> None:
         """Yield to the loop, and wait until this call has a share of it again."""
         self._slice = 0.0
         wait_s = self._wait_s()
         self._delayed_s = self._delayed_s + wait_s if wait_s else 0.0
         if self._delayed_s >= FAR_OVER_S:
-            self._complain(tell)
+            self._complain(notify)
         while True:
             await asyncio.sleep(min(wait_s, LOOK_S))
             wait_s = self._wait_s()  # again, since the loop may be busier by now, or less
@@ -114,12 +114,12 @@ class CallLoopShare:
         self._budget.set_rate(max(LEAST, self._percent / 100 * self._load.room(now, self._busy() - self._own)), now)
         return self._budget.wait_s(now)
 
-    def _complain(self, tell: Callable[[str], None]) -> None:
+    def _complain(self, notify: Callable[[str], None]) -> None:
         now = self._clock()
-        if now - self._told_at < TOLD_EVERY_S:
+        if now - self._reported_at < TOLD_EVERY_S:
             return
-        self._told_at = now
-        tell(
+        self._reported_at = now
+        notify(
             f"Your messages take more of this server's time than your share, which is {self._percent} % at most "
             "and less while other callers need it: they are carried out more slowly. Send fewer, or smaller ones."
         )

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, HttpConfig, KeyOwner
-from voicepipe.config.phone_config import PhoneKind, SipDoorConfig, TelephonyConfig
+from voicepipe.config.phone_config import PhoneKind, SipEndpointConfig, TelephonyConfig
 from voicepipe.ingress.api_keys import brings_token
 
 
@@ -38,7 +38,7 @@ def check_who_may_call(http: HttpConfig, tenants: Sequence[KeyOwner]) -> None:
         )
 
 
-def sip_host(sip: SipDoorConfig, http: HttpConfig) -> str:
+def sip_host(sip: SipEndpointConfig, http: HttpConfig) -> str:
     """The address at which SIP listens: HTTP's, unless SIP has its own."""
     host = sip.host or http.host
     return "127.0.0.1" if host == "localhost" else host
@@ -91,7 +91,7 @@ def check_providers(telephony: TelephonyConfig) -> None:
         )
 
 
-def check_sip(sip: SipDoorConfig, http: HttpConfig) -> None:
+def check_sip(sip: SipEndpointConfig, http: HttpConfig) -> None:
     """Raises ConfigError: others could call by SIP though no trunk or user is configured, or it would listen on
     IPv6."""
     if not sip.port:
@@ -149,21 +149,21 @@ class LocalOnly:
     browsers always send on WebSockets and posts, must be our own or one of `origins`. No proxy may have forwarded the
     request: its client may be anybody, though many a proxy puts our own address into `Host`. Paths below `public` are
     open to everybody, or are checked there: requests of providers by their signature. With `tokens`, a request of the
-    API (`API`) that brings a directory's token is let through as well; the token is checked where keys are. `tell` gets
+    API (`API`) that brings a directory's token is let through as well; the token is checked where keys are. `log` gets
     each request that is refused, with its status and the reason. While there are keys (`has_keys`) all requests are let
     through: the endpoints check keys."""
 
     def __init__(
         self,
         app: ASGIApp,
-        tell: Callable[[HTTPConnection, int, str], None],
+        log: Callable[[HTTPConnection, int, str], None],
         origins: tuple[str, ...] = (),
         public: tuple[str, ...] = (),
         tokens: bool = False,
         has_keys: Callable[[], bool] = lambda: False,
     ) -> None:
         self._app = app
-        self._tell = tell
+        self._log = log
         self._origins = origins
         self._public = public
         self._tokens = tokens
@@ -181,7 +181,7 @@ class LocalOnly:
             code, message = "origin_not_allowed", ELSEWHERE
         else:
             return await self._app(scope, receive, send)
-        self._tell(HTTPConnection(scope), 403, message)
+        self._log(HTTPConnection(scope), 403, message)
         error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
         await JSONResponse({"error": error}, 403)(scope, receive, send)
 

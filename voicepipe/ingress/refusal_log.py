@@ -19,7 +19,7 @@ class RefusalLog:
         self._requests = requests
         self._lines = Throttle(*LINES)
 
-    def tell(self, source: str, text: str, *args: object) -> None:
+    def log(self, source: str, text: str, *args: object) -> None:
         """Log `text` about `source`, or that there were more refusals of it. A source is a client's IP address, or else
         the name that a client gave."""
         now = time.monotonic()

@@ -57,7 +57,7 @@ class Requests(h11.Connection):
         return waiting.count(b"\n")
 
 
-class Rein:
+class AnswerTransport:
     """The transport for uvicorn's answers. Its connection decides whether the socket is read, and how it is closed."""
 
     def __init__(

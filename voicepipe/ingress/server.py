@@ -66,7 +66,7 @@ class Forwarded:
         if visit.asks(client, time.monotonic()):
             return await self._app(scope, receive, send)
         refusals: RefusalLog = scope["state"][REFUSALS]
-        refusals.tell(client, "requests from %s, by the proxy %s, are refused: too many", client, visit.source)
+        refusals.log(client, "requests from %s, by the proxy %s, are refused: too many", client, visit.source)
         await Response(TOLD, 429, {"Retry-After": "2"}, "application/json")(scope, receive, send)
 
 

@@ -49,7 +49,7 @@ class Throttle:
         self._sources = Remembered[str, Bucket](lambda: Bucket(each))
         self._refused: dict[str, int] = {}
         """Refusals since the last news."""
-        self._told = float("-inf")
+        self._reported_at = float("-inf")
 
     def has_room(self, source: str, now: float) -> bool:
         """Whether one more may come from this source; counts nothing."""
@@ -74,13 +74,13 @@ class Throttle:
     def news(self, now: float) -> str:
         """A summary of the refusals since the last one, at most once a minute; empty: there were none, or it is too
         early."""
-        if not self._refused or now - self._told < NEWS_S:
+        if not self._refused or now - self._reported_at < NEWS_S:
             return ""
         worst = max(self._refused, key=self._refused.__getitem__)
         most = self._refused[worst]
         others = sum(self._refused.values()) - most
         self._refused.clear()
-        self._told = now
+        self._reported_at = now
         return f"{most} from {worst}{f', {others} from others' if others else ''}"
 
 

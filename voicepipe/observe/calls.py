@@ -66,7 +66,7 @@ class LiveCall:
         self._kept = RedactedWords(redaction)
         self._line: Line | None = None
         self._turn_count = 0
-        self._told = 0
+        self._reported = 0
         """Number of turns and other replies so far."""
         self._last: FullTurn | None = None
         """The last turn."""
@@ -124,7 +124,7 @@ class LiveCall:
 
     def _ask(self, turn_id: str, now: float) -> AskedTurn:
         heard, spoken, results = self._unanswered.take()
-        number, self._told = self._told, self._told + 1
+        number, self._reported = self._reported, self._reported + 1
         return AskedTurn(now, turn_id, heard, self._known.id, self.tenant, self._agent, spoken, number, results)
 
     def _add(self, asked: AskedTurn, reply: ReplyDone) -> None:

@@ -70,8 +70,8 @@ class CostMeter(CallFollower):
         """The metrics; none where no price is known. `here`: the PoP's labels, as in HERE."""
         if not (cost := self.so_far()):
             return
-        for name, told, total in (
+        for name, help_text, total in (
             ("voicepipe_host_cost", "What the host has cost, by pop.price_per_hour.", cost.host_cost),
             ("voicepipe_calls_cost", "What of it calls paid for their places; the rest is idle cost.", cost.calls_cost),
         ):
-            yield at_present(CounterMetricFamily, name, told, HERE, [(here, total)])
+            yield at_present(CounterMetricFamily, name, help_text, HERE, [(here, total)])

@@ -15,7 +15,7 @@ from voicepipe.health import Health
 from voicepipe.observe.call_followers import UNTRACED, CallFollower, CallTracer
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.cost import HostCost
-from voicepipe.observe.delay_causes import DelayCause, Seen, culprits
+from voicepipe.observe.delay_causes import DelayCause, Seen, delay_causes
 from voicepipe.observe.external_metrics import vllm_loads
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.refusals import NOT_ADMITTED, RefusalCounts
@@ -147,7 +147,7 @@ class Dashboard:
             since=start,
             refused=sum(refusals[reason] for reason in NOT_ADMITTED),
             refusals=dict(refusals.most_common()),
-            culprits=self._culprits(start, totals, tenant, health),
+            culprits=self._delay_causes(start, totals, tenant, health),
             totals=totals,
             shares=_shares(totals),
             buckets=over_time(kept, start, width_s),
@@ -156,7 +156,7 @@ class Dashboard:
             cost=self._cost() if tenant is None else None,
         )
 
-    def _culprits(self, start: float, totals: Figures, tenant: str | None, health: Health) -> list[DelayCause]:
+    def _delay_causes(self, start: float, totals: Figures, tenant: str | None, health: Health) -> list[DelayCause]:
         late = [waits(full.record, full.tools) for full in self._turns.late(start, JUDGED, tenant)]
         seen = Seen(
             timed=totals.timed - totals.by_request,
@@ -166,7 +166,7 @@ class Dashboard:
             health=health,
             vllm=vllm_loads(),
         )
-        return culprits(seen, self._pop)
+        return delay_causes(seen, self._pop)
 
 
 def _shares(totals: Figures) -> TurnRates:

@@ -63,7 +63,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """Load of vLLM's engines; none where there is no vLLM here."""
 
 
-def culprits(seen: Seen, pop: PopConfig) -> list[DelayCause]:
+def delay_causes(seen: Seen, pop: PopConfig) -> list[DelayCause]:
     """The causes: those of the process first, then stages, the slowest first; empty: all is well."""
     return [*_of_process(seen, pop), *_of_turns(seen, pop), *_of_network(seen)]
 

@@ -47,10 +47,10 @@ class VllmMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         for family in self._theirs.collect():
             if family.name.startswith(VLLM):
-                passed = Metric(family.name, family.documentation, family.type, family.unit)
+                copy = Metric(family.name, family.documentation, family.type, family.unit)
                 for sample in family.samples:
-                    passed.samples.append(sample._replace(labels=self._here | sample.labels))
-                yield passed
+                    copy.samples.append(sample._replace(labels=self._here | sample.labels))
+                yield copy
 
 
 def vllm_loads(theirs: CollectorRegistry = REGISTRY) -> list[VllmLoad]:
@@ -79,9 +79,9 @@ class GpuMetrics(Collector):
         finally:
             self._asking.release()
         if gpus:
-            yield from self._told(gpus)
+            yield from self._metrics(gpus)
 
-    def _told(self, gpus: Sequence[GpuLoad]) -> Iterator[Metric]:
+    def _metrics(self, gpus: Sequence[GpuLoad]) -> Iterator[Metric]:
         figures: tuple[tuple[str, str, Callable[[GpuLoad], float | None]], ...] = (
             ("utilization_ratio", "Share of the last moments in which something ran on it.", lambda gpu: gpu.busy),
             ("memory_used_bytes", "Memory in use, by all processes.", lambda gpu: gpu.memory_used),
@@ -93,9 +93,9 @@ class GpuMetrics(Collector):
         where = [((*self._here, str(gpu.index)), gpu) for gpu in gpus]
         infos = [((*here, gpu.name, gpu.uuid), 1.0) for here, gpu in where]
         yield at_present(GaugeMetricFamily, "voicepipe_gpu_info", "Always 1.", (*HERE, "gpu", "name", "uuid"), infos)
-        for name, told, value in figures:
+        for name, help_text, value in figures:
             known = [(here, number) for here, gpu in where if (number := value(gpu)) is not None]
-            yield at_present(GaugeMetricFamily, f"voicepipe_gpu_{name}", told, (*HERE, "gpu"), known)
+            yield at_present(GaugeMetricFamily, f"voicepipe_gpu_{name}", help_text, (*HERE, "gpu"), known)
         yield at_present(
             GaugeMetricFamily, "voicepipe_gpu_throttled", "1: for this reason its clock is lower than it could be.",
             (*HERE, "gpu", "reason"),

@@ -43,20 +43,20 @@ class Families:
         self._registry = registry
         self._names, self._before = tuple(before), tuple(before.values())
 
-    def counter(self, name: str, told: str, *labels: str) -> Family[Counter]:
-        return Family(Counter(name, told, (*self._names, *labels), registry=self._registry), self._before)
+    def counter(self, name: str, help_text: str, *labels: str) -> Family[Counter]:
+        return Family(Counter(name, help_text, (*self._names, *labels), registry=self._registry), self._before)
 
-    def gauge(self, name: str, told: str, *labels: str) -> Family[Gauge]:
-        return Family(Gauge(name, told, (*self._names, *labels), registry=self._registry), self._before)
+    def gauge(self, name: str, help_text: str, *labels: str) -> Family[Gauge]:
+        return Family(Gauge(name, help_text, (*self._names, *labels), registry=self._registry), self._before)
 
-    def histogram(self, name: str, told: str, bounds: Iterable[float], *labels: str) -> Family[Histogram]:
+    def histogram(self, name: str, help_text: str, bounds: Iterable[float], *labels: str) -> Family[Histogram]:
         names, buckets = (*self._names, *labels), tuple(bounds)
-        return Family(Histogram(name, told, names, registry=self._registry, buckets=buckets), self._before)
+        return Family(Histogram(name, help_text, names, registry=self._registry, buckets=buckets), self._before)
 
 
-def at_present(kind: type[F], name: str, told: str, labels: Sequence[str], samples: Samples) -> F:
+def at_present(kind: type[F], name: str, help_text: str, labels: Sequence[str], samples: Samples) -> F:
     """A metric with all of its series, as it is at present."""
-    made = kind(name, told, labels=labels)
+    made = kind(name, help_text, labels=labels)
     for values, number in samples:
         made.add_metric(values, number)
     return made

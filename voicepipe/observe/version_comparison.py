@@ -227,8 +227,8 @@ def _mean(a: _CountedTurns, b: _CountedTurns, effects: tuple[float, float]) -> D
 
 def _quantiles(ascending: Floats, weights: Floats, *parts: float) -> list[float]:
     so_far = np.cumsum(weights)
-    places = np.searchsorted(so_far, np.clip(parts, 0, 1) * so_far[-1])
-    return [float(ascending[min(place, len(ascending) - 1)]) for place in places]
+    indices = np.searchsorted(so_far, np.clip(parts, 0, 1) * so_far[-1])
+    return [float(ascending[min(index, len(ascending) - 1)]) for index in indices]
 
 
 def _rate(what: str, a: _CountedTurns, b: _CountedTurns) -> MishapRate:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.call_api import PopApi
-from voicepipe.ingress.access import AccessControl, UnknownTurn, told, viewer
+from voicepipe.ingress.access import AccessControl, UnknownTurn, uncached, viewer
 from voicepipe.ingress.api_keys import account
 from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api.pages import LargeFile, page
@@ -53,7 +53,7 @@ def answering(pop: PopApi, access: AccessControl, answer: Answer) -> Callable[[R
         tenant = viewer(pop, request)
 
         async def made() -> Response:
-            return told(answer(request, tenant))
+            return uncached(answer(request, tenant))
 
         return await access.carry_out(account(tenant), made())
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from voicepipe.base.errors import Unauthorized
-from voicepipe.ingress.access import told
+from voicepipe.ingress.access import uncached
 from voicepipe.ingress.api_keys import key_of
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.loopback_only import asks_from_here
@@ -32,11 +32,11 @@ def health_routes(health: Callable[[], HasStatus]) -> list[Route]:
     """/healthz answers with 200 as long as the server does, /readyz with 503 unless calls are taken."""
 
     async def healthz(request: Request) -> Response:
-        return told(health())
+        return uncached(health())
 
     async def readyz(request: Request) -> Response:
         now = health()
-        return told(now, 200 if now.status == "ok" else 503)
+        return uncached(now, 200 if now.status == "ok" else 503)
 
     return [Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)]
 

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import Unauthorized
 from voicepipe.call_api import CostQuery, KeptCall, PopApi, RecordQuery, RecordsApi
-from voicepipe.ingress.access import AccessControl, CallGoesOn, NotPermitted, UnknownRecord, told, viewer
+from voicepipe.ingress.access import AccessControl, CallGoesOn, NotPermitted, UnknownRecord, uncached, viewer
 from voicepipe.ingress.api_keys import account, brings_token
 from voicepipe.ingress.wire_errors import WireError
 
@@ -112,19 +112,19 @@ class RecordsHttp:
         return await self._access.carry_out(account(tenant), self._costs(asked))
 
     async def _costs(self, asked: CostQuery) -> Response:
-        return told(await self._records().costs(asked))
+        return uncached(await self._records().costs(asked))
 
     async def _listed(self, asked: RecordQuery) -> Response:
         rows = await self._records().listed(asked)
         shown = rows[: asked.limit - 1]
         more = cursor(shown[-1].began, shown[-1].id) if len(rows) == asked.limit else None
-        return told(RecordList(data=shown, next=more))
+        return uncached(RecordList(data=shown, next=more))
 
     async def _found(self, call_id: str, viewer: str | None) -> Response:
         record = await self._records().found(call_id, viewer)
         if record is None:
             raise _unknown(call_id)
-        return told(record)
+        return uncached(record)
 
     async def _deleted(self, call_id: str, viewer: str | None) -> Response:
         records, shown = self._pop.records, self._pop.dashboard
@@ -141,11 +141,11 @@ class RecordsHttp:
         if not deleted.ids:
             self._records()  # Who keeps none says so.
             raise _unknown(call_id)
-        return told(RecordDeleted(id=call_id))
+        return uncached(RecordDeleted(id=call_id))
 
     async def _deleted_caller(self, number: str, who: _Asker) -> Response:
         its = await self._records().delete_caller(number, who.viewer, for_operator=who.for_operator)
-        return told(RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
+        return uncached(RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
                                     not_permitted=its.not_permitted))  # fmt: skip
 
     def _asker(self, request: Request) -> _Asker:
@@ -172,7 +172,7 @@ def cursor(began: float, call_id: str) -> str:
     return f"{began!r}_{call_id}"
 
 
-def _place(cursor: str) -> tuple[float, str] | None:
+def _position(cursor: str) -> tuple[float, str] | None:
     """The position in a list that a cursor gives. Raises WireError."""
     if not cursor:
         return None
@@ -194,7 +194,7 @@ def query(asked: QueryParams, tenant: str | None) -> RecordQuery:
     if not 1 <= limit <= MOST:
         raise WireError("invalid_value", f"limit must be a whole number from 1 to {MOST}.", "limit")
     return RecordQuery(
-        tenant=tenant, limit=limit + 1, before=_place(asked.get("before", "")), since=_time(asked, "since"),
+        tenant=tenant, limit=limit + 1, before=_position(asked.get("before", "")), since=_time(asked, "since"),
         until=_time(asked, "until"), agent=asked.get("agent", ""), caller=_number(asked),
         reason=asked.get("reason", ""),
     )  # fmt: skip

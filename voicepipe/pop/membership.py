@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from voicepipe.base.errors import NotBriefed
+from voicepipe.base.errors import SessionMissing
 from voicepipe.call_api import Alternate, Grant
 from voicepipe.config import Config
 from voicepipe.directory import subjects
@@ -16,10 +16,10 @@ from voicepipe.directory.fleet_keys import key_id, public_key
 from voicepipe.directory.fleet_view import FleetView
 from voicepipe.directory.key_sessions import KeySessions
 from voicepipe.directory.report import Condition, PopReport, decoded
-from voicepipe.directory.reporter import Reporter, TripTeller
+from voicepipe.directory.reporter import Reporter, TripReporter
 from voicepipe.directory.router import others
-from voicepipe.directory.subjects import Briefing, Command
-from voicepipe.directory.tokens import AGAIN, TokenGate, audience
+from voicepipe.directory.subjects import CallSession, Command
+from voicepipe.directory.tokens import AGAIN, TokenVerifier, audience
 
 logger = logging.getLogger(__name__)
 ANSWERED_S = 0.1
@@ -39,14 +39,14 @@ class Membership:
     ) -> None:
         self.dismissed = asyncio.Event()
         """Set when an operator orders the PoP to drain and to exit."""
-        self.round_trips = TripTeller(bus, config.pop.id)
+        self.round_trips = TripReporter(bus, config.pop.id)
         self._bus = bus
         self._pop = config.pop.id
         self._condition = condition
         self._clock = clock
         self._reporter = Reporter(bus, self._pop, condition)
         keys = {key_id(key): key for key in map(public_key, config.fleet.keys)}
-        self._gate = TokenGate(audience(self._pop, self._reporter.epoch), keys, time.time)
+        self._verifier = TokenVerifier(audience(self._pop, self._reporter.epoch), keys, time.time)
         self._key_sessions = KeySessions()
         self._view = FleetView()
         self._answered = -ANSWERED_S
@@ -58,15 +58,15 @@ class Membership:
 
     async def listen(self) -> None:
         """Receive what directories and other PoPs publish, until cancelled."""
-        mine = subjects.briefing_to(self._pop), subjects.command_to(self._pop)
+        mine = subjects.session_to(self._pop), subjects.command_to(self._pop)
         async with self._bus.listen(*mine, subjects.REPORTS, subjects.GOODBYES) as messages:
             async for message in messages:
                 with reading(message):
                     await self._take(message)
 
-    def tell(self) -> None:
+    def report_now(self) -> None:
         """Report now, without waiting for the second."""
-        self._reporter.tell()
+        self._reporter.report_now()
 
     def alternates(self) -> tuple[Alternate, ...]:
         """PoPs to which a caller may go who is refused here."""
@@ -74,10 +74,10 @@ class Membership:
         return tuple(Alternate(seen.pop, seen.condition.url) for seen in others(seen, self._condition()))
 
     def read(self, token: str, spent: bool = False) -> Grant:
-        return self._gate.read(token, spent)
+        return self._verifier.read(token, spent)
 
     def use(self, grant: Grant) -> None:
-        self._gate.use(grant)
+        self._verifier.use(grant)
         if grant.begins and grant.kind not in ("twilio", "telnyx"):  # Those begin with their streams: `came`.
             self._reporter.began(grant.id)
 
@@ -87,13 +87,13 @@ class Membership:
     async def session(self, grant: Grant) -> bytes:
         session = await self._key_sessions.get(grant.tenant, grant.id)
         if session is None:
-            raise NotBriefed(f"The session of this ek_ key has not come from the directory: {AGAIN}.")
+            raise SessionMissing(f"The session of this ek_ key has not come from the directory: {AGAIN}.")
         return session
 
     async def _take(self, message: BusMessage) -> None:
-        if message.subject == subjects.briefing_to(self._pop):
-            brief = msgspec.json.decode(message.data, type=Briefing)
-            await self._key_sessions.put(brief.tenant, brief.call, bytes(brief.session))
+        if message.subject == subjects.session_to(self._pop):
+            call_session = msgspec.json.decode(message.data, type=CallSession)
+            await self._key_sessions.put(call_session.tenant, call_session.call, bytes(call_session.session))
         elif message.subject == subjects.command_to(self._pop):
             msgspec.json.decode(message.data, type=Command)
             logger.warning("an operator drains this PoP: it takes no new calls, and ends with the last one")
@@ -111,4 +111,4 @@ class Membership:
         silent = not self._view.hears(pop, now)
         if self._view.heard(pop, report, now) and silent and pop != self._pop and now >= self._answered + ANSWERED_S:
             self._answered = now
-            self.tell()
+            self.report_now()

@@ -344,7 +344,7 @@ class Pop:
         """Take no new calls; returns when the last one has ended, or `pop.drain_ms` after this was first asked for."""
         self._draining = True
         if self.tokens:
-            self.tokens.tell()
+            self.tokens.report_now()
         now = asyncio.get_running_loop().time()
         self._drained_by = self._drained_by or now + self.config.pop.drain_ms / 1000
         drain_s = max(0.0, self._drained_by - now)
@@ -376,8 +376,8 @@ class Pop:
         if self.config.engines.asr != "scripted":
             await get_to_know(self.engines, lambda: self.calls > 0)
 
-    def tell_what_is_lacking(self) -> None:
+    def log_what_is_missing(self) -> None:
         """Log what is missing: an address for telephones, a language model or a voice for agents."""
         if said := unreached(self.config):
             log.warning("%s", said)
-        self.prepared.tell_what_is_lacking()
+        self.prepared.log_what_is_missing()

@@ -32,7 +32,7 @@ from voicepipe.ingress.access import (
     find_agent,
     mistake,
     nowhere,
-    told,
+    uncached,
 )
 from voicepipe.ingress.api_keys import Caller, ClientSecrets, SecretRequest
 from voicepipe.ingress.calls import Calls
@@ -90,7 +90,7 @@ class Realtime:
             except Refused as error:
                 return await socket.send_denial_response(self._access.refuse(socket, error))
             except WireError as error:  # A key's session asks for what its agent has locked since.
-                self._access.tell(socket, 400, error)
+                self._access.log_refusal(socket, 400, error)
                 return await socket.send_denial_response(mistake(error))
             await socket.accept(_subprotocol(socket))
             await converse(socket, clients, partial(self._calls.known, who), Rights.of(who, clients.call.agent))
@@ -98,7 +98,7 @@ class Realtime:
     async def _begun(self, who: Caller, socket: WebSocket, place: ExitStack, asked: Attempt) -> RealtimeClients:
         """A call that was begun, whose slot and end belong to `place`. Raises Refused, WireError."""
         limits = self._pop.config.limits
-        who = await self._access.briefed(who)
+        who = await self._access.with_session(who)
         agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
         asked.by(who.tenant, agent)
         session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
@@ -126,7 +126,7 @@ class Realtime:
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
         shown = with_voice(session, self._voice_of(session, agent))
-        return told({"value": made[0], "expires_at": made[1], "session": shown})
+        return uncached({"value": made[0], "expires_at": made[1], "session": shown})
 
     def _voice_of(self, session: Session, agent: Agent) -> str:
         """The voice that speaks in a call of this session."""
@@ -159,7 +159,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
     realtime = Realtime(pop, access, calls, secrets)
 
     def turned_away(connection: HTTPConnection, status: int, why: str) -> None:
-        access.tell(connection, status, why)
+        access.log_refusal(connection, status, why)
         if door := _door(connection):
             Attempt(pop, door).refused("forbidden", status)
 
@@ -188,7 +188,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
                        expose_headers=["Location"])
         )  # fmt: skip
     public = (*SIGNED, RTT, METRICS, *(HEALTH if in_fleet else ()))
-    middleware.append(Middleware(LocalOnly, tell=turned_away, origins=origins, public=public, tokens=in_fleet,
+    middleware.append(Middleware(LocalOnly, log=turned_away, origins=origins, public=public, tokens=in_fleet,
                                  has_keys=lambda: bool(pop.config.tenants)))  # fmt: skip
     return Starlette(routes=routes, middleware=middleware, exception_handlers=access.answers())
 

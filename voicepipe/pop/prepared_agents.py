@@ -44,7 +44,7 @@ class PreparedAgents:
         llm = self._engines.llm
         return llm.answering(agent) if isinstance(llm, Choosy) else Answering(self._llm)
 
-    def tell_what_is_lacking(self) -> None:
+    def log_what_is_missing(self) -> None:
         """Log what is missing: a language model, a voice, a receiver's key."""
         voices = self._engines.tts.voices()
         for agent in self._agents:
@@ -81,4 +81,4 @@ class PreparedAgents:
                 log.error("agent %s is not warmed up: its prompt was not read within %g s", agent.name, WARM_S)
             except EngineError as error:
                 log.error("agent %s is not warmed up: %s", agent.name, error)
-        self.tell_what_is_lacking()
+        self.log_what_is_missing()

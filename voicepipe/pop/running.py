@@ -15,7 +15,7 @@ from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.pop_config import with_slots
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.configured_bus import on_bus
-from voicepipe.directory.editions.pop_editions import PopEditions, begun, shelf_of
+from voicepipe.directory.editions.pop_editions import PopEditions, begun, store_of
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
 from voicepipe.observe.traces import traced
@@ -48,7 +48,7 @@ async def member(
 
     descriptors.raise_limit()
     sys.setswitchinterval(SWITCH_S)
-    own, store = with_slots(config), shelf_of(config)
+    own, store = with_slots(config), store_of(config)
     its = await asyncio.to_thread(begun, own, store, agent_file)
     config, agents = its.config, its.agents
     await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.
@@ -59,12 +59,12 @@ async def member(
         ToolRunner() as tools,
     ):
         pop = Pop(config, agents, engines, tools, records, traces)
-        pop.tell_what_is_lacking()
+        pop.log_what_is_missing()
         editions: PopEditions | None = None
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
             if store:
-                editions = PopEditions(bus, own, store, its, pop.go_by, pop.tokens.tell)
+                editions = PopEditions(bus, own, store, its, pop.go_by, pop.tokens.report_now)
                 pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
             beside = (

@@ -56,23 +56,23 @@ def _for_its_owner(path: str, flags: int) -> int:
 
 
 class Lines:
-    """Writes records as JSON lines, for log shippers. Blocking. `place`: a file, which may be rotated at any time, or
-    `STDOUT`; empty: no lines are written."""
+    """Writes records as JSON lines, for log shippers. Blocking. `destination`: a file, which may be rotated at any
+    time, or `STDOUT`; empty: no lines are written."""
 
-    def __init__(self, place: str) -> None:
-        self._place = place
+    def __init__(self, destination: str) -> None:
+        self._destination = destination
 
     def write(self, record: CallRecord) -> None:
         """Write one line. A file that cannot be written loses it: the record itself is kept."""
-        if not self._place:
+        if not self._destination:
             return
         line = msgspec.json.encode(record) + b"\n"
         try:
-            if self._place == STDOUT:
+            if self._destination == STDOUT:
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
             else:
-                with open(self._place, "ab", opener=_for_its_owner) as file:
+                with open(self._destination, "ab", opener=_for_its_owner) as file:
                     file.write(line)
         except OSError as error:
             logger.error("%s: not written to records.lines: %s", record.id, error)
@@ -116,12 +116,12 @@ class Records(CallFollower):
     replied = amended = turn
 
     def ended(self, call: CallFacts, end: CallEnd) -> None:
-        told = self._telling(call.agent, call.tenant)
-        self.writer.put(lambda its: self._over(its, its.ended(call, end), told), always=True)
+        notice = self._notice(call.agent, call.tenant)
+        self.writer.put(lambda its: self._over(its, its.ended(call, end), notice), always=True)
 
     def left(self, call: CallFacts) -> None:
-        told, now = self._telling(call.agent, call.tenant), time.time()
-        self.writer.put(lambda its: self._over(its, its.left(call, now), told), always=True)
+        notice, now = self._notice(call.agent, call.tenant), time.time()
+        self.writer.put(lambda its: self._over(its, its.left(call, now), notice), always=True)
 
     def mark_cut(self, its: Store) -> None:
         """Mark the calls that were in progress when the PoP was killed as ended."""
@@ -130,20 +130,20 @@ class Records(CallFollower):
 
     def _cut(self, call_id: str, its: Store) -> Then | None:
         record = its.cut(call_id)
-        return self._over(its, record, self._telling(record.agent, record.tenant)) if record else None
+        return self._over(its, record, self._notice(record.agent, record.tenant)) if record else None
 
-    def _telling(self, agent: str, tenant: str) -> _Notice:
+    def _notice(self, agent: str, tenant: str) -> _Notice:
         """The deliveries for a call; made before it is written, which may be tried twice."""
         return _Notice(self.hooks(agent, tenant), f"msg_{secrets.token_hex(12)}")
 
-    def _over(self, its: Store, record: CallRecord | None, told: _Notice) -> Then | None:
+    def _over(self, its: Store, record: CallRecord | None, notice: _Notice) -> Then | None:
         """Follow-up of a call that has ended. None: none has."""
         if record is None:
             return None
-        if told.hooks.after_call:
+        if notice.hooks.after_call:
             now = time.time()
-            its.spool(Delivery(id=told.message_id, call=record.id, url=told.hooks.after_call,
-                               secret_env=told.hooks.secret_env, since=record.ended or now, due=now))  # fmt: skip
+            its.spool(Delivery(id=notice.message_id, call=record.id, url=notice.hooks.after_call,
+                               secret_env=notice.hooks.secret_env, since=record.ended or now, due=now))  # fmt: skip
 
         def then() -> None:
             self._lines.write(record)
@@ -206,8 +206,8 @@ class Records(CallFollower):
     def _gone(self, deleted: Deleted) -> None:
         """Calls were deleted from the file: have all else that holds them delete them."""
         if deleted.ids:
-            for tell in self.deleted:
-                tell(frozenset(deleted.ids))
+            for notify in self.deleted:
+                notify(frozenset(deleted.ids))
             self._clean.clear()
             self._dirty.set()
             self.deliveries.wake()

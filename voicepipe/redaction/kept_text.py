@@ -52,15 +52,15 @@ class Leaf:
         spans = [*self.replaced, *_masked(self.numbers)]
         if not spans:
             return self.before + (self.raw or self.text)
-        pieces: list[str] = []
+        parts: list[str] = []
         at = 0
         for begin, end, instead in sorted(spans):
             if begin >= at:
-                pieces += [self.text[at:begin], instead]
-            elif end > at and instead != pieces[-1]:
-                pieces.append(instead)
+                parts += [self.text[at:begin], instead]
+            elif end > at and instead != parts[-1]:
+                parts.append(instead)
             at = max(at, end)
-        said = "".join([*pieces, self.text[at:]])
+        said = "".join([*parts, self.text[at:]])
         return self.before + (json.dumps(said, ensure_ascii=False) if self.raw else said)
 
 

@@ -53,7 +53,7 @@ class Silent:
     span: int
 
 
-Piece = HeardPacket | Lost | Silent
+PlayoutItem = HeardPacket | Lost | Silent
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class JitterBuffer:
         self._waiting[seq] = (packet, timestamp, now) if sound else None
         self._arrived, self._silent = now, silent
 
-    def pop(self, now: float) -> Piece | None:
+    def pop(self, now: float) -> PlayoutItem | None:
         """The next packet, loss or silence that is due by `now`; None: nothing is. Call it until then, at each packet
         and every 20 ms."""
         if self._next is None:
@@ -144,14 +144,14 @@ class JitterBuffer:
             if self._filled and self._waiting:
                 self._resume()
             if self._next in self._waiting:
-                if piece := self._in_turn():
-                    return piece
+                if item := self._in_turn():
+                    return item
             elif not self._waiting:
                 return self._quiet(now)
             elif now < self._given_up_at():
                 return None
-            elif piece := self._missing():
-                return piece
+            elif item := self._missing():
+                return item
 
     def _restart(self, packet: RtpPacket) -> None:
         self._waiting.clear()
@@ -177,7 +177,7 @@ class JitterBuffer:
             self._base = min(self._base, transit)
         self._lateness.append(transit - self._base)
 
-    def _in_turn(self) -> Piece | None:
+    def _in_turn(self) -> PlayoutItem | None:
         assert self._next is not None
         found = self._waiting[self._next]
         self._aside = found is None
@@ -200,7 +200,7 @@ class JitterBuffer:
     def _given_up_at(self) -> float:
         return self._base + self._due / self._clock + self.wait_s
 
-    def _missing(self) -> Piece | None:
+    def _missing(self) -> PlayoutItem | None:
         assert self._next is not None
         first = min(self._waiting)
         found, packets = self._waiting[first], first - self._next
@@ -220,7 +220,7 @@ class JitterBuffer:
         self._due += span // packets
         return Lost(span // packets, packet.payload if packets == 1 else None)
 
-    def _quiet(self, now: float) -> Piece | None:
+    def _quiet(self, now: float) -> PlayoutItem | None:
         announced = self._silent or self._filled or self._aside
         if now < (self._given_up_at() if announced else self._arrived + STALL_S):
             return None

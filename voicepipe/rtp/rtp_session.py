@@ -12,7 +12,7 @@ from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.formats import NOISE, Format, Formats, NonAudio
-from voicepipe.rtp.jitter import RESTART, Counts, HeardPacket, JitterBuffer, Lost, Piece, Silent
+from voicepipe.rtp.jitter import RESTART, Counts, HeardPacket, JitterBuffer, Lost, PlayoutItem, Silent
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp, newer_by
 from voicepipe.rtp.rtp_sender import PacketWire, RtpSender
 from voicepipe.rtp.telephone_events import KeyFormat, KeyReceiver
@@ -254,19 +254,19 @@ class RtpSession:
         self._reports.restart()
 
     def _deliver(self, now: float) -> None:
-        while self.listened and self._room and (piece := self._buffer.pop(now)):
+        while self.listened and self._room and (item := self._buffer.pop(now)):
             self._room -= 1
-            pcm = self._sound(piece)
+            pcm = self._sound(item)
             self._heard_s += pcm.size / RATE
-            if isinstance(piece, HeardPacket):
-                self._listener.sound(pcm, piece.arrived, False)
+            if isinstance(item, HeardPacket):
+                self._listener.sound(pcm, item.arrived, False)
             else:
                 self._listener.sound(pcm, now, True)
 
-    def _sound(self, piece: Piece) -> Pcm:
-        samples = RATE // 50 if isinstance(piece, HeardPacket) else piece.span * RATE // self.heard_codec.clock
+    def _sound(self, item: PlayoutItem) -> Pcm:
+        samples = RATE // 50 if isinstance(item, HeardPacket) else item.span * RATE // self.heard_codec.clock
         try:
-            match piece:
+            match item:
                 case HeardPacket(packet=packet):
                     if isinstance(codec := self._formats.get(packet.payload_type), Codec):
                         self._hear_in(codec)

@@ -66,9 +66,9 @@ def prefill_ms(group: Group, new: int, cached: int, sequences: int) -> float:
     """Time until a prompt of `new` tokens behind `cached` ones is read, in chunks, beside `sequences` - 1 replies, each
     of which gets a token in each step."""
     others = sequences - 1
-    piece = max(1, STEP_TOKENS - others)
-    pieces = ((min(piece, new - read), cached + read) for read in range(0, new, piece))
-    return sum(step_ms(group, tokens + others, context, sequences=sequences) for tokens, context in pieces)
+    chunk = max(1, STEP_TOKENS - others)
+    chunks = ((min(chunk, new - read), cached + read) for read in range(0, new, chunk))
+    return sum(step_ms(group, tokens + others, context, sequences=sequences) for tokens, context in chunks)
 
 
 class TokenWriting(NamedTuple):

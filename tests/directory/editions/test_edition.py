@@ -14,7 +14,7 @@ from tests.directory.pushing import GOOD_DAY, HELLO, ROUTES, RULED, TENANTS, WIT
 from voicepipe.base.errors import ConfigError
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.directory.editions import pop_editions
-from voicepipe.directory.editions.directory_editions import begun, shelf_of
+from voicepipe.directory.editions.directory_editions import begun, store_of
 from voicepipe.directory.editions.edition import Edition, check, gathered, packed, unpacked
 from voicepipe.directory.editions.edition_store import MOST, EditionStore
 
@@ -100,7 +100,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 def test_a_pop_begins_with_the_newest_edition_that_is_still_good(tmp_path: Path, keys: pytest.MonkeyPatch) -> None:
     config = settings("fra", public_key(tmp_path), FRANKFURT, fleet={"editions": str(tmp_path / "editions")})
-    store = pop_editions.shelf_of(config)
+    store = pop_editions.store_of(config)
     assert store
     for edition in (Edition(1, HELLO, 1.0), Edition(2, {**RULED, **GOOD_DAY}, 2.0)):
         store.keep(edition)
@@ -126,7 +126,7 @@ def test_a_directory_begins_with_the_newest_edition_whose_rules_are_still_good(
     tmp_path: Path, keys: pytest.MonkeyPatch
 ) -> None:
     config = DirectoryConfig(directory=DirectorySection(editions=str(tmp_path)), http=WITH_KEY)
-    store = shelf_of(config)
+    store = store_of(config)
     assert store
     for edition in (
         Edition(1, RULED, 1.0),

@@ -20,7 +20,7 @@ from voicepipe.directory.report import encoded
 from voicepipe.directory.server.call_placement import Rules
 from voicepipe.directory.server.directory_http import app
 from voicepipe.directory.signed_keys import SignedKeys
-from voicepipe.directory.tokens import Signer, TokenGate, audience
+from voicepipe.directory.tokens import Signer, TokenVerifier, audience
 from voicepipe.observe.recent_turns import RecentTurns
 from voicepipe.observe.tally import Tally
 
@@ -65,18 +65,18 @@ async def test_a_caller_is_told_where_to_call_with_a_token_for_each_place(client
     assert said["degraded"] is False
     assert said["expires_in"] == 60
     assert answer.headers["cache-control"] == "no-store"
-    gate = TokenGate(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
-    grant = gate.read(said["candidates"][0]["token"])
+    verifier = TokenVerifier(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
+    grant = verifier.read(said["candidates"][0]["token"])
     assert (grant.id, grant.tenant, grant.agents, grant.slots) == (said["call_id"], "acme", ("front-desk",), 3)
 
 
 async def test_a_token_allows_what_was_asked_for_and_no_more(client: httpx.AsyncClient, directory: Directory) -> None:
     both = {"front-desk": "en", "clinic": "en"}
     directory.take(told("fra", place=FRANKFURT, agents=both, seq=9))
-    gate = TokenGate(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
+    verifier = TokenVerifier(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
     asked = {"kind": "webrtc", "require": {"agent": "clinic"}}
     answer = await client.post("/v1/calls", json=asked, headers={"Authorization": "Bearer k-clinic"})
-    grant = gate.read(answer.json()["candidates"][0]["token"])
+    grant = verifier.read(answer.json()["candidates"][0]["token"])
     assert (grant.kind, grant.agents) == ("webrtc", ("clinic",))
     refused = await client.post("/v1/calls", json=asked)
     assert (refused.status_code, refused.json()["error"]["code"]) == (404, "model_not_found")

@@ -17,7 +17,7 @@ from tests.ingress.sip.test_floods import CARRIER, OTHER
 from tests.rtp.test_sdp import formats
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.datagram_check import DatagramCheck, glance
+from voicepipe.ingress.sip.datagram_check import DatagramCheck, check_datagram
 from voicepipe.ingress.sip.header_text import SipError, tagged
 from voicepipe.ingress.sip.sip_access import SipAccess
 from voicepipe.ingress.sip.sip_limits import CALLS_OWN, SenderKind, SipLimits
@@ -189,7 +189,7 @@ async def test_after_each_datagram_that_is_no_junk_there_is_a_look_at_the_clock(
 
 
 def within_a_call() -> DatagramCheck:
-    seen = glance(
+    seen = check_datagram(
         b"INFO sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP a;branch=z9hG4bKx\r\nFrom: <sip:a@b>;tag=1\r\n"
         b"To: <sip:a@b>;tag=2\r\nCall-ID: one\r\nCSeq: 1 INFO\r\n\r\n"
     )
@@ -228,7 +228,7 @@ def opened(on_request: Any) -> Stack:
 
 
 def request(method: str, number: int, more: str = "") -> DatagramCheck:
-    seen = glance(
+    seen = check_datagram(
         f"{method} sip:c@d SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bK{number}{more}\r\n"
         f"From: <sip:a@b>;tag=x{number}\r\nTo: <sip:c@d>\r\nCall-ID: abc{number}\r\nCSeq: 5 {method}\r\n"
         "Contact: <sip:a@b>\r\nContent-Length: 0\r\n\r\n".encode()

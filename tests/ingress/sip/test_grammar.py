@@ -14,7 +14,7 @@ from tests.support.virtual_time import run as in_virtual_time
 from voicepipe.base.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.datagram_check import glance
+from voicepipe.ingress.sip.datagram_check import check_datagram
 from voicepipe.ingress.sip.kept_messages import KeptRequest, Via
 from voicepipe.ingress.sip.message import SipMessage
 from voicepipe.ingress.sip.sip_server import SipServer
@@ -29,7 +29,7 @@ PEER = "192.0.2.9", 5070
 @settings(max_examples=400, deadline=None)
 @given(requests)
 def test_every_valid_request_is_read(made: Made) -> None:
-    seen = glance(made.data)
+    seen = check_datagram(made.data)
     assert seen and not seen.excessive
     message = SipMessage(raw := KeptRequest(seen.text))
     assert (raw.method, message.call_id, message.cseq[1]) == (made.method, made.call_id, made.method)
@@ -51,7 +51,7 @@ def test_every_valid_request_is_read(made: Made) -> None:
 @given(requests)
 def test_every_answer_repeats_what_was_asked(made: Made) -> None:
     """RFC 3261, 8.2.6.2: by way of a transaction, and without one."""
-    seen = glance(made.data)
+    seen = check_datagram(made.data)
     assert seen
     told = Said.parse(KeptRequest(seen.text).genResponse(200, "OK").localStr((PEER, "udp")).encode())
     stateless = answer(seen, PEER, 401, "Unauthorized")
@@ -98,8 +98,8 @@ async def _ask(data: bytes, answers: list[bytes]) -> None:
     pop = FakePop(sip(port=5060))
     if data.startswith(b"INVITE"):
         pop.refuse = PopFull("All slots are taken.")
-    edge = SipServer(pop, Calls())
-    stack = edge._stack
+    server = SipServer(pop, Calls())
+    stack = server._stack
     stack._socket.address = "127.0.0.1", 5060
     kept = stack._socket
 

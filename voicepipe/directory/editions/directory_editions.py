@@ -61,7 +61,7 @@ class DirectoryBeginning(NamedTuple):
     """Why it is not the newest edition."""
 
 
-def shelf_of(config: DirectoryConfig) -> EditionStore | None:
+def store_of(config: DirectoryConfig) -> EditionStore | None:
     """None: this directory takes no pushes."""
     its = config.directory
     return EditionStore(Path(its.editions), its.id, "directory.editions") if its.editions else None
@@ -297,7 +297,7 @@ class DirectoryEditions:
             unheard = await its.over(self._asked)
         finally:
             self._round = None
-        if problems := its.told():
+        if problems := its.lines():
             raise ConfigError("\n".join(problems))
         return said, unheard
 

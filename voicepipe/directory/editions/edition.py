@@ -112,14 +112,14 @@ def laid_out(files: Mapping[str, str]) -> Iterator[Path]:
         with TemporaryDirectory(prefix="voicepipe-edition-") as made:
             folder = Path(made)
             write(files, folder)
-            with told_by_path(folder):
+            with paths_in_edition(folder):
                 yield folder
     except OSError as error:
         raise ConfigError(f"This host cannot write the files down to look at them: {error.strerror}") from None
 
 
 @contextmanager
-def told_by_path(folder: Path) -> Iterator[None]:
+def paths_in_edition(folder: Path) -> Iterator[None]:
     """Within the context, errors in files in `folder` name their paths in the edition. Raises ConfigError."""
     try:
         yield

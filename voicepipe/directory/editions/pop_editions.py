@@ -19,7 +19,7 @@ from voicepipe.config.agent_store import AgentStore, open_agents, read_agent
 from voicepipe.config.file_kind import RULES
 from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.editions import messages
-from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, told_by_path, unpacked
+from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, paths_in_edition, unpacked
 from voicepipe.directory.editions.edition_store import EditionStore
 from voicepipe.directory.editions.messages import EditionWanted, Newest, Proposal, ProposalVerdict
 from voicepipe.directory.report import EditionState
@@ -47,7 +47,7 @@ class PopBeginning(NamedTuple):
     """Why it is not the edition that it should be."""
 
 
-def shelf_of(config: Config) -> EditionStore | None:
+def store_of(config: Config) -> EditionStore | None:
     """None: this PoP keeps to its own files."""
     folder = config.fleet.editions
     return EditionStore(Path(folder), config.pop.id, "fleet.editions") if folder else None
@@ -67,7 +67,7 @@ def begun(own: Config, store: EditionStore | None, wanted: Path | None = None) -
 def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
     """A PoP's own configuration with the agents, routes and tenants of an edition that lies in `folder`; and the
     agents. Raises ConfigError, with the paths of the edition: the PoP would not start with it."""
-    with told_by_path(folder):
+    with paths_in_edition(folder):
         config = replace(own, pop=replace(own.pop, agents=str(folder / AGENTS)))
         if (rules := folder / RULES).exists():
             config = load_rules(rules).at_pop(config)
@@ -100,16 +100,16 @@ def _check_functions(folder: Path, modules: Collection[str]) -> None:
 def _short(problem: str) -> str:
     """The first lines of a problem, for reports."""
     first, *others = problem.splitlines() or [""]
-    told = [first]
-    while others and len("\n".join((*told, others[0]))) <= TOLD:
-        told.append(others.pop(0))
-    return "\n".join(told) + (f" (and {len(others)} more)" if others else "")
+    kept = [first]
+    while others and len("\n".join((*kept, others[0]))) <= TOLD:
+        kept.append(others.pop(0))
+    return "\n".join(kept) + (f" (and {len(others)} more)" if others else "")
 
 
 class PopEditions:
     """The editions of a PoP: it checks each new one as at a start, and keeps the last valid one. `own` is its own
     configuration, without any edition; `begun` the one with which it began; `take` makes the PoP use another one, with
-    its agents; `tell` reports to directories at once; `clock` gives monotonic seconds."""
+    its agents; `report_now` reports to directories at once; `clock` gives monotonic seconds."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class PopEditions:
         store: EditionStore,
         begun: PopBeginning,
         take: Callable[[Config, AgentStore], Awaitable[None]],
-        tell: Callable[[], None],
+        report_now: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bus = bus
@@ -128,7 +128,7 @@ class PopEditions:
         self._store = store
         self._current = begun.edition.head if begun.edition else NONE
         self._take = take
-        self._tell = tell
+        self._report_now = report_now
         self._clock = clock
         self._failed, self._again_at = NONE, 0.0
         """The last edition that it could not take over, and when it is tried again."""
@@ -184,7 +184,7 @@ class PopEditions:
             self._current, self._problem = edition.head, ""
             logger.info("edition %d (%s) is taken over: agents %s", edition.number, edition.digest,
                         ", ".join(agents.names()))  # fmt: skip
-        self._tell()
+        self._report_now()
 
     def _kept(self, edition: Edition) -> tuple[Config, AgentStore]:
         """The edition is valid, and on the disk as the one in use. Raises ConfigError."""

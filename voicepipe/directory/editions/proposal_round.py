@@ -21,9 +21,9 @@ class ProposalRound:
         self._waiting = set(asked)
         self._problems: dict[str, list[str]] = {}
         """Problems, with the hosts that report them."""
-        self._all_told = asyncio.Event()
+        self._all_answered = asyncio.Event()
         if not asked:
-            self._all_told.set()
+            self._all_answered.set()
 
     def said(self, host: str, problem: str) -> None:
         """A host has answered; empty: it would take the edition."""
@@ -33,14 +33,14 @@ class ProposalRound:
             self._problems.setdefault(line, []).append(host)
         self._waiting.discard(host)
         if not self._waiting:
-            self._all_told.set()
+            self._all_answered.set()
 
     async def over(self, heard: Callable[[], set[str]]) -> tuple[str, ...]:
         """Wait for all answers. Returns the hosts without an answer that have fallen silent meanwhile: they are not
         waited for. `heard`: the hosts that report at a moment. A missing answer of another one is a problem."""
         try:
             async with asyncio.timeout(VERDICTS_S):
-                await self._all_told.wait()
+                await self._all_answered.wait()
         except TimeoutError:
             there = heard()
             for host in self._waiting & there:
@@ -48,6 +48,6 @@ class ProposalRound:
             return tuple(sorted(self._waiting - there))
         return ()
 
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         """A line for each problem, with the hosts that have it."""
         return [f"{line} (so {', '.join(sorted(hosts))})" for line, hosts in self._problems.items()]

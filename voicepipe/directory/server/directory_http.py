@@ -26,7 +26,7 @@ from voicepipe.directory.router import TAKES
 from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, PhonePlacing, Rules, network_of_client
 from voicepipe.directory.server.editions_http import EditionsApi
 from voicepipe.directory.server.fleet_metrics import FleetMetrics
-from voicepipe.directory.server.operator import OperatorApi, OperatorDoor
+from voicepipe.directory.server.operator import OperatorAccess, OperatorApi
 from voicepipe.directory.server.provider_webhooks import ProviderWebhooks
 from voicepipe.directory.server.relay import Relay
 from voicepipe.directory.server.relay_drain import RelayDrain
@@ -34,7 +34,7 @@ from voicepipe.directory.server.request_proxy import TIMEOUT, RequestProxy
 from voicepipe.directory.server.secrets import FleetKeys, SecretsApi
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.directory.tokens import VALID_S
-from voicepipe.ingress.access import AccessControl, body, decoded, nowhere, told
+from voicepipe.ingress.access import AccessControl, body, decoded, nowhere, uncached
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.loopback_only import LocalOnly
 from voicepipe.ingress.telephony.signatures import SIGNED
@@ -91,7 +91,7 @@ class DirectoryApi:
 
     async def _placed(self, who: Caller, sent: bytes, network: str) -> Response:
         placement = await self._placement.place(who, decoded(sent or b"{}", CallRequest), network)
-        return told(_answer(placement))
+        return uncached(_answer(placement))
 
     async def regions(self, request: Request) -> Response:
         """GET: the PoPs with their addresses, the nearest to the directory first."""
@@ -133,15 +133,15 @@ def app(
         return metrics.read(accept, directory.heard(), relay_drain.calls, directory.is_cut_off)
 
     access = AccessControl(rules.keys, FleetKeys(references, rules.keys), PERCENT)
-    door = OperatorDoor(rules.keys, operator.operator)
+    operators = OperatorAccess(rules.keys, operator.operator)
     placement = CallPlacing(rules, directory, references)
-    proxy = RequestProxy(access, directory, placement, client, door)
+    proxy = RequestProxy(access, directory, placement, client, operators)
     middleware = []
     if config.http.origins:
         middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],
                                      allow_headers=["*"], expose_headers=["Location"]))  # fmt: skip
     public = (METRICS, *SIGNED)
-    middleware.append(Middleware(LocalOnly, tell=access.tell, origins=config.http.origins, public=public,
+    middleware.append(Middleware(LocalOnly, log=access.log_refusal, origins=config.http.origins, public=public,
                                  has_keys=lambda: bool(rules.config.tenants)))  # fmt: skip
     routes: list[BaseRoute] = [
         *DirectoryApi(directory, access, placement, relay_drain).routes(),
@@ -149,8 +149,8 @@ def app(
         *SecretsApi(access, references, proxy).routes(),
         *proxy.routes(),
         *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), proxy).routes(),
-        *OperatorApi(directory, door, editions).routes(),
-        *EditionsApi(door, editions).routes(),
+        *OperatorApi(directory, operators, editions).routes(),
+        *EditionsApi(operators, editions).routes(),
         metrics_http.route(partial(may_scrape, rules.keys, operator), read),
         *beside,
         Mount("/v1", nowhere),

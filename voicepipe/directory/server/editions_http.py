@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.base.errors import ConfigError
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.editions.edition import TEXT_BYTES, Edition
-from voicepipe.directory.server.operator import OperatorDoor
+from voicepipe.directory.server.operator import OperatorAccess
 from voicepipe.ingress.access import body, decoded
 from voicepipe.ingress.wire_errors import WireError
 
@@ -39,8 +39,8 @@ class PushRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class EditionsApi:
     """The HTTP endpoints for editions, for operators."""
 
-    def __init__(self, door: OperatorDoor, editions: DirectoryEditions | None) -> None:
-        self._door = door
+    def __init__(self, operators: OperatorAccess, editions: DirectoryEditions | None) -> None:
+        self._operators = operators
         self._editions = editions
 
     def routes(self) -> list[BaseRoute]:
@@ -48,7 +48,7 @@ class EditionsApi:
 
     async def editions(self, request: Request) -> Response:
         """POST: 201 and the new edition, or 400 and its problems, before any host has taken it."""
-        self._door.check(request)
+        self._operators.check(request)
         if self._editions is None:
             raise WireError("editions_off", OFF)
         if request.method == "GET":

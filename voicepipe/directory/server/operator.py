@@ -14,7 +14,7 @@ from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.report import EditionState
-from voicepipe.ingress.access import told
+from voicepipe.ingress.access import uncached
 from voicepipe.ingress.api_keys import offered
 from voicepipe.ingress.tenants import Tenants, is_key
 from voicepipe.observe.recent_turns import RecentTurns
@@ -58,7 +58,7 @@ class PopRow(msgspec.Struct, frozen=True):
     """Its edition of agents, routes and tenants; None: it takes none."""
 
 
-class OperatorDoor:
+class OperatorAccess:
     """`key` opens it; without one it is open where the directory asks nobody for keys, that is, to its own machine."""
 
     def __init__(self, tenants: Tenants, key: str) -> None:
@@ -80,9 +80,9 @@ class OperatorDoor:
 class OperatorApi:
     """The HTTP endpoints for operators of a fleet."""
 
-    def __init__(self, directory: Directory, door: OperatorDoor, editions: DirectoryEditions | None) -> None:
+    def __init__(self, directory: Directory, operators: OperatorAccess, editions: DirectoryEditions | None) -> None:
         self._directory = directory
-        self._door = door
+        self._operators = operators
         self._editions = editions
 
     def routes(self) -> list[BaseRoute]:
@@ -95,7 +95,7 @@ class OperatorApi:
     async def pops(self, request: Request) -> Response:
         """GET: the PoPs, and the calls that this directory placed lately, the newest first. `?hour=1`: with the tallies
         of their last hour."""
-        self._door.check(request)
+        self._operators.check(request)
         hour = request.query_params.get("hour") == "1"
         pops = self._directory.pops()
         kept = {seen.pop for seen in pops}
@@ -111,17 +111,17 @@ class OperatorApi:
             "canaries": self._directory.shares.counts(),
             "placed": list(reversed(self._directory.placed)),
         }
-        return told(answer)
+        return uncached(answer)
 
     async def round_trips(self, request: Request) -> Response:
         """GET: round trips that were learned from calls, networks with the latest calls first."""
-        self._door.check(request)
+        self._operators.check(request)
         rows = [row._asdict() for row in self._directory.learned(MOST_NETWORKS)]
-        return told({"round_trips": rows})
+        return uncached({"round_trips": rows})
 
     async def drain(self, request: Request) -> Response:
         """POST: the PoP takes no new calls, lets live ones end, and exits."""
-        self._door.check(request)
+        self._operators.check(request)
         pop = request.path_params["pop"]
         await self._directory.drain(pop)
         return JSONResponse({"pop": pop, "ordered": "drain"}, 202)

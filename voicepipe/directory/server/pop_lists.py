@@ -54,7 +54,7 @@ class _Error(msgspec.Struct):
     error: _Code
 
 
-_place = msgspec.json.Decoder(_ListPosition).decode
+_position = msgspec.json.Decoder(_ListPosition).decode
 
 
 def read(answer: Response | None, shape: type[T], none: T | None = None) -> T | None:
@@ -97,5 +97,5 @@ def merged(lists: Mapping[str, PopRecords | None], limit: int, missing: Sequence
 
 def _when(row: msgspec.Raw) -> tuple[float, str]:
     """The sort key, as PoPs use it."""
-    place = _place(row)
-    return place.began, place.id
+    position = _position(row)
+    return position.began, position.id

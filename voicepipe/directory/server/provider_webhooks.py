@@ -100,7 +100,7 @@ class ProviderWebhooks:
         if said.event_type == "call.initiated":
             await self._initiated(said.payload, request, sent)
         elif pop := pop_of(said.payload.client_state):
-            await self._told(said.event_type, said.payload, pop, request, sent)
+            await self._forward_event(said.event_type, said.payload, pop, request, sent)
         return Response()
 
     async def _initiated(self, call: Payload, request: Request, sent: bytes) -> None:
@@ -112,11 +112,11 @@ class ProviderWebhooks:
                 await self._order(call, "reject", cause=CAUSES[outcome.reason])
             await self._directory.call_claims.done(call.call_control_id)
 
-    async def _told(self, event: str, call: Payload, pop: str, request: Request, sent: bytes) -> None:
+    async def _forward_event(self, event: str, call: Payload, pop: str, request: Request, sent: bytes) -> None:
         """Forward a webhook of a call that this PoP has answered. The PoP gives its own address with its answer, so
         such a webhook comes here only where Telnyx did not reach it there."""
         try:
-            there = self._directory.request_pass(Grant(id="", tenant="", kind="telnyx"), pop)
+            there = self._directory.request_token(Grant(id="", tenant="", kind="telnyx"), pop)
             answer = await self._proxy.sent(request, f"{there.url}{VOICE}", there, sent, ALONE_S)
             problem = "" if answer.status_code == 200 else f"{pop} answers with {answer.status_code}"
         except NoPop as error:
@@ -161,7 +161,7 @@ class ProviderWebhooks:
     def _forbid(self, request: Request, kind: PhoneKind, error: Forbidden) -> Response:
         self._directory.refused(kind, "bad_signature")
         source = request.client.host if request.client else ""
-        self._refusals.tell(source, "%s: a webhook is refused: %s", kind, error)
+        self._refusals.log(source, "%s: a webhook is refused: %s", kind, error)
         return PlainTextResponse("Forbidden", 403)
 
 

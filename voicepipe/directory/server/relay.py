@@ -94,7 +94,7 @@ class Relay:
         candidates = await self._access.carry_out(who, self._candidates(who, socket))
         async with self._let_in(socket, candidates) as pop:
             await socket.accept(SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None)
-            await passed(socket, pop)
+            await relay_messages(socket, pop)
 
     async def _candidates(self, who: Caller, socket: WebSocket) -> list[Pass]:
         call_id, model = socket.query_params.get("call_id"), socket.query_params.get("model")
@@ -121,7 +121,7 @@ class Relay:
                 logger.info("%s does not let a call in: %s", there.pop, error)
                 status = error.response.status_code
                 if status >= 400:  # Anything else is no answer to a WebSocket.
-                    refused = _told(error.response)
+                    refused = _answer_of(error.response)
                     if not is_for_next(status):
                         break
                 self._bounced(socket, there, "refused")
@@ -139,7 +139,7 @@ class Relay:
             self._placement.bounced(there.pop, why)
 
 
-def _told(said: Said) -> Response:
+def _answer_of(said: Said) -> Response:
     """A PoP's refusal, as the caller gets it."""
     kept = {name: said.headers[name] for name in ("content-type", "retry-after") if name in said.headers}
     return Response(bytes(said.body or b""), said.status_code, kept)
@@ -149,7 +149,7 @@ def _query(socket: WebSocket) -> list[tuple[str, str]]:
     return [(key, value) for key, value in socket.query_params.multi_items() if key in ("model", "call_id")]
 
 
-async def passed(socket: WebSocket, pop: ClientConnection) -> None:
+async def relay_messages(socket: WebSocket, pop: ClientConnection) -> None:
     """Relay all messages both ways until one side closes; then the other side is closed as well."""
     line = _PopLine()
     async with TaskGroup() as tasks:

@@ -26,7 +26,7 @@ from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Directory, Pass, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, askable, network_of_client
-from voicepipe.directory.server.operator import OperatorDoor
+from voicepipe.directory.server.operator import OperatorAccess
 from voicepipe.directory.server.pop_lists import PopList, PopRecords, merged, not_answered, read, says_unknown
 from voicepipe.ingress.access import AccessControl, UnknownRecord, body
 from voicepipe.ingress.api_keys import Caller, account
@@ -64,7 +64,7 @@ class RequestProxy:
 
     def __init__(
         self, access: AccessControl, directory: Directory, placement: CallPlacing, client: httpx.AsyncClient,
-        operators: OperatorDoor,
+        operators: OperatorAccess,
     ) -> None:  # fmt: skip
         self._access = access
         self._operators = operators
@@ -101,8 +101,8 @@ class RequestProxy:
         named = asked.session.get("model")
         model = named if isinstance(named, str) else request.query_params.get("model")
         placement = await self._placement.place_named(who, "webrtc", model, network_of_client(request))
-        places = [(candidate, candidate.url) for candidate in placement.offers]
-        return await self.first(request, places, sent, self._directory.bounced)
+        targets = [(candidate, candidate.url) for candidate in placement.offers]
+        return await self.first(request, targets, sent, self._directory.bounced)
 
     async def about_call(self, request: Request) -> Response:
         """Forward a request about one call to the PoP that has it."""
@@ -118,7 +118,7 @@ class RequestProxy:
         pop = call_ids.pop_of(call_id)
         if pop is None or not self._directory.knows(pop):
             raise UnknownCall(f"No call has the id {call_id[:200]!r}.")
-        return self._directory.request_pass(self._placement.grant(who), pop)
+        return self._directory.request_token(self._placement.grant(who), pop)
 
     async def calls(self, request: Request) -> Response:
         """GET: the tenant's calls at all PoPs; `missing` names PoPs that did not answer."""
@@ -176,7 +176,7 @@ class RequestProxy:
         pop = call_ids.pop_of(request.path_params["call_id"])
         there = None
         if pop in self._directory.keepers():
-            there = self._directory.request_pass(self._placement.grant(who), pop)
+            there = self._directory.request_token(self._placement.grant(who), pop)
         if there is None:
             raise UnknownRecord("No record of such a call is kept by a PoP that this directory has heard of.")
         sent = self.sent(request, _address(there, request), there, b"", ALONE_S)
@@ -252,19 +252,19 @@ class RequestProxy:
 
     def _passes(self, who: Caller, pops: Iterable[str], for_operator: bool = False) -> list[Pass]:
         grant = replace(self._placement.grant(who), operator=for_operator)
-        return [self._directory.request_pass(grant, pop) for pop in pops]
+        return [self._directory.request_token(grant, pop) for pop in pops]
 
     async def _first_of(self, request: Request, passes: Sequence[Pass], sent: bytes) -> Response:
         return await self.first(request, [(there, _address(there, request)) for there in passes], sent)
 
     async def first(
-        self, request: Request, places: Sequence[tuple[Pass, str]], sent: bytes,
+        self, request: Request, targets: Sequence[tuple[Pass, str]], sent: bytes,
         bounced: Callable[[str, WhyBounced], None] = lambda pop, why: None, unsure: Callable[[], None] = lambda: None,
     ) -> Response:  # fmt: skip
         """The first answer that does not leave the request to the next PoP; `bounced` is called for PoPs that do, and
         `unsure` for one that may have got the request and has not answered it. Raises NoPop."""
         answer: Response | None = None
-        for there, url in places:
+        for there, url in targets:
             try:
                 answer = await self.sent(request, url, there, sent, PATIENCE_S)
             except NoPop as error:

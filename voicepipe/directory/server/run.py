@@ -17,7 +17,7 @@ from voicepipe.directory.bus import Bus
 from voicepipe.directory.call_shares import Canary
 from voicepipe.directory.configured_bus import on_bus
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, shelf_of
+from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
 from voicepipe.directory.fleet_keys import key_id, public_key, signer
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory.server.call_placement import Rules
@@ -49,7 +49,7 @@ async def serve(
     it is to be stopped. Raises ConfigError."""
     descriptors.raise_limit()
     relay_drain = relay_drain or RelayDrain()
-    own, store = config, shelf_of(config)
+    own, store = config, store_of(config)
     its = await asyncio.to_thread(begun, own, store)
     config = its.config
     rules = Rules(config, keys_of(config.tenants))

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.base.errors import Unauthorized
 from voicepipe.directory.server.request_proxy import RequestProxy
 from voicepipe.directory.signed_keys import SESSION_BYTES, SignedKeys
-from voicepipe.ingress.access import AccessControl, agent_of, body, decoded, told
+from voicepipe.ingress.access import AccessControl, agent_of, body, decoded, uncached
 from voicepipe.ingress.api_keys import Caller, SecretRequest
 from voicepipe.ingress.tenants import Tenants
 from voicepipe.ingress.wire_errors import WireError
@@ -68,4 +68,4 @@ class SecretsApi:
             asked.locked,
             asked.expires_after.seconds,
         )
-        return told({"value": value, "expires_at": until, "session": effective})
+        return uncached({"value": value, "expires_at": until, "session": effective})

@@ -19,8 +19,8 @@ from voicepipe.directory.server.call_placement import PhonePlacing, Rules
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.ingress.loopback_only import sip_host
 from voicepipe.ingress.sip.addresses import call_of, contact
-from voicepipe.ingress.sip.door import SipDoor, of_no_call, refusal
 from voicepipe.ingress.sip.sip_access import Admitted, Challenge, SipAccess, SipRefusal
+from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, of_no_call, refusal
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.rtp.sdp_text import SdpError, parse
 
@@ -41,15 +41,15 @@ class SipRedirect:
         self._placement = PhonePlacing(rules, directory)
         self._gateways = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
         bind = sip_host(sip, config.http), sip.port
-        self._door = SipDoor(bind, "", SipAccess(sip), self._requested, self._turned_away)
+        self._endpoint = SipEndpoint(bind, "", SipAccess(sip), self._requested, self._turned_away)
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
-        self._door.open()
+        self._endpoint.open()
 
     def close(self) -> None:
         """Receive and send nothing more."""
-        self._door.close()
+        self._endpoint.close()
 
     def _turned_away(self, reason: Reason, status: int) -> None:
         self._directory.refused("sip", reason)
@@ -58,20 +58,20 @@ class SipRedirect:
         try:
             if request.to_tag:
                 raise of_no_call()
-            self._door.admit(request, CAPABILITIES, self._invite, self._takes_calls)
+            self._endpoint.admit(request, CAPABILITIES, self._invite, self._takes_calls)
         except Exception as error:
             self._refuse(request, error)
 
     def _refuse(self, request: IncomingRequest, error: Exception) -> None:
         """Answer with an error. Raises `error` if it is none that a client causes."""
-        told = refusal(error)
-        if told is None:
+        answer = refusal(error)
+        if answer is None:
             raise error
         if isinstance(error, NoPop) and error.why == "no_match":  # Of this number alone: the server is well.
-            told = SipRefusal(480, "Temporarily Unavailable", told.why, reason=told.reason)
-        self._door.refuse(request, told)
-        if request.method == "INVITE" and not isinstance(told, Challenge) and not isinstance(error, NoPop):
-            self._turned_away(told.reason, told.code)
+            answer = SipRefusal(480, "Temporarily Unavailable", answer.why, reason=answer.reason)
+        self._endpoint.refuse(request, answer)
+        if request.method == "INVITE" and not isinstance(answer, Challenge) and not isinstance(error, NoPop):
+            self._turned_away(answer.reason, answer.code)
 
     def _takes_calls(self) -> bool:
         return self._directory.takes_calls("sip") and not self._relay_drain.has_begun

@@ -117,8 +117,8 @@ class ClientControl:
     async def _append(self, event: ask.InputAppend, asked: ClientQuestion) -> None:
         if self._sound is None:
             raise WireError("invalid_value", self._line.sound_comes, "type")
-        for piece in event.pieces():
-            await self._sound.append(piece, asked.arrived)
+        for chunk in event.chunks():
+            await self._sound.append(chunk, asked.arrived)
 
     async def _commit(self, event: ask.InputCommit, asked: ClientQuestion) -> None:
         await self._line.flush()

@@ -18,7 +18,7 @@ from voicepipe.ingress.wire_errors import LONGEST, WireError, wire_error
 Id = Annotated[str, Meta(min_length=1, max_length=512)]
 Ms = Annotated[int, Meta(ge=0, le=86_400_000)]
 Key = Annotated[str, Meta(max_length=64)]
-PIECE = 64_000
+CHUNK = 64_000
 """Characters of base64 that are decoded at a time, a multiple of four: a second of sound at 24 kHz."""
 Metadata = Annotated[dict[Key, Annotated[str, Meta(max_length=512)]], Meta(max_length=16)]
 
@@ -42,12 +42,12 @@ class InputAppend(ClientEvent, tag="input_audio_buffer.append"):
     audio: str
     """In base64, in the session's input format."""
 
-    def pieces(self) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[bytes]:
         """The decoded sound, chunk by chunk: it may be minutes long, and decoding all of it would hold up the loop for
         milliseconds. Raises WireError where it is no base64, perhaps after chunks that are."""
-        for start in range(0, len(self.audio), PIECE):
+        for start in range(0, len(self.audio), CHUNK):
             try:
-                yield msgspec.convert(self.audio[start : start + PIECE], bytes)
+                yield msgspec.convert(self.audio[start : start + CHUNK], bytes)
             except msgspec.ValidationError as error:
                 raise wire_error(error, "audio") from None
 

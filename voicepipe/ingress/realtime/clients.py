@@ -111,13 +111,13 @@ class RealtimeClients:
         if self._control:
             await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)), rights)
 
-    def tell(self, client: Outbox, error: WireError) -> None:
+    def send_error(self, client: Outbox, error: WireError) -> None:
         """Send an error to this client alone."""
         client.put(self._numbered(wire.ErrorEvent.of(error)))
 
-    def tell_slowed(self, client: Outbox, why: str) -> None:
+    def report_slowed(self, client: Outbox, why: str) -> None:
         """Send an error to this client: it asks for more than the clients' share of the loop."""
-        self.tell(client, WireError("rate_limit_exceeded", why, kind="rate_limit_error"))
+        self.send_error(client, WireError("rate_limit_exceeded", why, kind="rate_limit_error"))
 
     # --- the call's listener
 

@@ -154,8 +154,8 @@ class Translator:
         return out
 
     def _item_truncated(self, event: ItemTruncated) -> Events:
-        told, self._cut = self._cut, None
-        if told == (event.item_id, event.audio_end_ms):
+        metadata, self._cut = self._cut, None
+        if metadata == (event.item_id, event.audio_end_ms):
             return []  # with the end of the response
         return [wire.ItemTruncatedEvent(item_id=event.item_id, audio_end_ms=event.audio_end_ms)]
 
@@ -180,8 +180,8 @@ class Translator:
         self._outputs = 0
         self._output = None
         response = self._response(event.response_id, "in_progress", ())
-        if told := _of_turn(event.record):
-            response.metadata = {**(self._metadata or {}), **told}
+        if metadata := _of_turn(event.record):
+            response.metadata = {**(self._metadata or {}), **metadata}
         return [wire.ResponseCreated(response=response)]
 
     def _reply_item_added(self, event: ReplyItemAdded) -> Events:
@@ -231,11 +231,11 @@ class Translator:
         response = self._response(event.response_id, event.status, event.items)
         response.status_details = _status_details(event)
         response.usage = _usage(event.input_tokens, event.output_tokens)
-        told = _of_turn(event.record)
+        metadata = _of_turn(event.record)
         if self._tells_tools:
-            told |= {f"{TOOL_KEY}{number}": _short(use) for number, use in enumerate(event.tools[:MOST_TOOLS], 1)}
-        if told:
-            response.metadata = {**(self._metadata or {}), **told}
+            metadata |= {f"{TOOL_KEY}{number}": _short(use) for number, use in enumerate(event.tools[:MOST_TOOLS], 1)}
+        if metadata:
+            response.metadata = {**(self._metadata or {}), **metadata}
         self.response_id = None
         self._output = None
         done: Events = [wire.ResponseDone(response=response)]

@@ -18,15 +18,15 @@ class AskedVoices:
 
     def __init__(self, call: CallControl) -> None:
         self._call = call
-        self._told = False
+        self._logged = False
 
     def knows(self, voice: str) -> bool:
         """Whether there is a voice of this name. Empty is the default, which there always is."""
         speaks = self._call.voice_for(voice)
         if voice in ("", speaks):
             return True
-        if not self._told:
-            self._told = True
+        if not self._logged:
+            self._logged = True
             logger.info("%s: a client asks for the voice %r, which is not here, so the voice stays as it is "
                         "(GET /v1/voices lists those that are)", self._call.id, voice[:SHOWN])  # fmt: skip
         return False

@@ -105,7 +105,7 @@ class _Client:
 
     async def read(self) -> str:
         """Carry out what the client asks until it is gone; returns the reason: "caller", "idle" or "closed"."""
-        clients, told = self._clients, partial(self._clients.tell_slowed, self.outbox)
+        clients, slowed = self._clients, partial(self._clients.report_slowed, self.outbox)
         await clients.call.running.wait()
         while True:
             try:
@@ -120,7 +120,7 @@ class _Client:
                 return "closed"
             raw = message.get("text") or message.get("bytes") or b""
             asked = clients.handle(raw, self.sender.received_at, self.outbox, self._rights)
-            await clients.share.spend(asked, told)
+            await clients.share.spend(asked, slowed)
 
     async def write(self) -> None:
         """Send until the outbox is closed and empty, then close the socket."""

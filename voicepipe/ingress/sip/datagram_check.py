@@ -66,7 +66,7 @@ class DatagramCheck(NamedTuple):
         return (int(number), "".join(method)) if fits else (-1, "")
 
 
-def glance(data: bytes) -> DatagramCheck | None:
+def check_datagram(data: bytes) -> DatagramCheck | None:
     """Check a datagram before it is parsed. None: it is no SIP message."""
     # Junk is known by that in 1 µs: no message is without, and it has no short form.
     if not _CSEQ.search(data, 0, LONGEST) and not _CSEQ_CR.search(data, 0, LONGEST):

@@ -48,7 +48,7 @@ class Dialog:
         self._target = Address.of(invite.header("contact") or self._to)
         self._source = invite.source
         vias = invite.headers("via")
-        self.is_passed_on = len(vias) > 1 or bool(self._routes)
+        self.is_proxied = len(vias) > 1 or bool(self._routes)
         """The dialog's messages go by a proxy."""
         self._symmetric = len(vias) == 1 and "rport" in parameters(vias[0])
         """The peer receives at the address it sends from (RFC 3581), whatever its Contact says: it may be behind a NAT.

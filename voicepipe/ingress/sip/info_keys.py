@@ -48,9 +48,9 @@ def key_of(content_type: str, body: str) -> str:
         raise SipRefusal(415, "Unsupported Media Type", f"an INFO of {content_type}", (accept,))
     if len(body) > LONGEST:
         raise _unread(f"its body has {len(body)} characters, and at most {LONGEST} are read")
-    told = _told(body)
-    keys = {_key(value) for value in told}
-    if not told:
+    values = _key_values(body)
+    keys = {_key(value) for value in values}
+    if not values:
         raise _unread('it names no key: write "Signal=5"')
     if len(keys) > 1:
         raise _unread("it names several keys: send an INFO for each")
@@ -66,7 +66,7 @@ def held_s(body: str) -> float:
     return 0.0
 
 
-def _told(body: str) -> list[str]:
+def _key_values(body: str) -> list[str]:
     """The key in a body: in the first of these fields that is there, else in a line that is no field."""
     lines = body.splitlines()
     named = [(found[1].lower(), found[2].strip(_BLANK)) for line in lines if (found := _NAMED.fullmatch(line))]

@@ -71,7 +71,7 @@ class Names:
     def _answered(self, name: str, asked: "asyncio.Future[Answer]") -> None:
         answer = asked.result()
         if isinstance(answer, OSError):
-            self._missing.tell(name, "%r has no address (%s)", name, answer)
+            self._missing.log(name, "%r has no address (%s)", name, answer)
         for data, port in self._waiting.pop(name, ()):  # Nothing, if it is closed.
             self._datagrams -= 1
             self._send(answer, data, port)

@@ -14,7 +14,7 @@ from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse
 from voicepipe.base.errors import Reason
 from voicepipe.base.token_bucket import Rate
 from voicepipe.config.credentials import sip_passwords
-from voicepipe.config.phone_config import SipDoorConfig
+from voicepipe.config.phone_config import SipEndpointConfig
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.header_text import SipError, credentials
@@ -100,7 +100,7 @@ class Nonces:
 class SipAccess:
     """The rules of one PoP or directory for who may call by SIP. Raises ConfigError: a user has no password."""
 
-    def __init__(self, sip: SipDoorConfig) -> None:
+    def __init__(self, sip: SipEndpointConfig) -> None:
         self._realm = sip.realm
         self._nonces = Nonces()
         self._passwords = sip_passwords(sip.users)

@@ -41,7 +41,7 @@ _REFER_ID = re.compile(r";\s*id\s*=\s*([0-9]{1,10})", re.IGNORECASE)
 
 
 class SipCall:
-    """A call by SIP: `accept` its INVITE, then `run` it. The media are open. `place` is closed when the call is
+    """A call by SIP: `accept` its INVITE, then `run` it. The media are open. `resources` is closed when the call is
     over."""
 
     def __init__(
@@ -51,12 +51,12 @@ class SipCall:
         slot: CallSlot,
         settings: CallSettings,
         config: Config,
-        place: ExitStack,
+        resources: ExitStack,
     ) -> None:
         self.dialog = dialog
         self.slot = slot
         self._media = media
-        self._place = place
+        self._resources = resources
         self._silent_s = config.sip.silent_ms / 1000
         self._timer: SessionTimer | None = None
         self._refreshed = 0.0
@@ -102,14 +102,14 @@ class SipCall:
 
     def give_way(self) -> None:
         """End the call, whose answer is not acknowledged, to give its slot to another caller at once: the call's task,
-        which closes `place` as well, runs later."""
+        which closes `resources` as well, runs later."""
         try:
             if self._answered:
                 self._unacknowledged()
             else:
                 self._turned_away()
         finally:
-            self._place.close()
+            self._resources.close()
 
     def _unacknowledged(self) -> None:
         """End the call at once, without waiting for the answer to our BYE, or for whether it can be sent."""

@@ -80,8 +80,8 @@ class SipLimits:
     """Limits the SIP messages that are read, by the kind of their sender. `goes_on`: whether a message belongs to a
     call or to a transaction that we have. Times are monotonic seconds."""
 
-    def __init__(self, gate: SipAccess, goes_on: Callable[[DatagramCheck], bool]) -> None:
-        self._gate = gate
+    def __init__(self, access: SipAccess, goes_on: Callable[[DatagramCheck], bool]) -> None:
+        self._access = access
         self._goes_on = goes_on
         self._accounts = {kind: _Account(kind) for kind in SenderKind}
         self._answers = Throttle(*ANSWERS)
@@ -98,7 +98,7 @@ class SipLimits:
             return Judgement(kind, read=False)
         refusal = _TOO_LARGE if seen.excessive else None
         if kind in _UNKNOWN:
-            refusal = refusal or self._gate.screen(seen, source, now)
+            refusal = refusal or self._access.screen(seen, source, now)
         if refusal and not self._answers.admits(sender, now):
             account.messages.admits(sender, now)
             return Judgement(kind, read=False)
@@ -109,9 +109,9 @@ class SipLimits:
     def _sender(self, seen: DatagramCheck, source: str) -> tuple[SenderKind, str]:
         if self._goes_on(seen):
             return SenderKind.CALL, f"the call {blake2b(seen.call_id.encode(), digest_size=8).hexdigest()}"
-        if self._gate.trusts(source):
+        if self._access.trusts(source):
             return SenderKind.TRUSTED, source
-        return (SenderKind.KNOWN if self._gate.knows(source) else SenderKind.STRANGER), source
+        return (SenderKind.KNOWN if self._access.knows(source) else SenderKind.STRANGER), source
 
     def took(self, judged: Judgement, milliseconds: float) -> None:
         """Count time of the event loop that a message took. A message that was dropped at once counts for its sender

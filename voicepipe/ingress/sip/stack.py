@@ -16,7 +16,7 @@ from sippy.Time.MonoTime import MonoTime
 from voicepipe.base.errors import ConfigError
 from voicepipe.ingress.sip import stateless
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.datagram_check import DatagramCheck, glance
+from voicepipe.ingress.sip.datagram_check import DatagramCheck, check_datagram
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.kept_messages import KeptHeader, KeptRequest, KeptResponse
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage
@@ -150,7 +150,7 @@ class Stack:
 
     def _received(self, data: bytes, address: Host) -> bool:
         """Take a datagram; returns whether it was more than junk."""
-        if len(data) >= _SHORTEST and (seen := glance(data)):
+        if len(data) >= _SHORTEST and (seen := check_datagram(data)):
             self._on_message(seen, address)
             return True
         return False
@@ -169,7 +169,7 @@ class Stack:
             return why
         return ""
 
-    def tell(
+    def answer_stateless(
         self, seen: DatagramCheck, address: Host, code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
     ) -> None:
         """Answer a message that is not to be read, without keeping anything of it."""

@@ -41,7 +41,7 @@ class UnacknowledgedCalls(Generic[T]):
 
     def __init__(self, most: int, ring_s: float = 0.0) -> None:
         self._most, self._ring_s = most, ring_s
-        self._lent: dict[T, tuple[Admitted, float]] = {}
+        self._calls: dict[T, tuple[Admitted, float]] = {}
         """Each call with its sender and the time since when it waits; the oldest first."""
         self._took_s: dict[Admitted, float] = {}
         """By sender: the longest time lately from our answer to the ACK. Senders are trunks and users of the
@@ -49,15 +49,15 @@ class UnacknowledgedCalls(Generic[T]):
         self._unheard: dict[Admitted, Bucket] = {}
         """By sender: the rest of `UNHEARD`."""
 
-    def lend(self, call: T, who: Admitted, now: float) -> None:
+    def add(self, call: T, who: Admitted, now: float) -> None:
         """Add a call of `who`; it counts until it `awaits_ack` no more, or `end`."""
-        self._lent[call] = who, now
+        self._calls[call] = who, now
 
     def acknowledged(self, call: T, now: float) -> None:
         """The call's answer was acknowledged. Only its receiver can do that: its tag is a secret."""
-        if call not in self._lent:
+        if call not in self._calls:
             return
-        who, since = self._lent.pop(call)
+        who, since = self._calls.pop(call)
         took_s = now - since - self._ring_s
         if took_s < T1_S:  # A later one tells of a packet that was lost, since our answer was sent again.
             known_s = self._took_s.get(who, took_s)
@@ -65,11 +65,11 @@ class UnacknowledgedCalls(Generic[T]):
 
     def end(self, call: T) -> None:
         """The call is over."""
-        self._lent.pop(call, None)
+        self._calls.pop(call, None)
 
     def gave_way(self, call: T, now: float) -> None:
         """The call is over, since another one gets its slot."""
-        who, since = self._lent.pop(call)
+        who, since = self._calls.pop(call)
         unheard = self._unheard.setdefault(who, Bucket(UNHEARD, owes=1))
         unheard.has(now)
         if now - since >= self._ring_s + UNHEARD_S:
@@ -81,16 +81,16 @@ class UnacknowledgedCalls(Generic[T]):
         `busy`: the refusal where `who` already has all `calls` that they may have. Where most of these are not
         acknowledged, somebody forges their address, and one of them is ended. Otherwise a call may be that of a caller
         who lost a packet, and is ended once it is `overdue`."""
-        self._lent = {call: lent for call, lent in self._lent.items() if call.awaits_ack}
-        if len(self._lent) < self._most and not busy:
+        self._calls = {call: entry for call, entry in self._calls.items() if call.awaits_ack}
+        if len(self._calls) < self._most and not busy:
             return None
-        count = Counter(borrower for borrower, _ in self._lent.values())
+        count = Counter(sender for sender, _ in self._calls.values())
         if busy and 2 * count[who] <= calls:
-            if late := self.overdue(who, now, lambda call: self._lent[call][0] == who):
+            if late := self.overdue(who, now, lambda call: self._calls[call][0] == who):
                 return late
             raise busy
-        worst = who if busy else max(count, key=lambda borrower: (count[borrower], borrower == who))
-        call, since = next((call, since) for call, (borrower, since) in self._lent.items() if borrower == worst)
+        worst = who if busy else max(count, key=lambda sender: (count[sender], sender == who))
+        call, since = next((call, since) for call, (sender, since) in self._calls.items() if sender == worst)
         if worst == who and now - since < self._patience_s(who):
             why = f"{who} has {count[who]} calls whose answers it has not acknowledged yet"
             raise busy or SipRefusal(503, "Service Unavailable", why, (("Retry-After", WAIT_S),), "too_many_requests")
@@ -102,10 +102,10 @@ class UnacknowledgedCalls(Generic[T]):
 
         A call that may have lost one packet is not ended. A sender that left many calls unacknowledged lately loses its
         calls as at the limit."""
-        for call, (borrower, since) in self._lent.items():
+        for call, (sender, since) in self._calls.items():
             patience_s = self._ring_s + UNHEARD_S
-            if borrower in self._unheard and not self._unheard[borrower].has(now):
-                patience_s = self._patience_s(who) if borrower == who else 0.0
+            if sender in self._unheard and not self._unheard[sender].has(now):
+                patience_s = self._patience_s(who) if sender == who else 0.0
             if now - since >= patience_s and call.awaits_ack and helps(call):
                 return call
         return None

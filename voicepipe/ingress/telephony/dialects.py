@@ -84,7 +84,7 @@ class Trouble(NamedTuple):
     text: str
 
 
-Told = StreamStart | StreamMedia | Key | Mark | Stop | Trouble
+StreamMessage = StreamStart | StreamMedia | Key | Mark | Stop | Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Dialect:
     """Sound comes in order."""
     keys: frozenset[str] = field(default=frozenset("0123456789*#ABCD"))
 
-    def read(self, raw: str | bytes) -> tuple[str, Told] | None:
+    def read(self, raw: str | bytes) -> tuple[str, StreamMessage] | None:
         """The stream that a message names, and its content; None: nothing that concerns us. Raises BadMessage."""
         if len(raw) > MESSAGE_BYTES:
             raise BadMessage(f"is of {len(raw)} bytes, where {MESSAGE_BYTES} are allowed")
@@ -114,10 +114,10 @@ class Dialect:
             raise BadMessage(f"is no JSON ({error})") from None
         if not isinstance(message, dict):
             raise BadMessage("is no JSON object")
-        told = self._told(message)
-        return None if told is None else (_text(message, self.stream_id), told)
+        content = self._message(message)
+        return None if content is None else (_text(message, self.stream_id), content)
 
-    def _told(self, message: dict[str, Any]) -> Told | None:
+    def _message(self, message: dict[str, Any]) -> StreamMessage | None:
         match message.get("event"):
             case "start":
                 return self._start(message, _table(message, "start"))

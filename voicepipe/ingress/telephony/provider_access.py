@@ -47,15 +47,15 @@ class ProviderAccess:
         log has the reason. `status`: the one for the caller of a stream, whose answer has been sent."""
         self.attempt().refused(error.reason, status)
         source = connection.client.host if connection.client else ""
-        self._refusals.tell(source, "%s: %s is refused: %s", self._kind, what, error)
+        self._refusals.log(source, "%s: %s is refused: %s", self._kind, what, error)
         return PlainTextResponse("Forbidden", 403)
 
     def refused(self, error: Refused, asked: Attempt, status: int = 0) -> None:
         """Log why a call of the provider's is not answered. `status`: as in `Refusal`."""
         asked.refused(error.reason, status)
-        self._refusals.tell("", "%s: call refused: %s", self._kind, error)
+        self._refusals.log("", "%s: call refused: %s", self._kind, error)
 
-    def passed_on(self, request: Request) -> Grant | None:
+    def forwarded(self, request: Request) -> Grant | None:
         """The token of a directory that has forwarded this webhook, having checked the provider's signature; None: none
         has. Raises Unauthorized: the token is not valid for it."""
         tokens = self._pop.tokens

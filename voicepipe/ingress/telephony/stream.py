@@ -87,13 +87,13 @@ class Reorder(Generic[T]):
         self._early: dict[int, tuple[float, T]] = {}
         """Packets that came before their turn, and when they came."""
 
-    def __call__(self, number: int, piece: T) -> list[T]:
+    def __call__(self, number: int, packet: T) -> list[T]:
         """The packets that may go on now that this one is here. One without a number (0) goes on at once."""
         if not number:
-            return [piece]
+            return [packet]
         if number < self._next:
             return []
-        self._early[number] = self._clock(), piece
+        self._early[number] = self._clock(), packet
         ready = self._in_order()
         while self._early and (len(self._early) > EARLY or self._waited_s() >= WAIT_S):
             self._next = min(self._early)
@@ -114,22 +114,22 @@ class Reorder(Generic[T]):
 class Streams:
     """The WebSocket endpoint for the media streams of one provider."""
 
-    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, door: ProviderAccess) -> None:
+    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, access: ProviderAccess) -> None:
         self._pop = pop
         self._calls = calls
         self._provider = provider
-        self._door = door
+        self._access = access
 
     async def websocket(self, socket: WebSocket) -> None:
         """GET: refused with 403 before it is accepted; returns when the call is over."""
         try:
             expected = self._provider.check(socket)
         except Forbidden as error:
-            return await socket.send_denial_response(self._door.forbid(socket, "a stream", error))
+            return await socket.send_denial_response(self._access.forbid(socket, "a stream", error))
         visit = take_visit(socket)
         await socket.accept()
         wire = StreamWire(socket, self._provider.dialect, self._pop.config.limits)
-        call_id, reason, asked = expected, "refused", self._door.attempt()
+        call_id, reason, asked = expected, "refused", self._access.attempt()
         try:
             start = await wire.start()
             if start is None:
@@ -139,10 +139,10 @@ class Streams:
             call_id = start.call_id
             reason = await self._converse(socket, wire, start, arrival, visit, asked)
         except Forbidden as error:
-            self._door.forbid(socket, "a stream", error, REFUSED)
+            self._access.forbid(socket, "a stream", error, REFUSED)
             await wire.refuse(REFUSED)
         except Refused as error:
-            self._door.refused(error, asked, REFUSED)
+            self._access.refused(error, asked, REFUSED)
             await wire.refuse(REFUSED)
         except Exception:
             if reason == "refused":
@@ -166,8 +166,8 @@ class Streams:
         asked.by(tenant, agent)
         if arrival.returned:
             agent = msgspec.structs.replace(agent, greeting=agent.transfer_failed)
-        with ExitStack() as place:
-            slot = place.enter_context(self._pop.admit(tenant, agent))
+        with ExitStack() as resources:
+            slot = resources.enter_context(self._pop.admit(tenant, agent))
             if visit:
                 visit.accepted()  # Not earlier: Twilio's signature of a stream is always the same.
             settings = in_trace(msgspec.structs.replace(CallSettings.of(agent), origin=arrival.origin), socket)
@@ -182,7 +182,7 @@ class Streams:
                 network=arrival.network,
             )
             call = HostedCall(line, slot, settings, limits)
-            place.enter_context(self._calls.known(Caller(tenant), call, start.call_id))
+            resources.enter_context(self._calls.known(Caller(tenant), call, start.call_id))
             async with TaskGroup() as tasks:
                 writer = tasks.create_task(wire.write())
                 reader = tasks.create_task(self._feed(wire, line, call))
@@ -203,8 +203,8 @@ class Streams:
                 said = await wire.next()
             match said:
                 case StreamMedia(payload, chunk), arrived:
-                    piece = payload, arrived
-                    for one in in_order(chunk, piece) if in_order else [piece]:
+                    packet = payload, arrived
+                    for one in in_order(chunk, packet) if in_order else [packet]:
                         await line.hear(*one)
                 case Key(key), _:
                     call.press(key)

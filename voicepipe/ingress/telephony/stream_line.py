@@ -45,9 +45,9 @@ class Marks(FarEnd):
         if any(name == pending for pending, _ in self._pending):
             self._come_back = True
             while self._pending:
-                known, place = self._pending.popleft()
-                if known == name:
-                    self._base, self._since = place, self._clock()
+                mark, sent = self._pending.popleft()
+                if mark == name:
+                    self._base, self._since = sent, self._clock()
                     return
 
     def _most(self) -> int:

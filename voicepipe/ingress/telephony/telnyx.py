@@ -64,8 +64,8 @@ class Telnyx:
     def __init__(self, pop: PopApi, calls: Calls, api: TelnyxApi) -> None:
         self._key = Ed25519PublicKey.from_public_bytes(b64decode(pop.config.telnyx.public_key))
         self._pop = pop
-        self._door = ProviderAccess(pop, self.dialect.kind)
-        self._streams = Streams(pop, calls, self, self._door)
+        self._access = ProviderAccess(pop, self.dialect.kind)
+        self._streams = Streams(pop, calls, self, self._access)
         self._api, self._hangups = api, HangUps(api)
         self._tokens = OneTimeTokens[str](time.monotonic)
         self._ringing: dict[str, _Ringing] = {}
@@ -85,13 +85,13 @@ class Telnyx:
 
     async def voice(self, request: Request) -> Response:
         """POST: an event of a call. Always 200 for what is signed, or Telnyx would send it again."""
-        passed_on = self._door.passed_on(request)
-        data = await self._door.body(request)
+        forwarded = self._access.forwarded(request)
+        data = await self._access.body(request)
         try:
-            if not passed_on:
+            if not forwarded:
                 signatures.telnyx(self._key, data, request.headers, time.time())
         except Forbidden as error:
-            return self._door.forbid(request, "a webhook", error)
+            return self._access.forbid(request, "a webhook", error)
         pays(request)
         try:
             said = decode(data, TelnyxWebhook).data
@@ -99,8 +99,8 @@ class Telnyx:
             logger.warning("telnyx: a webhook is not about a call and is ignored (%s)", error)
             return Response()
         asked = request.query_params.get("agent", "")
-        if passed_on and said.event_type == "call.initiated":
-            return await self._assigned(said.payload, asked, passed_on)
+        if forwarded and said.event_type == "call.initiated":
+            return await self._assigned(said.payload, asked, forwarded)
         if told := _TOLD.get(said.event_type):
             try:
                 await told(self, said.payload, asked)
@@ -134,13 +134,13 @@ class Telnyx:
     async def _initiated(self, call: Payload, asked: str) -> None:
         if call.direction != "incoming":
             return  # To whom a call is being transferred.
-        if reason := self._door.turns_down(call.called or "", asked):
+        if reason := self._access.turns_down(call.called or "", asked):
             return await self._api.command(call.call_control_id, "reject", cause=CAUSES[reason])
         await self._answer(call, asked)
 
     async def _assigned(self, call: Payload, asked: str, placed: Grant) -> Response:
         """The webhook's call was sent here by a directory. Raises Refused: the directory is to choose another PoP."""
-        self._door.check(call.called or "", asked)
+        self._access.check(call.called or "", asked)
         query = f"?{urlencode({'agent': asked})}" if asked else ""
         try:
             await self._answer(call, asked, placed, webhook_url=f"{self._public}{VOICE}{query}")
@@ -169,7 +169,7 @@ class Telnyx:
             ringing = _Ringing(0.0, asked)
         if ringing is None:
             return
-        self._door.came(ringing.placed)
+        self._access.came(ringing.placed)
         sound = SOUNDS[self._config.codec]
         said = {"agent": ringing.agent, NETWORK: ringing.placed.network if ringing.placed else ""}
         told = [{"name": name, "value": value} for name, value in said.items() if value]

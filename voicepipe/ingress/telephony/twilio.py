@@ -51,8 +51,8 @@ class Twilio:
 
     def __init__(self, pop: PopApi, calls: Calls, token: str) -> None:
         self._pop = pop
-        self._door = ProviderAccess(pop, self.dialect.kind)
-        self._streams = Streams(pop, calls, self, self._door)
+        self._access = ProviderAccess(pop, self.dialect.kind)
+        self._streams = Streams(pop, calls, self, self._access)
         self._token = token
         self._tokens = OneTimeTokens[_Expected](time.monotonic)
         self._transfers: dict[str, tuple[float, twiml.Target]] = {}
@@ -70,19 +70,19 @@ class Twilio:
 
     async def voice(self, request: Request) -> Response:
         """POST: a new call. Answers with TwiML that has the call streamed to us, or with the busy tone."""
-        passed_on = self._door.passed_on(request)
+        forwarded = self._access.forwarded(request)
         try:
-            form = await (self._passed_form(request) if passed_on else self._form(request))
+            form = await (self._forwarded_form(request) if forwarded else self._form(request))
             if form.fields.get("CallSid", "") in self._streamed_before:
                 raise Forbidden("its call has been streamed before: it is an old one, sent again")
         except Forbidden as error:
-            return self._door.forbid(request, "a webhook", error)
+            return self._access.forbid(request, "a webhook", error)
         asked, called = request.query_params.get("agent", ""), form.fields.get("To", "")
-        if passed_on:
-            self._door.check(called, asked)  # What it raises has the directory go on to the next PoP.
-        elif reason := self._door.turns_down(called, asked):
+        if forwarded:
+            self._access.check(called, asked)  # What it raises has the directory go on to the next PoP.
+        elif reason := self._access.turns_down(called, asked):
             return _xml(twiml.reject(reason))
-        return self._streamed(form.fields, form.url, asked, placed=passed_on)
+        return self._streamed(form.fields, form.url, asked, placed=forwarded)
 
     async def after(self, request: Request) -> Response:
         """POST: the stream, or the attempt to transfer the call, has ended. Answers with TwiML that dials the agent's
@@ -90,7 +90,7 @@ class Twilio:
         try:
             form, url, _ = await self._form(request)
         except Forbidden as error:
-            return self._door.forbid(request, "a webhook", error)
+            return self._access.forbid(request, "a webhook", error)
         asked, call_id, now = request.query_params.get("agent", ""), form.get("CallSid", ""), time.monotonic()
         until, target = self._transfers.pop(call_id, (0.0, None))
         if target and until > now:
@@ -99,7 +99,7 @@ class Twilio:
             return _xml(twiml.dial(target, _after(url, asked)))
         failed = form.get("DialCallStatus", "completed") not in ("completed", "answered")
         untaken = self._dialled.pop(call_id, 0.0) > now and failed
-        if untaken and not self._door.turns_down(form.get("To", ""), asked):
+        if untaken and not self._access.turns_down(form.get("To", ""), asked):
             return self._streamed(form, url, asked, returned=True)
         return _xml(twiml.hang_up())
 
@@ -118,13 +118,13 @@ class Twilio:
 
     async def _form(self, request: Request) -> TwilioForm:
         """The form of a request that Twilio has signed. Raises Forbidden."""
-        form = await signed_form(request, self._token, self._public_url, self._door.body)
+        form = await signed_form(request, self._token, self._public_url, self._access.body)
         pays(request)
         return form
 
-    async def _passed_form(self, request: Request) -> TwilioForm:
+    async def _forwarded_form(self, request: Request) -> TwilioForm:
         """The form of a webhook that a directory has forwarded, with the address that Twilio would have asked here."""
-        raw = await self._door.body(request)
+        raw = await self._access.body(request)
         here = self._public_url or self._pop.config.fleet.url
         return TwilioForm(dict(parsed(raw)), address(request, here), raw)
 
@@ -152,7 +152,7 @@ class Twilio:
                 "twilio.own_twiml for TwiML of your own"
             )
         self._streamed_before.add(start.call_id)
-        self._door.came(stream.placed)
+        self._access.came(stream.placed)
         network = stream.placed.network if stream.placed else ""
         return Arrival(Origin(caller, called, rest), agent, stream.returned, network)
 

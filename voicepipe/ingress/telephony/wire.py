@@ -8,7 +8,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from voicepipe.config import LimitsConfig
 from voicepipe.ingress.loop_share import CallLoopShare
 from voicepipe.ingress.socket_sender import Outbox, SocketSender
-from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, StreamStart, Told, Trouble
+from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, StreamMessage, StreamStart, Trouble
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class StreamWire:
             return None
         return said[0] if said and isinstance(said[0], StreamStart) else None
 
-    async def next(self) -> tuple[Told, float] | None:
+    async def next(self) -> tuple[StreamMessage, float] | None:
         """The next message, and the monotonic second at which it reached the socket. None: there is nothing more."""
         while self._bad < MOST_BAD:
             message = await self._socket.receive()
@@ -62,14 +62,14 @@ class StreamWire:
         )
         return None
 
-    def _checked(self, raw: str | bytes) -> Told | None:
+    def _checked(self, raw: str | bytes) -> StreamMessage | None:
         """The message, if it may come now. Raises BadMessage."""
         said = self._dialect.read(raw)
         if said is None:
             return None
         stream_id, told = said
         if isinstance(told, Trouble):
-            self._tell_trouble(told)
+            self._log_trouble(told)
             return None
         if isinstance(told, StreamStart):
             if self._stream_id:
@@ -81,7 +81,7 @@ class StreamWire:
             raise BadMessage(f"names another stream, {stream_id!r:.80}")
         return told
 
-    def _tell_trouble(self, told: Trouble) -> None:
+    def _log_trouble(self, told: Trouble) -> None:
         self._troubles += 1
         if self._troubles <= MOST_BAD:
             kind, stream_id = self._dialect.kind, self._stream_id

@@ -52,12 +52,12 @@ class ChannelClient:
         most = self._sctp.message_bytes
         logger.warning("%s: hung up, for a message of over %d bytes on its data channel", self._call.id, most)
         too_long = f"A message on the data channel may have {most} bytes (a=max-message-size): send less at a time."
-        self._clients.tell(self._outbox, WireError("message_too_long", too_long))
+        self._clients.send_error(self._outbox, WireError("message_too_long", too_long))
         self._call.end("caller")
 
-    def tell(self, error: WireError) -> None:
+    def send_error(self, error: WireError) -> None:
         """Send an error about what the peer does wrong."""
-        self._clients.tell(self._outbox, error)
+        self._clients.send_error(self._outbox, error)
 
     async def opening(self) -> None:
         """Returns when the channel is open, or the time to wait for it has passed."""
@@ -80,7 +80,7 @@ class ChannelClient:
             message, arrived = await self._asked.get()
             self._sctp.release(message)
             asked = self._clients.handle(message, arrived, self._outbox, self._rights)
-            await self._clients.share.spend(asked, partial(self._clients.tell_slowed, self._outbox))
+            await self._clients.share.spend(asked, partial(self._clients.report_slowed, self._outbox))
 
     async def _write(self) -> None:
         await asyncio.wait({self._channel}, timeout=OPEN_S)
@@ -95,7 +95,7 @@ class ChannelClient:
                 channel.send(message.decode())
             except ValueError:
                 too_long = f"An event of {len(message)} bytes is longer than this peer takes (a=max-message-size)."
-                self._clients.tell(self._outbox, WireError("event_too_long", too_long, kind="server_error"))
+                self._clients.send_error(self._outbox, WireError("event_too_long", too_long, kind="server_error"))
         await _drained(channel, 0)
 
 

@@ -69,7 +69,7 @@ class Conduct:
         self._before = Drops(0, 0, 0, 0)
         self._placed: int | None = None
         self._in_a_row = dict.fromkeys(Drops._fields, 0)
-        self._told_at = dict.fromkeys(Drops._fields, float("-inf"))
+        self._reported_at = dict.fromkeys(Drops._fields, float("-inf"))
 
     def look(self, drops: Drops, placed: int | None, now: float) -> ConductVerdict:
         """Judge the counts of drops so far. `placed` changes when SCTP has taken a chunk in order; `now`: monotonic
@@ -79,8 +79,8 @@ class Conduct:
         for what, total, before, many in zip(Drops._fields, drops, self._before, MANY, strict=True):
             goes_on = total - before >= many and (stuck or what != "unplaced")
             self._in_a_row[what] = self._in_a_row[what] + 1 if goes_on else 0
-            if self._in_a_row[what] >= IN_A_ROW and now - self._told_at[what] >= TOLD_EVERY_S:
-                self._told_at[what] = now
+            if self._in_a_row[what] >= IN_A_ROW and now - self._reported_at[what] >= TOLD_EVERY_S:
+                self._reported_at[what] = now
                 told.append((what, _TOLD[what]))
         self._before = drops
         useless = max(self._in_a_row["lies"], self._in_a_row["unplaced"])

@@ -18,7 +18,7 @@ logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wron
 SDP = "application/sdp"
 OFFER_BYTES = 64 * 1024
 """Bytes of a form besides its session; a browser's offer of sound has 5 kB."""
-PIECE_BYTES = 16 * 1024
+CHUNK_BYTES = 16 * 1024
 """Bytes of a form that are parsed at a time."""
 
 
@@ -39,7 +39,7 @@ async def read(headers: Headers, sent: bytes, most: int) -> WebRtcOffer:
         raise WireError("invalid_value", f"Send the offer as {SDP}, or as multipart/form-data with the parts sdp and "
                         "session.", "content-type")  # fmt: skip
     try:
-        form = await MultiPartParser(_boundary(headers), _pieces(sent), max_files=2, max_fields=4).parse()
+        form = await MultiPartParser(_boundary(headers), _chunks(sent), max_files=2, max_fields=4).parse()
     except MultiPartException as error:
         raise WireError("invalid_value", f"The form cannot be read: {error.message}", "content-type") from None
     parts = {name: await _text(form[name]) for name in ("sdp", "session") if name in form}
@@ -66,10 +66,10 @@ def _boundary(headers: Headers) -> Headers:
     return Headers({"content-type": f'multipart/form-data; boundary="{boundary}"'})
 
 
-async def _pieces(data: bytes) -> AsyncGenerator[bytes, None]:
+async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:
     """The body in chunks: each is parsed in one step of the event loop."""
-    for start in range(0, len(data), PIECE_BYTES):
-        yield data[start : start + PIECE_BYTES]
+    for start in range(0, len(data), CHUNK_BYTES):
+        yield data[start : start + CHUNK_BYTES]
         await asyncio.sleep(0)
 
 

@@ -124,9 +124,9 @@ class WebRtcCall:
             drops = drops._replace(media=drops.media + media.hasty)
             told, is_over = conduct.look(drops, self._transport.sctp.placed, time.monotonic())
             for what, error in told:
-                _complaints.tell("", "%s: much of what its peer sends is dropped (%s)", self.hosted.id, what)
+                _complaints.log("", "%s: much of what its peer sends is dropped (%s)", self.hosted.id, what)
                 if self._channel:
-                    self._channel.tell(error)
+                    self._channel.send_error(error)
             if is_over:
                 logger.warning("%s: hung up, its data channel cannot be used", self.hosted.id)
                 return self.hosted.end(ENDED)

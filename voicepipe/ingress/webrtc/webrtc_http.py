@@ -88,7 +88,7 @@ class Waiting:
         """Waiting calls by tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
 
     @contextmanager
-    def place(self, who: Caller) -> Iterator[None]:
+    def slot(self, who: Caller) -> Iterator[None]:
         """One more call of this caller waits within the context. Raises TenantFull."""
         name, most = who.tenant.name, min(self._most, who.tenant.slots or self._most)
         self._check((name, ""), self._most, f"tenant {name}")
@@ -144,7 +144,7 @@ class CallsApi:
         return Response(answer, 201, {"Location": f"{CALLS}/{call_id}"}, media_type=offer.SDP)
 
     async def _placed(self, who: Caller, request: Request, sent: bytes, asked: Attempt) -> tuple[str, str]:
-        who = await self._access.briefed(who)
+        who = await self._access.with_session(who)
         sent_sdp, patch = await offer.read(request.headers, sent, self._pop.config.limits.event_bytes)
         model = patch.get("model")
         named = model if isinstance(model, str) else request.query_params.get("model")
@@ -153,14 +153,14 @@ class CallsApi:
         try:
             session, settings = effective_session(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
         except WireError as error:  # A key's session asks for what its agent has locked since.
-            self._access.tell(request, 400, error)
+            self._access.log_refusal(request, 400, error)
             raise
         rights = Rights.of(who, agent)
         session = permitted(rights, session, patch, agent)
         check_session(session, self._pop.config.limits)
-        with ExitStack() as place, ExitStack() as waits:
-            waits.enter_context(self._waiting.place(who))
-            slot = place.enter_context(self._pop.admit(who.tenant, agent))
+        with ExitStack() as resources, ExitStack() as waits:
+            waits.enter_context(self._waiting.slot(who))
+            slot = resources.enter_context(self._pop.admit(who.tenant, agent))
             self._access.begins(who, "webrtc")
             settings = in_trace(session.settings(settings), request)
             described, config = sdp.read(sent_sdp), self._pop.config
@@ -168,7 +168,7 @@ class CallsApi:
             try:
                 answer = await call.answer()
                 call.waits = waits.pop_all()
-                return self._calls.hold(call, who, place), answer
+                return self._calls.hold(call, who, resources), answer
             except BaseException:
                 await call.close()
                 raise
