@@ -1,4 +1,4 @@
-"""Background jobs that nothing may end: not a folder that is gone, not a mistake of ours.
+"""Background jobs that no error may end: neither a missing folder, nor a mistake of ours.
 
 A PoP has jobs beside its calls: it measures itself, reads agents again, keeps the clock of all media. Each hangs on a
 task group, and an exception in one would end the others, the calls among them.

@@ -1,4 +1,4 @@
-"""A call's id names the PoP that has the call, so any directory knows where to pass on a request about it."""
+"""Ids of calls. An id names the PoP that has the call, so any directory knows where to forward a request about it."""
 
 import re
 import secrets

@@ -1,5 +1,5 @@
-"""What a piece of work takes of the event loop, and who pays for it: also for the tasks that it begins in a `TaskGroup`
-of ours, which may be the greater part."""
+"""Measures how much of the event loop a piece of work takes, and who pays for it: also for the tasks that it begins in
+a `TaskGroup` of ours, which may be the greater part."""
 
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import ContextVar, Token

@@ -1,4 +1,4 @@
-"""What the environment says. It is read here and nowhere else."""
+"""The environment variables. They are read here and nowhere else."""
 
 import os
 import secrets

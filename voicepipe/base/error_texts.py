@@ -1,4 +1,4 @@
-"""What callers, their clients and the model may read of an error. This is the only place that decides it.
+"""The texts of errors for callers, their clients and the model. Only this file decides what they may read.
 
 Errors are written for whoever runs the PoP: they name model servers, files, environment variables, and what somebody's
 code raised. None of that may reach the wire, and the model says aloud what it reads. The log has all of it, under an id

@@ -9,7 +9,7 @@ VoicepipeError
  |    +-- EngineDead        it does not work at present: it ended, hangs or fails
  |    +-- EngineStalled     it began to answer and then sent nothing more
  |    +-- RequestRefused    it is well, and does not take this request: too long, or a tool that it cannot read
- +-- Refused                a call or a request that is turned away
+ +-- Refused                a call or a request is refused
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken
  |    |    +-- PopLate      one more call would be answered late
@@ -20,7 +20,7 @@ VoicepipeError
  |    +-- NoPort            no network port can be had for a call's sound
  |    +-- TooManySecrets   a tenant has as many short-lived keys as it may have
  |    +-- OverShare        what a key has asked for took more of the event loop than its share
- |    +-- NotBriefed       what a caller's ek_ key was made for has not come from the directory
+ |    +-- SessionMissing   the session of a caller's ek_ key has not come from the directory
  |    +-- NoPop            no PoP can take the call that a directory is asked to place
  |    +-- UnknownCall       no call has this id, or it is somebody else's
  |    +-- RecordsFailing    records of calls cannot be written at present

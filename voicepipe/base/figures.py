@@ -1,5 +1,5 @@
-"""What was measured: percentiles, tables for a terminal, and what a command found as JSON beside how it was measured,
-from which tables of figures are made."""
+"""Measurements: percentiles, tables for a terminal, and a command's results as JSON with their origin, from which
+tables of figures are made."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Where hosts are whose names others chose: looked up so that nobody waits for another's name server.
+"""Addresses of hosts whose names others chose: looked up so that no lookup waits for another one's name server.
 
 A lookup takes a thread, and nothing ends it: where the name server does not answer, it takes 5 to 20 s, whoever still
 waits for it or not. uvloop's own lookups have two threads for the whole process, so one such name stalls all others.

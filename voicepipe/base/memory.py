@@ -1,4 +1,4 @@
-"""Memory that is free again goes back to the system, however large the messages were that needed it."""
+"""Returns free memory to the system, however large the messages were that needed it."""
 
 import asyncio
 import ctypes

@@ -1,5 +1,5 @@
-"""The queues and pools of this process at which an operator can do something: how full they are, what became of those
-who came. Kept by those who have them, and read by who looks on."""
+"""The queues and pools of this process that an operator can adjust: how full they are, and what became of their jobs.
+Each is kept by its owner, and read for metrics."""
 
 import weakref
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Types of configured values with the range that each may have; `voicepipe check` tells it to whoever leaves it."""
+"""Types of configured values with their ranges; `voicepipe check` reports values outside of them."""
 
 import ipaddress
 from typing import Annotated

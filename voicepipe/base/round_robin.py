@@ -1,4 +1,4 @@
-"""Whose turn it is at an engine: one call after the other, however much each of them has waiting. Pure.
+"""Calls take turns at an engine, one after the other, however much each of them has waiting. Pure.
 
 A call is named by a context variable, which `call/call_tasks.py` sets around all that it starts. So the engines'
 Protocols know nothing of calls, an adapter that has no queue of its own need not do anything, and what belongs to no

@@ -1,4 +1,4 @@
-"""Tasks, and groups of them, that leave nothing behind."""
+"""Tasks, and groups of them, that leave no reference cycles behind."""
 
 import asyncio
 from collections.abc import Coroutine, Generator

@@ -1,5 +1,5 @@
-"""How much of something one may have, in the long run and at once: messages, datagrams, the processor's time; and of
-what there is only so much. Pure."""
+"""Token buckets: how much of something one may have, in the long run and at once, such as messages, datagrams, the
+processor's time; and shares of a common resource. Pure."""
 
 from collections import Counter
 from dataclasses import dataclass

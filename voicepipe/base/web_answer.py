@@ -1,4 +1,4 @@
-"""What a web server answers us, in bytes: read in small steps, and no further than asked for.
+"""Reads a web server's answer, in small steps, and only as far as needed.
 
 We ask for answers that are not compressed, since a few bytes may become a thousand times as many at one stroke. Some
 servers compress them all the same, and some write a charset where the compression belongs.

@@ -1,4 +1,4 @@
-"""What a measurement found: samples -> percentiles, and as JSON. Times are milliseconds. Pure."""
+"""The results of a measurement: samples -> percentiles, and as JSON. Times are milliseconds. Pure."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What calls ask of the engines, and when. Pure: seconds since the start, no clock."""
+"""The work that calls make for the engines, and when. Pure: seconds since the start, no clock."""
 
 import random
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What was found, as a table for a terminal, for a page in Markdown, and as JSON. Pure."""
+"""The results as a table for a terminal, for a page in Markdown, and as JSON. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace

@@ -1,4 +1,5 @@
-"""A configuration's engines, but that its language model is vLLM with random weights: before one is fetched.
+"""A configuration's engines with a vLLM model of random weights as the language model: to measure a model before it is
+fetched.
 
 Random weights take as long as trained ones, and say noise. vLLM gets a tokenizer in which every word is a token, so
 that prompts are rendered. What it says is spoken as a syllable a token.

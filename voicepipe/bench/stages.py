@@ -1,4 +1,4 @@
-"""The three engines as the load sees them: those of a configuration (`configured.py`), or a test's."""
+"""The interfaces of the three engines to the load: those of a configuration (`configured.py`), or a test's."""
 
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol

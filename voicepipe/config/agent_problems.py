@@ -1,4 +1,4 @@
-"""What is wrong with an agent that its types cannot say. Each problem is a line "key: what is wrong; what helps"."""
+"""Errors in an agent that its types do not show. Each is a line "key: what is wrong; what helps"."""
 
 import re
 from collections import Counter

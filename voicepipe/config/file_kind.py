@@ -1,4 +1,4 @@
-"""What a TOML file is for, by its folder and its keys; and which files a problem is about."""
+"""The kind of a TOML file, by its folder and its keys; and the files that an error is about."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a whole fleet goes by besides its agents, in one file for PoPs and directories: whose calls it takes, where they
+"""The rules of a whole fleet besides its agents, in one file for PoPs and directories: whose calls it takes, where they
 go, and what is on trial.
 
 It is sent to all of them by `voicepipe push --with`. Keys are in no file: each host has the variables that it names.

@@ -1,4 +1,4 @@
-"""Tables of a configuration that are right alone, and what is wrong with them together."""
+"""Checks tables of a configuration that are right alone, and may contradict each other."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

@@ -1,5 +1,5 @@
 """`voicepipe demo --pops`: a directory and several PoPs in this process, with the engines of one and distances that are
-only reckoned, and one spoken call that the directory sends to the nearest of them."""
+only estimated, and one spoken call that the directory sends to the nearest of them."""
 
 import asyncio
 import tempfile

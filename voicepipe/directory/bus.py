@@ -1,4 +1,4 @@
-"""How PoPs and directories hear of each other: messages on subjects, heard by whoever listens at that moment.
+"""The bus between PoPs and directories: messages on subjects, for whoever listens at that moment.
 
 Nothing is stored. What a message says is soon said again (reports) or soon forgotten (assignments), so one that is lost
 costs a second. `MemoryBus` serves directory and PoPs in one process; `nats_bus.py` serves those of many hosts.

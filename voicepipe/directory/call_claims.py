@@ -1,4 +1,5 @@
-"""Calls that a directory of the fleet has seen to: what a provider tells twice, or two directories, is done once."""
+"""Calls that a directory of the fleet has handled: each is handled once, though a provider reports it twice, or to two
+directories."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""A directory: it hears what PoPs report, and says to a caller where to call, with a token for each place.
+"""A directory: it collects the reports of PoPs, and chooses the PoPs that a caller may call, with a token for each.
 
 It asks nobody while a caller waits: the view is in memory, and a choice takes microseconds. Several directories need no
 leader. Each keeps a view of its own and tells the others which calls it has sent where.

@@ -1,4 +1,4 @@
-"""What one directory knows of the PoPs. Pure: monotonic seconds of the directory are given by who calls.
+"""A directory's view of the PoPs. Pure: monotonic seconds of the directory are passed in.
 
 A PoP is alive for `LEASE_S` after its last report was sent. Leases count on the directory's own monotonic clock, so
 clocks that are set wrong end none. A report may have lain about, in the buffers of a process that was stopped (SIGSTOP)

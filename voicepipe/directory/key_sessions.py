@@ -1,4 +1,4 @@
-"""Sessions of `ek_` keys that directories made, at the PoP that their holders may call. Pure but for the waiting."""
+"""Sessions of `ek_` keys that directories made, at the PoP that their holders may call. Pure except for waiting."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""How far PoPs are from a caller: by what is known, and where nothing is, by what can be. Pure.
+"""How far PoPs are from a caller: by known round trips, and otherwise by possible ones. Pure.
 
 What the caller has measured comes first, then what was learned from calls of their network, then the distance. A place
 may be wrong: the caller gave another one, or is not where the directory stands. What was learned shows it: round trips

@@ -1,4 +1,5 @@
-"""What a PoP says of itself, once a second. Whose report it is says the subject that it came by, never its content."""
+"""A PoP's report of its state, once a second. The sender is known by the subject of the message, never by its
+content."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What a PoP tells directories: how it is, once a second, and at once when it begins to drain; and its calls' round
+"""A PoP's reports to directories: its state, once a second, and at once when it begins to drain; and its calls' round
 trips."""
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What PoPs tell of their callers' round trips, by the callers' networks. Pure: seconds of one clock are given.
+"""Round trips by the callers' networks, learned from the reports of PoPs. Pure: seconds of one clock are passed in.
 
 What one call tells is unsure until a second one agrees: its line may have been a bad one. A network may move: its
 addresses are given to somebody else, or its traffic takes another way. Two calls in a row that agree with each other

@@ -1,4 +1,4 @@
-"""Which PoP a call goes to. A pure function of what is known of the PoPs, of the request, and of drawn lots.
+"""Chooses the PoP for a call. A pure function of the view of the PoPs, of the request, and of random draws.
 
 First what must be: the zone that the law asks for, an agent and a language, a free place. Of these PoPs those are in
 time that are near enough and would answer this call within their budget. The nearest takes it. Where that one has begun

@@ -1,4 +1,4 @@
-"""`ek_` keys that directories make: signed, so that every directory of a fleet takes them, whichever made them.
+"""`ek_` keys that directories make: signed, so that every directory of a fleet accepts them, whichever made them.
 
 A key is too short for the session that it was made for. Its maker tells the session to all directories by the bus; one
 that was started since asks the others for it.

@@ -1,4 +1,4 @@
-"""The subjects on which PoPs and directories talk, and what is said on each."""
+"""The subjects on which PoPs and directories publish, and the messages on each."""
 
 import re
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What a directory lets a caller do at one run of one PoP, signed, so that the PoP need ask nobody.
+"""Tokens by which a directory admits a caller to one run of one PoP: signed, so that the PoP need ask no other host.
 
 JSON Web Tokens (RFC 7519) with Ed25519 signatures (RFC 8037), by the rules of RFC 8725: one algorithm, keys by their
 id, an audience that is one run of one PoP. Because of that audience a PoP remembers by itself which tokens were used,

@@ -1,4 +1,4 @@
-"""What doctor says: rows of a table, each with a way out where something is not well."""
+"""The findings of doctor: rows of a table, each with advice where something is not well."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One of several machines that share a model (pipeline parallel by Ray): what of them must be alike."""
+"""One of several machines that share a model (pipeline parallel by Ray): what they must have in common."""
 
 import importlib.metadata
 import json

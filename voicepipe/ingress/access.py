@@ -1,4 +1,4 @@
-"""Who may come in, with which agent, and how those are refused who may not. For every HTTP endpoint."""
+"""Access to all HTTP endpoints: whose key it is, which agent is meant, and the answers to those who are refused."""
 
 import logging
 import time

@@ -1,4 +1,5 @@
-"""Keys: who calls, and the short-lived `ek_` keys that a browser may hold. In memory; a restart forgets them."""
+"""API keys: the caller that a key stands for, and the short-lived `ek_` keys for browsers. In memory; a restart forgets
+them."""
 
 import secrets
 import time

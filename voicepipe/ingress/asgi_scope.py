@@ -1,4 +1,4 @@
-"""What the server below ASGI and those above it agree on: keys of a connection's scope, how long its end may take."""
+"""What the HTTP server and the applications above it share: keys of a connection's scope, how long its end may take."""
 
 from typing import Protocol
 

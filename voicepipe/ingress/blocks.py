@@ -1,4 +1,4 @@
-"""A caller's sound on its way into the call: pieces of any length in, gapless blocks of 20 ms out.
+"""A caller's sound on its way into the call: chunks of any length in, gapless blocks of 20 ms out.
 
 `Cutter` alone is enough where sound comes as it is spoken (RTP). Where TCP pushes back, clients may outrun real time,
 and blocks wait for the call in a `BlockQueue`.

@@ -1,4 +1,4 @@
-"""The calls of one PoP that can be found by an id; those that no request holds (WebRTC, SIP) are run here."""
+"""The calls of one PoP that can be found by an id. Those that no request holds (WebRTC, SIP) are run here."""
 
 import asyncio
 import logging

@@ -1,5 +1,5 @@
-"""Calls in progress, however they came, for their tenant's programs: list them, hang one up, transfer its caller, send
-it keys."""
+"""Calls in progress of any kind, for their tenant's programs: list them, hang one up, transfer its caller, send it
+keys."""
 
 import re
 

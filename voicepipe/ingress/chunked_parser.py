@@ -1,4 +1,4 @@
-"""What a client sends, for a parser in small pieces. One read brings up to 256 kB, and parsing that may take 200 ms."""
+"""Feeds a client's data to a parser in small chunks. One read brings up to 256 kB, and parsing that may take 200 ms."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP with limits: of time for who sends or takes a request slowly, of work for what is parsed."""
+"""uvicorn's HTTP connection with limits: of time for slow clients, of work for parsing."""
 
 import asyncio
 import logging

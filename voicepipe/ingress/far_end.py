@@ -1,5 +1,5 @@
-"""What a line has sent: who is told of it, and how much of it the caller has heard where the far end does not tell: it
-plays at once, a little late."""
+"""How much the caller has heard of what a line has sent, where their side reports nothing: it plays at once, a little
+late."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""uvicorn's WebSockets with limits: of work for what is parsed, of time for who answers nothing or takes nothing."""
+"""uvicorn's WebSocket with limits: of work for parsing, of time for clients that do not answer or do not read."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""One call as its door has it: begun, ended, found by its id, and followed by any number of listeners.
+"""A call as its ingress runs it: begun, ended, found by its id, and followed by any number of listeners.
 
 It knows no client's convention. A phone call has only this until a program joins it.
 """

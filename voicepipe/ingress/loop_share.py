@@ -1,5 +1,5 @@
-"""A share of the event loop, which carries all other calls too: what a call's clients ask, and what a key's requests
-ask for, is carried out as long as it takes no more of it.
+"""Shares of the event loop, which carries all other calls too: requests of a call's clients, and of a key, are carried
+out as long as they take no more than their share.
 
 What counts is the processor's time that their messages take, and the replies that they ask for, not the time that
 passes meanwhile. Who sends faster than that is slowed, and told so; no message is dropped. The busier the loop is, the

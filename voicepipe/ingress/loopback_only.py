@@ -1,4 +1,4 @@
-"""Without keys only this machine may call, and no web page of somebody else's may do it from its browser."""
+"""Without keys only programs on this machine may call, and no web page of another site may do it from its browser."""
 
 import ipaddress
 from collections.abc import Callable, Iterator, Sequence

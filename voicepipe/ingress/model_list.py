@@ -1,5 +1,4 @@
-"""What a caller may choose from: GET /v1/models and /v1/models/{id}, where agents are listed as OpenAI lists models,
-and GET /v1/voices."""
+"""The agents as a list of models: GET /v1/models and /v1/models/{id}, as OpenAI lists models, and GET /v1/voices."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Who answers a phone call, and whose call it is: its route, tenant and agent."""
+"""The route of a phone call, and with it the tenant and the agent."""
 
 import re
 from collections.abc import Sequence

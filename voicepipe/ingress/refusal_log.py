@@ -1,4 +1,4 @@
-"""What is refused, in the log: a line each, but no more than can be read, since strangers may ask for ever."""
+"""Logs refusals, a line each, at a rate that people can read, since strangers may send requests for ever."""
 
 import logging
 import time

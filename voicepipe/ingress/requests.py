@@ -1,4 +1,5 @@
-"""h11, and a transport, for uvicorn's HTTP connection: what h11 has to do is counted, and nobody closes too early."""
+"""h11, and a transport, for uvicorn's HTTP connection: h11's work is counted, and answers do not close the socket too
+early."""
 
 import asyncio
 from collections.abc import Callable

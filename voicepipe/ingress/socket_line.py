@@ -1,4 +1,4 @@
-"""What the lines of WebSockets have in common: sound waits for the call, and a timer of the line's own paces ours."""
+"""The common part of lines over WebSockets: sound waits for the call, and a timer of the line's own paces ours."""
 
 import asyncio
 

@@ -1,5 +1,5 @@
-"""What a WebSocket is sent: an outbox's messages, which its client takes at its own pace, and its end. Whoever does not
-take them is cut off."""
+"""Sends the messages of an outbox on a WebSocket, at its client's pace. A client that does not read them is
+disconnected."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Whose key is whose: one place for every door, of PoPs and of directories."""
+"""The tenants' keys, for PoPs and directories."""
 
 import hmac
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How often somebody is listened to: a token bucket for each address, and one for all together. Pure."""
+"""Limits how often requests are accepted: a token bucket for each address, and one for all together. Pure."""
 
 from collections import OrderedDict
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Who is connected to the HTTP server: strangers, until a key has been seen or a WebSocket accepted. Pure.
+"""The connections to the HTTP server: they are strangers' until a key has been seen or a WebSocket accepted. Pure.
 
 Strangers are counted by address and in all. Where one comes too many, no newcomer is sent away: the connection that has
 gone longest without a request is dropped, of that address or of the one that has most. Whoever asks for something is

@@ -1,4 +1,4 @@
-"""What a client did wrong, by HTTP or in an event: in the words and codes of OpenAI's API."""
+"""Errors for clients, by HTTP or in an event: in the words and codes of OpenAI's API."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Who is told of calls as they go on: metrics, traces, records, what the host costs."""
+"""Followers of calls: metrics, traces, records, the cost of the host."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Calls in progress, and the turns that come of what they tell. Pure: times are given by who calls."""
+"""Calls in progress, and the turns that come of their events. Pure: times are passed in."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager

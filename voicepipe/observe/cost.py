@@ -1,4 +1,4 @@
-"""What the host has cost so far, and what of it calls paid: for Prometheus, and for the dashboard."""
+"""The cost of the host so far, and the part that calls paid: for Prometheus, and for the dashboard."""
 
 from collections.abc import Callable, Iterator
 

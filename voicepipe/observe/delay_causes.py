@@ -1,4 +1,4 @@
-"""What makes callers wait, or hear badly, by its name. Pure.
+"""Causes of long waits and bad sound, by name. Pure.
 
 The alerts of `pops/alerts/` name the same things from Prometheus' series; this is for who opens the dashboard.
 """

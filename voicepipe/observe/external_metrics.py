@@ -1,4 +1,4 @@
-"""What others know, passed on to Prometheus with our labels: vLLM's own metrics, and the GPUs by NVIDIA's driver.
+"""Metrics of others that we export with our labels: vLLM's own, and the GPUs' by NVIDIA's driver.
 
 It is read in the thread that writes a scrape: the driver may take its time, and vLLM has hundreds of series.
 """

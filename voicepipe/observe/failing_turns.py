@@ -1,4 +1,4 @@
-"""A PoP whose turns fail: of what directories would send it, what share it wants. Pure but for the clock that is given.
+"""The share of calls that a PoP wants from directories when its turns fail. Pure except for the clock.
 
 Admission (D19) closes a PoP whose turns fail, too, but it needs ten turns, which two callers have after half a minute.
 And it opens again all at once.

@@ -1,4 +1,4 @@
-"""What turns add up to: percentiles, counts and medians, in total and over time. Pure."""
+"""Figures of turns: percentiles, counts and medians, in total and over time. Pure."""
 
 import math
 from collections.abc import Iterable, Sequence

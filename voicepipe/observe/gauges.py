@@ -1,4 +1,4 @@
-"""What Prometheus reads of a PoP that does not grow: it is true at the moment."""
+"""The gauges of a PoP for Prometheus: figures that hold at the moment and do not only grow."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import get_args

@@ -1,5 +1,5 @@
-"""Counts what a PoP tells directories of its last hour (`observe/tally.py`). As in `recent_turns.py`, calls are counted
-as they go on, and added up every few seconds only."""
+"""Counts a PoP's last hour for its reports to directories (`observe/tally.py`). As in `recent_turns.py`, calls are
+counted as they go on, and added up every few seconds only."""
 
 import time
 from collections import Counter, deque

@@ -1,5 +1,5 @@
-"""Metrics as their owner sees them: those that grow, by the labels in which its own series differ, the same ones
-before; those that are true at a moment; and what one scrape of Prometheus gets, in which format."""
+"""Metrics by the labels in which their own series differ, with the same ones before: those that grow, and those that
+hold at a moment; and the text of a scrape."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

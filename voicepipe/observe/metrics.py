@@ -1,5 +1,5 @@
-"""The figures of one PoP for Prometheus, by its conventions for names and units. The call path knows nothing of it: it
-hangs on the record of each turn and on the end of each call.
+"""The metrics of one PoP for Prometheus, by its conventions for names and units. The call path knows nothing of them:
+they follow from the record of each turn and the end of each call.
 
 Counters and histograms grow as turns (`turn_metrics.py`) and calls end. What is true at the moment (`gauges.py`,
 `external_metrics.py`) is read when somebody asks.

@@ -1,5 +1,5 @@
-"""What the last 5 minutes' turns of a PoP add up to, for its reports to directories. A report goes out every second, so
-turns are counted as they end, and the figures are worked out every few seconds only."""
+"""The figures of a PoP's last 5 minutes, for its reports to directories. A report goes out every second, so turns are
+counted as they end, and the figures are made every few seconds only."""
 
 import time
 from array import array

@@ -1,5 +1,5 @@
-"""The words of one call as they may be kept. What was told may have to read differently later: a number turns out to be
-a card's, or to be none."""
+"""The words of one call as they may be kept. Words that were reported may have to change later: a number turns out to
+be a card's, or not to be one."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

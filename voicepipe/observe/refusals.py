@@ -1,4 +1,4 @@
-"""Calls that were refused, counted: neither many of them nor long days take more memory than a few. One count of a
+"""Counts of refused calls, in little memory however many there are and however long they are kept. One count of a
 tenant and reason takes 4 kB, for as long as the dashboard shows it."""
 
 from array import array

@@ -1,4 +1,4 @@
-"""What a trace tells of a turn: when each stage ran, and figures. Pure, and without a word of what was said.
+"""The spans of a turn: when each stage ran, and figures. Pure, and without any words of the call.
 
 Attributes are OpenTelemetry's where it has some (`gen_ai...`, `error.type`), and else begin with `voicepipe.`.
 """

@@ -1,5 +1,5 @@
-"""What a PoP's turns and calls of the last hour add up to, small enough for each report; two versions are compared by
-it. Latencies are counted in buckets, each 5 % wider than the one before."""
+"""The turns and calls of a PoP's last hour, small enough for each report; versions are compared by it. Latencies are
+counted in buckets, each 5 % wider than the one before."""
 
 import math
 from collections import Counter

@@ -1,5 +1,5 @@
-"""Turns for Prometheus: how late they were, what they waited for, and how their replies were made. All of it is read
-from the record of each."""
+"""Metrics of turns for Prometheus: how late they were, what they waited for, and how their replies were made. All of it
+comes from each turn's record."""
 
 from typing import get_args
 

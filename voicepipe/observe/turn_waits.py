@@ -1,4 +1,4 @@
-"""What a caller waited for: a turn's latency, told apart by stage. Pure."""
+"""What a caller waited for: a turn's latency, divided by stage. Pure."""
 
 from collections.abc import Iterable, Sequence
 

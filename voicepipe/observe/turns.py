@@ -1,4 +1,4 @@
-"""The PoP's last turns: what was said, how late the answer was, what went wrong. Pure: times are given by who calls.
+"""The PoP's last turns: what was said, how late the answer was, what went wrong. Pure: times are passed in.
 
 A turn is something that a caller said and that a reply was begun for: no greeting, no typed message.
 """

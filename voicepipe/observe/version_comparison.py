@@ -1,4 +1,4 @@
-"""Two versions side by side, by what their PoPs counted: is one worse, and how sure is that? Pure.
+"""Compares two versions by what their PoPs counted: is one worse, and how sure is that? Pure.
 
 Turn latency has two humps, turns that were answered from a draft and turns that were not, so a difference of means
 takes many turns to be seen. Here each turn of one version is held against each of the other: the shift is the middle of

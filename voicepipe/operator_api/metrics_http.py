@@ -1,4 +1,4 @@
-"""What watches a server: GET /metrics, which Prometheus scrapes, and who may; how the server is, for load balancers."""
+"""Monitoring of a server: GET /metrics for Prometheus, with its keys; health checks for load balancers."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""The built-in pages. They are small and read once: whoever asks for one costs no thread, no file and no look at the
-disk, and there is nothing to ask for in pieces."""
+"""The built-in pages. They are small and read once: a request for one takes no thread, no file and no look at the disk,
+and there is no need for ranges."""
 
 import hashlib
 import mimetypes

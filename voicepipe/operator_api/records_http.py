@@ -1,4 +1,4 @@
-"""What is kept of calls, for their tenant's programs and for the operator."""
+"""The records of calls over HTTP, for their tenant's programs and for the operator."""
 
 import math
 import time

@@ -1,4 +1,5 @@
-"""A PoP among others: what it tells directories, the calls that they send, and where a caller may go instead."""
+"""A PoP as a member of a fleet: its reports to directories, the calls that they send, and other PoPs for callers whom
+it refuses."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""ONE PoP: whom it admits, how it is, how it drains. `running.py` has its life."""
+"""One PoP: admission, state, draining. `running.py` has its life."""
 
 import asyncio
 import logging

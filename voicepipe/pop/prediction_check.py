@@ -1,4 +1,4 @@
-"""Was one more call answered as soon as was predicted when it was let in?"""
+"""Compares turns with the prediction that was made when their call was admitted."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The agents of ONE PoP: who answers for each, what is missing for that, prompts that are read ahead, and files that
+"""The agents of one PoP: what answers for each, what is missing for that, prompts that are read ahead, and files that
 are read again when somebody edits them."""
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What calls of a time have cost, by agent or tenant, and what the host's empty places did."""
+"""The cost of calls in a time, by agent or tenant, and the cost of the host's idle slots."""
 
 import sqlite3
 

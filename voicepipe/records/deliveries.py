@@ -1,4 +1,4 @@
-"""Tells receivers of calls that have ended: at least once, also when a receiver or the PoP was down meanwhile."""
+"""Delivers webhooks about calls that have ended: at least once, also when a receiver or the PoP was down meanwhile."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What Prometheus reads of a PoP's records, and of those who are to be told of calls."""
+"""Metrics of a PoP's records, and of its webhooks about calls."""
 
 import time
 from collections.abc import Iterator

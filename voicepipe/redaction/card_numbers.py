@@ -1,4 +1,4 @@
-"""Which numbers, said one after the other, are parts of a card's. Pure.
+"""Finds the numbers that, said one after the other, are parts of a card's. Pure.
 
 A card number has 13 to 19 digits. Nobody asks whether its check digit is right, since a recogniser mishears digits; the
 check digit decides where numbers stand apart.

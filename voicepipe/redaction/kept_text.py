@@ -1,4 +1,4 @@
-"""One text that is kept: the numbers in it, and how it reads with some of them masked. JSON stays JSON. Pure."""
+"""One text that is kept: its numbers, and the text with some of them masked. JSON stays JSON. Pure."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""The words in which people say digits, and those that stand between them. English in full; of six other languages the
-digits and the numbers below a hundred."""
+"""The words for digits, and the words between them. English in full; of six other languages the digits and the numbers
+below a hundred."""
 
 import re
 from enum import IntEnum, auto

@@ -1,4 +1,4 @@
-"""Numbers in a text, however they are written or said, as digits; and what stands between them. Pure.
+"""Finds the numbers in a text, written or said, as digits; and the kind of text between them. Pure.
 
 "My card is 4111 11, uh, double one" has the numbers 411111 and 11, which may be one number: only a filler is between.
 """

@@ -1,4 +1,4 @@
-"""What the payload types of a stream stand for (RFC 3551, RFC 3264): sound in a codec, keys, or comfort noise."""
+"""The formats of a stream's payload types (RFC 3551, RFC 3264): sound in a codec, keys, or comfort noise."""
 
 from collections.abc import Iterable, Mapping
 from enum import Enum

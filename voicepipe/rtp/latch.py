@@ -1,4 +1,4 @@
-"""From where a phone call's media are taken, and where ours go (symmetric RTP, "comedia"). Pure.
+"""The source from which a phone call's media are accepted, and the address for ours (symmetric RTP, "comedia"). Pure.
 
 Behind a NAT a phone knows neither its address nor its port, so its SDP is wrong and the first packets tell. Taken at
 their word, anybody's packets would: so a source must have the address of the SDP or that of the signalling, the first

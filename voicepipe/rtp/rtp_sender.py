@@ -1,4 +1,4 @@
-"""One call's outgoing stream: speech at once, silence where none comes, keys in place of both. Timestamps keep to the
+"""The outgoing stream of a call: speech at once, silence where none comes, keys instead of both. Timestamps keep to the
 time, whatever is sent or not."""
 
 import secrets

@@ -1,4 +1,4 @@
-"""One call's media, both ways: packets in, sound out, and the reverse. Synchronous; somebody else moves datagrams."""
+"""The media of a call, both ways: packets in, sound out, and the reverse. Synchronous, without I/O."""
 
 import random
 import time

@@ -1,4 +1,4 @@
-"""Whether an SCTP packet (RFC 9260) is one that an honest peer sends, by its bytes. Pure.
+"""Checks by its bytes whether an SCTP packet (RFC 9260) is one that an honest peer sends. Pure.
 
 To be asked before a parser that trusts its peer: aiortc's takes a parameter of length 0 for one that never ends, so
 that a single packet stops the process, and answers every one of 370 heartbeats that fit into a packet.

@@ -1,4 +1,4 @@
-"""Keys of SRTP in SDP (SDES, RFC 4568), and the two SRTP sessions that they give. Keys are never printed but in SDP."""
+"""SRTP keys in SDP (SDES, RFC 4568), and the two SRTP sessions that they give. Keys are never printed except in SDP."""
 
 import base64
 import binascii

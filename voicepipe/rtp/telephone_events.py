@@ -1,4 +1,4 @@
-"""Keys of a phone as RTP events (RFC 4733): heard, and sent. Pure; timestamps are of the stream that carries them.
+"""Keys of a phone as RTP events (RFC 4733): received, and sent. Pure; timestamps are of the stream that carries them.
 
 All packets of one key carry the timestamp at which it went down (RFC 4733, 2.2.1), so that any one of them is enough to
 know of it. Not all senders keep to that: `_Press` says which packets are one press.

@@ -1,4 +1,4 @@
-"""Sentences on which way to take, why, and what it can and cannot do."""
+"""Sentences of advice: which option to take, why, and what it can and cannot do."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""One host: a model with engines for speech on its GPUs, and what those must hold."""
+"""One host: a model with engines for speech on its GPUs, and the memory that they need."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any

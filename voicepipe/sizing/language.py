@@ -1,5 +1,5 @@
-"""A language model by the roofline: in each step memory is read, or numbers are multiplied, whichever takes longer; and
-how many replies it then writes at a time. Times are milliseconds."""
+"""A language model by the roofline: each step takes the time of reading memory or of multiplying numbers, whichever is
+longer; and the replies that it generates at a time. Times are milliseconds."""
 
 import math
 from dataclasses import dataclass

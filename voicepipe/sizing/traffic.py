@@ -1,4 +1,4 @@
-"""What calls ask of the engines."""
+"""The work that calls make for the engines."""
 
 from dataclasses import dataclass, replace
 

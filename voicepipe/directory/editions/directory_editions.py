@@ -1,4 +1,4 @@
-"""A directory takes what operators push: asks every host whether it would take it, keeps it, and tells it to the fleet.
+"""A directory takes what operators push: it asks every host whether it would take it, keeps it, and publishes it.
 
 The bus stores nothing. Each directory says once a second which edition is the newest that it has; who has an older one
 asks for it, be it a PoP that was cut off or a directory that has just begun.

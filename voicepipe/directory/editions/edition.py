@@ -1,4 +1,4 @@
-"""One edition of what a fleet goes by: agents' files, and a file of routes and tenants."""
+"""An edition of a fleet's configuration: agents' files, and a file of routes and tenants."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""The editions that one host keeps on its disk, and the one that it goes by, also where it begins without a bus."""
+"""The editions that a host keeps on its disk, and the one that it uses, also where it starts without a bus."""
 
 import logging
 import os

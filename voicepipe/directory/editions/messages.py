@@ -1,4 +1,4 @@
-"""What directories and PoPs tell each other of editions, and on which subjects of the bus.
+"""The messages about editions between directories and PoPs, and their subjects on the bus.
 
 Directories publish below `vp.fleet.`, which PoPs only hear; PoPs answer below `vp.pop.ID.`, where no other host may
 publish.

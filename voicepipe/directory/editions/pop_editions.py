@@ -1,4 +1,4 @@
-"""A PoP takes over what is pushed: it checks each edition as if it began with it, and keeps the last good one.
+"""A PoP takes over what is pushed: it checks each edition as at a start, and keeps the last valid one.
 
 Calls go on with the agent that they began with, as when an agent's file is edited.
 """

@@ -1,4 +1,4 @@
-"""One proposal, and what each host says to it."""
+"""A proposal of an edition, and the answers of the hosts."""
 
 import asyncio
 import secrets

@@ -1,5 +1,5 @@
-"""What a caller asks of a directory, whichever way they come, and where their call may go: by its file, with the
-tenants and routes of the newest edition."""
+"""A caller's request for a PoP, by any protocol, and the PoPs for it: by the directory's file, with the tenants and
+routes of the newest edition."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

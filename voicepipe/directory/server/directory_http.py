@@ -1,5 +1,4 @@
-"""A directory's HTTP server: where to call, asked by callers who then connect to a PoP by themselves, and the way
-through for those who cannot."""
+"""A directory's HTTP server: it tells callers where to call, and relays for those who cannot ask."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Editions over HTTP: POST /v1/editions pushes one, GET lists those that the fleet may be rolled back to."""
+"""Editions over HTTP: POST /v1/editions pushes one, GET lists those to which the fleet may be rolled back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The figures of one directory for Prometheus: where it sends calls, and what it knows of the PoPs."""
+"""The metrics of a directory for Prometheus: where it sends calls, and its view of the PoPs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import get_args

@@ -1,4 +1,4 @@
-"""What operators see of a fleet, and order: GET /v1/pops, GET /v1/round-trips, POST /v1/pops/{id}/drain."""
+"""What operators see and order in a fleet: GET /v1/pops, GET /v1/round-trips, POST /v1/pops/{id}/drain."""
 
 import time
 from typing import Any

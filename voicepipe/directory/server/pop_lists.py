@@ -1,5 +1,5 @@
-"""What PoPs answer to the same question, read and put together. Where many of them list a thousand calls each, that
-takes tens of milliseconds: a thread's work, never the event loop's. Pure."""
+"""The answers of PoPs to the same question, merged. Where many of them list a thousand calls each, that takes tens of
+milliseconds: a thread's work, never the event loop's. Pure."""
 
 from collections.abc import Mapping, Sequence
 from heapq import merge

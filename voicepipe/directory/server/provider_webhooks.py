@@ -1,4 +1,4 @@
-"""Webhooks of Twilio and Telnyx that come to a directory: each call's goes on to a PoP that may take the call.
+"""Webhooks of Twilio and Telnyx at a directory: each call's is forwarded to a PoP that may take the call.
 
 The PoP answers as if the provider had asked it: from then on stream and webhooks go there directly. If it refuses, or
 gives no answer, the next candidate is asked, while the caller hears it ring.

@@ -1,4 +1,4 @@
-"""WebSockets of clients that can neither ask where to call nor follow a redirect: stock SDKs, and browsers.
+"""Relays WebSockets of clients that can neither ask where to call nor follow a redirect: stock SDKs, and browsers.
 
 Their messages pass through, both ways. A call that can choose goes to its PoP directly.
 """

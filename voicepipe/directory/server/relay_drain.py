@@ -1,4 +1,4 @@
-"""A directory that is stopped lets the calls end that it relays: a rolling upgrade of directories cuts none."""
+"""A directory that is stopped waits for the calls that it relays: a rolling upgrade of directories cuts none."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Requests that a directory passes on, so that clients which know one address alone can do what they do at a PoP.
+"""Requests that a directory forwards, so that clients which know only one address can do what they do at a PoP.
 
 A call's id names its PoP. What is not about a call any PoP can answer that could take the caller's calls. Sound never
 comes by here: a WebRTC call's goes straight to the PoP that has answered the offer.

@@ -1,4 +1,4 @@
-"""`voicepipe directory`: hear what PoPs report, and say to callers where to call, until a signal."""
+"""`voicepipe directory`: collect the reports of PoPs, and tell callers where to call, until a signal."""
 
 import asyncio
 import logging

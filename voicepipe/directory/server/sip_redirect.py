@@ -1,4 +1,4 @@
-"""A directory's SIP side: it tells telephones which PoPs to call, and takes no call itself (RFC 3261, 8.3).
+"""A directory's SIP server: it redirects telephones to PoPs, and takes no calls itself (RFC 3261, 8.3).
 
 Who may ask is decided as at a PoP: a trunk by its address, a user by password. The PoP that they call then decides it
 again by the same rules. A redirected call brings no token: three of those would make the answer longer than a datagram

@@ -1,4 +1,4 @@
-"""How much a client may put into a call: bytes of an item, of a conversation, of a session. Pure.
+"""Limits on what a client may put into a call: bytes of an item, of a conversation, of a session. Pure.
 
 Lengths are those of UTF-8.
 """

@@ -1,4 +1,4 @@
-"""What a client asks, carried out on its call. Any transport of Realtime events uses this one."""
+"""Carries out a client's events on its call, for any transport of Realtime events."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

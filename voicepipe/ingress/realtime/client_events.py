@@ -1,4 +1,4 @@
-"""What a client may say, names and fields as openai-python's `types.realtime` has them (GA).
+"""The events that a client sends, with the names and fields of openai-python's `types.realtime` (GA).
 
 Decoded strictly by the tag `type`; fields we do not know are ignored.
 """

@@ -1,4 +1,4 @@
-"""The clients of one call: what it tells goes to all of them, what they ask is carried out.
+"""The clients of one call: all of them get its events, and each can control it.
 
 The client that placed the call is one of them; programs beside it (`?call_id=`) are others. How each is connected is in
 `websocket.py` and `webrtc/channel.py`.

@@ -1,4 +1,4 @@
-"""What one client may change of its call; with it, the session with which a call of the convention begins.
+"""What one client may change of its call; and the session with which a call of the convention begins.
 
 An agent's file, or whoever made an `ek_` key, locks parts of the session; a lock closes every way to that part: the
 session, a single response, items that the model would read as such. What is locked stays as it is, the rest of an

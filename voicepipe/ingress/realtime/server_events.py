@@ -1,4 +1,4 @@
-"""What we say, names and fields as openai-python's `types.realtime` has them (GA).
+"""The events that we send, with the names and fields of openai-python's `types.realtime` (GA).
 
 `event_id` is left empty here: whoever sends an event numbers it.
 """

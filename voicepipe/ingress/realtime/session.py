@@ -1,4 +1,4 @@
-"""The session object: what the client sees and updates, and the `CallSettings` behind it. Pure."""
+"""The session object that a client sees and updates, and the `CallSettings` that follow from it. Pure."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal

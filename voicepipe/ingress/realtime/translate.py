@@ -1,4 +1,4 @@
-"""What a call tells, as wire events in the order that stock clients expect. Pure: keeps ids and counts."""
+"""A call's events as wire events, in the order that stock clients expect. Pure: keeps ids and counts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -1,5 +1,5 @@
-"""Which voice speaks, where a client asks for one. Stock clients send the names of OpenAI's, which no engine here has:
-such a name changes nothing, so the agent's voice goes on speaking."""
+"""The voice for a client that asks for one. Stock clients send OpenAI's names, which no engine here has: such a name
+changes nothing, and the agent's voice goes on speaking."""
 
 import logging
 

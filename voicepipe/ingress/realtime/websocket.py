@@ -1,4 +1,5 @@
-"""A WebSocket as a client of a call: reads, writes, times out. It may carry the call's sound, or listen in."""
+"""A WebSocket as a client of a call: reads, writes, times out. It may carry the call's sound, or only follow the
+call."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What a datagram is, at a glance: it is told from junk, and bounded, before anything is made of it. Pure.
+"""Checks a datagram before it is parsed: whether it is SIP, and within bounds. Pure.
 
 An honest message takes a transaction 0.6 ms, and one that is made to cost much takes more: every comma is an object. A
 glance takes 10 to 20 µs.

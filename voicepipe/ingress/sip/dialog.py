@@ -1,4 +1,4 @@
-"""One dialog, from the side that was called (RFC 3261, 12): where our requests go, and which of theirs are in order."""
+"""A dialog on the called side (RFC 3261, 12): where our requests go, and which of the far end's are in order."""
 
 import secrets
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-"""The text of a SIP message's head, taken apart as it was written (RFC 3261, 7.3 and 25.1). Pure. Everything here takes
-time in proportion to the length of what it reads."""
+"""Parses the text of a SIP message's head as it was written (RFC 3261, 7.3 and 25.1). Pure. Everything here takes time
+in proportion to the length of its input."""
 
 import re
 

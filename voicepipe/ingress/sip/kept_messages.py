@@ -1,4 +1,4 @@
-"""Messages as sippy's transactions have them, with every header as it was written.
+"""Messages for sippy's transactions, with every header as it was written.
 
 sippy's own classes take headers apart and print them anew: `tel:` addresses become `sip:` ones of this machine,
 parameters change their order, and what their grammar allows and sippy does not know cannot be read at all. Whoever is

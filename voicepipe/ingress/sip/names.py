@@ -1,4 +1,4 @@
-"""Where hosts are that a SIP message names.
+"""Sends to hosts that a SIP message names.
 
 Whoever calls says where our BYE goes (Contact, Record-Route). So strangers choose the names, and their name servers may
 never answer. Their lookups have threads of their own, apart from those of webhooks, model servers and providers'

@@ -1,4 +1,4 @@
-"""One call by SIP, from its accepted INVITE on: what each request within its dialog does, and how it ends."""
+"""A call by SIP, from its accepted INVITE on: what each request within its dialog does, and how it ends."""
 
 import asyncio
 import logging

@@ -1,4 +1,5 @@
-"""SIP's door, at a PoP and at a directory: what is heard there, who may come in, and what others are told."""
+"""The SIP endpoint of a PoP or a directory: receives requests, checks who sends them, and answers those that are
+refused."""
 
 import logging
 import time
@@ -25,8 +26,9 @@ logger = logging.getLogger(__name__)
 REGISTERED_S = 300
 """A phone that registers does so to show itself ready; nobody is called here."""
 SUPPORTED = {"timer"}
-"""Extensions that PoPs know, which take the calls."""
+"""Seconds for which a phone is registered. It registers to show itself ready; nobody is called here."""
 OF_A_CALL = ("BYE", "INFO", "UPDATE", "NOTIFY")
+"""Extensions that PoPs, which take the calls, support."""
 
 
 class SipEndpoint:
@@ -87,8 +89,8 @@ class SipEndpoint:
         self, request: IncomingRequest, capabilities: tuple[tuple[str, str], ...],
         invited: Callable[[IncomingRequest, Admitted], None], takes_calls: Callable[[], bool],
     ) -> None:  # fmt: skip
-        """A request that is part of no call: `invited` gets it, and whose it is, where it asks for one. `capabilities`
-        begin with what is allowed. Raises SipRefusal, SipError, and what `invited` does."""
+        """Handle a request that is part of no call. `invited` gets an INVITE with its sender. `capabilities` begin with
+        Allow. Raises SipRefusal, SipError, and what `invited` does."""
         who = self._access.admit(request)
         check_scheme(request)
         check_required(request)
@@ -106,7 +108,7 @@ class SipEndpoint:
             raise SipRefusal(405, "Method Not Allowed", f"{request.method} is not known here", capabilities[:1])
 
     def refuse(self, request: IncomingRequest, answer: SipRefusal) -> None:
-        """Answer it, and say why in the log."""
+        """Answer the request with this refusal, and log it."""
         request.respond(answer.code, answer.phrase, answer.headers, once=isinstance(answer, Unadmitted))
         if isinstance(answer, Challenge):
             logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], answer.why)
@@ -119,12 +121,12 @@ class SipEndpoint:
         )
 
     def log(self, source: str, text: str, *values: object) -> None:
-        """Say in the log what became of a request, unless there is too much to say of this sender's."""
+        """Log what became of a request, unless there is too much to log about its sender."""
         self._refusals.log(source, text, *values)
 
 
 def refusal(error: Exception) -> SipRefusal | None:
-    """What the sender of a request is told that is not carried out; None: this error is a fault of ours."""
+    """The answer to a request that failed with this error; None: the error is a fault of ours."""
     match error:
         case SipRefusal():
             return error
@@ -145,7 +147,7 @@ def refusal(error: Exception) -> SipRefusal | None:
 
 
 def check_scheme(request: IncomingRequest) -> None:
-    """Raises SipRefusal: it asks for an address of a kind that cannot be called (RFC 3261, 8.2.2.1). SipError."""
+    """Raises SipRefusal: the request is for an address that cannot be called (RFC 3261, 8.2.2.1); SipError."""
     if (scheme := request.uri.scheme) not in CALLED:
         why = f"it asks for a {scheme}: address; sip:, sips: and tel: can be called here"
         raise SipRefusal(416, "Unsupported URI Scheme", why, reason="not_acceptable")
@@ -159,13 +161,13 @@ def check_required(request: IncomingRequest) -> None:
 
 
 def of_no_call() -> SipRefusal:
-    """What is told to requests within a call that is not here."""
+    """The answer to requests within a call that is not here."""
     return SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
 
 
 def registered(request: IncomingRequest) -> list[tuple[str, str]]:
-    """What a REGISTER leaves behind: its Contacts, for at most `REGISTERED_S`, but for those that it takes back. Raises
-    SipError."""
+    """The Contacts that are registered after a REGISTER, for at most `REGISTERED_S`, without those that it removes.
+    Raises SipError."""
     if (scheme := Address.of(request.header("to")).scheme) not in ("sip", "sips"):
         raise SipError(f"it registers a {scheme}: address; RFC 3261, 10.2, has sip: and sips: there")
     left = []

@@ -1,4 +1,4 @@
-"""Which SIP messages are read, and on whose account: what strangers send is never paid for by callers.
+"""Limits on the SIP messages that are read, by the kind of sender: callers do not pay for what strangers send.
 
 Everybody has two limits: messages of one sender, and the event loop's time for all senders of a kind; each call has a
 limit of time for itself instead. What is junk, or can be answered without the parser, is not counted as a message at

@@ -1,4 +1,4 @@
-"""One phone call's media: what offers and answers agree on, on a socket, an RTP stream and a line."""
+"""The media of one phone call: a socket, an RTP stream and a line, as offers and answers agree on them."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

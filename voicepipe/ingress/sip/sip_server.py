@@ -1,4 +1,4 @@
-"""The PoP's SIP side: which request is whose, who may call, and which agent answers."""
+"""The PoP's SIP server: finds the call of a request, the sender of a new one, and the agent that answers."""
 
 import asyncio
 import logging

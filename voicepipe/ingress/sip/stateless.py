@@ -1,4 +1,4 @@
-"""Answers of which nothing is kept: to requests of strangers, and to those that cannot be read. Pure.
+"""Answers without state: to requests of strangers, and to those that cannot be read. Pure.
 
 They cost 20 µs where sippy's take 0.6 ms, and a retransmission of the request is answered like the first.
 """

@@ -1,4 +1,4 @@
-"""Places of those who have not acknowledged our answer: who writes another's address on an INVITE never will. Pure."""
+"""Limits calls whose answer is not acknowledged: the sender of a forged INVITE never acknowledges it. Pure."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What providers say on a media stream and what we say to them: one grammar, a table for each dialect. Pure.
+"""The messages of providers' media streams, both ways: one grammar, a table for each dialect. Pure.
 
 Twilio: https://www.twilio.com/docs/voice/media-streams/websocket-messages
 Telnyx: https://developers.telnyx.com/api-reference/websockets/stream-call-media-over-websocket

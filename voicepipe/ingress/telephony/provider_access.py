@@ -1,4 +1,4 @@
-"""Who is not let in at a provider's door: what it has not signed, and calls for which there is no agent or no place."""
+"""Refuses a provider's requests that are not signed, and calls for which there is no agent or no slot."""
 
 import logging
 from typing import Literal

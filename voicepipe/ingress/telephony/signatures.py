@@ -1,4 +1,4 @@
-"""Who really asks: the signatures of Twilio and Telnyx, and tokens that open one media stream each. Pure.
+"""Authenticates requests: the signatures of Twilio and Telnyx, and tokens for one media stream each. Pure.
 
 Twilio: https://www.twilio.com/docs/usage/security#validating-requests
 Telnyx: https://developers.telnyx.com/docs/development/api-fundamentals/webhooks

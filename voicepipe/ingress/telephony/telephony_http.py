@@ -1,4 +1,5 @@
-"""The doors for Twilio and Telnyx: each is there if its secret is configured, and otherwise there is nothing (404)."""
+"""The endpoints for Twilio and Telnyx: each exists if its secret is configured; otherwise its path is answered with
+404."""
 
 import logging
 

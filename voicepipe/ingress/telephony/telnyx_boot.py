@@ -1,4 +1,5 @@
-"""Telnyx's calls that an earlier run of this PoP has left behind: it died, and Telnyx holds their callers in silence.
+"""Telnyx's calls that an earlier run of this PoP has left in progress: it died, and Telnyx holds their callers in
+silence.
 
 Every call bears the name of its PoP and of the run that has answered it (`client_state`), which its webhooks and the
 list of active calls repeat. Pure, but for the name of this machine.

@@ -1,4 +1,5 @@
-"""Hanging up calls of Telnyx's until it is done: one that is not hung up holds its caller in silence, and is billed.
+"""Hangs up Telnyx's calls, and tries until it is done: one that is not hung up holds its caller in silence, and is
+billed.
 
 A command may fail because Telnyx, or the way there, does not work for a moment. No later event would have us try again.
 """

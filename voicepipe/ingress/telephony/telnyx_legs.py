@@ -1,4 +1,4 @@
-"""Telnyx's calls to those whom a caller is put through to, and whose hanging up ends what.
+"""Telnyx's calls to the parties to whom callers are transferred, and which call ends with which.
 
 Every attempt has a state of its own, which the webhooks of its leg repeat: what becomes of one that was given up is not
 mistaken for the outcome of the next.

@@ -1,4 +1,4 @@
-"""TwiML: what Twilio is told to do with a call. Pure. https://www.twilio.com/docs/voice/twiml"""
+"""TwiML: Twilio's instructions for a call. Pure. https://www.twilio.com/docs/voice/twiml"""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple

@@ -1,4 +1,4 @@
-"""One media stream's WebSocket: messages that make sense come out, ours go in; what makes none is told in the log."""
+"""The WebSocket of one media stream: reads valid messages, sends ours, and logs invalid ones."""
 
 import asyncio
 import logging

@@ -1,4 +1,5 @@
-"""Whether a WebRTC peer is to be told that much of what it sends is dropped, by the guards' counts once a second. Pure.
+"""Decides whether a WebRTC peer gets errors because much of what it sends is dropped, by the guards' counts once a
+second. Pure.
 
 Single losses, and bursts after a network has stalled, are nobody's fault: a peer is told of what goes on for `IN_A_ROW`
 looks. Two seconds of sound that arrive at once are 100 packets and fit into the guards' own bursts (`rtp/ice.py`); a

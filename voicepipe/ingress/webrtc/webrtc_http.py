@@ -1,4 +1,4 @@
-"""Place a WebRTC call over HTTP, and how to reach us from behind a firewall."""
+"""Begins WebRTC calls over HTTP, and lists the servers by which callers reach us from behind a firewall."""
 
 import base64
 import hashlib
