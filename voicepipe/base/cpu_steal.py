@@ -88,7 +88,7 @@ def waited_s(threads: Iterable[int]) -> dict[int, float]:
     waited: dict[int, float] = {}
     for thread in threads:
         with (
-            suppress(OSError, ValueError, IndexError),  # It ended, or nobody tells.
+            suppress(OSError, ValueError, IndexError),  # It ended, or the system does not say.
             open(f"/proc/self/task/{thread}/schedstat", "rb", buffering=0) as file,
         ):
             waited[thread] = int(file.read(100).split()[1]) / 1e9

@@ -184,7 +184,7 @@ WhyNone = Literal["no_room", "none_answers", "no_match"]
 
 
 class NoPop(Refused):
-    """No PoP can take the call that a directory was asked to place."""
+    """No PoP can take a call for which a directory was asked."""
 
     def __init__(self, text: str, why: WhyNone = "none_answers") -> None:
         super().__init__(text)

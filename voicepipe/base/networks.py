@@ -1,6 +1,6 @@
 """The network that an address belongs to: who has one address of it is about as far from everything as who has another.
 
-It is all of an address that is kept, or told to others, to learn how far callers are.
+It is all of an address that is kept, or published, to learn how far callers are.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address

@@ -59,7 +59,7 @@ class Job:
 
     def run(self, clock: Callable[[], float]) -> None:
         if self.done.set_running_or_notify_cancel():
-            with contextlib.suppress(InvalidStateError):  # whoever waited was told that it hangs
+            with contextlib.suppress(InvalidStateError):  # whoever waited was notified that it hangs
                 try:
                     self.begin(clock())
                     self.done.set_result(self.fn())

@@ -88,8 +88,8 @@ class ConfiguredAsr:
         self.name = name
         self._asr, self._language = asr, agent.language or "en"
 
-    def listen(self, call: int, told: Callable[[int], None]) -> AsrStream:
-        return self._asr.stream(lambda hypothesis: told(hypothesis.until), language=self._language)
+    def listen(self, call: int, on_words: Callable[[int], None]) -> AsrStream:
+        return self._asr.stream(lambda hypothesis: on_words(hypothesis.until), language=self._language)
 
 
 class ConfiguredLlm:

@@ -90,8 +90,8 @@ async def _clocks() -> AsyncIterator[list[int]]:
     seen: list[int] = []
 
     async def look() -> None:
-        while told := await asyncio.to_thread(gpus.clocks):
-            seen.extend(told)
+        while clocks := await asyncio.to_thread(gpus.clocks):
+            seen.extend(clocks)
             await asyncio.sleep(CLOCKS_S)
 
     looking = asyncio.create_task(look())

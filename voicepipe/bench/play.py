@@ -140,7 +140,7 @@ class _PlayedLine:
         elif before < self._guess <= self._spoken:
             self._player.guess(self._call, self._heard, due)
 
-    def told(self, covered: int) -> None:
+    def on_words(self, covered: int) -> None:
         """Partial words cover so many samples."""
         if self._heard:
             self._player.partial(max(0, self._spoken - covered))
@@ -166,7 +166,7 @@ class _Player:
 
     def listen(self, call: int, line: _PlayedLine) -> HeardUtterance | None:
         with owned_by(str(call)):
-            return self._asr.listen(call, line.told) if self._asr else None
+            return self._asr.listen(call, line.on_words) if self._asr else None
 
     def ticked(self, late_s: float) -> None:
         self._samples.note(figures.CLOCK, late_s)

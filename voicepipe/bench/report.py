@@ -114,11 +114,11 @@ class BenchReport:
             cells.append(_times(result.together, name))
         return cells
 
-    def _each(self, told: Callable[[FiguresResult], str]) -> list[str]:
+    def _each(self, cell: Callable[[FiguresResult], str]) -> list[str]:
         """A cell for each column; none of those alone has one."""
         cells, seen = [], set()
         for result in self.results:
-            cells += ["", told(result)] if result.calls not in seen else [told(result)]
+            cells += ["", cell(result)] if result.calls not in seen else [cell(result)]
             seen.add(result.calls)
         return cells
 

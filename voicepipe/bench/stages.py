@@ -29,8 +29,8 @@ class HeardUtterance(Protocol):
 class AsrStage(BenchStage, Protocol):
     """A recogniser as the load uses it."""
 
-    def listen(self, call: int, told: Callable[[int], None]) -> HeardUtterance:
-        """Begin an utterance. `told` is called with partial words, which cover so many samples."""
+    def listen(self, call: int, on_words: Callable[[int], None]) -> HeardUtterance:
+        """Begin an utterance. `on_words` is called with partial words, which cover so many samples."""
 
 
 class LlmStage(BenchStage, Protocol):

@@ -59,10 +59,10 @@ def _verdict(file: Path, names: Names) -> int:
         if file.is_dir():
             raise ConfigError(f"{file}: holds no *.toml file; give one, or a folder that holds some")
         kind = kind_of(file, toml_file.tables(file))
-        told: Iterable[str] = ()
+        notes: Iterable[str] = ()
         if kind == "agent":
             agent = _of_agent(file, names)
-            told, warned = _notes_of_one(agent), _unsigned(agent)
+            notes, warned = _notes_of_one(agent), _unsigned(agent)
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":
@@ -72,7 +72,7 @@ def _verdict(file: Path, names: Names) -> int:
         else:
             settings = config.load(None, file) if kind == "manifest" else config.load(file)
             agents = tuple(open_agents(settings))
-            told = _notes(agents, settings)
+            notes = _notes(agents, settings)
             warned = _warnings(file, settings, agents, part=kind == "manifest")
         for line in warned:
             verdict = WARNED
@@ -81,7 +81,7 @@ def _verdict(file: Path, names: Names) -> int:
         print(located(error, file))
         return WRONG
     print(f"{file}: ok ({kind})")
-    for line in told:
+    for line in notes:
         print(f"{file}: note: {line}")
     return verdict
 
@@ -127,7 +127,7 @@ def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator
         return
     try:
         voices = asyncio.run(_espeak_voices(settings))
-    except EngineError:  # `_warn` tells it.
+    except EngineError:  # `_warn` reports it.
         return
     if tts == "auto":
         from voicepipe.engines.tts.hibari import VOICE
@@ -215,7 +215,7 @@ def _warnings(file: Path, settings: config.Config, agents: Iterable[Agent], *, p
             yield hub.copyable(problem, file)
     yield from _lacking_room(settings)
     yield from _without_effect(settings)
-    yield from _untold(agents, settings)
+    yield from _without_deliveries(agents, settings)
     if refusal:
         raise ConfigError(refusal)
 
@@ -247,7 +247,7 @@ def _without_effect(settings: config.Config) -> Iterator[str]:
         yield "fleet.editions has no effect unless bus.servers is set, here or in another file"
 
 
-def _untold(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
+def _without_deliveries(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     """A line for each agent whose receiver gets no webhooks about its calls."""
     for agent in agents:
         if agent.hooks.after_call and not settings.records.folder:

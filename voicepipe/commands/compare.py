@@ -76,8 +76,11 @@ def verdict(a: str, b: str, comparison: Comparison) -> Iterator[str]:
     yield from few
     if few:
         return
-    told = [*_of_latency(b, comparison), *(sentence for rate in comparison.rates for sentence in _of_rate(b, rate))]
-    yield from told or [f"No difference seen in {comparison.turns[1]} turns of {b}."]
+    found = [
+        *_of_latency(b, comparison),
+        *(sentence for rate in comparison.rates for sentence in _of_rate(b, rate)),
+    ]
+    yield from found or [f"No difference seen in {comparison.turns[1]} turns of {b}."]
 
 
 def _too_few(what: str, names: tuple[str, str], counts: tuple[int, int], fewest: int) -> Iterator[str]:

@@ -80,7 +80,7 @@ def _of_called(at: str, name: str, intent: Intent, agent: Agent) -> Iterator[str
     if name not in tools:
         yield f"{at}: there is no tool {name}; allowed: {_all(tools)}"
         return
-    if any(_of_parameters(at, tools[name])):  # They are told as the tool's, and what it requires is not known.
+    if any(_of_parameters(at, tools[name])):  # They are listed as the tool's, and what it requires is unknown.
         return
     if missing := [each for each in _required(tools[name]) if each not in intent.slots]:
         yield f"{at}: {name} requires {' and '.join(missing)}, which no slot asks for; its slots: {_all(intent.slots)}"

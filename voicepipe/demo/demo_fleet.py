@@ -66,8 +66,8 @@ async def run(config: Config, pops: int, began: float, *, once: bool) -> int:
         problem = problem_of(result, own_agent=False)
         show(result, problem, config.pop.budget_ms, console)
         assert caller.timeline.route  # It was placed, since it was held.
-        told = msgspec.json.decode((await client.get("/v1/pops")).content, type=_Pops)
-        console.print(taken(told.placed[0], caller.timeline.route.pop, cities))
+        listed = msgspec.json.decode((await client.get("/v1/pops")).content, type=_Pops)
+        console.print(taken(listed.placed[0], caller.timeline.route.pop, cities))
         if once:
             return 1 if problem else 0
         console.print(

@@ -147,8 +147,8 @@ class DemoHost:
 
     async def _one(self) -> None:
         """Run one PoP, until it is drained or dies."""
-        cable, door = Cable(self._bus), DemoSocket(self.config.http)
-        pop = asyncio.create_task(self._answer(cable, door))
+        cable, listener = Cable(self._bus), DemoSocket(self.config.http)
+        pop = asyncio.create_task(self._answer(cable, listener))
         dying = asyncio.create_task(self._plug_pulled.wait())
         try:
             await asyncio.wait({pop, dying}, return_when=asyncio.FIRST_COMPLETED)
@@ -160,12 +160,12 @@ class DemoHost:
         if pop.done():
             return _raise(pop)
         cable.cut()
-        door.cut()
+        listener.cut()
         await _end(pop, 0)
 
-    async def _answer(self, cable: Cable, door: DemoSocket) -> None:
-        with door:
-            async with member(self.config, cable, self._engines, door) as pop:
+    async def _answer(self, cable: Cable, listener: DemoSocket) -> None:
+        with listener:
+            async with member(self.config, cable, self._engines, listener) as pop:
                 self.state = "up"
                 self.answers.set()
                 await pop.dismissed()

@@ -42,21 +42,21 @@ class _Subscriber:
         self._patterns = patterns
         self._waiting = waiting
         self._client: Client | None = None
-        self._heard: list[Subscription] = []
+        self._subscriptions: list[Subscription] = []
 
     async def subscribe(self, client: Client) -> None:
         """Subscribe with this client, and with no other any more."""
         if client is self._client:
             return
         self._client = client
-        self._heard = [await client.subscribe(pattern, cb=self._hear) for pattern in self._patterns]
+        self._subscriptions = [await client.subscribe(pattern, cb=self._receive) for pattern in self._patterns]
 
     async def leave(self) -> None:
-        for subscription in self._heard:
+        for subscription in self._subscriptions:
             with suppress(Error):
                 await subscription.unsubscribe()
 
-    async def _hear(self, message: Msg) -> None:
+    async def _receive(self, message: Msg) -> None:
         put(self._waiting, BusMessage(message.subject, message.data))
 
 
@@ -98,7 +98,7 @@ class NatsBus:
         await self._reached.wait()
         self._listeners.append(listener)
         try:
-            with suppress(Error):  # It has just been lost for good: the next client hears for them.
+            with suppress(Error):  # It has just been lost for good: the next client subscribes.
                 await listener.subscribe(self._client)
             yield taken(waiting)
         finally:

@@ -1,10 +1,10 @@
 """Chooses the PoP for a call. A pure function of the view of the PoPs, of the request, and of random draws.
 
-First what must be: the zone that the law asks for, an agent and a language, a free place. Of these PoPs those are in
+First the requirements: the zone that the law asks for, an agent and a language, a free slot. Of these PoPs those are in
 time that are near enough and would answer this call within their budget. The nearest takes it. Where that one has begun
 to fill, others that are nearly as near share: two are drawn, and the emptier one wins. Figures are up to a second old,
 and the one that seems the emptiest of all would be overrun; a choice of two is hardly worse on old figures than on new
-ones (Mitzenmacher, "How useful is old information?", 2000). If none is in time, the nearest with a free place takes the
+ones (Mitzenmacher, "How useful is old information?", 2000). If none is in time, the nearest with a free slot takes the
 call, and the answer says so. A PoP has the last word: it may refuse, and the caller goes on to the next candidate.
 
 Some PoPs are to get only a share of the calls (`call_shares.py`). Of calls for which they would do as well they get
@@ -167,7 +167,7 @@ def _choice(possible: Sequence[Candidate], lots: Random, most: int, allotted: _A
     due = allotted.due if allotted.due in near else None
     in_time = [candidate for candidate in near if candidate.in_time and candidate.seen.pop not in allotted.held]
     first, why = _first(due, in_time, near, lots)
-    # It keeps the order of those that are alike.
+    # It keeps the order of equal ones.
     others = sorted(near, key=lambda candidate: (not candidate.in_time, candidate.seen.pop in allotted.held))
     ranked = (first, *(candidate for candidate in others if candidate is not first))
     return RankedPops(ranked[:most], why)
@@ -217,7 +217,7 @@ def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
     if wanted.zone:
         left = [seen for seen in left if seen.condition.zone == wanted.zone]
         if all(seen.silent for seen in left) and not all(seen.silent for seen in pops):
-            left = []  # Others are heard, so it is rather this zone that is gone than the directory that is cut off.
+            left = []  # Others report, so it is rather this zone that is gone than the directory that is cut off.
     if not left:
         untried = " that has not been tried" if wanted.tried else ""
         raise NoPop(f"No PoP{_in_zone(wanted)}{untried} answers at present; try again later.")

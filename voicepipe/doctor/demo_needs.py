@@ -147,7 +147,7 @@ def agents(config: Config | None) -> Iterator[Finding]:
         yield Finding("agents", "ok", ", ".join(store.names()))
 
 
-def doors(config: Config | None) -> Iterator[Finding]:
+def access(config: Config | None) -> Iterator[Finding]:
     """Whether all secrets are there, and nobody could call who must not."""
     config = config or load()
     for name in missing_secrets(config):
@@ -217,5 +217,11 @@ def machine() -> Iterator[Finding]:
 
 
 OF_MACHINE: tuple[Callable[[], Iterator[Finding]], ...] = (python, libraries, event_loop, codec, machine)
-OF_CONFIG: tuple[Callable[[Config | None], Iterator[Finding]], ...] = (engines, agents, doors, port, phones)
+OF_CONFIG: tuple[Callable[[Config | None], Iterator[Finding]], ...] = (
+    engines,
+    agents,
+    access,
+    port,
+    phones,
+)
 """Checks of a configuration. None: of the demo's."""

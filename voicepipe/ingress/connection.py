@@ -36,7 +36,7 @@ CHUNKS = Rate(200, 100)
 """Chunks of a request's body with next to no data that are allowed at once, and a second."""
 
 log = logging.getLogger(__name__)
-log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` tells of them
+log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` has them
 
 
 class HttpConnection(ChunkedParser, H11Protocol):
@@ -221,7 +221,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
         return ("answer is made", number), float("inf")
 
     def _end(self) -> None:
-        """The connection took too long: end it. The client is told why, unless it is in the middle of an answer."""
+        """The connection took too long: end it. The client gets the reason, unless it is in the middle of an answer."""
         what = str(self._phase[0])
         if what in ("request", "body"):
             self._refusals.log(self._visit.source, "a connection from %s is closed: its %s did not come in time",

@@ -37,7 +37,7 @@ TOO_MANY_FRAMES = "too many pings or small fragments: send some in a minute"
 NO_UTF_8 = "a text message is not UTF-8"
 
 log = logging.getLogger(__name__)
-log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` tells of them
+log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` has them
 _RTT, _LEAST_RTT = 68, 148
 """Offsets in the kernel's `struct tcp_info` (uapi/linux/tcp.h, since 4.6)."""
 _MICROSECONDS = struct.Struct("=I")

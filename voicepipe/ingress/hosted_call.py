@@ -222,7 +222,7 @@ class HostedCall:
         for listener in listeners:
             try:
                 listener.on_over()
-            except Exception:  # The others are told, and the call is let go.
+            except Exception:  # The others are notified, and the call is released.
                 logger.exception("%s: who listens to it cannot be told that it is over", self.id)
         self.control.close()
         del self.control  # It knows this call: in a circle, all would stay until the collector's next full round.

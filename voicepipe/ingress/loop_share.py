@@ -2,8 +2,8 @@
 out as long as they take no more than their share.
 
 What counts is the processor's time that their messages take, and the replies that they ask for, not the time that
-passes meanwhile. Who sends faster than that is slowed, and told so; no message is dropped. The busier the loop is, the
-smaller is the share.
+passes meanwhile. A client that sends faster than that is slowed, and notified; no message is dropped. The busier the
+loop is, the smaller is the share.
 """
 
 import asyncio

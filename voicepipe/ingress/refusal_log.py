@@ -25,5 +25,5 @@ class RefusalLog:
         now = time.monotonic()
         if self._lines.admits(source, now):
             self._logger.warning(text, *args)
-        elif news := self._lines.news(now):
-            self._logger.warning("%s are refused in masses, and not all of them told: also %s", self._requests, news)
+        elif summary := self._lines.summary(now):
+            self._logger.warning("%s are refused in masses, and not all of them told: also %s", self._requests, summary)

@@ -78,7 +78,7 @@ class Server(uvicorn.Server):
     ) -> None:
         super().__init__(
             uvicorn.Config(
-                Forwarded(_told(app)),
+                Forwarded(_quiet(app)),
                 loop="none",
                 http=HttpConnection,
                 ws=StampedWebSocket,
@@ -117,18 +117,18 @@ class Server(uvicorn.Server):
         self._serving.set()
 
 
-def _told(app: ASGIApp) -> ASGIApp:
+def _quiet(app: ASGIApp) -> ASGIApp:
     """`app`, without the failures of its requests. It has answered and logged each; Starlette raises it once more, and
     uvicorn would log it a second time."""
 
-    async def told(scope: Scope, receive: Receive, send: Send) -> None:
+    async def quiet(scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await app(scope, receive, send)
         except Exception:
             if scope["type"] != "http":  # A WebSocket's failure nobody has logged yet.
                 raise
 
-    return told
+    return quiet
 
 
 async def serve(

@@ -67,11 +67,11 @@ class Throttle:
         return False
 
     def refused(self, source: str) -> None:
-        """Count one that was refused elsewhere, for `news`; `admits` does so itself."""
+        """Count one that was refused elsewhere, for `summary`; `admits` does so itself."""
         if len(self._refused) < SOURCES or source in self._refused:
             self._refused[source] = self._refused.get(source, 0) + 1
 
-    def news(self, now: float) -> str:
+    def summary(self, now: float) -> str:
         """A summary of the refusals since the last one, at most once a minute; empty: there were none, or it is too
         early."""
         if not self._refused or now - self._reported_at < NEWS_S:

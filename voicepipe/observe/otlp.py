@@ -62,7 +62,7 @@ class SpanSender(BatchSpanProcessor):
         return self._refused + self._counted.lost
 
     def on_end(self, span: ReadableSpan) -> None:
-        # Here, since the SDK would drop the oldest one, and tell nobody how many.
+        # Here, since the SDK would drop the oldest one without counting.
         if self._given - self._counted.taken >= WAITING:
             self._refused += 1
             return

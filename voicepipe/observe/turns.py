@@ -65,7 +65,7 @@ class ListedTurn(msgspec.Struct, frozen=True):
     """The client said how long to wait: never late."""
     late: bool
     missed: bool
-    """The reply failed, or the fallback was said in its place."""
+    """The reply failed, or the fallback was said instead."""
     cut_in: bool
     """The caller had not finished."""
     speculation: str

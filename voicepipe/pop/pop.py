@@ -91,11 +91,11 @@ class _AdmittedCall:
 def _each(observers: Sequence[Observer]) -> Observer:
     """Several followers as one, in this order."""
 
-    def tell(event: CallEvent) -> None:
+    def notify_all(event: CallEvent) -> None:
         for observer in observers:
             observer(event)
 
-    return tell
+    return notify_all
 
 
 class Pop:

@@ -75,7 +75,7 @@ class Realtime:
 
     async def websocket(self, socket: WebSocket) -> None:
         """GET /v1/realtime, refused by HTTP status before it is accepted."""
-        with ExitStack() as place:
+        with ExitStack() as resources:
             try:
                 if (call_id := socket.query_params.get("call_id")) is not None:
                     who = self._access.caller(socket)
@@ -85,7 +85,7 @@ class Realtime:
                 with attempt(self._pop, "websocket") as asked:
                     who = self._access.caller(socket)
                     asked.by(who.tenant)
-                    begun = self._begun(who, socket, place, asked)
+                    begun = self._begun(who, socket, resources, asked)
                     clients = await self._access.carry_out(who, begun)
             except Refused as error:
                 return await socket.send_denial_response(self._access.refuse(socket, error))
@@ -95,18 +95,18 @@ class Realtime:
             await socket.accept(_subprotocol(socket))
             await converse(socket, clients, partial(self._calls.known, who), Rights.of(who, clients.call.agent))
 
-    async def _begun(self, who: Caller, socket: WebSocket, place: ExitStack, asked: Attempt) -> RealtimeClients:
-        """A call that was begun, whose slot and end belong to `place`. Raises Refused, WireError."""
+    async def _begun(self, who: Caller, socket: WebSocket, resources: ExitStack, asked: Attempt) -> RealtimeClients:
+        """A call that was begun, whose slot and end belong to `resources`. Raises Refused, WireError."""
         limits = self._pop.config.limits
         who = await self._access.with_session(who)
         agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
         asked.by(who.tenant, agent)
         session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
-        slot = place.enter_context(self._pop.admit(who.tenant, agent))
+        slot = resources.enter_context(self._pop.admit(who.tenant, agent))
         self._access.begins(who, "websocket")
         settings, rights = in_trace(settings, socket), Rights.of(who, agent)
         clients = opened(socket, slot, session, settings, limits, rights, who.network)
-        place.callback(clients.call.close)
+        resources.callback(clients.call.close)
         return clients
 
     async def client_secrets(self, request: Request) -> Response:

@@ -181,7 +181,7 @@ class Records(CallFollower):
 
     async def delete_caller(self, caller: str, tenant: str | None, *, for_operator: bool = False) -> Deleted:
         """Delete all calls of this number. Raises RecordsFailing."""
-        await self._written(lambda its: None)  # What was told of calls until now is read, too.
+        await self._written(lambda its: None)  # What was reported of calls until now is read, too.
         others = await self._asked(lambda db: store.not_permitted_of(db, caller, tenant, for_operator=for_operator))
         deleted = await self._deleted(await self._asked(lambda db: store.of_caller(db, caller, tenant)), tenant)
         return deleted._replace(not_permitted=others)

@@ -89,9 +89,9 @@ class RecordWriter:
             except Exception as error:
                 loop.call_soon_threadsafe(_settle, done, None, error)
                 raise
-            return partial(loop.call_soon_threadsafe, told, result)
+            return partial(loop.call_soon_threadsafe, deliver, result)
 
-        def told(result: T) -> None:
+        def deliver(result: T) -> None:
             _settle(done, result, None)  # Who waits goes on after this.
             then(result)
 

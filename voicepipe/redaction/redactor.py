@@ -1,7 +1,7 @@
 """What may be kept of a call's words: card numbers and pressed keys are taken out before anything is kept. Pure.
 
 A number may go on in the speaker's next utterance. What may be the beginning of a card number is therefore masked at
-once, and told as it was when it turns out to be harmless: a crash leaves the mask.
+once, and shown as it was when it turns out to be harmless: a crash leaves the mask.
 """
 
 import re
@@ -190,7 +190,7 @@ class Redactor(Generic[K]):
             for chain in split(its.numbers(), Gap.APART):
                 self._judge(chain, written=True)
         its.cut = its.cut or (not its.is_json and len(text) >= TOOL_CHARS)
-        return self._told(key, its)
+        return self._as_kept(key, its)
 
     def remembered(self) -> Iterable[K]:
         """The keys of texts that may still change."""
@@ -227,19 +227,19 @@ class Redactor(Generic[K]):
                 self._talk, self._near, self._caller.asked = 0, 0, True
             self._go_on(speaker, leaf.numbers, reading)
             speaker.card |= self._near > 0 and bool(speaker.chain)
-        return self._told(key, its)
+        return self._as_kept(key, its)
 
     def _without_keys(self, its: Text, leaf: Leaf) -> str:
         """The rest of the text without pressed keys, which are masked for good and whose digits count."""
-        for told in PRESSED.finditer(leaf.text):
-            leaf.replaced.append((told.start(), told.end(), KEYS_TOLD))
-            digits = "".join(filter(str.isdigit, told[1]))
+        for match in PRESSED.finditer(leaf.text):
+            leaf.replaced.append((match.start(), match.end(), KEYS_TOLD))
+            digits = "".join(filter(str.isdigit, match[1]))
             if digits:
-                number = Number(told.start(), told.end(), digits, Gap.CLOSE)
+                number = Number(match.start(), match.end(), digits, Gap.CLOSE)
                 leaf.numbers.append(Digits(number, its, final=True))
             self._pressed = (self._pressed + digits)[-MOST_KEYS:]
             self._secrets.keys(digits, self._pressed)
-        return PRESSED.sub(lambda told: " " * len(told[0]), leaf.text)
+        return PRESSED.sub(lambda match: " " * len(match[0]), leaf.text)
 
     def _go_on(self, speaker: _SpeakerText, numbers: Sequence[Digits], reading: NumbersReading) -> None:
         tail, wordy = reading.tail, reading.wordy
@@ -360,7 +360,7 @@ class Redactor(Generic[K]):
                 found = [(0, len(leaf.text))]
             leaf.replaced += [(*span, OWN) for span in found]
 
-    def _told(self, key: K, its: Text) -> dict[K, str]:
+    def _as_kept(self, key: K, its: Text) -> dict[K, str]:
         if its.cut and self._config.cards:
             self._seal(its.leaves[-1])
         if numbers := its.numbers():

@@ -151,7 +151,7 @@ class Sctp(RTCSctpTransport):
     async def _receive_data_chunk(self, chunk: DataChunk) -> None:
         if self._last_received_tsn is None or self._is_deaf:
             return
-        self._sack_needed = True  # Also for what is dropped: it tells how large the window is.
+        self._sack_needed = True  # Also for what is dropped: it has the size of the window.
         ahead = (chunk.tsn - self._last_received_tsn) % SCTP_TSN_MODULO
         is_new = 0 < ahead < _HALF
         if is_new and (ahead > MOST_AHEAD or not self._has_room()):
@@ -176,7 +176,7 @@ class Sctp(RTCSctpTransport):
     def _has_room(self) -> bool:
         if self._room > 0 and self._fragments < MOST_WAITING:
             return True
-        # A stream that is reset takes what waited in it along, of which aiortc tells nobody.
+        # A stream that is reset takes what waited in it along, and aiortc does not report that.
         streams = self._inbound_streams.values()
         self._fragments = sum(len(stream.reassembly) for stream in streams)
         self._advertised_rwnd = WINDOW - sum(_size(stream.reassembly) for stream in streams)

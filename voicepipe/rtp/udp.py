@@ -206,7 +206,7 @@ class _Socket:
         while self._read < MOST:
             try:
                 data, source = self._sock.recvfrom(LONGEST + 1)
-            except OSError:  # Nothing more, or what is told of one that we have sent.
+            except OSError:  # Nothing more, or an error for one that we have sent.
                 return
             self._read += 1
             if len(data) <= LONGEST:

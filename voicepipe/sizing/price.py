@@ -1,7 +1,7 @@
 """What calls cost, by the price of their host.
 
-A host costs its price whether or not anyone calls. While a call lasts it pays for its place, one of `slots`, so that
-what it costs does not depend on who else calls. The places that stand empty are idle cost: no call pays it, and it is
+A host costs its price whether or not anyone calls. While a call lasts it pays for its slot, one of `slots`, so that
+what it costs does not depend on who else calls. Slots that stand empty are idle cost: no call pays it, and it is
 told apart. The calls' costs and the idle cost add up to the host's.
 
 `price_per_hour` is the host's, in the operator's currency; every cost is in the same. `slots` are the calls that the

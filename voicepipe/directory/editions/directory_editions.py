@@ -173,7 +173,7 @@ class DirectoryEditions:
         """The editions to which the fleet may be rolled back, the newest first."""
         return await asyncio.to_thread(self._store.all)
 
-    # --- what it says, and hears
+    # --- what it publishes, and receives
 
     async def run(self) -> None:
         """Announce the newest edition, until cancelled."""
@@ -188,12 +188,12 @@ class DirectoryEditions:
         async with self._bus.listen(*patterns) as heard:
             async for message in heard:
                 with reading(message):
-                    await self._hear(message)
+                    await self._receive(message)
 
-    async def _hear(self, message: BusMessage) -> None:
+    async def _receive(self, message: BusMessage) -> None:
         match message.subject:
             case messages.HEADS:
-                await self._hear_of(msgspec.json.decode(message.data, type=Newest))
+                await self._receive_newest(msgspec.json.decode(message.data, type=Newest))
             case messages.EDITIONS:
                 await self._offered(await asyncio.to_thread(unpacked, message.data))
             case messages.PROPOSALS:
@@ -206,7 +206,7 @@ class DirectoryEditions:
             case _:
                 await self._send(msgspec.json.decode(message.data, type=EditionWanted))
 
-    async def _hear_of(self, newest: Newest) -> None:
+    async def _receive_newest(self, newest: Newest) -> None:
         head = newest.head
         if newest.directory != self._own.directory.id:
             self._others[newest.directory] = head, self._clock()

@@ -144,9 +144,9 @@ class PopEditions:
         async with hearing as heard:
             async for message in heard:
                 with reading(message):
-                    await self._hear(message)
+                    await self._receive(message)
 
-    async def _hear(self, message: BusMessage) -> None:
+    async def _receive(self, message: BusMessage) -> None:
         if message.subject == messages.HEADS:
             head = msgspec.json.decode(message.data, type=Newest).head
             if self._wants(head):

@@ -147,8 +147,8 @@ class ProviderWebhooks:
             placement = await self._placement.place(
                 kind, called, place_of(place), asked=asked, network=network, most=MOST_TRIED
             )
-            places = [(offer, offer.url) for offer in placement.offers]
-            answer = await self._proxy.first(request, places, sent, self._directory.bounced, may_have_it)
+            targets = [(offer, offer.url) for offer in placement.offers]
+            answer = await self._proxy.first(request, targets, sent, self._directory.bounced, may_have_it)
         except (NoPop, NoRoute) as error:
             if isinstance(error, NoRoute):
                 self._directory.refused(kind, error.reason)

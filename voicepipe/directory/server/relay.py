@@ -175,7 +175,7 @@ class _PopLine:
     unread: int = 0
     """Bytes that the PoP may still have to read."""
 
-    def hear(self, _: object = None) -> None:
+    def mark_heard(self, _: object = None) -> None:
         self.heard = True
 
 
@@ -192,7 +192,7 @@ async def _drop_if_silent(pop: ClientConnection, line: _PopLine) -> None:
             line.heard = False
             if quiet == PING_LOOKS and not unsent:  # Behind what is unsent it would wait, and its pong would be late.
                 pong = asyncio.ensure_future(await pop.ping())
-                pong.add_done_callback(line.hear)
+                pong.add_done_callback(line.mark_heard)
         pop.transport.abort()
 
 

@@ -101,7 +101,7 @@ class SipRedirect:
         if self._relay_drain.has_begun:
             raise Draining("This directory is being stopped and places no new calls; ask another one.")
         uri, gateway = invite.uri, self._gateways.get(who.trunk)
-        if call_of(uri):  # It would be sent here again, and each time take another place for a while.
+        if call_of(uri):  # It would be sent here again, and each time take another slot for a while.
             raise SipRefusal(
                 482, "Loop Detected", "it was told to call a PoP, and calls here: has it an outbound proxy?"
             )

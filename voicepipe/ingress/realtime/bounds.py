@@ -51,7 +51,7 @@ def check_input(items: Iterable[Item], limits: LimitsConfig) -> None:
 def check_session(session: Session, limits: LimitsConfig) -> None:
     """Raises WireError: a session's instructions and tools are too long, or its `audio` is."""
     check_words("session", session.instructions, session.tools, limits)
-    # A voice's and a model's name, a prompt for the recogniser: all of it is told anew with each `session.updated`.
+    # A voice's and a model's name, a prompt for the recogniser: all of it is sent again with each `session.updated`.
     said_of_sound = len(msgspec.json.encode(session.audio))
     too_long = "What the session says of its sound is too long: %s. Shorten its texts."
     _check(said_of_sound, SOUND_BYTES, too_long, "session.audio")

@@ -72,8 +72,8 @@ class SipEndpoint:
                     self._log(seen.method, source[0], answer)
                     if begins:
                         self._on_refused(answer.reason, answer.code)
-            elif news := self._limits.news(now):
-                logger.warning("SIP messages come in masses and are dropped unread: %s", news)
+            elif summary := self._limits.summary(now):
+                logger.warning("SIP messages come in masses and are dropped unread: %s", summary)
         finally:
             self._limits.took(judged, (time.thread_time() - began) * 1000)
 

@@ -119,7 +119,7 @@ class SipLimits:
         if judged.read or judged.refusal:
             self._accounts[judged.kind].took(judged.sender, milliseconds)
 
-    def news(self, now: float) -> str:
-        """As `Throttle.news`, of all senders that sent too much."""
+    def summary(self, now: float) -> str:
+        """As `Throttle.summary`, of all senders that sent too much."""
         throttles = self._answers, *(account.messages for account in self._accounts.values())
-        return "; ".join(filter(None, (one.news(now) for one in throttles)))
+        return "; ".join(filter(None, (one.summary(now) for one in throttles)))

@@ -170,7 +170,7 @@ class UdpSocket:
                 return False
             try:
                 data, address = self._socket.recvfrom(MOST_BYTES)
-            except OSError:  # Nothing more, or what is told of one that we have sent: transactions time out.
+            except OSError:  # Nothing more, or an error for one that we have sent: transactions time out.
                 return False
             if self._received(data, address):
                 break

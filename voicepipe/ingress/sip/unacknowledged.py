@@ -59,7 +59,7 @@ class UnacknowledgedCalls(Generic[T]):
             return
         who, since = self._calls.pop(call)
         took_s = now - since - self._ring_s
-        if took_s < T1_S:  # A later one tells of a packet that was lost, since our answer was sent again.
+        if took_s < T1_S:  # A later one shows that a packet was lost, since our answer was sent again.
             known_s = self._took_s.get(who, took_s)
             self._took_s[who] = max(took_s, known_s + (took_s - known_s) / FORGETS)
 

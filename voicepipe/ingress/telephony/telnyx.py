@@ -101,9 +101,9 @@ class Telnyx:
         asked = request.query_params.get("agent", "")
         if forwarded and said.event_type == "call.initiated":
             return await self._assigned(said.payload, asked, forwarded)
-        if told := _TOLD.get(said.event_type):
+        if handle := _HANDLERS.get(said.event_type):
             try:
-                await told(self, said.payload, asked)
+                await handle(self, said.payload, asked)
             except CommandFailed as error:
                 logger.error("telnyx: %s: %s", said.payload.call_control_id, error)
         application = str(said.payload.connection_id or "")
@@ -172,8 +172,8 @@ class Telnyx:
         self._access.came(ringing.placed)
         sound = SOUNDS[self._config.codec]
         said = {"agent": ringing.agent, NETWORK: ringing.placed.network if ringing.placed else ""}
-        told = [{"name": name, "value": value} for name, value in said.items() if value]
-        parameters = {"custom_parameters": told} if told else {}
+        custom = [{"name": name, "value": value} for name, value in said.items() if value]
+        parameters = {"custom_parameters": custom} if custom else {}
         try:
             await self._api.command(
                 call.call_control_id,
@@ -250,7 +250,7 @@ class Telnyx:
         await self._hangups.hang_up(call_id)
 
 
-_TOLD: dict[str, Callable[[Telnyx, Payload, str], Awaitable[None]]] = {
+_HANDLERS: dict[str, Callable[[Telnyx, Payload, str], Awaitable[None]]] = {
     "call.initiated": Telnyx._initiated,
     "call.answered": Telnyx._answered,
     "call.bridged": Telnyx._bridged,

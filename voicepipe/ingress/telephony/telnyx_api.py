@@ -146,7 +146,7 @@ class TelnyxApi:
         found = problems(body)
         if any(str(problem.code) == ENDED for problem in found):
             return b""
-        raise CommandFailed(f"{what}: Telnyx answers HTTP {answer.status_code}: {told(found, body)}")
+        raise CommandFailed(f"{what}: Telnyx answers HTTP {answer.status_code}: {described(found, body)}")
 
 
 def _page(body: bytes) -> _Page:
@@ -167,7 +167,7 @@ def problems(body: bytes) -> list[TelnyxProblem]:
         return []
 
 
-def told(found: list[TelnyxProblem], body: bytes) -> str:
+def described(found: list[TelnyxProblem], body: bytes) -> str:
     """The errors of an answer on one line; the answer as it is where it names none."""
     named = [" ".join(filter(None, (problem.title, problem.detail))) for problem in found]
     said = "; ".join(filter(None, named)) or body.decode(errors="replace")

@@ -50,9 +50,9 @@ class StreamWire:
                 return None
             arrived = self._sender.received_at
             try:
-                told = self._checked(message.get("text") or message.get("bytes") or b"")
-                if told is not None:
-                    return told, arrived
+                read = self._checked(message.get("text") or message.get("bytes") or b"")
+                if read is not None:
+                    return read, arrived
             except BadMessage as error:
                 self._bad += 1
                 logger.warning("%s: a message of stream %.80r %s", self._dialect.kind, self._stream_id, error)
@@ -67,25 +67,25 @@ class StreamWire:
         said = self._dialect.read(raw)
         if said is None:
             return None
-        stream_id, told = said
-        if isinstance(told, Trouble):
-            self._log_trouble(told)
+        stream_id, read = said
+        if isinstance(read, Trouble):
+            self._log_trouble(read)
             return None
-        if isinstance(told, StreamStart):
+        if isinstance(read, StreamStart):
             if self._stream_id:
                 raise BadMessage("starts it a second time")
-            self._stream_id = told.stream_id
+            self._stream_id = read.stream_id
         elif not self._stream_id:
             raise BadMessage("comes before its start")
         elif stream_id and stream_id != self._stream_id:
             raise BadMessage(f"names another stream, {stream_id!r:.80}")
-        return told
+        return read
 
-    def _log_trouble(self, told: Trouble) -> None:
+    def _log_trouble(self, trouble: Trouble) -> None:
         self._troubles += 1
         if self._troubles <= MOST_BAD:
             kind, stream_id = self._dialect.kind, self._stream_id
-            logger.error("%s: the provider says about stream %.80r: %.300s", kind, stream_id, told.text)
+            logger.error("%s: the provider says about stream %.80r: %.300s", kind, stream_id, trouble.text)
 
     def say(self, message: bytes) -> None:
         """Queue a message for the provider."""
@@ -113,6 +113,6 @@ class StreamWire:
         )
         self._sender.abort()
 
-    def slowed(self, told: str) -> None:
+    def slowed(self, why: str) -> None:
         """Log that the provider, or a forger, sends more than its share."""
-        logger.warning("%s: stream %.80r is slowed: %s", self._dialect.kind, self._stream_id, told)
+        logger.warning("%s: stream %.80r is slowed: %s", self._dialect.kind, self._stream_id, why)

@@ -1,9 +1,10 @@
 """Decides whether a WebRTC peer gets errors because much of what it sends is dropped, by the guards' counts once a
 second. Pure.
 
-Single losses, and bursts after a network has stalled, are nobody's fault: a peer is told of what goes on for `IN_A_ROW`
-looks. Two seconds of sound that arrive at once are 100 packets and fit into the guards' own bursts (`rtp/ice.py`); a
-minute that does is dropped within one look. RTX and FEC double what a phone sends, to 100 packets a second.
+Single losses, and bursts after a network has stalled, are nobody's fault: a peer gets an error for what goes on for
+`IN_A_ROW` looks. Two seconds of sound that arrive at once are 100 packets and fit into the guards' own bursts
+(`rtp/ice.py`); a minute that does is dropped within one look. RTX and FEC double what a phone sends, to 100 packets a
+second.
 """
 
 from typing import NamedTuple
@@ -59,7 +60,7 @@ _TOLD = {
 class ConductVerdict(NamedTuple):
     """The errors to send now, as (what was dropped, the error), and whether to end the call."""
 
-    told: list[tuple[str, WireError]]
+    errors: list[tuple[str, WireError]]
     is_over: bool
 
 
@@ -76,13 +77,13 @@ class Conduct:
         """Judge the counts of drops so far. `placed` changes when SCTP has taken a chunk in order; `now`: monotonic
         seconds."""
         stuck, self._placed = placed == self._placed, placed
-        told: list[tuple[str, WireError]] = []
+        errors: list[tuple[str, WireError]] = []
         for what, total, before, many in zip(Drops._fields, drops, self._before, MANY, strict=True):
             goes_on = total - before >= many and (stuck or what != "unplaced")
             self._in_a_row[what] = self._in_a_row[what] + 1 if goes_on else 0
             if self._in_a_row[what] >= IN_A_ROW and now - self._reported_at[what] >= TOLD_EVERY_S:
                 self._reported_at[what] = now
-                told.append((what, _TOLD[what]))
+                errors.append((what, _TOLD[what]))
         self._before = drops
         useless = max(self._in_a_row["lies"], self._in_a_row["unplaced"])
-        return ConductVerdict(told, useless * LOOK_S >= END_S)
+        return ConductVerdict(errors, useless * LOOK_S >= END_S)

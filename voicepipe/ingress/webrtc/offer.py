@@ -13,7 +13,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from voicepipe.base.foreign_json import decode
 from voicepipe.ingress.wire_errors import WireError
 
-logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wrong with a form is told to its sender
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # errors in a form go to its sender
 
 SDP = "application/sdp"
 OFFER_BYTES = 64 * 1024

@@ -108,7 +108,7 @@ class WebRtcCall:
                     await self._channel.opening()
                 await self.hosted.run()
                 watch.cancel()
-                if self._channel:  # What is left to be told is told for a while, unless nobody is there any more.
+                if self._channel:  # What is left is sent for a while, unless nobody is there any more.
                     await asyncio.wait(jobs, timeout=LINGER, return_when=asyncio.FIRST_COMPLETED)
                 for job in jobs:
                     job.cancel()
@@ -122,8 +122,8 @@ class WebRtcCall:
             await asyncio.sleep(LOOK_S)
             drops = self._transport.drops
             drops = drops._replace(media=drops.media + media.hasty)
-            told, is_over = conduct.look(drops, self._transport.sctp.placed, time.monotonic())
-            for what, error in told:
+            errors, is_over = conduct.look(drops, self._transport.sctp.placed, time.monotonic())
+            for what, error in errors:
                 _complaints.log("", "%s: much of what its peer sends is dropped (%s)", self.hosted.id, what)
                 if self._channel:
                     self._channel.send_error(error)
