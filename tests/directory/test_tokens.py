@@ -144,7 +144,7 @@ def test_what_no_directory_signed_is_refused(token: str) -> None:
 
 
 @given(st.text(), st.integers(0, 400), st.binary(min_size=1, max_size=3))
-def test_no_token_breaks_a_gate(text: str, at: int, put: bytes) -> None:
+def test_no_token_breaks_a_verifier(text: str, at: int, put: bytes) -> None:
     bent = bytearray(signed().encode())
     bent[at : at + len(put)] = put
     for token in (text, TOKEN + text, bent.decode(errors="replace")):

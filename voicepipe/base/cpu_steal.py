@@ -78,7 +78,8 @@ def stolen_s() -> tuple[float, ...]:
 
 
 def steals(stat: str, ticks: int) -> tuple[float, ...]:
-    """The same from the text of /proc/stat, with so many ticks a second. Raises IndexError, ValueError. Pure."""
+    """The stolen seconds of each processor, from the text of /proc/stat with so many ticks a second. Raises IndexError,
+    ValueError. Pure."""
     lines = [line for line in stat.splitlines() if line.startswith("cpu") and line[3].isdigit()]
     return tuple(int(line.split()[STEAL]) / ticks for line in lines)
 

@@ -35,7 +35,7 @@ class Bucket:
 
     @property
     def left(self) -> float:
-        """What was left when `has` was last called, less what was taken since."""
+        """The tokens that were left when `has` was last called, less those taken since."""
         return self._left
 
     def take(self, amount: float = 1.0) -> None:

@@ -12,13 +12,13 @@ ASR_BEHIND = "ASR, words behind the sound"
 ASR_FINAL = "ASR, final"
 LLM_FIRST = "LLM, first token"
 LLM_PHRASE = "LLM, first phrase"
-LLM_PIECE = "LLM, a token"
+LLM_CHUNK = "LLM, a token"
 TTS_FIRST = "TTS, first sound"
 TTS_LATER = "TTS, later phrase"
 COMPUTE = "turn compute"
 LATENCY = "turn latency"
 CLOCK = "media clock late"
-STAGES = (ASR_BEHIND, ASR_FINAL, LLM_FIRST, LLM_PHRASE, LLM_PIECE, TTS_FIRST, TTS_LATER)
+STAGES = (ASR_BEHIND, ASR_FINAL, LLM_FIRST, LLM_PHRASE, LLM_CHUNK, TTS_FIRST, TTS_LATER)
 TURN = (COMPUTE, LATENCY)
 """Figures of a turn: from the caller's last sound to the first phrase's, with the engines together. `latency`
 gives what callers get."""

@@ -83,7 +83,7 @@ def _cut(lines: "Sequence[_PlayedLine]", player: "_Player") -> None:
 
 
 class _PlayedLine:
-    """One call: its ticks feed the caller's sound."""
+    """A call that is played: its ticks feed the caller's sound."""
 
     def __init__(self, player: "_Player", clock: MediaClock, call: int, load: PlayedLoad, began: float) -> None:
         self.over = False
@@ -270,7 +270,7 @@ class _Player:
         for phrase in phraser.flush():
             whole(phrase)
         if pieces > 1:
-            self._samples.note(figures.LLM_PIECE, (last - first) / (pieces - 1))
+            self._samples.note(figures.LLM_CHUNK, (last - first) / (pieces - 1))
 
     async def _speak(self, tts: TtsStage, call: int, text: str, first: bool, ended: float) -> None:
         asked, heard = time.monotonic(), False

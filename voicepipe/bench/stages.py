@@ -23,7 +23,7 @@ class HeardUtterance(Protocol):
         """Returns when the words of all that was fed have come. The utterance may go on."""
 
     def cancel(self) -> None:
-        """It is over."""
+        """End the utterance."""
 
 
 class AsrStage(BenchStage, Protocol):

@@ -70,7 +70,7 @@ def _known(model: KnownModel) -> None:
 
 
 def _others(models: Sequence[NeededModel]) -> Iterator[bool]:
-    """For each model that is not a known one: whether it is still missing."""
+    """Whether each model that is not a known one is still missing."""
     files = [model for model in models if model.url and model.problem()]
     wanted: list[hub_fetch.WantedModel] = []
     for model in (model for model in models if model not in files):

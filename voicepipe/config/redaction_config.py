@@ -9,7 +9,7 @@ LONGEST = 2000
 
 
 class RedactionConfig(Section, frozen=True):
-    """What is taken out of calls before anything of them is kept."""
+    """`[redaction]`: what is masked in calls before anything of them is kept."""
 
     cards: bool = True
     """Card numbers, in digits and in words, over several turns; with them expiry dates and security codes."""

@@ -29,7 +29,7 @@ TOO_DEEP = f"has tables or lists more than {DEEPEST} deep inside one another; is
 WIDEST = 1024
 """Bits of a whole number. Python refuses to print one with thousands, so a message could not show it."""
 TOO_WIDE = "has a whole number of hundreds of digits; are its quotes missing?"
-MOST_TOLD = 50
+MOST_PROBLEMS = 50
 """Problems of one file that are reported. Each takes another look at all of it, and a file with more is of another
 kind."""
 
@@ -159,13 +159,13 @@ def _inside(data: object) -> Iterable[object]:
 
 
 def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
-    """`data` as a `shape`. Raises ConfigError with one line for each problem, `MOST_TOLD` of them where they can be
+    """`data` as a `shape`. Raises ConfigError with one line for each problem, `MOST_PROBLEMS` of them where they can be
     separated.
 
     msgspec stops at the first problem, so each one found is taken out and the rest is tried again."""
     rest, problems = copy.deepcopy(data), list[str]()
     taken = set[KeyPath]()
-    while len(problems) < MOST_TOLD:
+    while len(problems) < MOST_PROBLEMS:
         try:
             value = msgspec.convert(rest, shape)
         except msgspec.ValidationError as error:
@@ -177,7 +177,7 @@ def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
                 continue
         break
     else:
-        problems.append(f"{source}: there may be more; the first {MOST_TOLD} problems are told")
+        problems.append(f"{source}: there may be more; the first {MOST_PROBLEMS} problems are told")
     if problems:
         raise ConfigError("\n".join(problems))
     return value

@@ -39,7 +39,7 @@ By = Literal["probe", "learned", "distance", "guess", "unknown"]
 
 
 class Whereabouts(NamedTuple):
-    """What is known about where a caller is."""
+    """The knowledge about where a caller is."""
 
     place: Place | None
     """The caller's place as it was given; None: it was not."""

@@ -17,7 +17,7 @@ from voicepipe.line import Line
 EVERY_S = 1.0
 UNEVEN = 0.1
 """Part by which the interval varies: PoPs that begin together do not go on reporting together."""
-TOLD_S = 10.0
+REPEATED_S = 10.0
 """Seconds for which reports contain a call that began, for directories that missed one."""
 TRIP_EVERY_S = 10.0
 """Seconds between measurements of a call's round trip. It is published after the first: two reports of RTCP have mostly
@@ -76,7 +76,7 @@ class Reporter:
 
     def _report(self) -> PopReport:
         now = self._clock()
-        self._begun = {call: at for call, at in self._begun.items() if now - at < TOLD_S}
+        self._begun = {call: at for call, at in self._begun.items() if now - at < REPEATED_S}
         report = PopReport(
             epoch=self.epoch, seq=self._seq, uptime_s=now, clock_s=self._wall_clock(), condition=self._describe(),
             begun=tuple(self._begun),

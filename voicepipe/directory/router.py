@@ -47,7 +47,7 @@ TAKES = ("ok", "late")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedCall:
-    """What a caller asks for."""
+    """The requirements and wishes of a call for which a PoP is chosen."""
 
     kind: str
     """ "websocket", "webrtc", "sip", "twilio" or "telnyx"."""
@@ -91,8 +91,8 @@ class Candidate:
 
     @property
     def doubtful(self) -> bool:
-        """It will probably refuse, since it is late, or not answer at all, or its turns fail. It is still worth a try
-        after all others."""
+        """Whether it will probably refuse, since it is late, or not answer at all, or its turns fail. It is still worth
+        a try after all others."""
         return self.seen.condition.status != "ok" or self.seen.silent or not self.seen.condition.share
 
     @property

@@ -34,7 +34,7 @@ WAYS_OUT = {"openai": "see [openai] of the configuration: its server must answer
 OPEN_FILES = 4096
 """Open files that a PoP with a few hundred calls needs: sockets, pipes and files."""
 
-IN_PLACE_OF = {"onnxruntime": ("onnxruntime-gpu",)}
+INSTEAD_OF = {"onnxruntime": ("onnxruntime-gpu",)}
 """For a package: others with the same modules."""
 
 
@@ -67,7 +67,7 @@ def libraries() -> Iterator[Finding]:
 
 def _installed(name: str) -> tuple[str, str]:
     """The package that is installed for `name`, by its own or the other name, and its version; empty: there is none."""
-    for each in (name, *IN_PLACE_OF.get(name, ())):
+    for each in (name, *INSTEAD_OF.get(name, ())):
         try:
             return each, importlib.metadata.version(each)
         except importlib.metadata.PackageNotFoundError:
@@ -148,7 +148,7 @@ def agents(config: Config | None) -> Iterator[Finding]:
 
 
 def access(config: Config | None) -> Iterator[Finding]:
-    """Whether all secrets are there, and nobody could call who must not."""
+    """Checks that all secrets are set, and that nobody can call who must not."""
     config = config or load()
     for name in missing_secrets(config):
         yield Finding("environment", "broken", f"{name} is not set here", "set it: a PoP does not start without it")

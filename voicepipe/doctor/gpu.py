@@ -41,7 +41,7 @@ def findings(config: Config | None) -> Iterator[Finding]:
 
 
 def _none(config: Config | None) -> Finding:
-    """What it means that there is no GPU."""
+    """The finding where there is no GPU."""
     if config is None or not gpu_placement.uses_gpus(config):
         return Finding("GPU", "ok", "none; the chosen engines need none")
     chosen: list[str] = [name for name in (config.engines.asr, config.engines.tts) if name in gpu_placement.PLACED]

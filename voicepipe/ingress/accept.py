@@ -26,7 +26,7 @@ HANDSHAKE_S = 10.0
 PAUSE_S = 0.1
 """Seconds without taking connections where no descriptor is free; callers wait in the system's queue."""
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-TOLD = (
+REFUSAL_BODY = (
     b'{"error": {"type": "invalid_request_error", "code": "too_many_requests", "message": "This server is asked too '
     b'often, by your address or by all together: try again in 2 s, and keep connections open.", "param": null}}'
 )
@@ -38,7 +38,7 @@ FULL = (
 )
 TOO_MANY = (
     b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 2\r\nConnection: close\r\n\r\n"
-    + TOLD
+    + REFUSAL_BODY
 )
 
 

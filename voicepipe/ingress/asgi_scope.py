@@ -17,7 +17,7 @@ LINGER = 5.0
 
 
 class Peer(Protocol):
-    """What only the server below ASGI knows of a connection, and can do to it."""
+    """A client's connection as the server below ASGI knows it, with the means to act on it."""
 
     received_at: float
     """Monotonic second at which bytes last arrived."""

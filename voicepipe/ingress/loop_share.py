@@ -33,7 +33,7 @@ LOOK_S = 0.1
 """Seconds over which the load of the loop is measured; a call that waits measures again after as long."""
 TIMER_S = 0.001
 """Seconds; a shorter wait is not worth a timer."""
-FAR_OVER_S, TOLD_EVERY_S = 2.0, 30.0
+FAR_OVER_S, NOTIFIED_EVERY_S = 2.0, 30.0
 """A client that is held up for the first is notified, and not again for the second. Seconds."""
 AGAIN_S = 5
 """Seconds in which the largest possible debt is paid."""
@@ -116,7 +116,7 @@ class CallLoopShare:
 
     def _complain(self, notify: Callable[[str], None]) -> None:
         now = self._clock()
-        if now - self._reported_at < TOLD_EVERY_S:
+        if now - self._reported_at < NOTIFIED_EVERY_S:
             return
         self._reported_at = now
         notify(

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, HttpConfig
-from voicepipe.ingress.accept import TOLD, Acceptor
+from voicepipe.ingress.accept import REFUSAL_BODY, Acceptor
 from voicepipe.ingress.asgi_scope import REFUSALS, VISIT
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.frames import StampedWebSocket
@@ -67,7 +67,7 @@ class Forwarded:
             return await self._app(scope, receive, send)
         refusals: RefusalLog = scope["state"][REFUSALS]
         refusals.log(client, "requests from %s, by the proxy %s, are refused: too many", client, visit.source)
-        await Response(TOLD, 429, {"Retry-After": "2"}, "application/json")(scope, receive, send)
+        await Response(REFUSAL_BODY, 429, {"Retry-After": "2"}, "application/json")(scope, receive, send)
 
 
 class Server(uvicorn.Server):

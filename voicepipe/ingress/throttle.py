@@ -85,7 +85,7 @@ class Throttle:
 
 
 class _Source:
-    """What one source may still take, and what it has taken lately."""
+    """A source with the rest of its rate, and how much it has taken lately."""
 
     __slots__ = ("_at", "_taken", "own")
 

@@ -46,7 +46,7 @@ class Room:
 
 
 class VisitState(Enum):
-    """What a connection is, and so as what it counts. All that are not over count in `Room.all`.
+    """The state of a connection, by which it is counted. All that are not over count in `Room.all`.
 
     before             what happens                        after
     (none)             `come`                              STRANGER

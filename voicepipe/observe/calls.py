@@ -223,7 +223,7 @@ def _said(network: NetworkQuality) -> str | None:
 
 
 class Unanswered:
-    """What came since the last reply was begun. It is bounded, since a client can add and delete items for ever."""
+    """Items that came since the last reply was begun. Bounded, since a client can add and delete items for ever."""
 
     def __init__(self) -> None:
         self._spoken: list[str] = []

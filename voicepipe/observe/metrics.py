@@ -31,7 +31,7 @@ ENDS = (
     "caller", "agent", "no_input", "transferred", "max_length", "idle", "shutdown", "error", "closed", "not_begun",
 )  # fmt: skip
 """The reasons for which calls end: `CallEnded.reason`, and those of their ingress."""
-FORETOLD = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+PREDICTION_RATIOS = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 Others = Callable[[tuple[str, str]], Iterable[Metric]]
@@ -81,7 +81,7 @@ class Metrics(CallFollower):
         self._prediction_check = families.histogram(
             "voicepipe_prediction_ratio",
             "The latency of a turn in a call's first minute, as far as the engines made it, to what was predicted when "
-            "the call was let in; one turn in twenty may be over 1.", FORETOLD,
+            "the call was let in; one turn in twenty may be over 1.", PREDICTION_RATIOS,
         )  # fmt: skip
         self._prediction_check()
         for kind in get_args(DoorKind):  # At 0, as `TurnMetrics`.

@@ -13,9 +13,9 @@ turn do so in the same step of the event loop."""
 
 
 class TurnWaits(msgspec.Struct, frozen=True):
-    """What the caller waited for in one turn, in milliseconds of its critical path, which add up to its latency. Time
-    that a stage took while the caller waited for something else is in none of them: a reply that was ready at *commit*
-    cost no wait, however long the model took."""
+    """The waits of a caller in one turn, in milliseconds of its critical path, which add up to its latency. Time that a
+    stage took while the caller waited for something else is in none of them: a reply that was ready at *commit* cost no
+    wait, however long the model took."""
 
     endpointing: float
     """Wait for the silence that ends the turn."""

@@ -21,7 +21,7 @@ MOST_TOOLS = 8
 
 @dataclass(frozen=True, slots=True)
 class AskedTurn:
-    """What a caller said, and the reply that was begun for it."""
+    """A caller's turn, for which a reply was begun."""
 
     at: float
     """Unix seconds at which the turn was confirmed."""

@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """By how much the second version has more, and the bounds of that."""
+    """A difference between two versions (the second less the first), with its bounds."""
 
     more: float
     least: float

@@ -66,7 +66,7 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
 
 
 class CallRecord(CallSummary, frozen=True, kw_only=True):
-    """One call in full."""
+    """The whole record of a call: its summary, and what was said."""
 
     said: tuple[msgspec.Raw, ...]
     """The turns in order, each a `FullTurn`; also a greeting, and the answer to a typed message."""

@@ -182,7 +182,8 @@ class Store:
                          (delivery.due, delivery.tries, delivery.refused, delivery.id))  # fmt: skip
 
     def delivered(self, delivery: Delivery) -> None:
-        """It was delivered. Other deliveries to the same receiver, which was out of reach, are due at once."""
+        """Remove a delivery that has succeeded. Other deliveries to the same receiver, which was out of reach, are due
+        at once."""
         self.given_up(delivery)
         self._db.execute("UPDATE deliveries SET due = 0 WHERE url = ? AND due > 0 AND NOT refused", (delivery.url,))
 

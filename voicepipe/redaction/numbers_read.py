@@ -340,7 +340,7 @@ def _past_join(parts: Sequence[NumberPart], at: int) -> int:
 
 
 def _rest(parts: Sequence[NumberPart], at: int) -> int:
-    """Where what follows "hundred" goes on: behind an "and", or an "oh" ("four hundred oh five")."""
+    """The position after "hundred" where a number goes on: behind an "and", or an "oh" ("four hundred oh five")."""
     at = _past_join(parts, at)
     return at + 1 if at < len(parts) and parts[at].kind is Kind.PERHAPS and parts[at].digits == "0" else at
 

@@ -24,7 +24,7 @@ from voicepipe.turn.keypad import PRESSED
 CARD, OPEN, KEYS, OWN = "[card]", "[digits]", "[keys]", "[redacted]"
 """The masks of card numbers and their codes; of numbers that may become one; of keys; of matches of the operator's
 patterns."""
-KEYS_TOLD = f"The caller pressed keys on their telephone: {KEYS}."
+KEYS_MESSAGE = f"The caller pressed keys on their telephone: {KEYS}."
 STRENGTH = {"": 0, OPEN: 1, KEYS: 2, CARD: 2}
 
 PATTERN_S = 0.05
@@ -232,7 +232,7 @@ class Redactor(Generic[K]):
     def _without_keys(self, its: Text, leaf: Leaf) -> str:
         """The rest of the text without pressed keys, which are masked for good and whose digits count."""
         for match in PRESSED.finditer(leaf.text):
-            leaf.replaced.append((match.start(), match.end(), KEYS_TOLD))
+            leaf.replaced.append((match.start(), match.end(), KEYS_MESSAGE))
             digits = "".join(filter(str.isdigit, match[1]))
             if digits:
                 number = Number(match.start(), match.end(), digits, Gap.CLOSE)

@@ -67,7 +67,7 @@ class SipDescription:
 
     @property
     def held(self) -> bool:
-        """What the peer sends, if anything, is music on hold."""
+        """Whether what the peer sends, if anything, is music on hold."""
         return self.direction in ("sendonly", "inactive") or self.remote[0] == "0.0.0.0"
 
 

@@ -28,7 +28,7 @@ from voicepipe.records import signing
 
 logger = logging.getLogger(__name__)
 
-TOLD = 300
+REPORTED_LENGTH = 300
 """Characters of a problem that reports contain."""
 EXAMPLES = "voicepipe.tools.restaurant"
 """The agents that are shipped."""
@@ -101,7 +101,7 @@ def _short(problem: str) -> str:
     """The first lines of a problem, for reports."""
     first, *others = problem.splitlines() or [""]
     kept = [first]
-    while others and len("\n".join((*kept, others[0]))) <= TOLD:
+    while others and len("\n".join((*kept, others[0]))) <= REPORTED_LENGTH:
         kept.append(others.pop(0))
     return "\n".join(kept) + (f" (and {len(others)} more)" if others else "")
 

@@ -25,7 +25,7 @@ from voicepipe.ingress.phone import route_for
 from voicepipe.ingress.tenants import Tenants
 from voicepipe.ingress.wire_errors import WireError
 
-MOST_TOLD = 64
+MOST_ROUND_TRIPS = 64
 """PoPs whose round trips a caller may give, and PoPs that they may name as tried."""
 MOST_TRIED = 6
 """PoPs that a directory tries for a client that cannot ask again: in a crowd the nearest may have filled by then."""
@@ -46,10 +46,10 @@ class CallRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Body of POST /v1/calls."""
 
     kind: Annotated[str, Meta(pattern="^(websocket|webrtc)$")] = "websocket"
-    rtt_ms: Annotated[dict[Pop, Annotated[float, Meta(ge=0, le=10_000)]], Meta(max_length=MOST_TOLD)] = {}
+    rtt_ms: Annotated[dict[Pop, Annotated[float, Meta(ge=0, le=10_000)]], Meta(max_length=MOST_ROUND_TRIPS)] = {}
     place: Place | None = None
     require: Require = Require()
-    tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_TOLD)] = ()
+    tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_ROUND_TRIPS)] = ()
 
 
 class Rules:

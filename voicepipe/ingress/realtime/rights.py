@@ -46,7 +46,7 @@ _OF_RESPONSE: dict[Part, Callable[[ResponseParams], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What one client may change of its call."""
+    """A client's rights to change its call."""
 
     locked: frozenset[Part] = frozenset()
     own_tools: bool = True

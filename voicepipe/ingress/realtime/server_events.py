@@ -20,7 +20,7 @@ class ServerEvent(Struct, tag_field="type", kw_only=True):
 
 
 class ErrorBody(Struct, kw_only=True):
-    """What went wrong, inside `error`."""
+    """The error of an `error` event."""
 
     type: str
     code: str

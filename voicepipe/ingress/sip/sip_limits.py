@@ -66,7 +66,7 @@ class _Account:
 
 
 class Judgement(NamedTuple):
-    """What is done with a message."""
+    """A decision on a message: to read it, to answer it, or to drop it."""
 
     kind: SenderKind
     read: bool

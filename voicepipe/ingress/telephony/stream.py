@@ -55,7 +55,7 @@ class Arrival(NamedTuple):
 
 
 class Provider(Protocol):
-    """What differs between Twilio and Telnyx."""
+    """A provider of media streams: the part that differs between Twilio and Telnyx."""
 
     dialect: Dialect
 

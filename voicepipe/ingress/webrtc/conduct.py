@@ -25,13 +25,13 @@ MANY = Drops(media=100, data=100, lies=20, unplaced=20)
 - `unplaced`: counts while nothing is placed. Whoever keeps to SCTP sends first what is missing, and nothing else
   until that has arrived.
 """
-TOLD_EVERY_S = 30.0
+NOTIFIED_EVERY_S = 30.0
 END_S = 30.0
 """A peer that has made its data channel useless for so long is hung up: nothing that it asks there can arrive."""
 ENDED = "data_channel"
 """The reason with which such a call ends."""
 
-_TOLD = {
+_ERRORS = {
     "media": WireError(
         "rate_limit_exceeded",
         "You send far more audio packets than a call has sound, and most are dropped. Send a packet for every 20 ms of "
@@ -81,9 +81,9 @@ class Conduct:
         for what, total, before, many in zip(Drops._fields, drops, self._before, MANY, strict=True):
             goes_on = total - before >= many and (stuck or what != "unplaced")
             self._in_a_row[what] = self._in_a_row[what] + 1 if goes_on else 0
-            if self._in_a_row[what] >= IN_A_ROW and now - self._reported_at[what] >= TOLD_EVERY_S:
+            if self._in_a_row[what] >= IN_A_ROW and now - self._reported_at[what] >= NOTIFIED_EVERY_S:
                 self._reported_at[what] = now
-                errors.append((what, _TOLD[what]))
+                errors.append((what, _ERRORS[what]))
         self._before = drops
         useless = max(self._in_a_row["lies"], self._in_a_row["unplaced"])
         return ConductVerdict(errors, useless * LOOK_S >= END_S)
