@@ -67,8 +67,8 @@ class Caller:
 
 
 def account(viewer: str | None) -> Caller:
-    """The name under which a viewer's requests are counted: the tenant's, or that of all who see every tenant
-    (`PopApi.viewer`)."""
+    """The caller on whose account a viewer's requests count (`PopApi.viewer`): their tenant, or `OPERATOR` for one
+    who may see every tenant's calls."""
     return Caller(Tenant(OPERATOR if viewer is None else viewer))
 
 

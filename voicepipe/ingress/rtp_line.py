@@ -22,7 +22,7 @@ network."""
 
 
 MOST_TICKS = 50
-"""Ticks of 20 ms that are made up at most: 1 s, in which 10 s of sound are processed that a network has held up."""
+"""Ticks of 20 ms for which `flush` waits at most: 1 s, in which 10 s of sound that a network held up are processed."""
 
 
 class RtpLine:

@@ -96,7 +96,7 @@ class Records(CallFollower):
         self._lines = lines
         self._keep_s = keep_s
         self.hooks = hooks
-        """Called when a call has ended."""
+        """Gives the receivers of webhooks; called when a call has ended."""
         self._dirty, self._clean = asyncio.Event(), asyncio.Event()
         """Set when the write-ahead log contains deleted data; set when it does not."""
 
