@@ -21,7 +21,7 @@ from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
 from voicepipe.directory.server.call_placement import Rules
-from voicepipe.directory.server.run import go_by
+from voicepipe.directory.server.run import use_config
 from voicepipe.pop.pop import Pop
 from voicepipe.pop.running import member
 
@@ -71,7 +71,7 @@ async def taking(
     assert store
     directory, rules = Directory(way, SIGNER), Rules(config, OWNERS if config.tenants else {})
     began = await asyncio.to_thread(begun, config, store)
-    editions = DirectoryEditions(way, directory, config, store, began, partial(go_by, rules, directory))
+    editions = DirectoryEditions(way, directory, config, store, began, partial(use_config, rules, directory))
     async with asyncio.TaskGroup() as group:
         jobs = [group.create_task(job) for job in (directory.run(), editions.run(), editions.listen())]
         yield editions, directory, rules

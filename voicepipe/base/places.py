@@ -43,7 +43,7 @@ def distance_km(one: Place, other: Place) -> float:
     return 2 * EARTH_KM * asin(min(1.0, sqrt(sin(north / 2) ** 2 + across)))
 
 
-def reckoned_rtt_ms(one: Place, other: Place) -> float:
+def estimated_rtt_ms(one: Place, other: Place) -> float:
     """Estimated round trip between a caller and a PoP, in ms: generous rather than right."""
     return apart_ms(one, other) + ACCESS_MS + UNSURE_MS
 

@@ -15,7 +15,7 @@ from itertools import combinations
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from voicepipe.base.places import ACCESS_MS, UNSURE_MS, Place, apart_ms, least_rtt_ms, reckoned_rtt_ms
+from voicepipe.base.places import ACCESS_MS, UNSURE_MS, Place, apart_ms, estimated_rtt_ms, least_rtt_ms
 from voicepipe.directory.fleet_view import SeenPop
 
 BELIEVED_MS = 30.0
@@ -92,7 +92,7 @@ def _of_one_place(learned_ms: Mapping[str, float], places: Mapping[str, Place | 
 def _against(here: Place, known: Mapping[str, tuple[Place, float]]) -> set[str]:
     """PoPs whose round trips contradict the caller's place: they are longer than cables explain, or shorter than light
     takes."""
-    longer_ms = {pop: ms - reckoned_rtt_ms(here, place) for pop, (place, ms) in known.items()}
+    longer_ms = {pop: ms - estimated_rtt_ms(here, place) for pop, (place, ms) in known.items()}
     found = set()
     for pop, (place, ms) in known.items():
         at_others = min((longer for other, longer in longer_ms.items() if other != pop), default=0.0)
@@ -105,14 +105,14 @@ def _against(here: Place, known: Mapping[str, tuple[Place, float]]) -> set[str]:
 def _slower_ms(here: Place | None, learned: Sequence[tuple[Place, float]]) -> float:
     """Milliseconds that the caller's own line adds to the estimate at every PoP; below 0 where the estimate is too
     high."""
-    slower = (ms - reckoned_rtt_ms(here, place) for place, ms in learned) if here else ()
+    slower = (ms - estimated_rtt_ms(here, place) for place, ms in learned) if here else ()
     return max(-(ACCESS_MS + UNSURE_MS), min(slower, default=0.0))
 
 
 def _by_distance(place: Place | None, here: Place | None, slower_ms: float) -> Trip:
     if not (place and here):
         return Trip(None, "unknown")
-    return Trip(reckoned_rtt_ms(here, place) + slower_ms, "distance")
+    return Trip(estimated_rtt_ms(here, place) + slower_ms, "distance")
 
 
 @lru_cache(PAIRS)

@@ -155,7 +155,7 @@ class Pop:
         self._empty = asyncio.Event()
         self._empty.set()
 
-    async def go_by(self, config: Config, agents: AgentStore) -> None:
+    async def use(self, config: Config, agents: AgentStore) -> None:
         """Use other agents, routes and tenants; live calls keep what they began with. The rest of `config` is as it
         was. Raises ConfigError: a tenant's key is not in the environment."""
         owners = keys(config)

@@ -64,7 +64,7 @@ async def member(
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
             if store:
-                editions = PopEditions(bus, own, store, its, pop.go_by, pop.tokens.report_now)
+                editions = PopEditions(bus, own, store, its, pop.use, pop.tokens.report_now)
                 pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
             beside = (

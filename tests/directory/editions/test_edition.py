@@ -61,12 +61,12 @@ def test_a_shelf_knows_what_counts_after_a_restart(tmp_path: Path) -> None:
     one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
     for edition in (one, two):
         folder = store.keep(edition)
-        store.go_by(edition)
+        store.use(edition)
     assert (folder / "agents" / "front-desk.toml").read_text() == GOOD_DAY["agents/front-desk.toml"]
     again = EditionStore(tmp_path / "editions", "fra", "fleet.editions")
     assert list(again._best_first(0)) == again.all() == [two, one] and again.find(1) == one
     assert list(again._best_first(1)) == [one, two]
-    again.go_by(one)
+    again.use(one)
     assert list(again._best_first(0)) == [one, two]
     assert list(EditionStore(tmp_path / "editions", "lhr", "fleet.editions")._best_first(0)) == []
 
@@ -76,7 +76,7 @@ def test_an_edition_whose_file_is_broken_is_left_out(tmp_path: Path) -> None:
     one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
     for edition in (one, two):
         folder = store.keep(edition)
-        store.go_by(edition)
+        store.use(edition)
     (folder / "edition.json").write_text("")
     assert list(store._best_first(0)) == store.all() == [one] and store.find(2) is None
     store.keep(two)  # It comes again.
@@ -88,7 +88,7 @@ def test_a_shelf_keeps_the_last_ones_and_the_one_that_counts(tmp_path: Path) -> 
     editions = [Edition(number, HELLO, 1.0) for number in range(1, MOST + 4)]
     for edition in editions:
         store.keep(edition)
-    store.go_by(editions[0])
+    store.use(editions[0])
     assert [edition.number for edition in store.all()] == [*range(MOST + 3, 3, -1), 1]
 
 
@@ -104,7 +104,7 @@ def test_a_pop_begins_with_the_newest_edition_that_is_still_good(tmp_path: Path,
     assert store
     for edition in (Edition(1, HELLO, 1.0), Edition(2, {**RULED, **GOOD_DAY}, 2.0)):
         store.keep(edition)
-        store.go_by(edition)
+        store.use(edition)
     its = pop_editions.begun(config, store)
     assert its.edition and its.edition.number == 2 and its.config.tenants and not its.problem
     keys.delenv("HARBOUR_KEY")
@@ -133,7 +133,7 @@ def test_a_directory_begins_with_the_newest_edition_whose_rules_are_still_good(
         Edition(2, {**RULED, "fleet.toml": TENANTS.replace("HARBOUR", "OTHER")}, 2.0),
     ):
         store.keep(edition)
-        store.go_by(edition)
+        store.use(edition)
     its = begun(config, store)
     assert its.edition and its.edition.number == 1 and its.config.tenants and its.problem.startswith("edition 2: ")
     keys.delenv("HARBOUR_KEY")

@@ -219,7 +219,7 @@ class DirectoryEditions:
             if not self._wants(edition.head):
                 return
             try:
-                await self._go_by(edition)
+                await self._use(edition)
             except ConfigError as error:
                 self._failed, self._again_at = edition.head, self._clock() + AGAIN_S
                 self._problem = f"edition {edition.number}: {error}"
@@ -267,16 +267,16 @@ class DirectoryEditions:
         async with self._changing:
             if edition.head <= self._head:
                 raise ConfigError(f"Another push came meanwhile, and is edition {self._head.number}: push again.")
-            await self._go_by(edition)
+            await self._use(edition)
         logger.info("edition %d (%s) is pushed: %d files", edition.number, edition.digest, len(edition.files))
         await self._publish(edition, said)
         await self._say_newest()
 
-    async def _go_by(self, edition: Edition) -> None:
+    async def _use(self, edition: Edition) -> None:
         """Keep the edition, and use its routes and tenants; if they are not valid here, the ones before stay, and
         `problem` says so. Raises ConfigError: it cannot be kept."""
         await asyncio.to_thread(self._store.keep, edition)
-        await asyncio.to_thread(self._store.go_by, edition)
+        await asyncio.to_thread(self._store.use, edition)
         self.current, self._problem = edition, ""
         try:
             self._take(with_rules(self._own, edition.files))

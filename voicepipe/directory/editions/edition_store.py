@@ -50,7 +50,7 @@ class EditionStore:
             raise self._failed(error) from None
         return folder
 
-    def go_by(self, edition: Edition) -> None:
+    def use(self, edition: Edition) -> None:
         """Use this edition from now on, and after a restart. The oldest others are deleted."""
         try:
             beside = self.folder / f".{_CURRENT}"

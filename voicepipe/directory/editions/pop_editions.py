@@ -191,7 +191,7 @@ class PopEditions:
         if problem := self._problem_of(edition):  # Before anything is written.
             raise ConfigError(problem)
         config, agents = opened(self._own, self._store.keep(edition))
-        self._store.go_by(edition)
+        self._store.use(edition)
         return config, agents
 
     def _problem_of(self, said: bytes | Edition) -> str:

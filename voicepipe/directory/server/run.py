@@ -67,7 +67,7 @@ async def serve(
         group.create_task(supervised("hearing of other directories' calls", directory.call_claims.run))
         editions: DirectoryEditions | None = None
         if store:
-            editions = DirectoryEditions(bus, directory, own, store, its, partial(go_by, rules, directory))
+            editions = DirectoryEditions(bus, directory, own, store, its, partial(use_config, rules, directory))
             group.create_task(supervised("telling of editions", editions.run))
             group.create_task(supervised("hearing of editions", editions.listen))
         application = await asyncio.to_thread(  # it reads pages
@@ -87,7 +87,7 @@ def on_trial(config: DirectoryConfig) -> list[Canary]:
     return [Canary(canary.share, canary.version, canary.pop) for canary in config.canaries]
 
 
-def go_by(rules: Rules, directory: Directory, config: DirectoryConfig) -> None:
+def use_config(rules: Rules, directory: Directory, config: DirectoryConfig) -> None:
     """Use other tenants, routes and shares. Raises ConfigError: a tenant's key is not in the environment; then nothing
     has changed."""
     rules.become(config)

@@ -28,8 +28,8 @@ class SipLine(RtpLine):
 
     @property
     def caller_network(self) -> str:
-        """The network from which the caller's sound comes: calls by SIP bring no token. A directory knows it by the SDP,
-        which has the same one."""
+        """The network from which the caller's sound comes: calls by SIP bring no token. A directory knows it by
+        the SDP, which has the same one."""
         return network_of(self.source())
 
     async def transfer(self, target: str) -> None:
