@@ -49,9 +49,9 @@ def test_what_costs_something_is_not_read_for_every_job(monkeypatch: pytest.Monk
     kept = CachedReading(lambda: read.append(0))
     monkeypatch.setattr(cpu_steal, "FRESH_S", 600.0)
     for _ in range(100):
-        kept.told()
+        kept.value()
     monkeypatch.setattr(cpu_steal, "FRESH_S", 0.0)
-    kept.told()
+    kept.value()
     assert len(read) == 2
 
 

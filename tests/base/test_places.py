@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.directory.reports import FRANKFURT, LONDON, TOKYO, VIRGINIA
-from voicepipe.base.places import EARTH_KM, Place, distance_km, reckoned_rtt_ms
+from voicepipe.base.places import EARTH_KM, Place, distance_km, estimated_rtt_ms
 
 places = st.builds(Place, st.floats(-90, 90), st.floats(-180, 180))
 
@@ -18,7 +18,7 @@ def test_distances_are_those_of_an_atlas(one: Place, other: Place, km: float) ->
 
 def test_a_thousand_kilometres_are_21_ms() -> None:
     quarter = distance_km(Place(0, 0), Place(0, 90))
-    assert reckoned_rtt_ms(Place(0, 0), Place(0, 90)) == pytest.approx(30 + 0.021 * quarter)
+    assert estimated_rtt_ms(Place(0, 0), Place(0, 90)) == pytest.approx(30 + 0.021 * quarter)
 
 
 @given(places, places)

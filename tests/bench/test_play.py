@@ -25,7 +25,7 @@ async def test_a_run_times_every_stage_of_every_turn_and_the_clock() -> None:
     samples = await play(PlayedEngines(instant, instant, instant), load(2, 60.0))
     assert samples.turns >= 10 and samples.unanswered == 0
     assert set(samples.times) == {*figures.NAMES}
-    assert {len(samples.times[name]) for name in (figures.LLM_PIECE, figures.COMPUTE)} == {samples.turns}
+    assert {len(samples.times[name]) for name in (figures.LLM_CHUNK, figures.COMPUTE)} == {samples.turns}
     assert len(samples.times[figures.ASR_FINAL]) == samples.turns + instant.guesses
     assert len(samples.times[figures.TTS_LATER]) == LATER * samples.turns
     assert len(samples.times[figures.CLOCK]) == pytest.approx(2 * 60 * 50, rel=0.05)

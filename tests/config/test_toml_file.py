@@ -129,7 +129,7 @@ def test_dots_in_texts_and_comments_are_no_keys(tmp_path: Path, dots: str) -> No
 def test_of_a_file_that_is_none_of_ours_the_first_problems_are_told(write: Any) -> None:
     """Each takes another look at all of the file."""
     lines = problem(write("\n".join(f"k{n} = 1" for n in range(2000)))).splitlines()
-    assert len(lines) == toml_file.MOST_TOLD + 1
+    assert len(lines) == toml_file.MOST_PROBLEMS + 1
     assert "k0: there is no such key" in lines[0]
     assert "there may be more" in lines[-1]
 

@@ -20,7 +20,7 @@ from voicepipe.directory.fleet_view import LEASE_S, PENDING_S
 from voicepipe.directory.report import Condition, encoded
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import WantedCall
-from voicepipe.directory.tokens import Signer, TokenGate, audience
+from voicepipe.directory.tokens import Signer, TokenVerifier, audience
 
 pytestmark = pytest.mark.virtual_time
 SIGNER = Signer("k", Ed25519PrivateKey.generate())
@@ -40,14 +40,14 @@ class FakePop:
             return 1_800_000_000 + clock_off_s + now()
 
         self.reporter = Reporter(bus, name, lambda: self.condition, now, clock, Random(name))
-        self.gate = TokenGate(audience(name, self.reporter.epoch), {"k": SIGNER.key.public_key()}, clock)
+        self.verifier = TokenVerifier(audience(name, self.reporter.epoch), {"k": SIGNER.key.public_key()}, clock)
 
     def takes(self, token: str) -> None:
         """Raises Refused."""
-        grant = self.gate.read(token)
+        grant = self.verifier.read(token)
         if self.condition.calls >= self.condition.slots:
             raise Refused("full")
-        self.gate.use(grant)
+        self.verifier.use(grant)
         self.condition = msgspec.structs.replace(self.condition, calls=self.condition.calls + 1)
         self.reporter.began(grant.id)
 
@@ -83,7 +83,7 @@ async def test_a_caller_gets_the_nearest_pop_and_a_token_for_each_candidate() ->
         assert placement.offers[1].url == "wss://lhr.example/v1/realtime"
         assert not placement.degraded
         for pop, offer in zip((fra, lhr), placement.offers, strict=True):
-            assert pop.gate.read(offer.token) == msgspec.structs.replace(GRANT, id=placement.call)
+            assert pop.verifier.read(offer.token) == msgspec.structs.replace(GRANT, id=placement.call)
 
 
 async def test_an_order_that_nobody_hears_is_refused() -> None:
@@ -107,7 +107,7 @@ async def test_an_order_to_drain_is_given_until_its_pop_says_that_it_drains(hear
             for _ in range(heard):
                 assert (await anext(orders)).data == b'{"do":"drain"}'
         fra.condition = msgspec.structs.replace(fra.condition, status="draining")
-        fra.reporter.tell()
+        fra.reporter.report_now()
 
     async with fleet(bus, fra) as (directory,):
         obeying = asyncio.create_task(obeys())
@@ -149,7 +149,7 @@ async def test_a_pop_that_drains_gets_no_call_as_soon_as_it_says_so() -> None:
     fra, lhr = FakePop(bus, "fra"), FakePop(bus, "lhr", place=LONDON)
     async with fleet(bus, fra, lhr) as (directory,):
         fra.condition = msgspec.structs.replace(fra.condition, status="draining")
-        fra.reporter.tell()
+        fra.reporter.report_now()
         await asyncio.sleep(SOON_S)
         assert first(await directory.place(WANTED, GRANT)) == "lhr"
 

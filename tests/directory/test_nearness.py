@@ -7,7 +7,7 @@ import pytest
 
 from tests.directory import globe
 from tests.directory.reports import FRANKFURT, LONDON, TOKYO, VIRGINIA, seen
-from voicepipe.base.places import ACCESS_MS, apart_ms, reckoned_rtt_ms
+from voicepipe.base.places import ACCESS_MS, apart_ms, estimated_rtt_ms
 from voicepipe.directory.nearness import WORTH_MS, Trip, Whereabouts, trips
 from voicepipe.directory.round_trips import TRIES
 
@@ -30,15 +30,15 @@ def test_what_was_probed_comes_before_what_was_learned_and_that_before_the_dista
 
 def test_a_slow_line_is_slow_to_every_pop() -> None:
     """Else each of its calls would go to another PoP, the nearest of those that are not known."""
-    slow_ms = reckoned_rtt_ms(FRANKFURT, FRANKFURT) + 30
+    slow_ms = estimated_rtt_ms(FRANKFURT, FRANKFURT) + 30
     near = found(learned_ms={"fra": slow_ms})
     assert near["lhr"].by == "distance"
-    assert near["lhr"].ms == pytest.approx(reckoned_rtt_ms(FRANKFURT, LONDON) + 30)
+    assert near["lhr"].ms == pytest.approx(estimated_rtt_ms(FRANKFURT, LONDON) + 30)
 
 
 def test_what_is_reckoned_too_long_is_shorter_everywhere() -> None:
     """Else a network stayed for good with the PoP that it knows, though another is nearer."""
-    reckoned = reckoned_rtt_ms(FRANKFURT, LONDON)
+    reckoned = estimated_rtt_ms(FRANKFURT, LONDON)
     assert found(learned_ms={"fra": 12.0})["lhr"].ms == pytest.approx(reckoned - 18.0)
     assert found(learned_ms={"fra": 0.1})["lhr"].ms == pytest.approx(reckoned - 29.9)
     assert found(learned_ms={"lhr": 17.0})["fra"].ms < 17.0  # type: ignore[operator]
@@ -104,7 +104,7 @@ def test_one_bad_call_is_tried_and_then_forgotten() -> None:
     once = found(learned_ms={"fra": 120.0}, unsure=["fra"])
     assert {trip.by for trip in once.values()} == {"learned", "guess"}
     under_way = found(learned_ms={"fra": 120.0}, unsure=["fra"], tries=False)
-    assert under_way["fra"] == (reckoned_rtt_ms(FRANKFURT, FRANKFURT), "distance")
+    assert under_way["fra"] == (estimated_rtt_ms(FRANKFURT, FRANKFURT), "distance")
     assert {trip.by for trip in found(learned_ms={"fra": 120.0}).values()} == {"learned", "guess"}, "two calls agree"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from voicepipe.directory import reporter
 from voicepipe.directory.bus import MemoryBus
-from voicepipe.directory.reporter import TRIP_EVERY_S, TripTeller
+from voicepipe.directory.reporter import TRIP_EVERY_S, TripReporter
 from voicepipe.directory.subjects import RoundTrip
 from voicepipe.line import Line, NetworkQuality
 
@@ -31,10 +31,10 @@ class FakeLine:
 
 
 @asynccontextmanager
-async def telling() -> AsyncIterator[tuple[TripTeller, list[tuple[float, RoundTrip]]]]:
+async def telling() -> AsyncIterator[tuple[TripReporter, list[tuple[float, RoundTrip]]]]:
     """A teller, and what it has told, with the seconds since the beginning."""
     bus, told, loop = MemoryBus(), list[Any](), asyncio.get_running_loop()
-    teller, began = TripTeller(bus, "fra"), loop.time()
+    teller, began = TripReporter(bus, "fra"), loop.time()
 
     async def hear() -> None:
         async with bus.listen("vp.pop.fra.rtt") as messages:
@@ -49,7 +49,7 @@ async def telling() -> AsyncIterator[tuple[TripTeller, list[tuple[float, RoundTr
         task.cancel()
 
 
-async def call(teller: TripTeller, line: FakeLine, seconds: float, name: str = "rtc_1") -> None:
+async def call(teller: TripReporter, line: FakeLine, seconds: float, name: str = "rtc_1") -> None:
     teller.began(name, cast(Line, line))
     await asyncio.sleep(seconds)
     teller.ended(name)
@@ -98,7 +98,7 @@ async def test_calls_are_not_mixed_up_and_one_that_ends_twice_is_told_of_once() 
 
 async def test_a_bus_that_takes_nothing_costs_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reporter, "WAITING", 2)
-    teller = TripTeller(MemoryBus(), "fra")
+    teller = TripReporter(MemoryBus(), "fra")
     for number in range(5):
         await call(teller, FakeLine(), 1, f"rtc_{number}")
     assert teller._waiting.qsize() == 2

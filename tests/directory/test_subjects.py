@@ -23,7 +23,7 @@ def test_each_subject_is_heard_by_its_pattern_alone(pattern: str, subject: str) 
     assert pop_of(subject) == "fra"
 
 
-@pytest.mark.parametrize("subject", [subjects.briefing_to("fra"), subjects.command_to("fra")])
+@pytest.mark.parametrize("subject", [subjects.session_to("fra"), subjects.command_to("fra")])
 def test_what_one_pop_is_told_names_it(subject: str) -> None:
     assert pop_of(subject) == "fra" and not matches(subject, subject.replace("fra", "lhr"))
 

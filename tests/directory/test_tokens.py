@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from voicepipe.base.errors import Unauthorized
 from voicepipe.call_api import TOKEN, Grant
-from voicepipe.directory.tokens import LEEWAY_S, VALID_S, Signer, TokenGate, audience
+from voicepipe.directory.tokens import LEEWAY_S, VALID_S, Signer, TokenVerifier, audience
 
 KEY = Ed25519PrivateKey.generate()
 SIGNER = Signer("2026-11", KEY)
@@ -29,8 +29,8 @@ class Clock:
         return self.now
 
 
-def gate(clock: Clock | None = None) -> TokenGate:
-    return TokenGate(audience("fra", 7), {"2026-11": KEY.public_key()}, clock or Clock())
+def verifier(clock: Clock | None = None) -> TokenVerifier:
+    return TokenVerifier(audience("fra", 7), {"2026-11": KEY.public_key()}, clock or Clock())
 
 
 def signed(grant: Grant = GRANT, pop: str = "fra", epoch: int = 7, signer: Signer = SIGNER) -> str:
@@ -38,7 +38,7 @@ def signed(grant: Grant = GRANT, pop: str = "fra", epoch: int = 7, signer: Signe
 
 
 def test_a_token_says_to_its_pop_what_it_allows() -> None:
-    assert gate().read(signed()) == GRANT
+    assert verifier().read(signed()) == GRANT
 
 
 def test_a_token_is_short_enough_for_an_address() -> None:
@@ -48,12 +48,12 @@ def test_a_token_is_short_enough_for_an_address() -> None:
 @pytest.mark.parametrize(("pop", "epoch"), [("iad", 7), ("fra", 6)])
 def test_another_pops_token_is_refused_and_one_of_an_earlier_run(pop: str, epoch: int) -> None:
     with pytest.raises(Unauthorized, match="another PoP"):
-        gate().read(signed(pop=pop, epoch=epoch))
+        verifier().read(signed(pop=pop, epoch=epoch))
 
 
 def test_a_token_expires_by_the_pops_own_clock() -> None:
     clock = Clock()
-    ours, token = gate(clock), signed()
+    ours, token = verifier(clock), signed()
     clock.now += VALID_S + LEEWAY_S - 0.1
     assert ours.read(token) == GRANT
     clock.now += 0.2
@@ -62,7 +62,7 @@ def test_a_token_expires_by_the_pops_own_clock() -> None:
 
 
 def test_a_token_is_used_once() -> None:
-    ours, token = gate(), signed()
+    ours, token = verifier(), signed()
     first, second = ours.read(token), ours.read(token)
     ours.use(first)
     with pytest.raises(Unauthorized, match="used already"):
@@ -73,7 +73,7 @@ def test_a_token_is_used_once() -> None:
 
 def test_a_calls_token_still_says_whose_call_it_was_once_it_is_spent() -> None:
     clock = Clock()
-    ours, token = gate(clock), signed()
+    ours, token = verifier(clock), signed()
     ours.use(GRANT)
     clock.now += 3600
     assert ours.read(token, spent=True) == GRANT
@@ -85,7 +85,7 @@ def test_a_calls_token_still_says_whose_call_it_was_once_it_is_spent() -> None:
 
 def test_what_was_used_is_forgotten_only_once_it_has_expired() -> None:
     clock = Clock()
-    ours = gate(clock)
+    ours = verifier(clock)
     ours.use(GRANT)
     token = signed()
     while True:
@@ -104,9 +104,9 @@ def test_what_was_used_is_forgotten_only_once_it_has_expired() -> None:
 def test_a_key_may_be_exchanged_while_tokens_of_the_old_one_are_about() -> None:
     new = Ed25519PrivateKey.generate()
     both = {"2026-11": KEY.public_key(), "2026-12": new.public_key()}
-    ours = TokenGate(audience("fra", 7), both, Clock())
+    ours = TokenVerifier(audience("fra", 7), both, Clock())
     assert ours.read(signed()) == ours.read(signed(signer=Signer("2026-12", new)))
-    later = TokenGate(audience("fra", 7), {"2026-12": new.public_key()}, Clock())
+    later = TokenVerifier(audience("fra", 7), {"2026-12": new.public_key()}, Clock())
     with pytest.raises(Unauthorized, match="not made by a directory"):
         later.read(signed())
 
@@ -140,15 +140,15 @@ def forged() -> dict[str, str]:
 @pytest.mark.parametrize("token", forged().values(), ids=forged().keys())
 def test_what_no_directory_signed_is_refused(token: str) -> None:
     with pytest.raises(Unauthorized):
-        gate().read(token)
+        verifier().read(token)
 
 
 @given(st.text(), st.integers(0, 400), st.binary(min_size=1, max_size=3))
-def test_no_token_breaks_a_gate(text: str, at: int, put: bytes) -> None:
+def test_no_token_breaks_a_verifier(text: str, at: int, put: bytes) -> None:
     bent = bytearray(signed().encode())
     bent[at : at + len(put)] = put
     for token in (text, TOKEN + text, bent.decode(errors="replace")):
         try:
-            assert gate().read(token) == GRANT  # Bits that base64 does not use may be bent.
+            assert verifier().read(token) == GRANT  # Bits that base64 does not use may be bent.
         except Unauthorized:
             pass

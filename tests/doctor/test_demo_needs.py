@@ -169,11 +169,11 @@ def test_a_configuration_of_ones_own(tmp_path: Path) -> None:
 def test_a_secret_that_is_not_there_and_a_door_that_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = {"sip": {"port": 5060, "users": [{"name": "desk", "password_env": "DESK_PASSWORD"}]}}
     monkeypatch.delenv("DESK_PASSWORD", raising=False)
-    lacking = only(demo_needs.doors(parse(tables)))
+    lacking = only(demo_needs.access(parse(tables)))
     assert lacking.state == "broken" and "DESK_PASSWORD is not set here" in lacking.detail
     monkeypatch.setenv("DESK_PASSWORD", "a long one of its own")
-    assert not list(demo_needs.doors(parse(tables)))
-    open_door = only(demo_needs.doors(parse({"http": {"host": "0.0.0.0"}})))
+    assert not list(demo_needs.access(parse(tables)))
+    open_door = only(demo_needs.access(parse({"http": {"host": "0.0.0.0"}})))
     assert open_door.state == "broken" and "add a [[tenants]] table" in open_door.way_out
 
 

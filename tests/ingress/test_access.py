@@ -22,12 +22,12 @@ from voicepipe.base.errors import (
     Draining,
     EngineDown,
     NoPort,
-    NotBriefed,
     OverShare,
     PopFull,
     PopLate,
     Reason,
     Refused,
+    SessionMissing,
     TenantFull,
 )
 from voicepipe.call_api import DoorKind, Refusal
@@ -42,7 +42,7 @@ BY_THE_POP: list[tuple[Refused, Reason, int, int]] = [
     (EngineDown("An engine is down."), "engine_down", 503, 503),
     (NoPort("No port."), "no_port", 503, 503),
     (OverShare("Too much."), "too_many_requests", 429, 503),
-    (NotBriefed("Nothing came."), "not_briefed", 503, 503),
+    (SessionMissing("Nothing came."), "not_briefed", 503, 503),
 ]
 """Why, and what is told by HTTP and by SIP."""
 

@@ -4,7 +4,7 @@ import asyncio
 
 from tests.ingress.test_connection import ended, raw
 from tests.ingress.test_connection_bodies import serving
-from voicepipe.ingress.chunked_parser import LARGEST_PIECE, ChunkedParser
+from voicepipe.ingress.chunked_parser import LARGEST_CHUNK, ChunkedParser
 
 
 async def test_what_waits_of_pipelined_requests_is_parsed_in_small_steps(parsed: list[int]) -> None:
@@ -12,7 +12,7 @@ async def test_what_waits_of_pipelined_requests_is_parsed_in_small_steps(parsed:
     last = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     async with serving() as address, raw(address, said + last) as streams:
         assert (await ended(streams)).count(b" 401 ") == 21
-    assert max(parsed) <= LARGEST_PIECE
+    assert max(parsed) <= LARGEST_CHUNK
 
 
 class Socket:

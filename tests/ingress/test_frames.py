@@ -16,7 +16,7 @@ from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.test_connection import Streams, ended, eventually, raw, target
 from tests.support.waiting import until
 from voicepipe.ingress import frames, server
-from voicepipe.ingress.chunked_parser import LEAST_PIECE
+from voicepipe.ingress.chunked_parser import LEAST_CHUNK
 from voicepipe.ingress.frames import StampedWebSocket
 
 
@@ -41,7 +41,7 @@ async def test_a_flood_of_pings_gets_small_pieces_of_the_loop_and_keeps_no_pongs
             kept += [protocol.transport.get_write_buffer_size() + len(protocol._unread) for protocol in ours]
             await asyncio.sleep(0.01)
         await attack
-    assert max(sizes) <= 2 * LEAST_PIECE / len(ping_flood.PING) + 1, "in one step of the loop"
+    assert max(sizes) <= 2 * LEAST_CHUNK / len(ping_flood.PING) + 1, "in one step of the loop"
     assert len(ours) > 3 and sum(sizes) <= len(ours) * 2 * frames.SPARE.burst, "hung up soon"
     assert max(kept) < 1_000_000
 

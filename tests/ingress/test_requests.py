@@ -8,8 +8,8 @@ import pytest
 from tests.ingress.test_connection import ended, raw
 from tests.ingress.test_connection_bodies import serving, shout
 from voicepipe.ingress import connection
-from voicepipe.ingress.chunked_parser import LARGEST_PIECE, LEAST_PIECE
-from voicepipe.ingress.requests import SMALL_CHUNK, Rein, Requests
+from voicepipe.ingress.chunked_parser import LARGEST_CHUNK, LEAST_CHUNK
+from voicepipe.ingress.requests import SMALL_CHUNK, AnswerTransport, Requests
 
 POST = b"POST %s HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
@@ -20,9 +20,9 @@ async def test_masses_of_small_chunks_are_refused_after_small_steps(empty: bytes
     async with serving() as address, raw(address, POST % b"/length" + CHUNKED) as streams:
         said = await shout(streams, empty * 10_000, 1)
     assert said.startswith(b"HTTP/1.1 400") and b"send larger ones" in said
-    most = 2 * connection.CHUNKS.burst * len(empty) + LARGEST_PIECE
+    most = 2 * connection.CHUNKS.burst * len(empty) + LARGEST_CHUNK
     assert sum(parsed) <= most
-    assert max(parsed) <= (LEAST_PIECE if len(empty) < 10 else LARGEST_PIECE)
+    assert max(parsed) <= (LEAST_CHUNK if len(empty) < 10 else LARGEST_CHUNK)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ async def test_masses_of_headers_are_refused_before_they_are_parsed(
     async with serving() as address, raw(address, head + b"a: b\r\n" + line * 16_000 + b"\r\n") as streams:
         said = await ended(streams)
     assert said.startswith(b"HTTP/1.1 431") and b"Too many headers" in said
-    assert sum(parsed) < 2048 and max(parsed) <= LEAST_PIECE
+    assert sum(parsed) < 2048 and max(parsed) <= LEAST_CHUNK
 
 
 async def test_a_hundred_headers_are_taken() -> None:
@@ -96,7 +96,7 @@ def test_an_answer_before_the_body_is_complete_ends_the_connection(sent: bytes, 
 
 def test_a_connection_that_has_gone_is_closed_by_nobody() -> None:
     done: list[str] = []
-    rein = Rein(asyncio.Transport(), lambda: done.append("decide"), lambda: done.append("close"))
+    rein = AnswerTransport(asyncio.Transport(), lambda: done.append("decide"), lambda: done.append("close"))
     for act in (rein.pause_reading, rein.resume_reading, rein.close):
         act()
     assert done == ["decide", "decide", "close"]

@@ -87,7 +87,7 @@ async def test_a_request_that_fails_was_logged_already_and_a_websocket_was_not()
     async def fails(scope: Scope, receive: Receive, send: Send) -> None:
         raise ZeroDivisionError
 
-    told: Any = server._told(fails)
+    told: Any = server._quiet(fails)
     await told({"type": "http"}, None, None)
     with pytest.raises(ZeroDivisionError):
         await told({"type": "websocket"}, None, None)

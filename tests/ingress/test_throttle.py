@@ -48,12 +48,12 @@ def test_who_has_again_what_they_would_begin_with_is_forgotten() -> None:
 
 def test_news_once_a_minute() -> None:
     made = Throttle(Rate(1, 0), Rate(10, 0))
-    assert made.news(0.0) == ""
+    assert made.summary(0.0) == ""
     for source, times in (("a", 2), ("b", 5)):
         for _ in range(times):
             made.admits(source, 0.0)
-    assert made.news(0.0) == "4 from b, 1 from others"
+    assert made.summary(0.0) == "4 from b, 1 from others"
     made.admits("a", 1.0)
-    assert made.news(30.0) == ""
-    assert made.news(61.0) == "1 from a"
-    assert made.news(200.0) == ""
+    assert made.summary(30.0) == ""
+    assert made.summary(61.0) == "1 from a"
+    assert made.summary(200.0) == ""

@@ -134,7 +134,7 @@ async def test_conversations_become_turns(scenario: str, cut_ins: list[bool], mi
     assert [entry.turn.missed for entry in entries] == missed
 
 
-class Told(CallFollower):
+class FollowerLog(CallFollower):
     """What a record of calls would get."""
 
     def __init__(self) -> None:
@@ -153,9 +153,9 @@ class Told(CallFollower):
         self.said.append((full.number, "cut in" if full.turn.cut_in else "amended", full.heard, full.answered))
 
 
-def told(*events: CallEvent) -> Told:
+def told(*events: CallEvent) -> FollowerLog:
     """To a follower, of one call."""
-    follower = Told()
+    follower = FollowerLog()
     call = LiveCall(LastTurns(), 300, "acme", "front-desk", (follower,))
     call.answered("call_1", LINE, 1000.0)
     for number, event in enumerate(events):

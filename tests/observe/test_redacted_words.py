@@ -10,7 +10,7 @@ from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.turns import FullTurn, LastTurns
 
 
-class Told(CallFollower):
+class FollowerLog(CallFollower):
     """All texts in the order in which they were told, and how each turn reads at last."""
 
     def __init__(self) -> None:
@@ -29,8 +29,8 @@ class Told(CallFollower):
         self.has_ended = True
 
 
-def told(*events: CallEvent, redaction: RedactionConfig = USUAL) -> tuple[Told, LastTurns]:
-    follower, turns = Told(), LastTurns()
+def told(*events: CallEvent, redaction: RedactionConfig = USUAL) -> tuple[FollowerLog, LastTurns]:
+    follower, turns = FollowerLog(), LastTurns()
     call = LiveCall(turns, 300, "acme", "front-desk", (follower,), redaction)
     call.answered("call_1", LINE, 1000.0)
     for number, event in enumerate(events):

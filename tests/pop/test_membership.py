@@ -62,7 +62,7 @@ def local(**options: Any) -> Starlette:
 
     paths = [Route(path, answered) for path in ("/rtt", "/dashboard", "/v1/realtime", "/v1/models", "/v1/dashboard")]
     app = Starlette(routes=paths)
-    app.add_middleware(LocalOnly, tell=lambda *_: None, **options)
+    app.add_middleware(LocalOnly, log=lambda *_: None, **options)
     return app
 
 

@@ -5,7 +5,7 @@ from voicepipe.conversation.timing import TurnSummary
 from voicepipe.pop.prediction_check import FIRST_S, PredictionCheck
 
 
-class Told:
+class FollowerLog:
     def __init__(self) -> None:
         self.ratios: list[float] = []
 
@@ -18,7 +18,7 @@ def answered(**record: object) -> ReplyDone:
 
 
 def test_the_engines_part_of_first_turns_is_held_against_the_prediction() -> None:
-    told, now = Told(), [100.0]
+    told, now = FollowerLog(), [100.0]
     call = PredictionCheck(told, 200.0, 5000.0, lambda: now[0])
     call.note(answered(compute=40.0, turn_latency=850.0))  # they were quick; the caller hesitated
     call.note(answered(compute=200.0))
@@ -30,7 +30,7 @@ def test_the_engines_part_of_first_turns_is_held_against_the_prediction() -> Non
 
 
 def test_what_says_nothing_of_the_engines_is_left_out() -> None:
-    told = Told()
+    told = FollowerLog()
     call = PredictionCheck(told, 200.0, 5000.0)
     for event in (answered(compute=900.0, tool=True), answered(refused=True), ReplyDone("greeting", "completed"),
                   CallEnded("caller")):  # fmt: skip

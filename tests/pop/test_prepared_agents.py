@@ -65,14 +65,14 @@ def test_what_agents_lack_is_logged(
     write(
         tmp_path, "name = 'desk'\nvoice = 'nobody'\n[hooks]\nafter_call = 'https://c.example'\nsecret_env = 'CRM_KEY'"
     )
-    prepared(tmp_path, ChoosyLlm()).tell_what_is_lacking()
+    prepared(tmp_path, ChoosyLlm()).log_what_is_missing()
     assert [text.partition(",")[0] for text in caplog.messages] == [
         "Agent desk has no model.",
         "Agent desk speaks with the default voice",
         "Agent desk: hooks.secret_env: the environment variable CRM_KEY is not set here",
     ]
     caplog.clear()
-    prepared(tmp_path, ScriptedLlm(), records=False).tell_what_is_lacking()
+    prepared(tmp_path, ScriptedLlm(), records=False).log_what_is_missing()
     assert caplog.messages[-1] == "Agent desk names a hooks.after_call, and nothing is sent: set records.folder."
 
 

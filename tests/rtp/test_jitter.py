@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.rtp.jitter import MOST_WAIT_S, HeardPacket, JitterBuffer, Lost, Piece, Silent
+from voicepipe.rtp.jitter import MOST_WAIT_S, HeardPacket, JitterBuffer, Lost, PlayoutItem, Silent
 from voicepipe.rtp.packet import RtpPacket
 
 CLOCK, SPAN, FRAME_S = 48_000, 960, 0.020
@@ -32,29 +32,29 @@ class Network:
 
     def __init__(self, arrivals: Iterable[Arrival], until: float) -> None:
         self.buffer = JitterBuffer(CLOCK)
-        self.out: list[tuple[float, Piece]] = []
+        self.out: list[tuple[float, PlayoutItem]] = []
         ticks = [(tick * FRAME_S + 0.007, -1) for tick in range(int(until / FRAME_S))]
         for when, n in sorted([*arrivals, *ticks]):
             if n >= 0:
                 self.buffer.push(packet(n), when)
-            while (piece := self.buffer.pop(when)) is not None:
-                self.out.append((when, piece))
+            while (item := self.buffer.pop(when)) is not None:
+                self.out.append((when, item))
 
     @property
     def heard(self) -> list[int]:
-        return [number(piece.packet) for _, piece in self.out if isinstance(piece, HeardPacket)]
+        return [number(item.packet) for _, item in self.out if isinstance(item, HeardPacket)]
 
     @property
     def lost(self) -> int:
-        return sum(isinstance(piece, Lost) for _, piece in self.out)
+        return sum(isinstance(item, Lost) for _, item in self.out)
 
     @property
     def silence_ms(self) -> float:
-        return sum(piece.span for _, piece in self.out if isinstance(piece, Silent)) * 1000 / CLOCK
+        return sum(item.span for _, item in self.out if isinstance(item, Silent)) * 1000 / CLOCK
 
     def delays_ms(self, since: float = 0.0) -> list[float]:
         """How much later than it was sent each packet was handed on, of those sent after `since`."""
-        heard = [(when, number(piece.packet) * FRAME_S) for when, piece in self.out if isinstance(piece, HeardPacket)]
+        heard = [(when, number(item.packet) * FRAME_S) for when, item in self.out if isinstance(item, HeardPacket)]
         return [1000 * (when - sent) for when, sent in heard if sent >= since]
 
 
@@ -77,11 +77,11 @@ def test_without_jitter_nothing_is_delayed() -> None:
 def test_a_lost_packet_is_a_hole_of_20_ms_and_no_lasting_delay() -> None:
     network = Network([(when, n) for when, n in steady(10) if n % 100 != 50], 10)
     assert network.lost == 5
-    assert [piece.span for _, piece in network.out if isinstance(piece, Lost)] == [SPAN] * 5
+    assert [item.span for _, item in network.out if isinstance(item, Lost)] == [SPAN] * 5
     assert max(network.delays_ms()) <= 30
     late = [delay for delay in network.delays_ms() if delay >= 1]
     assert len(late) <= 2 * 5, "the two packets after it wait"
-    following = next(piece for _, piece in network.out if isinstance(piece, Lost)).following
+    following = next(item for _, item in network.out if isinstance(item, Lost)).following
     assert following == b"x" * 60, "the codec may find a copy of the lost one in there"
 
 
@@ -135,11 +135,11 @@ def test_a_long_hole_is_left_out_and_a_short_one_is_filled() -> None:
 
 def test_announced_silence_is_filled_as_time_goes_by() -> None:
     """Opus' DTX: a packet of one byte, then nothing, and timestamps that go on with the time."""
-    buffer, out = JitterBuffer(CLOCK), list[tuple[float, Piece]]()
+    buffer, out = JitterBuffer(CLOCK), list[tuple[float, PlayoutItem]]()
 
     def drain(now: float) -> None:
-        while (piece := buffer.pop(now)) is not None:
-            out.append((now, piece))
+        while (item := buffer.pop(now)) is not None:
+            out.append((now, item))
 
     for n in range(50):
         buffer.push(packet(n), n * FRAME_S)
@@ -148,12 +148,12 @@ def test_announced_silence_is_filled_as_time_goes_by() -> None:
     drain(1.0)
     for tick in range(1, 25):
         drain(1.0 + tick * FRAME_S + 0.001)
-    silence = sum(piece.span for _, piece in out if isinstance(piece, Silent)) / CLOCK
+    silence = sum(item.span for _, item in out if isinstance(item, Silent)) / CLOCK
     assert silence == pytest.approx(0.46, abs=0.03)
     buffer.push(packet(51, stamp=75 * SPAN), 1.5)
     drain(1.5)
     assert isinstance(out[-1][1], HeardPacket)
-    total = sum(piece.span if isinstance(piece, Silent) else SPAN for _, piece in out) / CLOCK
+    total = sum(item.span if isinstance(item, Silent) else SPAN for _, item in out) / CLOCK
     assert total == pytest.approx(1.52, abs=0.03)
 
 
@@ -178,31 +178,31 @@ def test_late_and_double_packets_are_counted_and_not_heard() -> None:
     assert buffer.expected == 3
 
 
-def pressed(lost: frozenset[int] = frozenset()) -> tuple[JitterBuffer, list[tuple[float, Piece]]]:
+def pressed(lost: frozenset[int] = frozenset()) -> tuple[JitterBuffer, list[tuple[float, PlayoutItem]]]:
     """Sound, packets 10 to 21 of a key, whose timestamps stand still, and sound again; `lost` do not arrive."""
-    buffer, out = JitterBuffer(CLOCK), list[tuple[float, Piece]]()
+    buffer, out = JitterBuffer(CLOCK), list[tuple[float, PlayoutItem]]()
     for n in range(40):
         now = n * FRAME_S
         if n not in lost:
             key = 10 <= n < 22
             buffer.push(packet(n, stamp=10 * SPAN if key else n * SPAN), now, sound=not key)
         for at in (now, now + 0.007):
-            while (piece := buffer.pop(at)) is not None:
-                out.append((at, piece))
+            while (item := buffer.pop(at)) is not None:
+                out.append((at, item))
     return buffer, out
 
 
 @pytest.mark.parametrize("lost", [(), (10,), (21,), (10, 11, 12), (15, 20, 21), tuple(range(10, 22))])
 def test_a_key_in_place_of_sound_is_silence_and_no_loss_of_sound(lost: tuple[int, ...]) -> None:
     buffer, out = pressed(frozenset(lost))
-    pieces = [piece for _, piece in out]
-    assert [number(piece.packet) for piece in pieces if isinstance(piece, HeardPacket)] == [*range(10), *range(22, 40)]
+    items = [item for _, item in out]
+    assert [number(item.packet) for item in items if isinstance(item, HeardPacket)] == [*range(10), *range(22, 40)]
     assert buffer.counts.lost == len(lost)
     if len(lost) < 12:
-        assert not any(isinstance(piece, Lost) for piece in pieces)
-        silence = sum(piece.span for piece in pieces if isinstance(piece, Silent)) * 1000 / CLOCK
+        assert not any(isinstance(item, Lost) for item in items)
+        silence = sum(item.span for item in items if isinstance(item, Silent)) * 1000 / CLOCK
         assert silence == pytest.approx(12 * 20, abs=21)
-    last = [when for when, piece in out if isinstance(piece, HeardPacket)][-1]
+    last = [when for when, item in out if isinstance(item, HeardPacket)][-1]
     assert last == pytest.approx(39 * FRAME_S, abs=0.001), "no lasting delay"
 
 
@@ -212,9 +212,9 @@ def test_the_silence_of_a_long_key_passes_with_the_time() -> None:
     assert isinstance(buffer.pop(0.0), HeardPacket)
     for n in range(1, 150):
         buffer.push(packet(n, stamp=SPAN), n * FRAME_S, sound=False)
-        while (piece := buffer.pop(n * FRAME_S)) is not None:
-            assert isinstance(piece, Silent)
-            silence += piece.span
+        while (item := buffer.pop(n * FRAME_S)) is not None:
+            assert isinstance(item, Silent)
+            silence += item.span
         assert silence / CLOCK == pytest.approx(n * FRAME_S, abs=0.06)
     assert buffer.jitter == 0
 
@@ -232,11 +232,11 @@ def test_whatever_arrives_nothing_is_heard_twice_and_it_always_ends(
         now += pause
         buffer.push(RtpPacket(96, seq, stamp, 7, b"x"), now, sound=sound)
         for _ in range(200):
-            piece = buffer.pop(now)
-            if piece is None:
+            item = buffer.pop(now)
+            if item is None:
                 break
-            heard += isinstance(piece, HeardPacket)
-            assert not isinstance(piece, Lost | Silent) or 0 < piece.span <= CLOCK
+            heard += isinstance(item, HeardPacket)
+            assert not isinstance(item, Lost | Silent) or 0 < item.span <= CLOCK
         else:
             pytest.fail("it never ends")
     assert heard <= len(arrivals)

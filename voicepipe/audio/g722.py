@@ -15,6 +15,8 @@ _BITRATE = 64_000
 
 
 class G722Encoder:
+    """Encodes G.722, one stream."""
+
     def __init__(self) -> None:
         self._state = G722.G722(RATE, _BITRATE)
 
@@ -25,6 +27,8 @@ class G722Encoder:
 
 
 class G722Decoder:
+    """Decodes G.722, one stream."""
+
     def __init__(self) -> None:
         self._state = G722.G722(RATE, _BITRATE)
 

@@ -33,12 +33,12 @@ _coders: "weakref.WeakSet[OpusEncoder | OpusDecoder]" = weakref.WeakSet()
 
 
 def alive() -> int:
-    """Encoders and decoders that there are: what the library holds for them is not among Python's objects."""
+    """The number of encoders and decoders that exist: the library's memory for them is not among Python's objects."""
     return len(_coders)
 
 
 class OpusError(ValueError):
-    """A payload that is no Opus."""
+    """A payload is no Opus."""
 
 
 @cache
@@ -61,14 +61,14 @@ def load() -> Any:
 
 
 def version() -> str:
-    """As the library names itself. Raises ConfigError."""
+    """The library's version. Raises ConfigError."""
     library = load()
     library.opus_get_version_string.restype = ctypes.c_char_p
     return bytes(library.opus_get_version_string()).decode()
 
 
 class OpusEncoder:
-    """Mono speech to Opus. `rate` is one of 8000, 12000, 16000, 24000, 48000 Hz."""
+    """Encodes mono speech as Opus. `rate` is one of 8000, 12000, 16000, 24000, 48000 Hz."""
 
     def __init__(self, rate: int) -> None:
         self.rate = rate
@@ -95,7 +95,7 @@ class OpusEncoder:
 
 
 class OpusDecoder:
-    """Opus to mono speech at `rate` (as `OpusEncoder`'s); two channels become one."""
+    """Decodes Opus to mono speech at `rate` (as `OpusEncoder`'s); two channels become one."""
 
     def __init__(self, rate: int = RATE) -> None:
         self._lib = load()
@@ -103,7 +103,7 @@ class OpusDecoder:
         weakref.finalize(self, self._lib.opus_decoder_destroy, self._state)
         _coders.add(self)
         self._step = rate // 400
-        """Opus makes sound up in steps of 2.5 ms."""
+        """Samples of 2.5 ms, the steps in which Opus conceals."""
         self._pcm: Pcm = np.empty(48 * self._step, np.int16)
         self._out = self._pcm.ctypes.data
 
@@ -114,7 +114,7 @@ class OpusDecoder:
         return self._decode(payload, len(payload), self._pcm.size, 0)
 
     def conceal(self, samples: int) -> Pcm:
-        """int16[samples] that go on like what came last, fading: for a packet that is lost."""
+        """int16[samples] that continue the last sound, fading: for a packet that is lost."""
         return self._decode(None, 0, self._whole(samples), 0)
 
     def recover(self, following: bytes, samples: int) -> Pcm:

@@ -20,7 +20,7 @@ SILENCE_DBFS = -96.0
 
 
 class Block(msgspec.Struct, frozen=True):
-    """20 ms of a caller's sound: int16[320] at 16 kHz mono."""
+    """A block of a caller's sound: 20 ms, int16[320] at 16 kHz mono."""
 
     pcm: Pcm
     pos: int

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 from voicepipe.audio.pcm import Pcm
 
 TAPS = 32
-"""Of the filter between two samples: it looks 2 ms ahead, and the image that 3.4 kHz leave at 4.6 kHz is 80 dB down."""
+"""Taps of the filter between two samples: it looks 2 ms ahead, and the image that 3.4 kHz leave at 4.6 kHz is 80 dB
+down."""
 _BETA = 6.0
-"""Of its Kaiser window."""
+"""Beta of its Kaiser window."""
 
 
 class Resampler:
@@ -67,7 +68,8 @@ class Stretches:
     def __init__(self, source: int, target: int, samples: int) -> None:
         self._resample = Resampler(source, target)
         self._heard: Pcm = np.zeros(source // 50 + samples, np.int16)
-        """20 ms of silence, longer than the filter, so that nothing of the stretch before is left; then the stretch."""
+        """20 ms of silence, longer than the filter, so that nothing of the previous stretch is left; then the
+        stretch."""
         self.stretch: Pcm = self._heard[-samples:]
         """To be filled in place; then call this object."""
         self._ready = self._resample(self._heard).size - target // 50
@@ -80,10 +82,9 @@ class Stretches:
 
 
 class Doubler:
-    """Twice the rate, in step: its own samples, 2 ms late at 8 kHz, and one between each two by a half-band filter.
-
-    As late as swresample, steeper at the edge, and a third of its price for 20 ms, most of which is PyAV's frames.
-    """
+    """Doubles the sample rate, in step: the samples themselves, 2 ms late at 8 kHz, and one between each two by a
+    half-band filter. As late as swresample, steeper at the edge, and a third of its time for 20 ms, most of which is
+    PyAV's frames."""
 
     def __init__(self) -> None:
         between = np.arange(TAPS) - (TAPS - 1) / 2

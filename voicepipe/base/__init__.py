@@ -1,1 +1,1 @@
-"""What every room stands on: tasks, threads, limits, errors, the environment, names of calls and callers."""
+"""What all rooms use: tasks, threads, limits, errors, the environment, ids of calls, callers' numbers."""

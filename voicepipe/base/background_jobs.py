@@ -1,4 +1,4 @@
-"""Background jobs that nothing may end: not a folder that is gone, not a mistake of ours.
+"""Background jobs that no error may end: neither a missing folder, nor a mistake of ours.
 
 A PoP has jobs beside its calls: it measures itself, reads agents again, keeps the clock of all media. Each hangs on a
 task group, and an exception in one would end the others, the calls among them.
@@ -11,16 +11,14 @@ from collections.abc import Awaitable, Callable
 logger = logging.getLogger(__name__)
 
 FIRST_S = 0.05
-"""Before a job that failed is begun again; twice as long after every failure that follows at once, ..."""
+"""Seconds before a job that failed is started again; twice as long after every failure that follows at once."""
 LONGEST_S = 60.0
-"""... up to this. A job that held out for as long is well again: the next failure waits for `FIRST_S`."""
+"""Seconds of the longest pause. After a job that has run for as long, the next failure waits for `FIRST_S` again."""
 
 
 async def supervised(name: str, job: Callable[[], Awaitable[None]]) -> None:
-    """Run `job` until it returns or is cancelled. What it raises is logged, and it is begun again.
-
-    The pauses in between grow, so a job that always fails writes no more than a line a minute in the long run.
-    """
+    """Run `job` until it returns or is cancelled. Its errors are logged, and it is started again. The pauses in between
+    grow, so a job that always fails writes no more than a line a minute in the long run."""
     loop = asyncio.get_running_loop()
     pause_s = FIRST_S
     while True:

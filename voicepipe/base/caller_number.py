@@ -3,15 +3,16 @@
 import re
 
 NUMBER = re.compile(r"(?:(?:\+|%2B)[\s().-]*)?\d(?:[\s().-]*\d){3,}", re.IGNORECASE)
-"""Of four digits or more; what is shorter is an extension."""
+"""A number of four digits or more; shorter ones are extensions."""
 SEPARATORS = " -.()"
-"""What people write into numbers to read them (RFC 3966, 5.1.1, has no space; people do)."""
+"""Characters that people write into numbers to read them (RFC 3966, 5.1.1, has no space; people do)."""
 _COMPACT = re.compile(r"\+?[0-9*#]+")
 
 
 def last_three(caller: str) -> str:
     """A caller's number by its last three digits: "...567" for "+49 30 1234567", "sip:...567@host" for
-    "sip:+49301234567@host". What has no number ("alice", "anonymous") and an extension ("201") stay as they are."""
+    "sip:+49301234567@host". A text without a number ("alice", "anonymous") and an extension ("201") stay as they
+    are."""
     user, at, host = caller.rpartition("@")
     if not at:
         user, host = caller, ""
@@ -19,7 +20,7 @@ def last_three(caller: str) -> str:
 
 
 def compact(caller: str) -> str:
-    """A telephone number without what makes it readable: "+4930123" for "+49 (30) 1-23". Empty: it is none."""
+    """A telephone number without visual separators: "+4930123" for "+49 (30) 1-23". Empty: it is no number."""
     bare = caller.translate(str.maketrans("", "", SEPARATORS))
     return bare if _COMPACT.fullmatch(bare) else ""
 

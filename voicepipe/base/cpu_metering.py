@@ -1,5 +1,5 @@
-"""What a piece of work takes of the event loop, and who pays for it: also for the tasks that it begins in a `TaskGroup`
-of ours, which may be the greater part."""
+"""Measures how much of the event loop a piece of work takes, and who pays for it: also for the tasks that it begins in
+a `TaskGroup` of ours, which may be the greater part."""
 
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import ContextVar, Token
@@ -11,7 +11,8 @@ T = TypeVar("T")
 
 
 class Payer(msgspec.Struct, frozen=True):
-    """`used` is told what each step took, in seconds by the clock `busy`: the processor's time of this thread."""
+    """Pays for pieces of work. `used` is called after each step, with the seconds that it took by the clock `busy`: the
+    processor's time of this thread."""
 
     used: Callable[[float], None]
     busy: Callable[[], float]
@@ -21,7 +22,7 @@ _payer: ContextVar[Payer | None] = ContextVar("payer", default=None)
 
 
 class PaidBy:
-    """Tasks that begin within this context are paid for by `payer`, as long as they last."""
+    """A context: tasks that begin within it are paid for by `payer`, as long as they last."""
 
     __slots__ = ("_before", "_payer")
 
@@ -36,18 +37,18 @@ class PaidBy:
 
 
 Job = Generator[Any, None, T] | Coroutine[Any, Any, T]
-"""What a task can be made of."""
+"""The kinds of objects from which a task can be made."""
 
 
 def charged(job: Job[T]) -> Job[T]:
-    """`job`, whose steps are told to whoever pays in this context; as it is if nobody does."""
+    """`job`, whose steps are reported to the payer of this context; unchanged if there is none."""
     payer = _payer.get()
     return Metered(job, payer) if payer else job
 
 
 class Metered(Coroutine[Any, Any, T], Generator[Any, Any, T]):
-    """A coroutine that tells what each of its steps took of the loop: not what it waited. Await it, or make a task of
-    it. It is in the way of every message, so nothing is called here that can be spared."""
+    """A coroutine that reports the loop's time of each of its steps, without its waits. Await it, or make a task of it.
+    Every message passes through it, so it makes no call that can be spared."""
 
     def __init__(self, job: Job[T], payer: Payer) -> None:
         self._job = job
@@ -60,7 +61,7 @@ class Metered(Coroutine[Any, Any, T], Generator[Any, Any, T]):
         return self.send(None)
 
     def send(self, value: Any) -> Any:
-        """One step."""
+        """Run one step."""
         payer = self._payer
         began = payer.busy()
         try:
@@ -69,7 +70,7 @@ class Metered(Coroutine[Any, Any, T], Generator[Any, Any, T]):
             payer.used(payer.busy() - began)
 
     def throw(self, *error: Any) -> Any:
-        """One step, which begins with an exception: a cancellation, say."""
+        """Run one step, which begins with an exception: a cancellation, say."""
         payer = self._payer
         began = payer.busy()
         try:
@@ -78,5 +79,5 @@ class Metered(Coroutine[Any, Any, T], Generator[Any, Any, T]):
             payer.used(payer.busy() - began)
 
     def close(self) -> None:
-        """As the coroutine's."""
+        """Close the coroutine."""
         self._job.close()

@@ -7,15 +7,16 @@ import resource
 logger = logging.getLogger(__name__)
 
 RESERVE = 128
-"""For what runs beside calls: models, agents' files, tools, the log, engines' processes."""
+"""Descriptors for what runs beside calls: models, agents' files, tools, the log, engines' processes."""
 A_CALL = 8
-"""For what a call opens besides its own connection: two sockets of media an address, its tools, programs beside it."""
+"""Descriptors that a call opens besides its own connection: two sockets of media an address, its tools, programs beside
+it."""
 LEAST = 16
 """Connections that are taken even where the limit leaves no room for them."""
 
 
 def raise_limit() -> int:
-    """Descriptors that this process may have open, now that its soft limit is raised to the hard one."""
+    """Raise the soft limit to the hard one; returns the descriptors that this process may have open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
@@ -44,23 +45,23 @@ def room(slots: int, limit: int, in_use: int) -> int:
 
 
 def for_calls(slots: int) -> int:
-    """`room` in this process now; whether it is too little is logged."""
+    """`room` in this process now; too little room is logged."""
     found = room(slots, limit(), open_now())
-    return _told(found, slots, f"{slots} calls")
+    return _checked(found, slots, f"{slots} calls")
 
 
 def for_relays(connections: int) -> int:
-    """`relayed` in this process now; whether it is too little is logged."""
+    """`relayed` in this process now; too little room is logged."""
     found = relayed(connections, limit(), open_now())
-    return _told(found, connections, f"{connections} connections")
+    return _checked(found, connections, f"{connections} connections")
 
 
-def _told(found: int, wanted: int, what: str) -> int:
+def _checked(found: int, wanted: int, what: str) -> int:
     if found < wanted:
         logger.warning("the limit of %d open files is low for %s: raise it (ulimit -n, LimitNOFILE=)", limit(), what)
     return found
 
 
 def relayed(connections: int, limit: int, in_use: int) -> int:
-    """Of so many `connections` those that may be open at a time, if each has another one to a PoP behind it."""
+    """How many of so many `connections` may be open at a time, if each has another one to a PoP behind it."""
     return max(LEAST, min(connections, (limit - max(in_use, 0) - RESERVE) // 2))

@@ -1,4 +1,4 @@
-"""What the environment says. It is read here and nowhere else."""
+"""The environment variables. They are read here and nowhere else."""
 
 import os
 import secrets
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 MODELS = "VOICEPIPE_MODELS"
-"""Names another folder for models."""
+"""Names the variable with another folder for models."""
 
 
 def variable(name: str) -> str:
@@ -15,51 +15,53 @@ def variable(name: str) -> str:
 
 
 def made_up(name: str) -> str:
-    """The secret in the environment variable `name`; without one it is made up, also for programs started from here."""
+    """The secret in the environment variable `name`; without one it is generated, also for programs started from
+    here."""
     os.environ[name] = variable(name) or secrets.token_urlsafe(12)
     return os.environ[name]
 
 
 def put_variable(name: str, value: str) -> None:
-    """For libraries that this process loads later, and for programs that it starts; whatever was set before."""
+    """Set a variable for libraries that this process loads later, and for programs that it starts; an earlier value is
+    replaced."""
     os.environ[name] = value
 
 
 def default_variables(variables: Mapping[str, str]) -> None:
-    """For libraries that take settings in no other way; what is set already, stays."""
+    """Set variables for libraries that take settings in no other way; variables that are set already stay."""
     for name, value in variables.items():
         os.environ.setdefault(name, value)
 
 
 def state_directory() -> Path:
-    """Where a user's programs keep what outlives them (XDG); it need not exist yet."""
+    """Folder for what a user's programs keep (XDG); it need not exist yet."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "voicepipe"
 
 
 def models_directory() -> Path:
-    """Where models lie that are known file by file; it need not exist yet."""
+    """Folder of models that are known file by file; it need not exist yet."""
     if named := variable(MODELS):
         return Path(named).expanduser().absolute()
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "voicepipe" / "models"
 
 
 def for_program(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a program that is started with these variables, and with ours otherwise."""
+    """The environment of a program: ours, with these variables."""
     return {**os.environ, **variables}
 
 
 def cores() -> int:
-    """Processors that this process may use: a container, or who started it, may have given it fewer than there are."""
+    """Processors that this process may use: a container, or whoever started it, may have given it fewer than exist."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def visible_gpus() -> str | None:
-    """Which GPUs CUDA shows to this process, as whoever started it says; None: all."""
+    """The GPUs that CUDA shows to this process; None: all."""
     return os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
 def library_folders() -> tuple[Path, ...]:
-    """Where the system's loader looks first, as whoever started this process says."""
+    """Folders that the system's loader searches first."""
     return tuple(Path(folder) for folder in variable("LD_LIBRARY_PATH").split(":") if folder)
 
 

@@ -1,4 +1,4 @@
-"""What callers, their clients and the model may read of an error. This is the only place that decides it.
+"""The texts of errors for callers, their clients and the model. Only this file decides what they may read.
 
 Errors are written for whoever runs the PoP: they name model servers, files, environment variables, and what somebody's
 code raised. None of that may reach the wire, and the model says aloud what it reads. The log has all of it, under an id
@@ -26,7 +26,7 @@ from voicepipe.base.errors import (
 log = logging.getLogger(__name__)
 
 _WRITTEN_FOR_THEM: tuple[type[Exception], ...] = (Refused, CallError, ToolError)
-"""Their texts go out as they are: whoever raises one of these writes to a caller, a client or the model."""
+"""Errors whose texts are written for callers, clients or the model, and are shown unchanged."""
 
 _SAID: tuple[tuple[type[BaseException], str], ...] = (
     (NoPort, "This server has no network port left for a call's sound; try again later, or another one."),
@@ -36,18 +36,18 @@ _SAID: tuple[tuple[type[BaseException], str], ...] = (
     (RequestRefused, "The language model does not take this request; shorten the conversation, or look at its tools."),
     (EngineError, "A part of this server failed; try again."),
 )
-"""The first that fits. Subclasses stand before their parents."""
+"""The texts for other errors: the first that fits. Subclasses stand before their parents."""
 _FAILED = "This server failed."
 
 
 def shown(error: BaseException, doing: str) -> str:
-    """What a client may read of `error`; the rest goes to the log. `doing`: what failed, as "reply resp_1"."""
+    """The text of `error` for a client; the rest goes to the log. `doing`: what failed, as "reply resp_1"."""
     text = _public(error)
     return str(error) if text is None else f"{text} (Its log knows this error as {_logged(error, doing)}.)"
 
 
 def spoken(error: BaseException, doing: str) -> str:
-    """`shown` for a model, which may read it out to the caller: without the id."""
+    """The text of `error` for a model, which may read it out to the caller: as `shown`, without the id."""
     text = _public(error)
     if text is None:
         return str(error)
@@ -56,7 +56,7 @@ def spoken(error: BaseException, doing: str) -> str:
 
 
 def _public(error: BaseException) -> str | None:
-    """None: its own text."""
+    """The text for errors of this kind. None: the error's own."""
     for kind, text in _SAID:
         if isinstance(error, kind):
             return text
@@ -64,7 +64,7 @@ def _public(error: BaseException) -> str | None:
 
 
 def _logged(error: BaseException, doing: str) -> str:
-    """Its id in the log."""
+    """The id of the error in the log."""
     number = secrets.token_hex(4)
     # What we raise says all in its words; a traceback would keep the call alive where a log keeps its records.
     trace = None if isinstance(error, VoicepipeError) else error

@@ -9,7 +9,7 @@ VoicepipeError
  |    +-- EngineDead        it does not work at present: it ended, hangs or fails
  |    +-- EngineStalled     it began to answer and then sent nothing more
  |    +-- RequestRefused    it is well, and does not take this request: too long, or a tool that it cannot read
- +-- Refused                a call or a request that is turned away
+ +-- Refused                a call or a request is refused
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken
  |    |    +-- PopLate      one more call would be answered late
@@ -20,7 +20,7 @@ VoicepipeError
  |    +-- NoPort            no network port can be had for a call's sound
  |    +-- TooManySecrets   a tenant has as many short-lived keys as it may have
  |    +-- OverShare        what a key has asked for took more of the event loop than its share
- |    +-- NotBriefed       what a caller's ek_ key was made for has not come from the directory
+ |    +-- SessionMissing   the session of a caller's ek_ key has not come from the directory
  |    +-- NoPop            no PoP can take the call that a directory is asked to place
  |    +-- UnknownCall       no call has this id, or it is somebody else's
  |    +-- RecordsFailing    records of calls cannot be written at present
@@ -67,20 +67,20 @@ Reason = Literal[
     "error",
 ]
 """Why a call is refused: a code for programs. "sender_full": a SIP trunk or user has all the calls that it may have;
-"refused" and "error": for another reason of ours, and by a fault of ours. People read the error's text instead."""
+"refused" and "error": for another reason of ours, and by a fault of ours. For people there is the error's text."""
 
 
 def cause(error: BaseException) -> BaseException:
-    """The first thing that went wrong, out of the groups in which tasks of tasks wrap it."""
+    """The first error, out of the groups in which tasks of tasks wrap it."""
     return cause(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 class VoicepipeError(Exception):
-    """Root of the tree above."""
+    """Root of all errors that voicepipe raises on purpose."""
 
 
 class ConfigError(VoicepipeError):
-    """A file or an option that cannot be used."""
+    """A file or an option cannot be used."""
 
 
 class EngineError(VoicepipeError):
@@ -96,7 +96,7 @@ class EngineBusy(EngineError):
 
 
 class OverQueued(EngineBusy):
-    """The call itself has too much waiting at the engine, which is well."""
+    """A call itself has too many jobs waiting at an engine, which is well."""
 
 
 class EngineStalled(EngineError):
@@ -104,27 +104,27 @@ class EngineStalled(EngineError):
 
 
 class RequestRefused(EngineError):
-    """The engine is well and does not take this request: its prompt is too long, or has a tool that it cannot read."""
+    """The engine is well and refuses this request: its prompt is too long, or has a tool that it cannot read."""
 
 
 class EngineDead(EngineError):
-    """The engine does not work at present: it ended, hangs or fails. What was on it is lost."""
+    """The engine does not work at present: it ended, hangs or fails. Its jobs are lost."""
 
 
 class Refused(VoicepipeError):
-    """A call or a request that is turned away."""
+    """A call or a request is refused."""
 
     reason: ClassVar[Reason] = "refused"
 
 
 class Unauthorized(Refused):
-    """No key, a wrong key or an expired one."""
+    """The request has no key, a wrong key or an expired one."""
 
     reason = "unauthorized"
 
 
 class PopFull(Refused):
-    """Every slot is taken."""
+    """Every slot of the PoP is taken."""
 
     reason: ClassVar[Reason] = "full"
 
@@ -136,11 +136,11 @@ class PopLate(PopFull):
 
 
 class CallFull(Refused):
-    """As many clients as may be are connected to one call."""
+    """The call has as many clients as it may have."""
 
 
 class TenantFull(PopFull):
-    """Every slot of the caller's tenant is taken, whatever the PoP has."""
+    """Every slot of the caller's tenant is taken, whatever the PoP has free."""
 
     reason = "tenant_full"
 
@@ -158,7 +158,7 @@ class EngineDown(Refused):
 
 
 class NoPort(Refused):
-    """No network port can be had for a call's sound."""
+    """No network port is free for a call's sound."""
 
     reason = "no_port"
 
@@ -168,23 +168,23 @@ class TooManySecrets(Refused):
 
 
 class OverShare(Refused):
-    """What a key has asked for by HTTP took more of the event loop's time than its share."""
+    """A key's HTTP requests took more of the event loop's time than its share."""
 
     reason = "too_many_requests"
 
 
-class NotBriefed(Refused):
-    """What a caller's `ek_` key was made for has not come from the directory, which the bus may be cut off from."""
+class SessionMissing(Refused):
+    """The session of a caller's `ek_` key has not come from the directory, which may be cut off from the bus."""
 
     reason = "not_briefed"
 
 
 WhyNone = Literal["no_room", "none_answers", "no_match"]
-"""All that could take the call are full; none is heard that was not tried; none has what was asked for."""
+"""Why no PoP can take a call: all that could are full; all that report were tried; none meets the requirements."""
 
 
 class NoPop(Refused):
-    """No PoP can take the call that a directory was asked to place."""
+    """No PoP can take a call for which a directory was asked."""
 
     def __init__(self, text: str, why: WhyNone = "none_answers") -> None:
         super().__init__(text)
@@ -196,23 +196,23 @@ class UnknownCall(Refused):
 
 
 class RecordsFailing(Refused):
-    """The file of records cannot be written at present; what was asked of it may still be done later."""
+    """The file of records cannot be written at present; the request may still be carried out later."""
 
 
 class CallError(VoicepipeError):
-    """A request about a call that it cannot carry out. The call goes on."""
+    """A call cannot carry out a request. The call goes on."""
 
 
 class InputEmpty(CallError):
-    """Nothing to commit."""
+    """There is no input to commit."""
 
 
 class ItemExists(CallError):
-    """An item with this id is in the conversation already."""
+    """The conversation has an item with this id already."""
 
 
 class ItemUnknown(CallError):
-    """No item of the conversation has this id."""
+    """The conversation has no item with this id."""
 
 
 class ItemMismatch(CallError):
@@ -228,24 +228,24 @@ class NoReply(CallError):
 
 
 class TransferFailed(CallError):
-    """The caller could not be sent to somebody else; the text says why, for the model and for a client."""
+    """The caller could not be transferred; the text says why, for the model and for a client."""
 
 
 class KeysFailed(CallError):
-    """Keys could not be pressed towards the caller; the text says why."""
+    """Keys could not be sent to the far end; the text says why."""
 
 
 class ToolError(VoicepipeError):
-    """A tool failed; the text is what the model reads: short, true, and nothing of how we are built."""
+    """A tool failed; the text is for the model: short, true, and without internals."""
 
 
 class OutcomeUnknown(ToolError):
-    """A tool was begun, and nobody knows whether it was done: it took too long, or the connection to it broke."""
+    """A tool was begun, and its outcome is unknown: it took too long, or the connection to it broke."""
 
     def __init__(self, text: str, later: "Future[Callable[[], str]] | None" = None) -> None:
         super().__init__(text)
         self.later = later
-        """Once it is over: what gives its result, or raises ToolError. Cancelled: it was stopped half-way."""
+        """Done once the tool is over: gives its result, or raises ToolError. Cancelled: it was stopped half-way."""
 
 
 class ProbeError(VoicepipeError):

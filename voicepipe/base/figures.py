@@ -1,5 +1,5 @@
-"""What was measured: percentiles, tables for a terminal, and what a command found as JSON beside how it was measured,
-from which tables of figures are made."""
+"""Measurements: percentiles, tables for a terminal, and a command's results as JSON with their origin, from which
+tables of figures are made."""
 
 import dataclasses
 import json
@@ -21,7 +21,7 @@ from voicepipe import __version__
 from voicepipe.base.errors import ProbeError
 
 WIDEST = 10_000
-"""Columns of a file or a pipe: no table is wider, so that none is cut off there."""
+"""Columns of a file or a pipe: no table is wider, so that none is cut off."""
 SECRET = "--key"
 ROOT = Path(__file__).parents[2]
 VECTORS = {"avx512_vnni": "AVX-512 VNNI", "avx512f": "AVX-512", "avx2": "AVX2"}
@@ -30,11 +30,11 @@ VECTORS = {"avx512_vnni": "AVX-512 VNNI", "avx512f": "AVX-512", "avx2": "AVX2"}
 
 @dataclass(frozen=True, slots=True)
 class MeasuredOn:
-    """Where it was measured."""
+    """The machine on which figures were measured."""
 
     cores: int
     cpu: str
-    """Its model; empty where the system does not tell."""
+    """Its model; empty where the system does not say."""
     vectors: str
     """The widest vector instructions, on which recognisers and voices on a CPU depend: "AVX-512 VNNI", "AVX-512",
     "AVX2", or empty."""
@@ -42,7 +42,7 @@ class MeasuredOn:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How figures came about."""
+    """The origin of figures: when, where, by which command and version."""
 
     command: str
     date: str
@@ -50,16 +50,16 @@ class Measured:
     machine: MeasuredOn
     version: str
     commit: str
-    """With "-dirty" behind it where files had changed since; empty outside a checkout."""
+    """The commit, with "-dirty" behind it where files had changed since; empty outside a checkout."""
 
 
 def for_tables() -> Console:
-    """Standard output, as wide as the terminal."""
+    """A console for standard output, as wide as the terminal."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDEST)
 
 
 def percentile(values: Sequence[float], percent: float) -> float | None:
-    """By linear interpolation between the two nearest of `values`; None without any."""
+    """A percentile by linear interpolation between the two nearest of `values`; None without any."""
     if not values:
         return None
     ascending, place = sorted(values), (len(values) - 1) * percent / 100
@@ -68,7 +68,7 @@ def percentile(values: Sequence[float], percent: float) -> float | None:
 
 
 def keep(path: Path | None, figures: object) -> None:
-    """Write {"measured": ..., "figures": ...}, where a file is wanted. Raises ProbeError where it cannot be written."""
+    """Write {"measured": ..., "figures": ...}, where a file is wanted. Raises ProbeError: it cannot be written."""
     if path is None:
         return
     today, machine = datetime.now(UTC).date().isoformat(), MeasuredOn(os.cpu_count() or 0, cpu(), vectors())
@@ -88,7 +88,7 @@ def _plain(figures: object) -> object:
 
 
 def command(arguments: Sequence[str]) -> str:
-    """As one would type it: without this machine's folders, and without the key."""
+    """The command as one would type it: without this machine's folders, and without the key."""
     words = [Path(word).name if word.startswith("/") else word for word in arguments]
     for at, word in enumerate(words):
         if word == SECRET and words[at + 1 :]:
@@ -104,13 +104,13 @@ def cpu() -> str:
 
 
 def vectors() -> str:
-    """See `MeasuredOn.vectors`."""
+    """The value of `MeasuredOn.vectors`."""
     flags = _cpuinfo("flags").split()
     return next((name for flag, name in VECTORS.items() if flag in flags), "")
 
 
 def _cpuinfo(field: str) -> str:
-    """What Linux says of the first processor; empty elsewhere."""
+    """What Linux reports about the first processor; empty elsewhere."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -119,7 +119,7 @@ def _cpuinfo(field: str) -> str:
 
 
 def commit() -> str:
-    """Of the checkout that this code is in."""
+    """The commit of the checkout that this code is in."""
     if not (ROOT / ".git").exists():
         return ""
     git = ("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*")

@@ -1,4 +1,4 @@
-"""Where hosts are whose names others chose: looked up so that nobody waits for another's name server.
+"""Addresses of hosts whose names others chose: looked up so that no lookup waits for another one's name server.
 
 A lookup takes a thread, and nothing ends it: where the name server does not answer, it takes 5 to 20 s, whoever still
 waits for it or not. uvloop's own lookups have two threads for the whole process, so one such name stalls all others.
@@ -20,9 +20,9 @@ from functools import partial
 from typing import Any
 
 Question = tuple[str, int, int, int, int]
-"""The name; what `socket.getaddrinfo` calls family, type, proto and flags."""
+"""The arguments of a lookup: the name; what `socket.getaddrinfo` calls family, type, proto and flags."""
 Found = list[tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]]
-"""As `socket.getaddrinfo` has it, each address with port 0."""
+"""The addresses, as `socket.getaddrinfo` returns them, each with port 0."""
 Answer = Found | OSError
 
 MOST_KNOWN = 1024
@@ -31,8 +31,8 @@ MOST_KNOWN = 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`threads`: lookups at a time. `line`: names that wait for a thread, each for `wait_s`. An address is used for
-    `found_s`; for `missing_s` a name without one is not looked up again."""
+    """Limits of lookups. `threads`: lookups at a time. `line`: names that wait for a thread, each for `wait_s`. An
+    address is used for `found_s`; for `missing_s` a name without one is not looked up again."""
 
     threads: int
     line: int
@@ -42,30 +42,32 @@ class Limits:
 
 
 class Lookups:
-    """Lives on the event loop. `name`: of its threads."""
+    """Looks up host names in threads, so that no lookup waits for another one's name server. Lives on the event loop.
+    `name`: of its threads."""
 
     def __init__(self, name: str, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
         self._limits = limits
         self._clock = clock
         self._known: OrderedDict[Question, tuple[Answer, float]] = OrderedDict()
-        """Until when it holds."""
+        """Answers, with the second until which each holds."""
         self._asked: dict[Question, asyncio.Future[Answer]] = {}
-        """What is looked up, or is to be."""
+        """Lookups in progress, or waiting."""
         self._line: dict[Question, asyncio.TimerHandle] = {}
-        """What waits for a thread, in order; when it has waited long enough."""
+        """Lookups that wait for a thread, in order; with the second at which each has waited long enough."""
         self._running = 0
 
     async def find(self, question: Question) -> Found:
-        """Raises OSError: there is no address, or too much is looked up. Who is cancelled stops nobody else's."""
+        """The addresses of a host. Raises OSError: there is none, or too many names are looked up. A caller who is
+        cancelled stops no other's lookup."""
         answer = await asyncio.shield(self.ask(question))
         if isinstance(answer, OSError):
             raise type(answer)(*answer.args)  # One of its own for each: a traceback is kept in it.
         return answer
 
     def ask(self, question: Question) -> "asyncio.Future[Answer]":
-        """Shared by all who ask, so it is not to be cancelled. Done at once where the answer is known, or nobody can
-        look it up."""
+        """The future of a lookup, which all callers share: it is not to be cancelled. Done at once where the answer is
+        known, or no lookup is possible."""
         asked = self._asked.get(question)
         if asked is not None:
             return asked
@@ -85,7 +87,7 @@ class Lookups:
         return future
 
     def close(self) -> None:
-        """Look nothing more up, and tell nobody anything. Lookups that hang are left to themselves."""
+        """Look up nothing more, and leave all callers without an answer. Lookups that hang go on by themselves."""
         for timer in self._line.values():
             timer.cancel()
         self._line.clear()
@@ -98,12 +100,12 @@ class Lookups:
         try:
             thread.start()
         except RuntimeError as error:  # The system has no thread for us.
-            self._tell(question, _again(f"{question[0]} is not looked up: {error}"))
+            self._settle(question, _again(f"{question[0]} is not looked up: {error}"))
         else:
             self._running += 1
 
     def _look_up(self, loop: asyncio.AbstractEventLoop, question: Question) -> None:
-        """In a thread."""
+        """Look up a name, in a thread."""
         host, family, kind, proto, flags = question
         answer: Answer
         try:
@@ -122,18 +124,18 @@ class Lookups:
         self._known.move_to_end(question)
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
-        self._tell(question, answer)
+        self._settle(question, answer)
         while self._line and self._running < self._limits.threads:
             waited_longest = next(iter(self._line))
             self._line.pop(waited_longest).cancel()
             self._begin(waited_longest)
 
     def _waited(self, question: Question) -> None:
-        """Long enough."""
+        """A lookup has waited long enough."""
         del self._line[question]
-        self._tell(question, _too_many(question))
+        self._settle(question, _too_many(question))
 
-    def _tell(self, question: Question, answer: Answer) -> None:
+    def _settle(self, question: Question, answer: Answer) -> None:
         future = self._asked.pop(question, None)
         if future is not None and not future.done():  # None: it is closed.
             future.set_result(answer)

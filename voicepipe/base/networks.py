@@ -1,6 +1,6 @@
 """The network that an address belongs to: who has one address of it is about as far from everything as who has another.
 
-It is all of an address that is kept, or told to others, to learn how far callers are.
+It is all of an address that is kept, or published, to learn how far callers are.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -9,12 +9,12 @@ IPV4_BITS, IPV6_BITS = 24, 48
 
 
 def is_public(ip: IPv4Address | IPv6Address) -> bool:
-    """Whether it means the same host everywhere. Behind 172.17.0.1, say, all callers of a container may stand."""
+    """Whether an address means the same host everywhere. Behind 172.17.0.1, say, may be all callers of a container."""
     return ip.is_global
 
 
 def network_of(address: str) -> str:
-    """ "198.51.100.0/24" or "2001:db8:7::/48"; empty: it is no public IP address."""
+    """The network of an address: "198.51.100.0/24" or "2001:db8:7::/48"; empty: it is no public IP address."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -29,6 +29,6 @@ def network_of(address: str) -> str:
 
 
 def is_of(address: str, network: str) -> bool:
-    """Whether who sends from this address is of this network. If not, somebody asked in the caller's place, or a proxy
-    stands between."""
+    """Whether the sender's address is in this network. If not, another program asked for the call, or a proxy stands
+    between."""
     return bool(network) and network_of(address) == network

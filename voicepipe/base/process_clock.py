@@ -8,11 +8,12 @@ import threading
 import time
 
 LOOK_S = 1.0
-"""Whoever waits looks more often than this, so of a longer time between two looks no more counts."""
+"""Seconds: whoever waits looks more often than this, so no more of a longer time between two looks counts."""
 
 
 class ProcessClock:
-    """A clock: monotonic seconds, as `time.monotonic`. Any thread may look."""
+    """A clock of the time that this process ran: monotonic seconds, as `time.monotonic`, without long pauses. Any
+    thread may read it."""
 
     def __init__(self) -> None:
         self._looked = time.monotonic()

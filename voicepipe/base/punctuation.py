@@ -8,15 +8,15 @@ from unicodedata import name
 import regex
 
 WORD_MARKS = "\u0f0b\u1361"
-"""They stand between words, as spaces do: the Tibetan tsheg and the Ethiopic wordspace."""
+"""Marks between words, as spaces are: the Tibetan tsheg and the Ethiopic wordspace."""
 AMBIGUOUS = r".!?,:;\u037E\u0387\u2024\u203C\u203D\u2047\u2048\u2049\uFE52\uFF0E"
-"""These also stand in numbers, in addresses and behind abbreviations: only what follows tells what they are."""
+"""Marks that are also in numbers, in addresses and behind abbreviations: their meaning depends on what follows."""
 CLEAR = rf"[[\p{{Terminal_Punctuation}}\uFF64]--[{AMBIGUOUS}{WORD_MARKS}]]"
-"""The other marks end a sentence or a clause wherever they stand, except between two digits."""
+"""The other marks, which end a sentence or a clause everywhere, except between two digits."""
 
 _CLAUSE = rf"[{CLEAR}--\p{{Sentence_Terminal}}]"
 _CLOSING = r"[\p{Pe}\p{Pf}\p{So}\p{Sk}\p{M}\p{Cf}\"'”’*_`]"
-"""Quotation marks, brackets, signs of markdown and pictures behind a mark belong to it."""
+"""Quotation marks, brackets, signs of markdown and pictures that belong to the mark before them."""
 
 SENTENCE_END = regex.compile(rf"(?V1)[\p{{Sentence_Terminal}}…]{_CLOSING}*+$")
 CLAUSE_END = regex.compile(rf"(?V1)(?:[,;:–—]|{_CLAUSE}){_CLOSING}*+$|^[–—-]$")
@@ -31,7 +31,7 @@ def in_latin(text: str) -> str:
 
 
 def latin(mark: str) -> str:
-    """The mark of Latin script that asks for the same pause; any other character stays itself."""
+    """The mark of Latin script with the same pause; any other character is returned unchanged."""
     if mark.isascii() or not _MARK.fullmatch(mark):
         return mark
     called = name(mark, "")

@@ -1,5 +1,5 @@
-"""The queues and pools of this process at which an operator can do something: how full they are, what became of those
-who came. Kept by those who have them, and read by who looks on."""
+"""The queues and pools of this process that an operator can adjust: how full they are, and what became of their jobs.
+Each is kept by its owner, and read for metrics."""
 
 import weakref
 from collections.abc import Iterable
@@ -9,15 +9,15 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueFigures:
-    """One queue's, or those of several with the same name."""
+    """Figures of one queue, or of several with the same name."""
 
     name: str
     waiting: int
     """Jobs that wait now."""
     running: int
-    """Jobs that wait no more and are not done."""
+    """Jobs that no longer wait and are not done."""
     limit: int | None = None
-    """With so many, waiting and running, it is full; None: their number alone does not say so."""
+    """Jobs, waiting and running, with which it is full; None: the number alone does not decide that."""
     begun: int
     """Jobs that have begun, up to now."""
     waited_s: float
@@ -29,26 +29,28 @@ class QueueFigures:
 
 
 class Queue(Protocol):
+    """A queue or pool that has figures."""
+
     def figures(self) -> QueueFigures | None:
-        """None: it is closed."""
+        """The figures. None: it is closed."""
 
 
 class QueueOutcomes:
-    """What became of those who came to one queue."""
+    """Counts of the jobs of one queue."""
 
     def __init__(self) -> None:
         self.begun = self.refused = 0
         self.waited_s = 0.0
 
     def began(self, waited_s: float) -> None:
-        """A job, which has waited so long."""
+        """A job has begun, which has waited so long."""
         self.begun += 1
         self.waited_s += waited_s
 
     def figures(
         self, name: str, *, waiting: int, running: int, limit: int | None = None, wasted: int = 0
     ) -> QueueFigures:
-        """With what the queue says of now."""
+        """The counts together with the queue's present state."""
         return QueueFigures(
             name=name, waiting=waiting, running=running, limit=limit, begun=self.begun, waited_s=self.waited_s,
             refused=self.refused, wasted=wasted,
@@ -59,12 +61,12 @@ _queues: "weakref.WeakSet[Queue]" = weakref.WeakSet()
 
 
 def show(queue: Queue) -> None:
-    """It is among `shown`, as long as somebody has it."""
+    """Add a queue to `shown`, as long as it is referenced."""
     _queues.add(queue)
 
 
 def shown() -> list[QueueFigures]:
-    """All that are open, by name. To be called on the event loop."""
+    """All queues that are open, by name. To be called on the event loop."""
     found: dict[str, QueueFigures] = {}
     for figures in filter(None, [queue.figures() for queue in _queues]):
         same = found.get(figures.name)
@@ -73,7 +75,7 @@ def shown() -> list[QueueFigures]:
 
 
 def together(several: Iterable[QueueFigures]) -> QueueFigures:
-    """Those of queues of one kind."""
+    """The sum of figures of queues of one kind."""
     first, *others = several
     for other in others:
         bounded = first.limit is not None and other.limit is not None

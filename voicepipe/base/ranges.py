@@ -1,4 +1,4 @@
-"""Types of configured values with the range that each may have; `voicepipe check` tells it to whoever leaves it."""
+"""Types of configured values with their ranges; `voicepipe check` reports values outside of them."""
 
 import ipaddress
 from typing import Annotated
@@ -13,7 +13,7 @@ Decibel = Annotated[float, Meta(ge=-96, le=0)]
 Gain = Annotated[float, Meta(ge=0, le=96)]
 Probability = Annotated[float, Meta(gt=0, lt=1)]
 Wait = Annotated[int, Meta(ge=100, le=600_000)]
-"""Milliseconds, of something that people or other hosts take: who writes fewer has thought of seconds."""
+"""Milliseconds that people or other hosts take: a smaller value was meant as seconds."""
 Speed = Annotated[float, Meta(ge=0.25, le=1.5)]
 Spread = Annotated[float, Meta(ge=0.05, le=3)]
 """Standard deviation of a natural logarithm."""
@@ -33,7 +33,7 @@ IN_WORDS = {
     LANGUAGE: 'a language as BCP 47 has it, such as "en", "de" or "en-GB"',
     FUNCTION: "up to 64 letters, digits, - and _",
 }
-"""Patterns as they are told to people."""
+"""Patterns in words, for people."""
 Name = Annotated[str, Meta(pattern=NAME)]
 Label = Annotated[str, Meta(pattern=LABEL)]
 """May be empty."""
@@ -49,7 +49,7 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 def check_hosts(**addresses: str) -> None:
-    """Raises ValueError: one of these keys holds no IPv4 address of one host, and is not empty."""
+    """Raises ValueError: one of these keys has no IPv4 address of one host, and is not empty."""
     for key, address in addresses.items():
         try:
             if not address or not ipaddress.IPv4Address(address).is_unspecified:
@@ -60,7 +60,7 @@ def check_hosts(**addresses: str) -> None:
 
 
 def is_url(text: str) -> bool:
-    """Whether it is an address of the web."""
+    """Whether a text is an address of the web."""
     try:
         parts = urlsplit(text)
         return parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
@@ -69,13 +69,13 @@ def is_url(text: str) -> bool:
 
 
 def check_url(key: str, url: str, example: str) -> None:
-    """Raises ValueError: it is no address of a web server, whose paths are ours to add, and not empty."""
+    """Raises ValueError: the value is neither empty nor an address of the web to which paths can be added."""
     if url and ("?" in url or not is_url(url)):
         raise ValueError(f"{key}: {url!r} is no address; give one such as {example}")
 
 
 def check_host(key: str, host: str) -> None:
-    """Raises ValueError: it holds more than a name or an address."""
+    """Raises ValueError: the value has more than a name or an address."""
     try:
         if "/" in host or ":" in host:
             ipaddress.IPv6Address(host)
@@ -86,6 +86,6 @@ def check_host(key: str, host: str) -> None:
 
 
 def check_ports(first: int, last: int) -> None:
-    """Raises ValueError: they are no range."""
+    """Raises ValueError: the ports are no range."""
     if bool(first) != bool(last) or first > last:
         raise ValueError("first_port and last_port go together, the lower one first; or leave both at 0")

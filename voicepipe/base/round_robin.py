@@ -1,4 +1,4 @@
-"""Whose turn it is at an engine: one call after the other, however much each of them has waiting. Pure.
+"""Calls take turns at an engine, one after the other, however much each of them has waiting. Pure.
 
 A call is named by a context variable, which `call/call_tasks.py` sets around all that it starts. So the engines'
 Protocols know nothing of calls, an adapter that has no queue of its own need not do anything, and what belongs to no
@@ -14,20 +14,20 @@ from typing import Generic, TypeVar
 
 _owner: ContextVar[str] = ContextVar("owner", default="")
 LATER = 4
-"""Every so many jobs one is taken that nobody waits for, if there is one: what is urgent never stops for some callers,
-and the rest of others' replies must be made, too."""
+"""One in so many jobs is taken from those that nobody waits for, if there is one: urgent jobs never stop for some
+callers, and the rest of others' replies must be made, too."""
 
 T = TypeVar("T")
 
 
 def owner() -> str:
-    """The call that the present work is for; "": none."""
+    """The call for which the present work is done; "": none."""
     return _owner.get()
 
 
 @contextmanager
 def owned_by(call: str) -> Iterator[None]:
-    """What is asked of engines within, and by tasks that are made within, is this call's."""
+    """A context: requests to engines within it, and by tasks that begin within it, are this call's."""
     before = _owner.set(call)
     try:
         yield
@@ -37,11 +37,11 @@ def owned_by(call: str) -> Iterator[None]:
 
 class Ring(Generic[T]):
     """Items of owners who take turns; those of one owner come in order. Each step takes the same time, however many
-    there are. Items are told apart by hash: none is in it twice."""
+    items there are. Items are distinguished by hash: none is in it twice."""
 
     def __init__(self) -> None:
         self._items: OrderedDict[str, OrderedDict[T, None]] = OrderedDict()
-        """By owner; whose turn is next stands first."""
+        """Items by owner; the owner whose turn is next is first."""
         self._owners: dict[T, str] = {}
 
     def __len__(self) -> int:
@@ -51,17 +51,17 @@ class Ring(Generic[T]):
         return item in self._owners
 
     def of(self, owner: str) -> int:
-        """How many this owner has."""
+        """The number of this owner's items."""
         return len(self._items.get(owner, ()))
 
     def put(self, item: T, owner: str) -> None:
-        """Behind the owner's others. One that is there stays where it is."""
+        """Add an item behind the owner's others. One that is in the ring already stays where it is."""
         if item not in self._owners:
             self._owners[item] = owner
             self._items.setdefault(owner, OrderedDict())[item] = None
 
     def remove(self, item: T) -> str | None:
-        """It is not to come. Its owner; None: it was not there."""
+        """Remove an item. Returns its owner; None: it was not in the ring."""
         owner = self._owners.pop(item, None)
         if owner is not None:
             del self._items[owner][item]
@@ -82,7 +82,7 @@ class Ring(Generic[T]):
 
 
 class RoundRobin(Generic[T]):
-    """Two rings: what is urgent goes first, but for one in LATER."""
+    """Two rings: urgent items go first, except for one in LATER."""
 
     def __init__(self) -> None:
         self._urgent: Ring[T] = Ring()
@@ -93,14 +93,14 @@ class RoundRobin(Generic[T]):
         return len(self._urgent) + len(self._other)
 
     def of(self, owner: str) -> int:
-        """How many this owner has."""
+        """The number of this owner's items."""
         return self._urgent.of(owner) + self._other.of(owner)
 
     def put(self, item: T, owner: str, *, urgent: bool = False) -> None:
         (self._urgent if urgent else self._other).put(item, owner)
 
     def hurry(self, item: T) -> None:
-        """It is urgent from now on, if it still waits."""
+        """Make an item urgent, if it still waits."""
         owner = self._other.remove(item)
         if owner is not None:
             self._urgent.put(item, owner)

@@ -1,4 +1,4 @@
-"""Tasks, and groups of them, that leave nothing behind."""
+"""Tasks, and groups of them, that leave no reference cycles behind."""
 
 import asyncio
 from collections.abc import Coroutine, Generator
@@ -13,27 +13,28 @@ T = TypeVar("T")
 
 
 def forget_how_it_was_cancelled(task: "asyncio.Task[Any]") -> None:
-    """To be called once it is over. A task keeps the CancelledError, and by its traceback the frames of its function
-    and all that these know, until somebody asks for it. These mostly know whoever holds the task: a circle."""
+    """To be called once a cancelled task is over. A task keeps the CancelledError, and by its traceback the frames of
+    its function and all that they refer to, until the error is read. These mostly refer to the owner of the task: a
+    reference cycle."""
     if task.cancelled():
         with suppress(asyncio.CancelledError):
             task.exception()
 
 
 async def ended(task: "asyncio.Task[Any] | None") -> None:
-    """Cancel it, if there is one, and wait until it is over."""
+    """Cancel the task, if there is one, and wait until it is over."""
     if task:
         task.cancel()
         await asyncio.wait({task})
 
 
 class TaskGroup(asyncio.TaskGroup):
-    """asyncio's, for what belongs to one call. One that is cancelled leaves two circles in Python 3.11, and in 3.12 and
-    3.13 until CPython's issue 124958 was mended: the exception leads by its traceback to a frame that holds it, and to
-    the group, which holds the task that holds the exception. In them all that the cancelled function knows, such as a
-    call and its sound, would stay until the collector's next full round.
+    """asyncio's TaskGroup for the tasks of one call, without reference cycles. A task that is cancelled leaves two of
+    them in Python 3.11, and in 3.12 and 3.13 until CPython's issue 124958 was fixed: the exception leads by its
+    traceback to a frame that holds it, and to the group, which holds the task that holds the exception. All that the
+    cancelled function refers to, such as a call and its sound, would stay until the collector's next full round.
 
-    What its tasks take of the loop is paid for by whoever has them begun (`cpu_metering.py`)."""
+    The loop's time of its tasks is paid for as that of their creator (`cpu_metering.py`)."""
 
     def create_task(
         self,

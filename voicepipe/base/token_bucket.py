@@ -1,5 +1,5 @@
-"""How much of something one may have, in the long run and at once: messages, datagrams, the processor's time; and of
-what there is only so much. Pure."""
+"""Token buckets: how much of something one may have, in the long run and at once, such as messages, datagrams, the
+processor's time; and shares of a common resource. Pure."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So much at once, and so much a second in the long run."""
+    """A rate with bursts: so much at once, and so much a second in the long run."""
 
     burst: float
     per_s: float
 
 
 class Bucket:
-    """A token bucket, full at first. What a thing costs may be known only afterwards, so one may take more than is left
-    and owes the rest: `owes` at most, a burst unless told. Times are seconds of a clock that begins at 0 or later."""
+    """A token bucket, full at first. The cost of a thing may be known only afterwards, so one may take more than is
+    left and owes the rest: at most `owes`, a burst by default. Times are seconds of a clock that begins at 0 or
+    later."""
 
     __slots__ = ("_burst", "_left", "_owes", "_per_s", "_seen")
 
@@ -34,44 +35,43 @@ class Bucket:
 
     @property
     def left(self) -> float:
-        """As it was when somebody asked for the time last, less what was taken since."""
+        """The tokens that were left when `has` was last called, less those taken since."""
         return self._left
 
     def take(self, amount: float = 1.0) -> None:
-        """Of what `has` told."""
+        """Take tokens, after `has`."""
         left = self._left - amount
         self._left = left if left > -self._owes else -self._owes
 
     def admits(self, now: float) -> bool:
-        """Takes one if anything is left."""
+        """Take one if anything is left."""
         if not self.has(now):
             return False
         self._left -= 1
         return True
 
     def is_full(self, now: float) -> bool:
-        """It is as it was when it was made."""
+        """Whether it is as full as at first."""
         self.has(now)
         return self._left >= self._burst
 
     def set_rate(self, per_s: float, now: float) -> None:
-        """So much comes in from now on."""
+        """Change the rate of refilling."""
         self.has(now)
         self._per_s = per_s
 
     def wait_s(self, now: float) -> float:
-        """Seconds until all that is owed has come in."""
+        """Seconds until the whole debt is paid."""
         self.has(now)
         return max(0.0, -self._left / self._per_s)
 
 
 class Allowance:
-    """What one of many may have of something that all of them share, in whatever unit its buckets count.
+    """The share of one among many in a common resource, in the unit of its buckets.
 
-    `commons` is what all may have together. Who needs little never depends on it: `sure` is theirs alone. `own` is the
-    most that they may have. How much is owed of each, its bucket says. What is `sure` to all can be more than the
-    commons have, so those should owe a burst at most: who needs little would wait for minutes until more is paid.
-    """
+    `commons` is what all may have together. A small need never depends on it: `sure` is each one's own. `own` is the
+    most that one may have. The debt of each is in its bucket. All of `sure` together can be more than the commons have,
+    so those should owe a burst at most: otherwise small needs would wait for minutes until more is paid."""
 
     __slots__ = ("_commons", "_own", "_sure")
 
@@ -79,20 +79,19 @@ class Allowance:
         self._commons, self._own, self._sure = commons, own, sure
 
     def has(self, now: float) -> bool:
-        """Whether they may have more now."""
+        """Whether this one may have more now."""
         sure, commons = self._sure.has(now), self._commons.has(now)
         return self._own.has(now) and (sure or commons)
 
     def take(self, amount: float) -> None:
-        """They had so much."""
+        """Take so much."""
         for bucket in (self._own, self._commons, self._sure):
             bucket.take(amount)
 
 
 class FairShare:
-    """So many in all, and how many of them each has: at most `times` as many as are free.
-
-    So the fewer are free, the fewer one may have, and who has none finds some free, whatever any one other does."""
+    """Divides a number of slots: each may have at most `times` as many as are free. The fewer are free, the fewer one
+    may have, so that a newcomer finds some free, whatever any other does."""
 
     def __init__(self, all: int, times: int = 1) -> None:
         self.busy = 0
@@ -100,7 +99,7 @@ class FairShare:
         self._of = Counter[str]()
 
     def may(self, who: str) -> bool:
-        """They may have one more."""
+        """Whether this one may have one more."""
         return self._of[who] < self._times * (self._all - self.busy)
 
     def take(self, who: str) -> None:

@@ -1,4 +1,4 @@
-"""What a web server answers us, in bytes: read in small steps, and no further than asked for.
+"""Reads a web server's answer, in small steps, and only as far as needed.
 
 We ask for answers that are not compressed, since a few bytes may become a thousand times as many at one stroke. Some
 servers compress them all the same, and some write a charset where the compression belongs.
@@ -13,20 +13,20 @@ import httpx
 
 PLAIN = {"Accept-Encoding": "identity"}
 AT_A_TIME = 32
-"""Pieces of an answer after which others have their turn: one read may hold thousands."""
+"""Chunks of an answer after which others have their turn: one read may contain thousands."""
 ZLIB = frozenset({"gzip", "x-gzip", "deflate"})
 CODINGS = ZLIB | {"br", "zstd", "compress", "x-compress"}
-"""What compresses (IANA's registry of HTTP content codings). Whatever else a server writes there changes nothing."""
+"""Codings that compress (IANA's registry of HTTP content codings). Others change nothing."""
 
 
 def coding(response: httpx.Response) -> str:
-    """How the body is compressed; empty: it is not."""
+    """The compression of the body; empty: none."""
     written = response.headers.get("content-encoding", "").lower().split(",")
     return ", ".join(name for word in written if (name := word.strip()) in CODINGS)
 
 
 async def pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """The body as it comes, compressed as it is."""
+    """The body in chunks as it comes, still compressed."""
     number = 0
     async for piece in response.aiter_raw() if coding(response) else response.aiter_bytes():
         yield piece
@@ -36,7 +36,8 @@ async def pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
 
 
 async def whole(response: httpx.Response, most: int) -> bytes:
-    """`most` bytes of the body, none of it compressed. Raises httpx.HTTPError: it broke off, or cannot be read."""
+    """The first `most` bytes of the body, which must not be compressed. Raises httpx.HTTPError: it broke off, or cannot
+    be read."""
     body = bytearray()
     async with aclosing(pieces(response)) as found:
         async for piece in found:

@@ -18,9 +18,9 @@ UNSPACED = (
 )
 """Letters of scripts without spaces, by their classes in UAX #14 (line breaking)."""
 _TRAILING = r"[\p{M}[[\p{Lb=CJ}\p{Lb=NS}]&&\p{L}]\u0E2F\u0E30\u0E32\u0E45\u0E46\u0EAF\u0EB0\u0EB2\u0EC6]"
-"""Letters that begin nothing: small kana, iteration marks, the vowels that Thai and Lao write behind a consonant."""
+"""Letters that begin no word: small kana, iteration marks, the vowels that Thai and Lao write behind a consonant."""
 _CHARACTER = rf"(?:\p{{Logical_Order_Exception}}{{1,2}}+(?={UNSPACED})\X|(?={UNSPACED})\X)(?:(?={_TRAILING})\X)*+"
-"""With the vowel that Thai and Lao write before their consonant."""
+"""A character, with the vowel that Thai and Lao write before their consonant."""
 
 _OPENING = r"[\p{Ps}\p{Pi}¿¡*_`~\"']"
 _BEHIND = r"[[\p{P}\p{M}\p{Cf}\p{So}\p{Sk}]--[\p{Ps}\p{Pi}¿¡#&@\-]]"
@@ -30,28 +30,28 @@ WRITTEN = regex.compile(
     rf"(?:[{CLEAR}{WORD_MARKS}]{_BEHIND}*+)?+"
     rf"|\S{_BEHIND}*+"
 )
-"""A word as it is written, with its brackets and marks."""
+"""A written word, with its brackets and marks."""
 _IS_UNSPACED = regex.compile(rf"(?V1){UNSPACED}")
 _IS_SYLLABLE = regex.compile(r"(?V1)[\p{Lb=ID}\p{Lb=CJ}\p{Lb=NS}]")
 _ENDS_UNSPACED = regex.compile(rf"(?V1){UNSPACED}\p{{M}}*+{_BEHIND}*+$")
 _BEGINS_UNSPACED = regex.compile(rf"(?V1){_OPENING}*+{UNSPACED}")
 _CLUSTER = regex.compile(r"\X")
 LONGEST_CHARACTER = 32
-"""With its marks."""
+"""The longest character with its marks."""
 
 WORD = re.compile(r"\d+(?:[.:,-]\d+)*(?:st|nd|rd|th)?\b|[\w']+")
-"""A time, a price, a day ("21st") or a telephone number in digits is one word."""
+"""A word. A time, a price, a day ("21st") or a telephone number in digits is one word."""
 _LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--{UNSPACED}]"
 _WORD = regex.compile(rf"(?V1)\d+(?:[.:,-]\d+)*(?:st|nd|rd|th)?(?!{_LETTER})|[{_LETTER}']++|{_CHARACTER}")
-"""The same in any script."""
+"""A word in any script."""
 _ALIKE = {ord(sign): "'" for sign in "’‘ʼʻ＇´׳"} | {0xFF01 + at: chr(0x21 + at) for at in range(94)}
 """Apostrophes, and the full-width forms of ASCII."""
 _UNHEARD = regex.compile(r"\p{Cf}+")
 
 
 def plain(text: str) -> str:
-    """Without case and punctuation, which a recogniser may put differently the next time: "At 7:30, Mr. O’Hara?" is
-    "at 7:30 mr o'hara"."""
+    """A text without case and punctuation, which a recogniser may put differently the next time: "At 7:30, Mr. O’Hara?"
+    is "at 7:30 mr o'hara"."""
     if text.isascii():
         return " ".join(WORD.findall(text.lower()))
     same = unicodedata.normalize("NFC", _UNHEARD.sub("", text).translate(_ALIKE).lower())
@@ -69,30 +69,30 @@ def written(text: str) -> Iterator[str]:
 
 
 def count(text: str) -> int:
-    """About how many words `text` has. For long texts: ten times as fast as to look at each."""
+    """Roughly the number of words in `text`. For long texts: ten times as fast as splitting it."""
     return len(text.split()) + (0 if text.isascii() else len(_IS_UNSPACED.findall(text)))
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether it is of a script that puts no spaces between words."""
+    """Whether a character is of a script that puts no spaces between words."""
     return not word.isascii() and bool(_IS_UNSPACED.search(word))
 
 
 def lasts(word: str) -> float:
-    """How long it takes to say, in English words: a syllable of Chinese or Japanese half of one, a character of other
-    scripts without spaces, which is often a consonant alone, a third."""
+    """How long a text takes to say, in English words: a syllable of Chinese or Japanese counts half of one, a character
+    of other scripts without spaces, which is often a consonant alone, a third."""
     if not is_unspaced(word):
         return 1.0
     return 0.5 if _IS_SYLLABLE.search(word) else 1 / 3
 
 
 def running(words: Iterable[str]) -> str:
-    """Words of a text that goes on, with a space behind each where its script has spaces."""
+    """Words as running text, with a space behind each where its script has spaces."""
     return "".join(word if word[-1:].isspace() or is_unspaced(word) else f"{word} " for word in words)
 
 
 def joined(before: str, after: str) -> str:
-    """Two texts that follow each other, with a space between them where their script has spaces."""
+    """Two consecutive texts, with a space between them where their script has spaces."""
     before, after = before.rstrip(), after.lstrip()
     if not before or not after:
         return (before or after).strip()
@@ -101,8 +101,8 @@ def joined(before: str, after: str) -> str:
 
 
 def cut_before(text: str, at: int) -> int:
-    """The last place up to `at` at which `text` can be cut without parting a letter from its marks; `at` itself where
-    these are too many."""
+    """The last position up to `at` at which `text` can be cut without separating a letter from its marks; `at` itself
+    where there are too many of these."""
     since = max(0, at - LONGEST_CHARACTER)
     ends = (found.end() for found in _CLUSTER.finditer(text, since, at + LONGEST_CHARACTER))
     return max((end for end in takewhile(lambda end: end <= at, ends)), default=at)

@@ -32,9 +32,9 @@ from voicepipe.base.round_robin import RoundRobin, owner
 P = ParamSpec("P")
 T = TypeVar("T")
 EACH = 64
-"""Jobs of one call that wait; an honest one has three or four."""
+"""Jobs of one call that may wait; an honest one has three or four."""
 EXIT_S = 3.0
-"""So long Python waits at its end for jobs that run."""
+"""Seconds for which Python waits at its end for jobs that run."""
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -43,23 +43,23 @@ class Job:
 
     fn: Callable[[], Any]
     urgent: bool = False
-    """Goes before those that are not."""
+    """It is done before jobs that are not urgent."""
     within_s: float | None = None
-    """One that runs for longer hangs; None: it may take as long as it likes."""
+    """Seconds after which it hangs; None: it may take any time."""
     owner: str = field(default_factory=owner)
     asked: float = 0.0
     """Monotonic second from which on it waits."""
     due: float = math.inf
-    """Second of the worker's clock by which it ends or hangs, once it runs. It is later where it was starved."""
+    """Second of the worker's clock by which it ends or hangs, once it runs. It is later where it had no processor."""
     _limit: float = 0.0
     hangs: bool = False
-    """It was found overdue: for good, or its engine would be ended for a hang and then not cleared away as one."""
+    """It was found overdue. This is final, or its engine would be ended for a hang and then not cleared away as one."""
     _cpu_steal: CpuSteal | None = None
     done: "Future[Any]" = field(default_factory=Future)
 
     def run(self, clock: Callable[[], float]) -> None:
         if self.done.set_running_or_notify_cancel():
-            with contextlib.suppress(InvalidStateError):  # whoever waited was told that it hangs
+            with contextlib.suppress(InvalidStateError):  # whoever waited was notified that it hangs
                 try:
                     self.begin(clock())
                     self.done.set_result(self.fn())
@@ -68,40 +68,41 @@ class Job:
                     del self  # which the error holds, and which would hold the error
 
     def drop(self, error: EngineError | None) -> None:
-        """It will not run: who waits for it is told `error`, or cancelled."""
+        """Drop the job before it runs: whoever waits for it gets `error`, or is cancelled."""
         if error is None:
             self.done.cancel()
         elif self.done.set_running_or_notify_cancel():
             self.done.set_exception(error)
 
     def give_up(self, error: EngineError) -> None:
-        """It runs and does not come back: who waits for it waits no longer."""
+        """Give up a job that runs and does not return: nobody waits for it any longer."""
         with contextlib.suppress(InvalidStateError):
             self.done.set_exception(error)
 
     def overdue(self, now: float) -> bool:
-        """It hangs. On a machine with too few processors it is only slow: the time without one does not count."""
+        """Whether the job hangs. On a machine with too few processors it is only slow: the time without one does not
+        count."""
         if self._cpu_steal is not None and now > self.due:
             self.due = self._limit + self._cpu_steal.seconds()
             self.hangs = self.hangs or now > self.due
         return self.hangs
 
     def begin(self, now: float) -> None:
-        """It runs from now on, in this thread. Reads files: not while others wait for this thread."""
+        """The job runs from now on, in this thread. Reads files: not while others wait for this thread."""
         if self.within_s is not None:
             self._cpu_steal = CpuSteal()
             self.due = self._limit = now + self.within_s
 
 
 class Worker:
-    """Threads of one engine. `nice` is added for these threads only: the event loop goes first.
+    """The threads of an engine for blocking libraries. `nice` is added for these threads only: the event loop goes
+    first.
 
     At most `limit` jobs wait or run, and at most EACH of one call wait; one more raises EngineBusy at once, so that
-    overload is seen and not queued.
-    """
+    overload is seen and not queued."""
 
     def __init__(self, name: str, threads: int = 1, *, nice: int = 5, limit: int = 1024, told: bool = True) -> None:
-        """`told`: its queue is one of those that are shown."""
+        """`told`: its queue is among those that are shown."""
         self.name = name
         self._limit = limit
         self._nice = nice
@@ -109,7 +110,7 @@ class Worker:
         self._clock = ProcessClock()
         self._closed = False
         self._error: EngineError | None = None
-        """What it was closed with."""
+        """The error with which it was closed."""
         self._more = threading.Condition()
         self._queue: RoundRobin[Job] = RoundRobin()
         self._running: set[Job] = set()
@@ -121,7 +122,7 @@ class Worker:
             show(self)
 
     def figures(self) -> QueueFigures | None:
-        """As `queues.Queue`."""
+        """As `queues.Queue.figures`."""
         if self._closed:
             return None
         waiting, running = len(self._queue), len(self._running)
@@ -135,8 +136,8 @@ class Worker:
         return self.ask(lambda: fn(*args, **kwargs))
 
     def ask(self, fn: Callable[[], T], *, urgent: bool = False, within_s: float | None = None) -> asyncio.Future[T]:
-        """`submit`. What is `urgent` goes before what is not and does not run yet; one that runs for longer than
-        `within_s` hangs."""
+        """As `submit`. `urgent` jobs go before others that do not run yet; one that runs for longer than `within_s`
+        hangs."""
         job = Job(fn, urgent, within_s)
         with self._more:
             if self._closed:
@@ -158,17 +159,15 @@ class Worker:
         return asyncio.wrap_future(job.done)
 
     def overdue(self) -> bool:
-        """A job that runs is not coming back. Whoever asks this asks it again and again (`process_clock.py`)."""
+        """Whether a running job does not return. To be called again and again (`process_clock.py`)."""
         now = self._clock()
         with self._more:
             return any(job.overdue(now) for job in self._running)
 
     def close(self, error: EngineError | None = None) -> None:
-        """Drop what waits; jobs that run end by themselves, but where one hangs all are given up: its library may hold
-        up the others, and nobody looks at them any more. Safe to call twice.
-
-        `error`: what those who wait are told, where the engine ends and they do not; else they are cancelled.
-        """
+        """Drop jobs that wait; jobs that run end by themselves, but where one hangs all are given up: its library may
+        hold up the others, and nobody checks them any more. Safe to call twice. `error`: raised to those who wait,
+        where the engine ends and they do not; else they are cancelled."""
         now = self._clock()
         with self._more:
             self._closed, self._error = True, error
@@ -181,7 +180,7 @@ class Worker:
             job.give_up(self._over())
 
     def _over(self) -> EngineError:
-        """What those are told who ask a closed worker. Each gets its own: a traceback would keep a call."""
+        """The error for callers of a closed worker. Each gets its own: a traceback would keep a call in memory."""
         error = self._error
         return type(error)(*error.args) if error else EngineError(f"The worker {self.name!r} is closed.")
 
@@ -192,7 +191,7 @@ class Worker:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _begin(self, job: Job) -> None:
-        """One more thread. Where none can be had `job` waits for those that there are."""
+        """Start one more thread. Where none can be had, `job` waits for an existing one."""
         thread = threading.Thread(target=self._work, name=f"{self.name}_{len(self._threads)}", daemon=True)
         try:
             thread.start()
@@ -214,7 +213,7 @@ class Worker:
             del job  # or it would be kept, with all that its function knows, until the next one comes
 
     def _next(self) -> Job | None:
-        """The job to run; None once there will be none."""
+        """The next job to run; None once there will be none."""
         with self._more:
             while (job := self._queue.pop()) is None:
                 if self._closed:
@@ -227,7 +226,7 @@ class Worker:
             return job
 
     def _drop(self, job: Job | None) -> None:
-        """Nobody waits for it any more."""
+        """Drop a job that nobody waits for any more."""
         if job is not None:
             with self._more:
                 self._queue.remove(job)
@@ -245,7 +244,7 @@ _workers: "weakref.WeakSet[Worker]" = weakref.WeakSet()
 
 @atexit.register
 def _end() -> None:
-    """Threads that work in a library while Python takes itself apart may crash it."""
+    """Stop the threads at the interpreter's exit: one that works in a library while Python shuts down may crash it."""
     deadline = time.monotonic() + EXIT_S
     workers = list(_workers)
     for worker in workers:

@@ -29,19 +29,20 @@ QUESTIONS = (
 )  # fmt: skip
 ANSWER = "We are open from Tuesday to Sunday, from noon to ten in the evening, and we would love to see you here."
 TOKENS_A_WORD = 1.4
-"""Of English, by usual tokenizers."""
+"""Tokens of an English word, by usual tokenizers."""
 
 
 @asynccontextmanager
 async def configured(config: Config, calls: int, agent: Agent | None = None) -> AsyncIterator[PlayedEngines]:
-    """Warm, as a PoP has them. `agent`: None is the default one. Raises ConfigError, EngineError."""
+    """The engines, loaded and warmed up as in a PoP. `agent`: None is the default one. Raises ConfigError,
+    EngineError."""
     agent = agent or _agent(config)
     async with loaded(config, [beginning(agent)]) as engines:
         yield stages(config, engines, agent, calls, CACHED_TOKENS)
 
 
 def stages(config: Config, engines: Engines, agent: Agent, calls: int, history_tokens: int) -> PlayedEngines:
-    """`history_tokens`: of what was said in each call before."""
+    """The engines as stages. `history_tokens`: tokens of earlier turns in each call."""
     named, usual = config.engines, PhraseConfig()
     llm = ConfiguredLlm(_answering(config, engines.llm, agent), engines.llm, agent, calls, history_tokens)
     if config.ladder.first_phrase == "short":
@@ -52,7 +53,7 @@ def stages(config: Config, engines: Engines, agent: Agent, calls: int, history_t
 
 
 async def speech() -> Any:
-    """What callers say: int16 at 16 kHz, by the embedded voice."""
+    """The callers' speech: int16 at 16 kHz, by the embedded voice."""
     voice = EspeakTts()
     await voice.start()
     try:
@@ -72,7 +73,7 @@ def _agent(config: Config) -> Agent:
 
 
 def _answering(config: Config, llm: Llm, agent: Agent) -> str:
-    """Who answers, and with which model."""
+    """The language engine that answers, and its model."""
     named = config.engines.llm
     if isinstance(llm, Choosy):
         return f"{named}: {llm.answering(agent).by}"
@@ -81,17 +82,19 @@ def _answering(config: Config, llm: Llm, agent: Agent) -> str:
 
 
 class ConfiguredAsr:
+    """The configured recogniser as a stage."""
+
     def __init__(self, name: str, asr: Asr, agent: Agent) -> None:
         self.name = name
         self._asr, self._language = asr, agent.language or "en"
 
-    def listen(self, call: int, told: Callable[[int], None]) -> AsrStream:
-        return self._asr.stream(lambda hypothesis: told(hypothesis.until), language=self._language)
+    def listen(self, call: int, on_words: Callable[[int], None]) -> AsrStream:
+        return self._asr.stream(lambda hypothesis: on_words(hypothesis.until), language=self._language)
 
 
 class ConfiguredLlm:
-    """Each call has a history of its own, and a question that is new in each turn: so prompts are rendered, and their
-    beginning is in the prefix cache."""
+    """The configured language engine as a stage. Each call has a history of its own, and a question that is new in each
+    turn: so prompts are rendered, and their beginning is in the prefix cache."""
 
     def __init__(self, name: str, llm: Llm, agent: Agent, calls: int, history_tokens: int) -> None:
         self.name, self.phrasing = name, PhraseConfig()
@@ -100,7 +103,7 @@ class ConfiguredLlm:
         self._said = [self._history(history_tokens) for _ in range(calls)]
 
     async def reply(self, call: int, *, guess: bool) -> AsyncGenerator[str, None]:
-        """Raises EngineError."""
+        """Generate a reply. Raises EngineError."""
         before = self._beginning
         asked = Message("user", self._random.choice(QUESTIONS))
         prompt = Prompt(
@@ -120,12 +123,14 @@ class ConfiguredLlm:
 
 
 class ConfiguredTts:
+    """The configured voice as a stage."""
+
     def __init__(self, name: str, tts: Tts, agent: Agent) -> None:
         self.name = name
         self._tts, self._agent = tts, agent
 
     async def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
-        """Raises EngineError."""
+        """Speak a phrase. Raises EngineError."""
         voice = self._tts.voice_for(self._agent.voice, self._agent.language)
         async with aclosing(self._tts.speak(text, voice=voice, first=first)) as pieces:
             async for _ in pieces:

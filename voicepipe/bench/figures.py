@@ -1,4 +1,4 @@
-"""What a measurement found: samples -> percentiles, and as JSON. Times are milliseconds. Pure."""
+"""The results of a measurement: samples -> percentiles, and as JSON. Times are milliseconds. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -12,30 +12,30 @@ ASR_BEHIND = "ASR, words behind the sound"
 ASR_FINAL = "ASR, final"
 LLM_FIRST = "LLM, first token"
 LLM_PHRASE = "LLM, first phrase"
-LLM_PIECE = "LLM, a token"
+LLM_CHUNK = "LLM, a token"
 TTS_FIRST = "TTS, first sound"
 TTS_LATER = "TTS, later phrase"
 COMPUTE = "turn compute"
 LATENCY = "turn latency"
 CLOCK = "media clock late"
-STAGES = (ASR_BEHIND, ASR_FINAL, LLM_FIRST, LLM_PHRASE, LLM_PIECE, TTS_FIRST, TTS_LATER)
+STAGES = (ASR_BEHIND, ASR_FINAL, LLM_FIRST, LLM_PHRASE, LLM_CHUNK, TTS_FIRST, TTS_LATER)
 TURN = (COMPUTE, LATENCY)
-"""Where the engines run together: from the caller's last sound to the first phrase's, and what that means for a caller:
-`latency`."""
+"""Figures of a turn: from the caller's last sound to the first phrase's, with the engines together. `latency`
+gives what callers get."""
 NAMES = (*STAGES, *TURN, CLOCK)
 
 
 @dataclass
 class Samples:
-    """Of one run."""
+    """The times of one run."""
 
     times: dict[str, list[float]] = field(default_factory=dict)
     turns: int = 0
     unanswered: int = 0
-    """Turns whose first sound was not there when the run ended."""
+    """Turns without a first sound when the run ended."""
 
     def note(self, name: str, seconds: float) -> None:
-        """Something took so long."""
+        """Add a time to the samples of this name."""
         self.times.setdefault(name, []).append(1000 * seconds)
 
     def turn(self, compute_s: float) -> None:
@@ -44,7 +44,7 @@ class Samples:
         self.times.setdefault(LATENCY, []).append(latency_ms(1000 * compute_s))
 
     def figure(self, name: str) -> "Figure | None":
-        """None: not measured."""
+        """The figure of these samples. None: not measured."""
         times = self.times.get(name)
         if not times:
             return None
@@ -53,7 +53,7 @@ class Samples:
 
 
 def merged(rounds: Sequence[Samples]) -> Samples:
-    """Of several runs."""
+    """The samples of several runs together."""
     whole = Samples(turns=sum(each.turns for each in rounds), unanswered=sum(each.unanswered for each in rounds))
     for each in rounds:
         for name, times in each.times.items():
@@ -63,7 +63,7 @@ def merged(rounds: Sequence[Samples]) -> Samples:
 
 @dataclass(frozen=True)
 class Figure:
-    """Milliseconds."""
+    """Percentiles in milliseconds."""
 
     p50: float
     p95: float
@@ -74,29 +74,28 @@ class Figure:
 
 @dataclass(frozen=True)
 class FiguresResult:
-    """Of one number of calls, with or without idle gaps."""
+    """The results for one number of calls, with or without idle gaps."""
 
     calls: int
     gaps: bool
     rounds: Sequence[Samples]
-    """The engines together."""
+    """Samples of the engines together, by round."""
     alone: Samples = field(default_factory=Samples)
-    """Each stage by itself under the same load: the samples of three runs."""
+    """Samples of each stage by itself under the same load, of three runs."""
     mhz: tuple[int, int] | None = None
-    """The GPU's clock meanwhile, least and most; None: it was not told."""
+    """The GPU's clock meanwhile, least and most; None: unknown."""
 
     @property
     def together(self) -> Samples:
         return merged(self.rounds)
 
     def spread(self, name: str) -> tuple[float, float] | None:
-        """Least and most p95 of the rounds."""
+        """The least and the greatest p95 of the rounds."""
         found = [figure.p95 for each in self.rounds if (figure := each.figure(name))]
         return (min(found), max(found)) if found else None
 
     def in_time(self, budget_ms: float) -> bool | None:
-        """95 of 100 turns were answered within the budget; one that was not answered at all is none of these. None: no
-        turn ended."""
+        """95 of 100 turns were answered within the budget; turns without an answer were not. None: no turn ended."""
         together = self.together
         latencies = [*together.times.get(LATENCY, []), *[math.inf] * together.unanswered]
         p95 = percentile(latencies, 95)

@@ -1,4 +1,4 @@
-"""What calls ask of the engines, and when. Pure: seconds since the start, no clock."""
+"""The work that calls make for the engines, and when. Pure: seconds since the start, no clock."""
 
 import random
 from collections.abc import Iterator
@@ -8,34 +8,34 @@ from voicepipe.conversation.phrases import PhraseConfig
 from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
 
 TRAFFIC = Traffic()
-"""What `voicepipe plan` reckons with. No ladder is climbed here: a first phrase that is late is not cut short."""
+"""The traffic that `voicepipe plan` assumes. There is no ladder here: a first phrase that is late is not cut short."""
 JITTER = 0.2
-"""Share by which turns and the speech in them are longer or shorter."""
+"""Part by which turns and the speech in them are longer or shorter."""
 
 CACHED_TOKENS = TRAFFIC.context_tokens
-"""Of a prompt: the agent's instructions and what was said before, which the prefix cache holds."""
+"""Tokens of a prompt that the prefix cache has: the agent's instructions and earlier turns."""
 LATER = round((TRAFFIC.spoken * TRAFFIC.turn_s - TRAFFIC.phrase.speech_s) / LATER_PHRASE_S)
-"""Phrases of a reply behind its first, whole ones."""
+"""Phrases of a reply after its first, whole ones."""
 LATER_WORDS = -(-(TRAFFIC.reply_tokens - TRAFFIC.phrase.tokens) // LATER)
 BY_LENGTH = PhraseConfig(
     first_words=TRAFFIC.phrase.tokens, first_limit=TRAFFIC.phrase.tokens, clause_words=LATER_WORDS, limit=LATER_WORDS
 )
-"""Of words without sense, a token each: phrases that are as long as others are, and as many."""
+"""Phrasing for words without meaning, a token each: phrases are as long as in real replies, and as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallTurn:
-    """A caller speaks from `at` on for `spoken_s` seconds, and is to be answered then."""
+    """A turn in which a caller speaks from `at` on for `spoken_s` seconds, and is to be answered then."""
 
     at: float
     spoken_s: float
     guess_s: float | None
-    """After so much of it there is a silence that might be the end: a reply is begun for nothing."""
+    """Seconds of it after which there is a silence that might be the end: a reply is begun and wasted."""
 
 
 def turns(call: int, seed: int) -> Iterator[CallTurn]:
-    """Of one call, in order, without end; whether the engines keep up or not. Its phase is random, as callers' are; but
-    the first call is speaking when the load begins, so that short runs, too, see a turn end."""
+    """The turns of one call, in order, without end; whether the engines keep up or not. Its phase is random, as
+    callers' are; but the first call is speaking when the load begins, so that short runs, too, see a turn end."""
     rng = random.Random(f"{seed}/{call}")
     at = TRAFFIC.turn_s * (rng.uniform(-TRAFFIC.speaking, 1 - TRAFFIC.speaking) if call else -0.65 * TRAFFIC.speaking)
     while True:

@@ -12,28 +12,28 @@ from voicepipe.bench.play import PlayedEngines, PlayedLoad, play
 from voicepipe.engines.hosting import gpus
 
 WARM_UP_S = 6.0
-"""Played before each number of calls, and not counted."""
+"""Seconds that are played before each number of calls, and not counted."""
 ALONE = 0.5
-"""A stage by itself is measured for this share of the time."""
+"""Part of the time for which each stage is measured by itself."""
 CLOCKS_S = 0.5
 
 Progress = Callable[[str], None]
-"""Told what is done next."""
+"""Notified of each step."""
 
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What is to be measured."""
+    """The options of a measurement."""
 
     config: Path | None = None
     """None: the default configuration."""
     shape: str = ""
-    """Of vLLM with random weights, in place of the configuration's language model; empty: none."""
+    """The shape of a vLLM model with random weights, in place of the configuration's language model; empty: none."""
     calls: tuple[int, ...] = (1, 8, 32)
     seconds: float = 30.0
-    """Of each number of calls, with idle gaps and without them."""
+    """Seconds for each number of calls, with idle gaps and without them."""
     rounds: int = 3
-    """In which `seconds` are spent."""
+    """Rounds into which `seconds` are divided."""
     kinds: tuple[bool, ...] = (True, False)
     """With idle gaps (True), without them."""
     budget_ms: float = 300.0
@@ -59,7 +59,7 @@ async def measured(
 async def _together(
     engines: PlayedEngines, calls: int, gaps: bool, options: BenchOptions, sound: Any, progress: Progress
 ) -> tuple[list[Samples], tuple[int, int] | None]:
-    """Of each round, and between how many MHz the GPUs' clocks were."""
+    """The samples of each round, and the range of the GPUs' clocks in MHz."""
     seconds, rounds = options.seconds / options.rounds, []
     async with _clocks() as seen:
         for number in range(options.rounds):
@@ -69,7 +69,7 @@ async def _together(
 
 
 async def _alone(engines: PlayedEngines, calls: int, options: BenchOptions, sound: Any, progress: Progress) -> Samples:
-    """Each stage under the same load, without idle gaps, and the media clock with nothing at all beside it."""
+    """Each stage under the same load, without idle gaps, and the media clock with nothing beside it."""
     times: dict[str, list[float]] = {}
     seconds = ALONE * options.seconds
     for stage, single in (
@@ -86,12 +86,12 @@ async def _alone(engines: PlayedEngines, calls: int, options: BenchOptions, soun
 
 @asynccontextmanager
 async def _clocks() -> AsyncIterator[list[int]]:
-    """MHz of the GPUs, seen meanwhile; none where no driver tells."""
+    """Measures the GPUs' clocks in MHz; none where the driver does not report them."""
     seen: list[int] = []
 
     async def look() -> None:
-        while told := await asyncio.to_thread(gpus.clocks):
-            seen.extend(told)
+        while clocks := await asyncio.to_thread(gpus.clocks):
+            seen.extend(clocks)
             await asyncio.sleep(CLOCKS_S)
 
     looking = asyncio.create_task(look())

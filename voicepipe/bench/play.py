@@ -17,17 +17,17 @@ from voicepipe.conversation.phrases import Phraser
 from voicepipe.rtp.clock import PERIOD_S, MediaClock
 
 IDLE_S = 0.05
-"""Without idle gaps: when nobody speaks and nothing is being done, the next turn comes after this time."""
+"""Seconds until the next turn without idle gaps, when nobody speaks and no engine works."""
 POLL_S = 0.05
 GRACE_S = 3.0
-"""After a run, for turns that have begun."""
+"""Seconds after a run for turns that have begun."""
 SAMPLES_A_MS = 16
 BLOCK = round(1000 * PERIOD_S) * SAMPLES_A_MS
 
 
 @dataclass(frozen=True)
 class PlayedEngines:
-    """Those that take part."""
+    """The engines that take part in a run."""
 
     asr: AsrStage | None = None
     llm: LlmStage | None = None
@@ -40,18 +40,20 @@ class PlayedEngines:
 
 @dataclass(frozen=True, slots=True)
 class PlayedLoad:
+    """The load of a run."""
+
     calls: int
     seconds: float
     seed: int
     gaps: bool
-    """As in calls; else time in which nobody speaks and no engine works is cut to IDLE_S. Time in which one works never
-    is."""
+    """Idle gaps as in calls; else time in which nobody speaks and no engine works is cut to IDLE_S. Time in which one
+    works never is."""
     sound: Any
-    """What callers say, again and again: int16 at 16 kHz."""
+    """The callers' speech, which is repeated: int16 at 16 kHz."""
 
 
 async def play(engines: PlayedEngines, load: PlayedLoad) -> Samples:
-    """What so many calls see. Raises what an engine raises."""
+    """Play so many calls; returns their samples. Raises what an engine raises."""
     player, clock, began = _Player(engines), MediaClock(), time.monotonic()
     lines = [_PlayedLine(player, clock, number, load, began) for number in range(load.calls)]
     removes = [clock.add(line.tick) for line in lines]
@@ -73,7 +75,7 @@ async def play(engines: PlayedEngines, load: PlayedLoad) -> Samples:
 
 
 def _cut(lines: "Sequence[_PlayedLine]", player: "_Player") -> None:
-    """The next turn comes soon, where nothing is going on."""
+    """Begin the next turn soon, where nothing is going on."""
     if player.idle and not any(line.speaks for line in lines):
         idle_s = min(line.wait_s for line in lines)
         for line in lines:
@@ -81,7 +83,7 @@ def _cut(lines: "Sequence[_PlayedLine]", player: "_Player") -> None:
 
 
 class _PlayedLine:
-    """One call: the caller's sound comes by its ticks."""
+    """A call that is played: its ticks feed the caller's sound."""
 
     def __init__(self, player: "_Player", clock: MediaClock, call: int, load: PlayedLoad, began: float) -> None:
         self.over = False
@@ -92,7 +94,7 @@ class _PlayedLine:
         self._heard: HeardUtterance | None = None
         self._speaks = False
         self._spoken = self._guess = 0
-        """Samples, of the turn that is being spoken; 0: there is no guess."""
+        """Samples of the turn that is being spoken; 0: there is no guess."""
 
     @property
     def speaks(self) -> bool:
@@ -100,7 +102,7 @@ class _PlayedLine:
 
     @property
     def wait_s(self) -> float:
-        """Until the caller speaks."""
+        """Seconds until the caller speaks."""
         return self._began + self._turn.at - time.monotonic()
 
     def skip(self, seconds: float) -> None:
@@ -111,7 +113,7 @@ class _PlayedLine:
             self._heard.cancel()
 
     def tick(self, now: float) -> None:
-        """Of the media clock, which goes on whatever is raised here."""
+        """A tick of the media clock, which goes on whatever is raised here."""
         if self.over:
             return
         try:
@@ -138,7 +140,7 @@ class _PlayedLine:
         elif before < self._guess <= self._spoken:
             self._player.guess(self._call, self._heard, due)
 
-    def told(self, covered: int) -> None:
+    def on_words(self, covered: int) -> None:
         """Partial words cover so many samples."""
         if self._heard:
             self._player.partial(max(0, self._spoken - covered))
@@ -149,7 +151,7 @@ class _PlayedLine:
 
 
 class _Player:
-    """Turns that are under way."""
+    """The turns in progress."""
 
     def __init__(self, engines: PlayedEngines) -> None:
         self.failed: BaseException | None = None
@@ -164,7 +166,7 @@ class _Player:
 
     def listen(self, call: int, line: _PlayedLine) -> HeardUtterance | None:
         with owned_by(str(call)):
-            return self._asr.listen(call, line.told) if self._asr else None
+            return self._asr.listen(call, line.on_words) if self._asr else None
 
     def ticked(self, late_s: float) -> None:
         self._samples.note(figures.CLOCK, late_s)
@@ -173,7 +175,7 @@ class _Player:
         self._samples.note(figures.ASR_BEHIND, behind / SAMPLES_A_MS / 1000)
 
     def guess(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
-        """The caller goes on: what is prepared up to the first phrase is thrown away."""
+        """Prepare a reply up to its first phrase and throw it away, since the caller goes on."""
         self._start(call, self._guess(call, heard, ended))
 
     def turn(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
@@ -183,7 +185,7 @@ class _Player:
         self._start(call, self._turn(call, heard, ended))
 
     async def end(self, grace_s: float) -> Samples:
-        """Wait a while for what has begun. Raises what an engine has raised."""
+        """Wait a while for turns in progress. Raises what an engine has raised."""
         until = time.monotonic() + grace_s
         while self._tasks and not self.failed and time.monotonic() < until:
             await asyncio.wait(self._tasks, timeout=until - time.monotonic(), return_when=asyncio.FIRST_COMPLETED)
@@ -268,7 +270,7 @@ class _Player:
         for phrase in phraser.flush():
             whole(phrase)
         if pieces > 1:
-            self._samples.note(figures.LLM_PIECE, (last - first) / (pieces - 1))
+            self._samples.note(figures.LLM_CHUNK, (last - first) / (pieces - 1))
 
     async def _speak(self, tts: TtsStage, call: int, text: str, first: bool, ended: float) -> None:
         asked, heard = time.monotonic(), False
@@ -281,7 +283,7 @@ class _Player:
             self._samples.note(figures.TTS_LATER, time.monotonic() - asked)
 
     def _first(self, asked: float, ended: float) -> None:
-        """A reply's first sound is there."""
+        """The first sound of a reply has come."""
         now = time.monotonic()
         self._samples.note(figures.TTS_FIRST, now - asked)
         self._samples.unanswered -= 1
@@ -290,4 +292,4 @@ class _Player:
 
 
 PHRASES_ALONE = ("We are open from noon.", "Would you like to book a table for tonight, or for another day this week?")
-"""Spoken where the voice is measured by itself: a first phrase and a later one."""
+"""Phrases that are spoken where the voice is measured by itself: a first phrase and a later one."""

@@ -1,4 +1,4 @@
-"""What was found, as a table for a terminal, for a page in Markdown, and as JSON. Pure."""
+"""The results as a table for a terminal, for a page in Markdown, and as JSON. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -22,17 +22,17 @@ NOTE = (
 
 @dataclass(frozen=True)
 class BenchReport:
-    """Of one measurement."""
+    """The results of one measurement, for a terminal, a page or other programs."""
 
     device: str
     versions: dict[str, str]
     engines: dict[str, str]
-    """What is measured as "llm", "asr", "tts"."""
+    """The names of the engines for "llm", "asr", "tts"."""
     seconds: float
-    """That the engines were measured together, for each column."""
+    """Seconds for which the engines were measured together, for each column."""
     results: Sequence[FiguresResult]
     processes: list[str] = field(default_factory=list)
-    """Beside the one with the media clock."""
+    """Processes besides the one with the media clock."""
     budget_ms: float = 300.0
 
     @property
@@ -41,12 +41,12 @@ class BenchReport:
         return calls_in_time(self.results, self.budget_ms)
 
     def json(self) -> dict[str, Any]:
-        """All figures, in ms."""
+        """All results, in ms."""
         about = {name: value for name, value in asdict(self).items() if name != "results"}
         return about | {"calls_in_time": self.calls_in_time, "results": [result.json() for result in self.results]}
 
     def header(self) -> list[str]:
-        """Of `rows`."""
+        """The head above `rows`."""
         columns, seen = [""], set()
         for result in self.results:
             calls = f"{result.calls} {'call' if result.calls == 1 else 'calls'}"
@@ -69,7 +69,7 @@ class BenchReport:
         return rows
 
     def tables(self, console: Console) -> list[Table]:
-        """For a terminal or a file: one, or where that is too wide one for each number of calls."""
+        """Tables for a terminal or a file: one, or where that is too wide one for each number of calls."""
         whole = self._table()
         if console.measure(whole, options=console.options.update(width=WIDEST)).maximum > console.width:
             counts = dict.fromkeys(result.calls for result in self.results)
@@ -91,7 +91,7 @@ class BenchReport:
         return table
 
     def markdown(self) -> str:
-        """For a page."""
+        """The tables for a page in Markdown."""
         first, *others = self.header()
         lines = [[first, *others], ["---", *("---:" for _ in others)], *self.rows()]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -114,11 +114,11 @@ class BenchReport:
             cells.append(_times(result.together, name))
         return cells
 
-    def _each(self, told: Callable[[FiguresResult], str]) -> list[str]:
+    def _each(self, cell: Callable[[FiguresResult], str]) -> list[str]:
         """A cell for each column; none of those alone has one."""
         cells, seen = [], set()
         for result in self.results:
-            cells += ["", told(result)] if result.calls not in seen else [told(result)]
+            cells += ["", cell(result)] if result.calls not in seen else [cell(result)]
             seen.add(result.calls)
         return cells
 

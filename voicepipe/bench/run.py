@@ -63,7 +63,7 @@ async def _report(options: BenchOptions, progress: Progress) -> BenchReport:
 
 
 def processes() -> list[str]:
-    """Those that this one has started, as the system calls them; empty where it does not tell."""
+    """The processes that this one has started, as the system names them; empty where it does not say."""
     found = set()
     for listed in Path("/proc/self/task").glob("*/children"):
         try:
@@ -94,7 +94,7 @@ def _versions() -> dict[str, str]:
 
 
 def _machine() -> gpus.Machine | None:
-    """None: nobody can ask its driver."""
+    """The machine's GPUs. None: there is no driver to ask."""
     try:
         return gpus.read()
     except EngineMissing:

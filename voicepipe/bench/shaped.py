@@ -1,4 +1,5 @@
-"""A configuration's engines, but that its language model is vLLM with random weights: before one is fetched.
+"""A configuration's engines with a vLLM model of random weights as the language model: to measure a model before it is
+fetched.
 
 Random weights take as long as trained ones, and say noise. vLLM gets a tokenizer in which every word is a token, so
 that prompts are rendered. What it says is spoken as a syllable a token.
@@ -31,24 +32,24 @@ ARCHITECTURES = {
     "qwen2": "Qwen2ForCausalLM",
     "qwen3": "Qwen3ForCausalLM",
 }
-"""By `model_type` of config.json."""
+"""vLLM's architectures by `model_type` of config.json."""
 SHAPES = {name: shape for name, shape in LLMS.items() if shape.kind in ARCHITECTURES} | {
     "tiny": LlmShape(2, 128, 4, 2, 32, 256, 512)
 }
-"""And one to try this with."""
+"""Shapes that can be measured, and a small one for tests."""
 AGENT = Agent("bench", instructions="You answer the phone.")
 LONGEST = 2 * CACHED_TOKENS
 """Tokens of a prompt and its reply."""
 TEMPLATE = "{% for message in messages %}{{ message['role'] + ' ' + message['content'] + ' ' }}{% endfor %}assistant"
 LARGE = 1_000_000_000
-"""Weights of a language model with which a CPU is busy for minutes."""
+"""Weights of a language model that keeps a CPU busy for minutes."""
 ITS_OWN = {"tokenizer", "tokenizer_revision", "revision", "speculative_config"}
-"""What of vLLM's arguments belongs to a model that was trained."""
+"""Arguments of vLLM's that belong to a trained model."""
 
 
 @asynccontextmanager
 async def shaped(config: Config, name: str, calls: int, progress: Progress) -> AsyncIterator[PlayedEngines]:
-    """`configured`, but for the language model: that of the shape `name`. Raises ConfigError, EngineError."""
+    """The engines of `configured`, with a language model of the shape `name`. Raises ConfigError, EngineError."""
     shape, cuda = shape_of(name), bool(gpus.read().gpus)
     if said := slow(shape.weights, cuda=cuda):
         progress(said)
@@ -66,7 +67,7 @@ async def shaped(config: Config, name: str, calls: int, progress: Progress) -> A
 
 
 def shape_of(name: str) -> LlmShape:
-    """Raises ConfigError: there is none of this name."""
+    """The shape of this name. Raises ConfigError: there is none."""
     if name in SHAPES:
         return SHAPES[name]
     near = get_close_matches(name.lower(), SHAPES, 1)
@@ -75,7 +76,7 @@ def shape_of(name: str) -> LlmShape:
 
 
 def slow(weights: int, *, cuda: bool) -> str:
-    """What a language model of so many weights takes where there is no GPU, in 32 bits; empty: it is small."""
+    """A warning about a language model of so many weights where there is no GPU, in 32 bits; empty: it is small."""
     if cuda or weights < LARGE:
         return ""
     size = f"{weights / 1e9:.0f} billion weights on a CPU: {weights * 4 / 1e9:.0f} GB of memory"
@@ -83,7 +84,7 @@ def slow(weights: int, *, cuda: bool) -> str:
 
 
 def write_model(folder: Path, shape: LlmShape) -> None:
-    """All of a model but its weights."""
+    """Write the files of a model without its weights."""
     (folder / "config.json").write_text(json.dumps(config_json(shape)))
     (folder / "tokenizer_config.json").write_text(
         json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": TEMPLATE, "eos_token": word(2)})
@@ -92,7 +93,7 @@ def write_model(folder: Path, shape: LlmShape) -> None:
 
 
 def _vllm(config: VllmConfig, model: Path, shape: LlmShape, calls: int, cuda: bool) -> VllmConfig:
-    """With the configuration's own arguments, so that what it says of quantisation or batches is measured, too."""
+    """vLLM with the configuration's own arguments, so that its quantisation or batches are measured, too."""
     usual = {
         "dtype": "bfloat16" if cuda else "float32",
         "max_num_seqs": max(8, calls),
@@ -111,7 +112,8 @@ def _vllm(config: VllmConfig, model: Path, shape: LlmShape, calls: int, cuda: bo
 
 
 def kv_cache_bytes(shape: LlmShape, calls: int, *, wide: bool) -> int:
-    """For what all calls have said and the replies that were made since, which are forgotten first. `wide`: float32."""
+    """Bytes of the KV cache for all calls' conversations and the replies that were made since, which are dropped first.
+    `wide`: float32."""
     token = 2 * shape.layers * shape.kv_heads * shape.head_dim * (4 if wide else 2)
     return max(8, calls) * LONGEST * token
 
@@ -140,8 +142,8 @@ def config_json(shape: LlmShape) -> dict[str, object]:
 
 
 def tokenizer(vocabulary: int) -> Any:
-    """Every word is a token, those of our prompts too; what it does not know is one. Words that mean nothing are told
-    as a syllable."""
+    """A tokenizer by which every word is a token, also those of our prompts; it has one for unknown words. Words
+    without meaning are read as a syllable."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
     known = sorted({text for question in QUESTIONS for text in question.split()})[: vocabulary // 2]
@@ -154,5 +156,5 @@ def tokenizer(vocabulary: int) -> Any:
 
 
 def word(number: int) -> str:
-    """Text of a token that means nothing."""
+    """The text of a token without meaning."""
     return f"▁w{number}"

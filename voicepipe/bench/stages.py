@@ -1,4 +1,4 @@
-"""The three engines as the load sees them: those of a configuration (`configured.py`), or a test's."""
+"""The interfaces of the three engines to the load: those of a configuration (`configured.py`), or a test's."""
 
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol
@@ -7,29 +7,35 @@ from voicepipe.conversation.phrases import PhraseConfig
 
 
 class BenchStage(Protocol):
+    """An engine as the load uses it."""
+
     name: str
-    """What it is."""
+    """The engine's name."""
 
 
 class HeardUtterance(Protocol):
-    """What one caller says until the end of a turn: of `AsrStream` as much as the load needs."""
+    """The words of one caller until the end of a turn: the part of `AsrStream` that the load needs."""
 
     def feed(self, pcm: Any) -> None:
         """Sound as it comes: int16[320] at 16 kHz, 20 ms."""
 
     async def settle(self) -> object:
-        """Until the words of all that was fed are there. The utterance may go on."""
+        """Returns when the words of all that was fed have come. The utterance may go on."""
 
     def cancel(self) -> None:
-        """It is over."""
+        """End the utterance."""
 
 
 class AsrStage(BenchStage, Protocol):
-    def listen(self, call: int, told: Callable[[int], None]) -> HeardUtterance:
-        """`told`: partial words are there, which cover so many samples."""
+    """A recogniser as the load uses it."""
+
+    def listen(self, call: int, on_words: Callable[[int], None]) -> HeardUtterance:
+        """Begin an utterance. `on_words` is called with partial words, which cover so many samples."""
 
 
 class LlmStage(BenchStage, Protocol):
+    """A language engine as the load uses it."""
+
     phrasing: PhraseConfig
     """How its words are cut into phrases: random ones have no commas."""
 
@@ -38,5 +44,7 @@ class LlmStage(BenchStage, Protocol):
 
 
 class TtsStage(BenchStage, Protocol):
+    """A voice as the load uses it."""
+
     def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
-        """A phrase; each time that more of its sound is in the host's memory."""
+        """Speak a phrase; yields each time that more of its sound is in the host's memory."""

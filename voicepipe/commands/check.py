@@ -28,11 +28,12 @@ from voicepipe.records import signing
 from voicepipe.serving import runtime
 
 WELL, WARNED, WRONG = 0, 1, 2
-"""Of a file: a PoP starts with it as it is; something is missing, on this machine or in this file alone; none does."""
+"""The verdict on a file: a PoP starts with it as it is; something is missing, on this machine or in this file alone; no
+PoP starts with it."""
 WITH_ESPEAK = ("auto", "espeak")
 """Engines that speak with espeak-ng's voices."""
 Names = dict[tuple[Path, str], Path]
-"""The folder and the name of each agent that was read, and in which file it stood first."""
+"""The folder and the name of each agent that was read, and the first file with it."""
 
 
 def run(paths: Iterable[Path], *, strict: bool = False) -> int:
@@ -44,24 +45,24 @@ def run(paths: Iterable[Path], *, strict: bool = False) -> int:
 
 
 def _files(path: Path) -> list[Path]:
-    """A directory's files, or what is named: also a directory that has none."""
+    """The files of a directory, or the path itself: also a directory without files."""
     if path.is_dir() and (files := sorted(path.rglob("*.toml"))):
         return files
     return [path]
 
 
 def _verdict(file: Path, names: Names) -> int:
-    """Of one file. Prints it."""
+    """Check one file; prints what is found."""
     warned: Iterable[str] = ()
     verdict = WELL
     try:
         if file.is_dir():
             raise ConfigError(f"{file}: holds no *.toml file; give one, or a folder that holds some")
         kind = kind_of(file, toml_file.tables(file))
-        told: Iterable[str] = ()
+        notes: Iterable[str] = ()
         if kind == "agent":
             agent = _of_agent(file, names)
-            told, warned = _notes_of_one(agent), _unsigned(agent)
+            notes, warned = _notes_of_one(agent), _unsigned(agent)
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":
@@ -71,7 +72,7 @@ def _verdict(file: Path, names: Names) -> int:
         else:
             settings = config.load(None, file) if kind == "manifest" else config.load(file)
             agents = tuple(open_agents(settings))
-            told = _notes(agents, settings)
+            notes = _notes(agents, settings)
             warned = _warnings(file, settings, agents, part=kind == "manifest")
         for line in warned:
             verdict = WARNED
@@ -80,13 +81,13 @@ def _verdict(file: Path, names: Names) -> int:
         print(located(error, file))
         return WRONG
     print(f"{file}: ok ({kind})")
-    for line in told:
+    for line in notes:
         print(f"{file}: note: {line}")
     return verdict
 
 
 def _of_agent(file: Path, names: Names) -> Agent:
-    """Raises ConfigError."""
+    """Check an agent's file. Raises ConfigError."""
     agent = load_agent(file)
     first = names.setdefault((file.resolve().parent, agent.name), file)
     if first.resolve() != file.resolve():
@@ -95,20 +96,20 @@ def _of_agent(file: Path, names: Names) -> Agent:
 
 
 def _notes_of_one(agent: Agent) -> Iterator[str]:
-    """Of an agent whose PoP its file does not name."""
+    """Notes on an agent whose file does not name its PoP."""
     yield from _notes([agent], config.Config())
     if agent.hooks.after_call:
         yield f"Agent {agent.name}: hooks.after_call works only at a PoP with records.folder"
 
 
 def _notes(agents: Iterable[Agent], settings: config.Config) -> Iterable[str]:
-    """What agents do without, as these engines are."""
+    """Notes on what agents lack with these engines."""
     agents = tuple(agents)
     return *_needing_a_model(agents, settings), *_without_voice(agents, settings), *_unheard(agents, settings)
 
 
 def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
-    """A line for each agent without intents: the model that answers for it, or what it lacks."""
+    """A line for each agent without intents: the model that answers for it, or what is missing."""
     needing = [agent for agent in agents if not agent.intents]
     if settings.engines.llm == "frontdesk":
         yield from (FrontdeskLlm().answering(agent).lacks for agent in needing)
@@ -120,13 +121,13 @@ def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterat
 
 
 def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
-    """A line for each agent whose voice is not there, as far as that is known without loading a model."""
+    """A line for each agent whose voice is missing, as far as that is known without loading a model."""
     tts = settings.engines.tts
     if tts not in WITH_ESPEAK or not any(agent.voice for agent in agents):
         return
     try:
         voices = asyncio.run(_espeak_voices(settings))
-    except EngineError:  # `_warn` tells it.
+    except EngineError:  # `_warn` reports it.
         return
     if tts == "auto":
         from voicepipe.engines.tts.hibari import VOICE
@@ -153,7 +154,7 @@ def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
 
 
 def _way_out_of_english(settings: config.Config) -> str:
-    """What hears English alone, and what helps; empty: more is heard, or that is not known."""
+    """Which recogniser knows English only, with advice; empty: it knows more, or that is unknown."""
     if settings.engines.asr == "whisper" and settings.whisper.model.endswith(".en"):
         return f"whisper.model {settings.whisper.model} hears English alone: set it to {WHISPER_POLYGLOT}"
     if settings.engines.asr == "nemotron" and not _knows_languages(settings):
@@ -195,8 +196,7 @@ def _warnings_of_directory(settings: DirectoryConfig) -> Iterator[str]:
 
 
 def _warnings(file: Path, settings: config.Config, agents: Iterable[Agent], *, part: bool) -> Iterator[str]:
-    """What a PoP would not start with, refuse callers for, or leave undone, unless another file adds what is missing.
-
+    """Why a PoP would not start, refuse callers, or leave work undone, unless another file adds what is missing.
     `part`: the file is only a part of a configuration. Raises ConfigError: a whole one has no voice."""
     missing = credentials.missing_secrets(settings)
     for name, key in missing.items():
@@ -215,7 +215,7 @@ def _warnings(file: Path, settings: config.Config, agents: Iterable[Agent], *, p
             yield hub.copyable(problem, file)
     yield from _lacking_room(settings)
     yield from _without_effect(settings)
-    yield from _untold(agents, settings)
+    yield from _without_deliveries(agents, settings)
     if refusal:
         raise ConfigError(refusal)
 
@@ -247,8 +247,8 @@ def _without_effect(settings: config.Config) -> Iterator[str]:
         yield "fleet.editions has no effect unless bus.servers is set, here or in another file"
 
 
-def _untold(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
-    """A line for each agent whose receiver is not told of its calls."""
+def _without_deliveries(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
+    """A line for each agent whose receiver gets no webhooks about its calls."""
     for agent in agents:
         if agent.hooks.after_call and not settings.records.folder:
             yield (

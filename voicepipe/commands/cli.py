@@ -21,7 +21,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Exit status: 0 well, 1 the command's own bad news, 2 a usage or configuration error."""
+    """Run one command. Exit status: 0 success, 1 bad news from the command itself, 2 a usage or configuration error."""
     args = parser().parse_args(argv)
     try:
         return int(args.run(args))
@@ -178,7 +178,7 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
 
 
 def _log_from(level: str) -> None:
-    """Log to standard error, a line with its time for each event of `level` or graver; of libraries, from warnings."""
+    """Log to standard error, a line with its time for each event of `level` or above; of libraries, from warnings."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("voicepipe").setLevel(level.upper())
 
@@ -233,7 +233,7 @@ def _new(args: argparse.Namespace) -> int:
 
 
 def _with_agent(path: Path | None, settings: "Config") -> "Config":
-    """The configuration with the command line's agent as the one that answers. Raises ConfigError."""
+    """The configuration with the command line's agent as the default one. Raises ConfigError."""
     if path is None:
         return settings
     import msgspec
@@ -245,7 +245,7 @@ def _with_agent(path: Path | None, settings: "Config") -> "Config":
 
 
 def _agent_file(path: Path | None) -> Path | None:
-    """Of the command line's agent. Raises ConfigError."""
+    """The file of the command line's agent. Raises ConfigError."""
     if path is None:
         return None
     from voicepipe.config.agent_store import file_of_agent
@@ -257,7 +257,7 @@ def _agent_file(path: Path | None) -> Path | None:
 
 
 def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
-    """The configuration with the command line's language model in it. Raises ConfigError."""
+    """The configuration with the command line's language model. Raises ConfigError."""
     if not args.llm:
         if args.model:
             raise ConfigError(
@@ -327,7 +327,7 @@ def _directory(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _about(*files: Path | None) -> Iterator[None]:
-    """What is wrong with a configuration is said with its files."""
+    """Errors in a configuration name its files."""
     from voicepipe.config.file_kind import located
 
     try:
@@ -337,8 +337,8 @@ def _about(*files: Path | None) -> Iterator[None]:
 
 
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":
-    """The configuration of a command that listens: what could keep it from that is said at once. `phones`: they may
-    call, also where it names no port for them."""
+    """The configuration of a command that listens, with errors now for what would keep it from that. `phones`: they may
+    call, also where it has no port for them."""
     from voicepipe import config
     from voicepipe.config import credentials
     from voicepipe.serving import runtime

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def add(bench: argparse.ArgumentParser) -> None:
-    """Its part and the options."""
+    """Add the command with its options."""
     parts = bench.add_subparsers(title="parts", required=True, metavar="PART")
     engines = parts.add_parser("engines", help="what a turn costs on this machine, with a configuration's engines")
     engines.add_argument(

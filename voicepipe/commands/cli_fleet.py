@@ -8,7 +8,7 @@ from voicepipe.base.errors import ConfigError
 
 
 def add(commands: Any) -> None:
-    """Those three, to argparse's subparsers."""
+    """Add the three commands to argparse's subparsers."""
     pops = _asking(commands.add_parser("pops", help="a table of the PoPs that a directory hears of"))
     pops.add_argument(
         "--compare", nargs=2, metavar=("A", "B"),

@@ -6,7 +6,7 @@ from voicepipe.base.errors import ConfigError
 
 
 def add(command: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the command with its options."""
     what = command.add_mutually_exclusive_group()
     what.add_argument("call", nargs="?", metavar="ID", help="one call, with all that was said in it")
     what.add_argument("--costs", choices=("agent", "tenant"), help="what calls have cost, by agent or by tenant")

@@ -28,8 +28,8 @@ FEWER = {"cut-ins": "cuts in on fewer callers", "failures": "fails less", "refus
 
 
 def run(a: str, b: str, directory: str, key_env: str) -> int:
-    """Print both. Exit status 1 if `b` is worse than `a` in anything. Raises ConfigError: no PoP is of such a version,
-    or has such a name; the directory does not say."""
+    """Print both. Exit status 1 if `b` is worse than `a` in anything. Raises ConfigError: no PoP has such a version or
+    name; the directory gives no tallies."""
     answer = asked("GET", directory, "/v1/pops?hour=1", key_env)
     rows = [*answer["pops"], *(row for row in answer.get("lost", ()) if row["age_s"] < HOUR_S)]
     comparison = compared(tally_of(a, rows), tally_of(b, rows))
@@ -41,7 +41,7 @@ def run(a: str, b: str, directory: str, key_env: str) -> int:
 
 
 def tally_of(name: str, rows: list[Mapping[str, Any]]) -> Tally:
-    """Of all PoPs of this version, or of the one of this name. Raises ConfigError: there is none."""
+    """The tally of all PoPs of this version, or of the one with this name. Raises ConfigError: there is none."""
     named = [row for row in rows if row.get("version") == name] or [row for row in rows if row["pop"] == name]
     if not named:
         versions = ", ".join(sorted({row["version"] for row in rows if row.get("version")})) or "none is known"
@@ -70,14 +70,17 @@ def table(a: str, b: str, comparison: Comparison) -> Table:
 
 
 def verdict(a: str, b: str, comparison: Comparison) -> Iterator[str]:
-    """In words."""
+    """The verdict in words."""
     few = [*_too_few("turns", (a, b), comparison.turns, FEWEST)]
     few = few or [*_too_few("calls", (a, b), comparison.calls, FEWEST_CALLS)]
     yield from few
     if few:
         return
-    told = [*_of_latency(b, comparison), *(sentence for rate in comparison.rates for sentence in _of_rate(b, rate))]
-    yield from told or [f"No difference seen in {comparison.turns[1]} turns of {b}."]
+    found = [
+        *_of_latency(b, comparison),
+        *(sentence for rate in comparison.rates for sentence in _of_rate(b, rate)),
+    ]
+    yield from found or [f"No difference seen in {comparison.turns[1]} turns of {b}."]
 
 
 def _too_few(what: str, names: tuple[str, str], counts: tuple[int, int], fewest: int) -> Iterator[str]:

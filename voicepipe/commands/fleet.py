@@ -20,7 +20,7 @@ WIDTH = 170
 
 def pops(directory: str, key_env: str) -> int:
     """Print a table of the PoPs, with those that fell silent within a day. Exit status 1 if none takes calls. Raises
-    ConfigError: the directory does not say."""
+    ConfigError: the directory does not answer."""
     answer = asked("GET", directory, "/v1/pops", key_env)
     console = own_console()
     lost = [pop | {"status": "lost"} for pop in answer.get("lost", ())]
@@ -38,7 +38,7 @@ def pops(directory: str, key_env: str) -> int:
 
 
 def own_console() -> Console:
-    """A file or a pipe has no width of its own, and 80 columns would break every line in two."""
+    """A console with its own width: a file or a pipe has none, and 80 columns would break every line in two."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
@@ -51,14 +51,14 @@ def headed(*columns: str) -> Table:
 
 
 def drain(pop: str, directory: str, key_env: str) -> int:
-    """Order a PoP to take no new calls and to end with its last one. Raises ConfigError: the directory cannot."""
+    """Order a PoP to take no new calls and to exit after its last one. Raises ConfigError: the directory cannot."""
     asked("POST", directory, f"/v1/pops/{quote(pop, safe='')}/drain", key_env)
     print(f"{pop} takes no new calls, and ends once its last one has ended (`voicepipe pops` shows how many it has)")
     return 0
 
 
 def table(rows: list[dict[str, Any]], newest: dict[str, Any] | None = None) -> Table:
-    """One line for each PoP. `newest`: the edition that the fleet is to have."""
+    """A line for each PoP. `newest`: the edition that the fleet is to have."""
     made = headed("PoP", "region", "zone", "version", "status", ">calls", ">predicted ms", ">budget", ">heard s ago",
                   "edition", "model", "agents", "url")  # fmt: skip
     for pop in rows:
@@ -76,7 +76,7 @@ def table(rows: list[dict[str, Any]], newest: dict[str, Any] | None = None) -> T
 
 
 def edition(its: dict[str, Any] | None, newest: dict[str, Any] | None) -> str:
-    """Which one a PoP goes by, and whether it should be another."""
+    """The edition of a PoP, and whether it should be another."""
     if its is None:
         return "[dim]own files[/]"
     number = str(its["number"] or "none")
@@ -86,7 +86,7 @@ def edition(its: dict[str, Any] | None, newest: dict[str, Any] | None) -> str:
 
 
 def problems(pops: list[dict[str, Any]], newest: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """Who could not take over the newest edition, and why."""
+    """PoPs that could not take over the newest edition, and why."""
     if newest and newest["problem"]:
         yield "This directory", newest["problem"]
     for directory, number in (newest["directories"] if newest else {}).items():
@@ -100,8 +100,8 @@ def asked(
     method: str, server: str, path: str, key_env: str, body: object = None, *,
     within_s: float = TIMEOUT_S, kinds: Sequence[str] = ("directory",), option: str = "--directory",
 ) -> Any:  # fmt: skip
-    """What a server of one of these kinds answers, as a JSON object; `option` gives its address. Raises ConfigError: it
-    is none, or it refuses."""
+    """The answer of a server of one of these kinds, as a JSON object; `option` gives its address. Raises ConfigError:
+    it is none, or it refuses."""
     key = variable(key_env)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:

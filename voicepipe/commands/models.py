@@ -44,7 +44,7 @@ def provide(config: Config) -> None:
 
 
 def _configured(file: str) -> Config:
-    """Raises ConfigError."""
+    """The models of these configurations. Raises ConfigError."""
     if file and not Path(file).exists():
         raise ConfigError(
             f"there is no file {file}, and no known model of that name; known are {', '.join(known_models.KNOWN)}"
@@ -53,7 +53,7 @@ def _configured(file: str) -> Config:
 
 
 def _known(model: KnownModel) -> None:
-    """Raises EngineMissing."""
+    """Fetch known models. Raises EngineMissing."""
     try:
         directory = hub.local(model.name)
     except EngineMissing:
@@ -70,7 +70,7 @@ def _known(model: KnownModel) -> None:
 
 
 def _others(models: Sequence[NeededModel]) -> Iterator[bool]:
-    """Of each model that is no known one, whether it is missing still."""
+    """Whether each model that is not a known one is still missing."""
     files = [model for model in models if model.url and model.problem()]
     wanted: list[hub_fetch.WantedModel] = []
     for model in (model for model in models if model not in files):
@@ -86,7 +86,7 @@ def _others(models: Sequence[NeededModel]) -> Iterator[bool]:
 
 
 def _succeeds(fetch: Callable[[], None]) -> bool:
-    """Prints why not."""
+    """Whether a step succeeds; prints why not."""
     try:
         fetch()
     except EngineMissing as error:
@@ -96,7 +96,7 @@ def _succeeds(fetch: Callable[[], None]) -> bool:
 
 
 def _from_hub(wanted: hub_fetch.WantedModel) -> None:
-    """Raises EngineMissing."""
+    """Fetch a model from the hub. Raises EngineMissing."""
     print(f"{wanted.title}: {_what(wanted)}", flush=True)
     with _watched(wanted):
         directory = hub_fetch.fetch(wanted)
@@ -104,7 +104,7 @@ def _from_hub(wanted: hub_fetch.WantedModel) -> None:
 
 
 def _file(model: NeededModel) -> None:
-    """A file that no hub has. Raises EngineMissing."""
+    """Fetch a file that no hub has. Raises EngineMissing."""
     file = Path(model.name).expanduser()
     print(f"{model.key}: {model.url}", flush=True)
     try:
@@ -122,7 +122,7 @@ def _file(model: NeededModel) -> None:
 
 
 def _survey(model: NeededModel) -> hub_fetch.WantedModel | None:
-    """What the hub has of it; nothing if it is a path that is here. Raises EngineMissing."""
+    """The files of a model on the hub; none if it is a path that exists. Raises EngineMissing."""
     on_hub = hub.on_hub(model.name) and not model.by_hand
     if not on_hub or Path(model.name).expanduser().exists():
         if problem := model.problem():
@@ -141,7 +141,7 @@ def _survey(model: NeededModel) -> hub_fetch.WantedModel | None:
 
 
 def _by_hand(model: NeededModel) -> str:
-    """How its files come to a machine that cannot reach the hub."""
+    """How to bring its files to a machine that cannot reach the hub."""
     revision = f" --revision {model.revision}" if model.revision else ""
     return (
         f"Or bring the files: on a machine that reaches the hub, `pip install huggingface_hub`, then `hf download "
@@ -156,14 +156,14 @@ def _what(wanted: hub_fetch.WantedModel) -> str:
 
 
 def _bar() -> Progress:
-    """On standard error."""
+    """A progress bar on standard error."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
 
 
 @contextmanager
 def _watched(wanted: hub_fetch.WantedModel) -> Iterator[None]:
-    """One bar for all files of a model, by what the cache holds of them."""
+    """One progress bar for all files of a model, by what the cache contains of them."""
     if not wanted.absent:
         yield
         return

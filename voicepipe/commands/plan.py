@@ -25,7 +25,7 @@ from voicepipe.sizing.voices import voice
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """What is set on the host."""
+    """The settings of the host in the plan."""
 
     asr: str = "nemotron"
     tts: str = "kokoro"
@@ -72,7 +72,7 @@ def run(
 
 
 def _model(text: str) -> tuple[str, str, LlmShape, str]:
-    """What `vllm.model` is to be, what it is called, its shape, and its only dtype, if it is quantised."""
+    """The value for `vllm.model`, the model's name, its shape, and its only dtype, if it is quantised."""
     if known := names.known(text):
         return known.source, known.name, LLMS[known.name], known.dtype
     try:
@@ -96,7 +96,7 @@ def _model(text: str) -> tuple[str, str, LlmShape, str]:
 
 
 def _facts(plan: Plan) -> dict[str, Any]:
-    """Everything for other programs. Bytes and milliseconds; what never comes is null."""
+    """The plan for other programs. Bytes and milliseconds; what never comes is null."""
     host, shape, prices = plan.found[0].host, plan.found[0].group.shape, plan.prices
     sizes = {"weights": shape.weights, "kv_bytes_a_token": gpu_memory.kv_token(shape)}
     return {

@@ -11,9 +11,9 @@ from voicepipe.sizing.options import Option
 from voicepipe.sizing.price import break_even_calls, minute_cost
 
 USES = {"full": 1.0, "half": 0.5, "quarter": 0.25}
-"""Shares of the host's calls that are in progress on average."""
+"""Parts of the host's calls that are in progress on average."""
 LEAST, MOST = 1e-6, 1e9
-"""Of a price."""
+"""Bounds of a price."""
 MINUTES_A_DAY = 24 * 60
 TITLE = """\
 What a minute of call costs, at {:.12g} an hour for the host. 50 % used: half of its calls in time are in progress on \
@@ -23,11 +23,11 @@ BREAK_EVEN = " Above the break-even the host is cheaper than the hosted API; nev
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """As they are given, in one currency. Raises ConfigError: one of them is no price."""
+    """The prices of the host and of a hosted API, in one currency. Raises ConfigError: one of them is no price."""
 
     host_hour: float
     hosted_minute: float | None = None
-    """Of a hosted API; None: nobody asked."""
+    """Price of a minute at a hosted API; None: not given."""
 
     def __post_init__(self) -> None:
         for option, price, of in (
@@ -39,11 +39,11 @@ class Prices:
 
     @property
     def break_even(self) -> float | None:
-        """Calls in progress on average with which the host costs as much as the hosted API."""
+        """Calls in progress on average at which the host costs as much as the hosted API."""
         return break_even_calls(self.host_hour, self.hosted_minute) if self.hosted_minute else None
 
     def facts(self) -> dict[str, Any]:
-        """For other programs; what was not asked for is null."""
+        """The prices for other programs; what was not asked for is null."""
         even = self.break_even
         return {
             "price_per_hour": self.host_hour, "hosted_per_minute": self.hosted_minute, "break_even_calls": even,
@@ -51,23 +51,23 @@ class Prices:
         }  # fmt: skip
 
     def facts_of(self, option: Option) -> dict[str, Any]:
-        """What a minute of call costs for each of `USES`, and the share of the option's calls with which the host is as
+        """Cost of a minute of a call for each of `USES`, and the part of the option's calls at which the host is as
         cheap as the hosted API. Null: no call is answered in time; the host is never as cheap."""
         calls, even = option.host_calls, self.break_even
         costs = {use: minute_cost(self.host_hour, share * calls) for use, share in USES.items()} if calls else None
         return {"minute_cost": costs, "break_even_use": even / calls if even and even <= calls else None}
 
     def title(self) -> str:
-        """Above the table."""
+        """Title of the table."""
         return TITLE.format(self.host_hour) + (BREAK_EVEN if self.hosted_minute else "")
 
     def head(self) -> list[str]:
-        """Of the table."""
+        """Head of the table."""
         uses = [f"{100 * share:.0f} % used" for share in USES.values()]
         return ["calls in time", *uses, *(["break-even"] if self.hosted_minute else [])]
 
     def cells(self, option: Option) -> list[str]:
-        """A row of the table."""
+        """Row of an option in the table."""
         costs, use = self.facts_of(option).values()
         calls = f"{option.pops} x {option.calls}" if option.calls and option.pops > 1 else str(option.calls)
         minutes = [_money(cost) for cost in costs.values()] if costs else ["-"] * len(USES)
@@ -75,7 +75,7 @@ class Prices:
         return [calls, *minutes, *([even] if self.hosted_minute else [])]
 
     def advice(self, chosen: Option | None, calls: int) -> Iterator[str]:
-        """Sentences on what it costs with `chosen`, and on the hosted API. `calls`: that were asked for."""
+        """Sentences on the cost of `chosen`, and on the hosted API. `calls`: the number that was asked for."""
         if chosen is None:
             yield "No call is answered in time on this host, so there is neither a cost of a minute nor a break-even."
             return
@@ -99,7 +99,7 @@ class Prices:
 
 
 def given(price: float | None, hosted: float | None) -> Prices | None:
-    """What the command line says; None: nothing. Raises ConfigError."""
+    """The prices of the command line; None: none. Raises ConfigError."""
     if price is not None:
         return Prices(price, hosted)
     if hosted is not None:
@@ -108,6 +108,6 @@ def given(price: float | None, hosted: float | None) -> Prices | None:
 
 
 def _money(amount: float) -> str:
-    """With three digits that count, as 0.0104, 1.04 or 1,040."""
+    """An amount with three significant digits, as 0.0104, 1.04 or 1,040."""
     digits = max(0, 2 - math.floor(math.log10(amount)))
     return f"{amount:,.{digits}f}"

@@ -46,23 +46,23 @@ CUT = """\
 {t.short_phrase.speech_s} s (ladder.short_phrase_ms)"""
 COMPARED_LIFTS = 2
 NONE = "-"
-"""In a cell: no way with such weights."""
+"""The cell where no option has such weights."""
 MEANS = "means that it does not fit; in the column of fp8 also that the GPU does not compute in it."
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """For one host."""
+    """The plan for one host."""
 
     name: str
-    """Of the model."""
+    """Name of the model."""
     source: str
-    """What `vllm.model` is to be."""
+    """The value for `vllm.model`."""
     found: list[Option]
     chosen: Option | None
-    """The way that is advised, if any is."""
+    """The option that is advised, if any is."""
     calls: int
-    """That were asked for."""
+    """The number of calls that was asked for."""
     prices: Prices | None
     advice: list[str]
 
@@ -127,7 +127,8 @@ def compare(hosts: Sequence[list[Option]], name: str) -> None:
 
 
 def _compared(found: list[Option], kinds: Sequence[str]) -> list[str]:
-    """Calls in time with each kind of weights, what bounds the best of them, and what would answer more."""
+    """Calls in time with each kind of weights, the bottleneck of the best of them, and the change that would allow
+    more."""
 
     def rank(option: Option) -> tuple[float, ...]:
         """The largest answers most calls on the fewest GPUs; where none answers a call, it comes nearest to that."""
@@ -146,14 +147,14 @@ def _compared(found: list[Option], kinds: Sequence[str]) -> list[str]:
 
 
 def engines(host: SizedHost) -> str:
-    """Recognition and synthesis."""
+    """Names of recognition and synthesis."""
     return f"{'' if host.asr.streams else 'whisper '}{host.asr.name} and {host.tts.name}"
 
 
 def _table(
     head: Sequence[str], found: list[Option], chosen: Option | None, cells: Callable[[Option], Sequence[str]]
 ) -> Table:
-    """A row for each way."""
+    """A row for each option."""
     table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
     for column in head:

@@ -17,15 +17,15 @@ from voicepipe.directory.editions.edition import gathered
 
 EDITIONS = "/v1/editions"
 TAKEN_S = 10.0
-"""PoPs are waited for so long."""
+"""Seconds for which PoPs are waited for."""
 AGAIN_S = 0.25
 
 
 def push(folder: Path, rules: Path | None, directory: str, key_env: str, *, own_rules: bool, dry: bool) -> int:
     """Send the folder's agents, with `rules`, and wait until the PoPs have them. `own_rules`: each host goes back to
-    the routes and tenants of its own file. `dry`: only ask whether all hosts would take it. Exit status 1: it is
-    pushed, and some have it not yet. Raises ConfigError: a file is wrong here or at one of the hosts, and nobody has
-    taken any."""
+    the routes and tenants of its own file. `dry`: only check whether all hosts would take it. Exit status 1: it is
+    pushed, and some do not have it yet. Raises ConfigError: a file has an error here or at one of the hosts, and no
+    host has taken any."""
     files = gathered(folder, rules)
     AgentStore(folder, read=read_agent)  # What is wrong with a file is said before anybody is asked.
     if rules:
@@ -46,7 +46,7 @@ def _checked(pushed: dict[str, Any]) -> int:
 
 
 def roll_back(number: int, directory: str, key_env: str) -> int:
-    """Have the fleet go by an earlier edition's files again. As `push`."""
+    """Have the fleet use an earlier edition's files again. Returns and raises as `push`."""
     return _followed(asked("POST", directory, EDITIONS, key_env, {"like": number}), directory, key_env)
 
 
@@ -64,7 +64,7 @@ def listed(directory: str, key_env: str) -> int:
 
 
 def _followed(pushed: dict[str, Any], directory: str, key_env: str) -> int:
-    """Say who goes by it, until all do."""
+    """Print which PoPs use it, until all do."""
     console, number = Console(highlight=False), pushed["number"]
     like = f", as {pushed['like']} was" if pushed["like"] else ""
     console.print(f"edition {number} ({pushed['digest']}{like}) is pushed: {len(pushed['files'])} files")
@@ -108,5 +108,5 @@ def _waited_for(pushed: dict[str, Any], directory: str, key_env: str, console: C
 
 
 def takes(pop: dict[str, Any]) -> bool:
-    """Whether it takes what is pushed, whenever it comes."""
+    """Whether the host takes what is pushed, whenever it comes."""
     return pop["edition"] is not None and not pop["edition"]["pinned"]

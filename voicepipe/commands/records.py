@@ -18,24 +18,24 @@ from voicepipe.base.errors import ConfigError
 from voicepipe.commands import fleet
 
 TIMEOUT_S = 60.0
-"""Longer than a directory waits for its PoPs."""
+"""Seconds: longer than a directory waits for its PoPs."""
 RECORDS = "/v1/records"
 KINDS = "PoP", "directory"
 LEAST = 1e-9
-"""Money; below that it reads 0.00."""
+"""The least amount of money; below it 0.00 is shown."""
 AGO = re.compile(r"(\d+(?:\.\d+)?)([mhd])")
 SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 
 
 class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of whom."""
+    """A question about records, and the server that is asked."""
 
     url: str
     key_env: str
     as_json: bool
 
     def of(self, path: str, parameters: Mapping[str, Any], method: Literal["GET", "DELETE"] = "GET") -> Any:
-        """The answer. Raises ConfigError: there is none, or it says what is wrong."""
+        """The answer. Raises ConfigError: there is none, or it is an error."""
         sent = {name: value for name, value in parameters.items() if value not in (None, "")}
         where = f"{path}?{urlencode(sent)}" if sent else path
         return fleet.asked(method, self.url, where, self.key_env, within_s=TIMEOUT_S, kinds=KINDS, option="--url")
@@ -55,7 +55,7 @@ def listed(asked: RecordsQuery, *, since: str, until: str, limit: int, agent: st
 
 
 def one(asked: RecordsQuery, call_id: str) -> int:
-    """Print all that is kept of a call. Raises ConfigError."""
+    """Print the record of a call. Raises ConfigError."""
     record = asked.of(_address(call_id), {})
     if asked.as_json:
         return _json(record)
@@ -85,7 +85,7 @@ def one(asked: RecordsQuery, call_id: str) -> int:
 
 
 def delete(asked: RecordsQuery, call_id: str) -> int:
-    """Delete all that is kept of a call. Raises ConfigError: it goes on, or there is none."""
+    """Delete the record of a call. Raises ConfigError: it goes on, or there is none."""
     said = asked.of(_address(call_id), {}, "DELETE")
     if asked.as_json:
         return _json(said)
@@ -94,7 +94,8 @@ def delete(asked: RecordsQuery, call_id: str) -> int:
 
 
 def delete_caller(asked: RecordsQuery, number: str) -> int:
-    """Delete all that is kept of calls from exactly this number; exit status 1: not all of it. Raises ConfigError."""
+    """Delete the records of all calls from exactly this number; exit status 1: not all of them were. Raises
+    ConfigError."""
     said = asked.of(RECORDS, {"caller": number}, "DELETE")
     left = bool(said["in_progress"] or said.get("not_permitted"))
     if asked.as_json:
@@ -112,7 +113,7 @@ def delete_caller(asked: RecordsQuery, number: str) -> int:
 
 
 def costs(asked: RecordsQuery, *, since: str, until: str, by: str) -> int:
-    """Print what calls have cost. Raises ConfigError."""
+    """Print the cost of calls. Raises ConfigError."""
     said = asked.of("/v1/costs", _time_of(since, until) | {"by": by})
     if asked.as_json:
         return _json(said)
@@ -131,7 +132,7 @@ def costs(asked: RecordsQuery, *, since: str, until: str, by: str) -> int:
 
 
 def escape(text: str) -> str:
-    """For a terminal: no markup, and no control characters, which strangers may have said."""
+    """A text for a terminal: no markup, and no control characters, which strangers may have sent."""
     return unmarked("".join(char if char.isprintable() else " " for char in text))
 
 
@@ -149,7 +150,7 @@ def when(text: str, option: str = "--since") -> float | None:
 
 
 def _time_of(since: str, until: str) -> dict[str, Any]:
-    """Raises ConfigError."""
+    """The time that the options give. Raises ConfigError."""
     return {"since": when(since), "until": when(until, "--until")}
 
 
@@ -180,7 +181,7 @@ def _told_missing(console: Console, said: Mapping[str, Any], so: str = "and what
 
 
 def _tell_not_permitted(console: Console, said: Mapping[str, Any]) -> None:
-    """Calls that this key may not delete, and who may."""
+    """Print how many calls this key may not delete, and which key may."""
     if not (calls := said.get("not_permitted")):
         return
     pops = said.get("not_permitted_at")
@@ -224,7 +225,7 @@ def _ms(name: str, value: float | None) -> str:
 
 
 def _money(value: float | None) -> str:
-    """With two decimals, and with three digits where it is less than 1: the pages show it so, too."""
+    """An amount with two decimals, and with three digits where it is less than 1, as the pages show it."""
     if value is None:
         return ""
     shown = float(f"{value:.3g}")  # 0.9996 reads 1.00.
@@ -232,6 +233,6 @@ def _money(value: float | None) -> str:
 
 
 def _json(said: Any, left: bool = False) -> int:
-    """`left`: this is not all, though no PoP is missing."""
+    """The answer as JSON; `left`: it is incomplete, though no PoP is missing."""
     print(msgspec.json.format(msgspec.json.encode(said)).decode())
     return 1 if left or said.get("missing") else 0

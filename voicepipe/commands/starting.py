@@ -12,7 +12,7 @@ STARTER = Path(__file__).parent.parent / "starter"
 
 
 def new(folder: Path) -> int:
-    """Write it, and say what comes next. Raises ConfigError: there is such a folder, or its name is no agent's."""
+    """Write the folder, and say what comes next. Raises ConfigError: the folder exists, or its name is no agent's."""
     name = folder.resolve().name
     if not re.fullmatch(NAME, name):
         raise ConfigError(f"{name!r} cannot be an agent's name; allowed: {IN_WORDS[NAME]}")
@@ -34,5 +34,5 @@ def new(folder: Path) -> int:
 
 
 def _command() -> str:
-    """voicepipe as it was called: it need not be on the path."""
+    """The command as it was called: it need not be on the path."""
     return sys.argv[0] if Path(sys.argv[0]).name == "voicepipe" else f"{sys.executable} -m voicepipe"

@@ -1,4 +1,4 @@
-"""What is wrong with an agent that its types cannot say. Each problem is a line "key: what is wrong; what helps"."""
+"""Errors in an agent that its types do not show. Each is a line "key: what is wrong; what helps"."""
 
 import re
 from collections import Counter
@@ -14,22 +14,22 @@ from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL, is_target
 from voicepipe.tools import tool_arguments, tool_code
 
 FIRST = "above the file's first [table]"
-"""Where the keys stand that are the agent's own."""
+"""Where in a file the keys of the agent itself belong."""
 EXAMPLE = 'properties = { day = { type = "string" } }'
 KEYWORDS = {
     *Draft202012Validator.VALIDATORS, "$defs", "$vocabulary", "contentSchema", "default", "definitions", "dependencies",
     "else", "then",
 }  # fmt: skip
-"""Of JSON Schema, those whose value may be a table."""
+"""Keywords of JSON Schema whose value may be a table."""
 MORE_PROPERTIES = {
     "$dynamicRef", "$ref", "additionalProperties", "allOf", "anyOf", "dependentSchemas", "else", "if", "oneOf",
     "patternProperties", "then", "unevaluatedProperties",
 }  # fmt: skip
-"""Of JSON Schema, those by which a table may have keys that are none of its `properties`."""
+"""Keywords of JSON Schema by which a table may have keys besides its `properties`."""
 
 
 def of_agent(agent: Agent) -> Iterator[str]:
-    """What is wrong outside of its intents, and of its tools' functions."""
+    """Problems outside of its intents, and of its tools' functions."""
     yield from _of_telephone(agent)
     yield from _twice("tools", (tool.name for tool in agent.tools))
     for index, tool in enumerate(agent.tools):
@@ -37,14 +37,14 @@ def of_agent(agent: Agent) -> Iterator[str]:
 
 
 def of_functions(agent: Agent) -> Iterator[str]:
-    """What is wrong with the functions of its tools, which are loaded."""
+    """Problems of the functions of its tools, which are loaded."""
     for index, tool in enumerate(agent.tools):
         if tool.function and not any(_of_parameters("", tool)):
             yield from _of_function(f"tools[{index}].function", tool)
 
 
 def of_intents(agent: Agent) -> Iterator[str]:
-    """What is wrong with the intents, and with how they go together with the rest of it."""
+    """Problems of the intents, and of intents together with the rest of the agent."""
     yield from _twice("intents", (intent.name for intent in agent.intents))
     for index, intent in enumerate(agent.intents):
         yield from _of_deeds(f"intents[{index}]", intent, agent)
@@ -52,14 +52,14 @@ def of_intents(agent: Agent) -> Iterator[str]:
 
 
 def _twice(kind: str, names: Iterable[str]) -> Iterator[str]:
-    """Of two with one name the first could never be meant."""
+    """Names that occur twice: the second could never be meant."""
     for name, times in Counter(names).items():
         if times > 1:
             yield f"{kind}: {times} have the name {name}; give each a name of its own"
 
 
 def _of_deeds(at: str, intent: Intent, agent: Agent) -> Iterator[str]:
-    """What it has done: by tools, or with the call."""
+    """Problems of what an intent does: with tools, or with the call."""
     for key, tool in (("tool", intent.tool), ("check", intent.check)):
         if tool:
             yield from _of_called(f"{at}.{key}", tool, intent, agent)
@@ -75,12 +75,12 @@ def _of_deeds(at: str, intent: Intent, agent: Agent) -> Iterator[str]:
 
 
 def _of_called(at: str, name: str, intent: Intent, agent: Agent) -> Iterator[str]:
-    """A tool gets the intent's slots, and no more."""
+    """Problems of a tool that an intent calls: it gets the intent's slots, and no more."""
     tools = {tool.name: tool for tool in agent.tools}
     if name not in tools:
         yield f"{at}: there is no tool {name}; allowed: {_all(tools)}"
         return
-    if any(_of_parameters(at, tools[name])):  # They are told as the tool's, and what it requires is not known.
+    if any(_of_parameters(at, tools[name])):  # They are listed as the tool's, and what it requires is unknown.
         return
     if missing := [each for each in _required(tools[name]) if each not in intent.slots]:
         yield f"{at}: {name} requires {' and '.join(missing)}, which no slot asks for; its slots: {_all(intent.slots)}"
@@ -97,7 +97,7 @@ def _of_texts(at: str, intent: Intent) -> Iterator[str]:
 
 
 def _of_tool(at: str, tool: Tool) -> Iterator[str]:
-    """What it cannot be called with, or cannot reach."""
+    """Problems of a tool: arguments that it cannot be called with, addresses that it cannot reach."""
     if tool.name in (END_CALL, TRANSFER_TOOL):
         yield f"{at}.name: {tool.name} is a tool of every agent's; choose another name"
     if (tool.webhook is None) == (not tool.function):
@@ -133,8 +133,8 @@ def _of_parameters(at: str, tool: Tool) -> Iterator[str]:
     if tool.parameters.get("type", "object") != "object":
         yield f'{at}.type: cannot be {tool.parameters["type"]!r}; allowed: "object"'
     for key, value in tool.parameters.items():
-        if place := _place(key, value):
-            yield f"{at}.{key}: says nothing there; {place}"
+        if advice := _proper_table(key, value):
+            yield f"{at}.{key}: says nothing there; {advice}"
     properties = tool.parameters.get("properties", {})
     missing = [name for name in _required(tool) if name not in properties]
     if properties and missing and not _may_have_more(tool):
@@ -142,12 +142,12 @@ def _of_parameters(at: str, tool: Tool) -> Iterator[str]:
 
 
 def _may_have_more(tool: Tool) -> bool:
-    """Whether its schema says something of arguments that are none of its properties."""
+    """Whether the schema allows arguments besides its properties."""
     return any(tool.parameters.get(key, False) is not False for key in MORE_PROPERTIES)
 
 
-def _place(key: str, value: object) -> str:
-    """Where a key of `parameters` belongs; empty: there, or nobody knows."""
+def _proper_table(key: str, value: object) -> str:
+    """The table to which a key of `parameters` belongs; empty: where it is, or unknown."""
     if key in Tool.__struct_fields__ and key != "description":
         return "put it above [tools.parameters]"
     if key in Agent.__struct_fields__:
@@ -177,15 +177,15 @@ def _of_telephone(agent: Agent) -> Iterator[str]:
             yield f"keys.{keys}: is empty; say what the caller means, in words"
     for name, target in agent.transfer.items():
         if not is_target(target):
-            place = f"; or put {name} {FIRST}" if name in Agent.__struct_fields__ else ""
+            advice = f"; or put {name} {FIRST}" if name in Agent.__struct_fields__ else ""
             yield (
                 f"transfer.{name}: nobody can be called at {target!r}; give a number such as +4930123456, or an "
-                f"address such as sip:ann@example.com or tel:+4930123456{place}"
+                f"address such as sip:ann@example.com or tel:+4930123456{advice}"
             )
 
 
 def _required(tool: Tool) -> list[str]:
-    """Arguments that it cannot do without."""
+    """Arguments that the tool requires."""
     return [str(name) for name in tool.parameters.get("required", ())]
 
 

@@ -19,29 +19,30 @@ from voicepipe.tools import tool_code
 log = logging.getLogger(__name__)
 
 GONE_LOOKS = 5
-"""A file that is missing so often in a row, while others are there, was deleted: until then somebody may be copying."""
+"""Looks in a row at which a missing file counts as deleted, while others exist: until then somebody may be copying."""
 
 NO_AGENT = "holds no agent; give a folder with agents' *.toml files"
-"""What is said of a folder."""
+"""The error for a folder without agents."""
 BELOW = "*/*.toml"
-"""Where files of intents lie and are looked at for changes. Beside the agents they would be read as agents."""
+"""Folder of files with intents, which are watched for changes. Beside the agents they would be read as agents."""
 
 _Version = tuple[int, int, tool_code.Version]
-"""Modification time in ns and size, and those of the files that it may take more from: an agent whose version is
-unchanged is not read again."""
+"""Modification time in ns and size, and those of the files that it may include: an agent whose version is unchanged is
+not read again."""
 
 
 Read = Callable[[Path], Agent]
-"""How an agent's file is read: `load_agent`, `read_agent`."""
+"""Reads an agent's file: `load_agent`, `read_agent`."""
 
 
 def load_agent(path: Path) -> Agent:
-    """The agent in `path`; its tools' functions are loaded. Raises ConfigError with one line for each problem."""
+    """The agent in `path`, with its tools' functions loaded. Raises ConfigError with one line for each problem."""
     return _read(path, agent_problems.of_functions)
 
 
 def read_agent(path: Path) -> Agent:
-    """The same where its tools' functions are not installed: they are not looked for."""
+    """The agent in `path` where its tools' functions are not installed: they are not looked for. Raises as
+    `load_agent`."""
     return _read(path, lambda agent: ())
 
 
@@ -76,7 +77,7 @@ def _with_intents(agent: Agent, path: Path, file: Path) -> Agent:
 
 
 def file_of_agent(path: Path) -> Path:
-    """The file of the one agent that `path` names: itself, or the only good one of this folder. Raises ConfigError."""
+    """The file of the one agent that `path` names: itself, or the only valid one of this folder. Raises ConfigError."""
     if path.is_file():
         if path.suffix != ".toml":
             raise ConfigError(f"{path}: an agent's file has a name that ends in .toml; rename it")
@@ -96,8 +97,8 @@ def file_of_agent(path: Path) -> Path:
 
 
 def open_agents(config: Config, wanted: Path | None = None) -> "AgentStore":
-    """The agents that the configuration names; `wanted` as in `AgentStore`. Raises ConfigError, also if one that it
-    names is not there."""
+    """The agents that the configuration names; `wanted` as in `AgentStore`. Raises ConfigError, also if one of them
+    does not exist."""
     named = [("pop.default_agent", config.pop.default_agent)]
     named += [(f"tenants[{n}].agents", name) for n, tenant in enumerate(config.tenants) for name in tenant.agents]
     named += [(f"routes[{n}].agent", route.agent) for n, route in enumerate(config.routes) if route.agent]
@@ -113,31 +114,30 @@ def open_agents(config: Config, wanted: Path | None = None) -> "AgentStore":
 
 
 class AgentStore:
-    """The agents of a directory; `read` reads a file of it. Live calls keep the `Agent` that they began with, so an
+    """The agents of a folder; `read` reads one of its files. Live calls keep the `Agent` that they began with, so an
     edit never reaches them.
 
-    What was good stays until what replaces it is good: a broken edit keeps the agent as it was, and so does a directory
-    that is gone or empty, or a file that is missing for a moment. A file that stays away takes its agent along, unless
-    the configuration names that (`needed`). Raises ConfigError if a file is broken at the start. Where one file is
-    `wanted`, that one alone is meant: broken files beside it are left out, and the log says so.
-    """
+    A valid agent stays until its replacement is valid: a broken edit leaves the agent as it was, and so does a folder
+    that is gone or empty, or a file that is missing for a moment. A file that stays away removes its agent, unless the
+    configuration names that (`needed`). Raises ConfigError if a file is broken at the start. Where one file is
+    `wanted`, only that one is meant: broken files beside it are left out, and the log says so."""
 
     def __init__(
         self, directory: Path, needed: Collection[str] = (), read: Read = load_agent, wanted: Path | None = None
     ) -> None:
         self.directory = directory
         self.warning = ""
-        """What keeps the agents as they are, for whoever asks how the PoP does; empty: nothing."""
+        """Why agents are not up to date, for the PoP's health; empty: they are."""
         self._needed = needed
         self._read = read
         self._versions: dict[Path, _Version] = {}
         self._missing: dict[Path, int] = {}
-        """Files whose agents are still known, and in how many looks in a row they were not there."""
+        """Files that are missing though their agents are still known, and for how many looks in a row."""
         self._broken: set[Path] = set()
         self._agents: dict[Path, Agent] = {}
         self._by_name: dict[str, Agent] = {}
-        self._told: dict[str, Agent] = {}
-        """Those of which `refresh` has told."""
+        self._reported: dict[str, Agent] = {}
+        """The agents that `refresh` has reported."""
         self._changing = threading.Lock()
         files = _files(directory)
         if wanted and wanted in files:  # First, so that it has its name before any other.
@@ -147,7 +147,7 @@ class AgentStore:
             raise ConfigError("\n".join(problems))
         for problem in problems:
             log.warning("%s (left out: it is not the agent that was asked for)", problem)
-        self._told = self._by_name
+        self._reported = self._by_name
 
     def get(self, name: str) -> Agent | None:
         """The agent of this name as its file is now."""
@@ -160,8 +160,8 @@ class AgentStore:
         return iter(self._by_name.values())
 
     def become(self, other: "AgentStore") -> None:
-        """Have the agents of another folder, which were read already; the next `refresh` tells that they differ. It may
-        wait for a `refresh`: call it from a thread."""
+        """Take over the agents of another folder, which were read already; the next `refresh` reports that they differ.
+        It may wait for a `refresh`: call it from a thread."""
         with self._changing:
             self.directory, self.warning = other.directory, other.warning
             self._needed, self._read = other._needed, other._read
@@ -172,7 +172,7 @@ class AgentStore:
         """Read what changed since the last time; True if an agent is different. Reads files: call it from a thread."""
         with self._changing:
             self._look_again()
-            before, self._told = self._told, self._by_name
+            before, self._reported = self._reported, self._by_name
             return self._by_name != before
 
     def _look_again(self) -> None:
@@ -193,7 +193,7 @@ class AgentStore:
         return f"{self.directory}: there is no file of {', '.join(kept)} any more; kept, as configured" if kept else ""
 
     def _reread(self, versions: dict[Path, _Version]) -> list[str]:
-        """Bring the agents up to date; the problems of the files that could not be taken over."""
+        """Bring the agents up to date; returns the problems of files that could not be taken over."""
         gone = [path for path in self._agents if path not in versions]
         missing = {path: min(GONE_LOOKS, self._missing.get(path, 0)) + 1 for path in gone}
         if versions == self._versions and missing == self._missing:
@@ -215,7 +215,7 @@ class AgentStore:
         return list(problems.values())
 
     def _keeps(self, path: Path, looks: int, there: Mapping[Path, Agent]) -> bool:
-        """Whether the agent of a file that was missing in so many looks is known still."""
+        """Whether the agent of a file that was missing for so many looks is still known."""
         name = self._agents[path].name
         if any(agent.name == name for agent in there.values()):  # The file was renamed.
             return False
@@ -223,7 +223,7 @@ class AgentStore:
 
 
 def _files(directory: Path) -> dict[Path, _Version]:
-    """The agent files that are there; none where the directory cannot be read."""
+    """The agent files that exist; none where the directory cannot be read."""
     try:
         code = tool_code.version(directory) + tool_code.version(directory, BELOW)
         return {path: (*_version(path), code) for path in sorted(directory.iterdir()) if path.suffix == ".toml"}
@@ -240,7 +240,7 @@ def _version(path: Path) -> tuple[int, int]:
 
 
 def _unlike(agent: Agent, path: Path, others: dict[Path, Agent]) -> Agent:
-    """`agent`, unless another file has an agent of its name."""
+    """`agent`, unless another file has an agent of its name. Raises ConfigError."""
     for other, taken in others.items():
         if other != path and taken.name == agent.name:
             raise ConfigError(f"{path}: name: {agent.name} is taken by {other}; every agent needs a name of its own")
@@ -248,7 +248,8 @@ def _unlike(agent: Agent, path: Path, others: dict[Path, Agent]) -> Agent:
 
 
 def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: str) -> Hooks:
-    """Who is told of this tenant's calls with this agent: whom the agent names, else whom the tenant names."""
+    """The receivers of webhooks about this tenant's calls with this agent: those of the agent, or else of the
+    tenant."""
     agent = agents.get(agent_name)
     if agent and agent.hooks.after_call:
         return agent.hooks
@@ -256,7 +257,7 @@ def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: s
 
 
 def no_voice(agent: Agent, voices: Collection[str]) -> str:
-    """What is said of an agent whose voice is not among these; empty: it is."""
+    """The error for an agent whose voice is not among these; empty: it is."""
     if not agent.voice or agent.voice.partition("+")[0] in voices:  # espeak-ng's may have a variant, "en-us+Annie"
         return ""
     close = difflib.get_close_matches(agent.voice, voices, 3) or sorted(voices)[:5]

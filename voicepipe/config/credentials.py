@@ -19,22 +19,22 @@ HEADER = r"[A-Za-z0-9!#$&'*+.^_`|~-]+"
 
 
 def keyed(config: Config, name: str, key_env: str) -> Config:
-    """`config` with one tenant; its key is made up for this process if the environment has none."""
+    """`config` with one tenant; its key is generated for this process if the environment has none."""
     made_up(key_env)
     return msgspec.structs.replace(config, tenants=(TenantConfig(name=name, key_env=key_env),))
 
 
 class EnvironmentSecret(NamedTuple):
-    """What a configuration leaves to the environment."""
+    """A secret that a configuration takes from the environment."""
 
     key: str
-    """Of the configuration, that names the variable."""
+    """The key of the configuration that names the variable."""
     variable: str
     """Empty: there is no such secret."""
     what: str
 
     def value(self) -> str:
-        """Empty where there is none. Raises ConfigError: its variable is not set, or empty."""
+        """The secret; empty where there is none. Raises ConfigError: its variable is not set, or empty."""
         if self.is_missing:
             raise ConfigError(f"{self.key}: set the environment variable {self.variable} to {self.what}")
         return variable(self.variable) if self.variable else ""
@@ -97,12 +97,12 @@ def _bus_password(bus: BusConfig) -> EnvironmentSecret:
 
 
 def _value(config: Config, key: str) -> str:
-    """Of the secret that this key names; empty: none is needed. Raises ConfigError."""
+    """The secret that this key names; empty: none is needed. Raises ConfigError."""
     return next((secret.value() for secret in needed(config) if secret.key == key), "")
 
 
 def check(config: Config) -> None:
-    """Raises ConfigError: a secret that is needed is not here, or one is somebody else's as well."""
+    """Raises ConfigError: a secret that is needed is missing, or one is used for two purposes."""
     for secret in needed(config):
         secret.value()
     operator_keys(config)
@@ -110,7 +110,7 @@ def check(config: Config) -> None:
 
 
 def missing_secrets(config: Config) -> dict[str, str]:
-    """Environment variables that are needed and not set, or empty, and what names them first."""
+    """Environment variables that are needed and not set, or empty, with the first key that names them."""
     missing: dict[str, str] = {}
     for secret in needed(config):
         if secret.is_missing:
@@ -119,12 +119,12 @@ def missing_secrets(config: Config) -> dict[str, str]:
 
 
 def keys(config: Config) -> dict[str, TenantConfig]:
-    """Every key that opens this PoP and whose it is; empty: the PoP asks for none. Raises ConfigError."""
+    """Every key of this PoP, with its tenant; empty: the PoP needs no keys. Raises ConfigError."""
     return keys_of(config.tenants)
 
 
 def keys_of(tenants: Iterable[Owner]) -> dict[str, Owner]:
-    """Each tenant's key, from the environment, and whose it is. Raises ConfigError."""
+    """Each tenant's key from the environment, with the tenant. Raises ConfigError."""
     found: dict[str, Owner] = {}
     for index, tenant in enumerate(tenants):
         key = _key(index, tenant).value()
@@ -138,18 +138,18 @@ class OperatorKeys(NamedTuple):
     """Keys that are no tenant's. Empty: there is none."""
 
     operator: str = ""
-    """To the dashboard of all tenants, to a directory's orders, and to the metrics."""
+    """The key for the dashboard of all tenants, a directory's commands, and the metrics."""
     metrics: str = ""
-    """To the metrics alone."""
+    """The key for the metrics only."""
 
 
 def operator_keys(config: Config) -> OperatorKeys:
-    """A PoP's. Raises ConfigError."""
+    """The operator keys of a PoP. Raises ConfigError."""
     return operator_keys_of(config.http, keys(config))
 
 
 def operator_keys_of(http: HttpConfig, keys: Container[str]) -> OperatorKeys:
-    """The same, of a server of any kind. Raises ConfigError."""
+    """The operator keys of a server of any kind. Raises ConfigError."""
     for secret, whose in ((_operator_key(http), "operator"), (_metrics_key(http), "metrics")):
         if secret.value() in keys:
             raise ConfigError(
@@ -165,32 +165,33 @@ def operator_keys_of(http: HttpConfig, keys: Container[str]) -> OperatorKeys:
 
 
 def sip_passwords(users: Sequence[KnownUser]) -> dict[str, str]:
-    """Of each SIP user. Raises ConfigError."""
+    """The password of each SIP user. Raises ConfigError."""
     return {user.name: _password(index, user).value() for index, user in enumerate(users)}
 
 
 def turn_secret(config: Config) -> str:
-    """What the TURN server and we share; empty: there is no TURN server. Raises ConfigError."""
+    """The secret that we share with the TURN server; empty: there is no TURN server. Raises ConfigError."""
     return _value(config, "webrtc.turn_secret_env")
 
 
 def twilio_token(account: TwilioAccount) -> str:
-    """By which Twilio signs; empty: there are no calls from it. Raises ConfigError."""
+    """The token with which Twilio signs; empty: it sends no calls. Raises ConfigError."""
     return _auth_token(account).value()
 
 
 def telnyx_key(account: TelnyxAccount) -> str:
-    """By which Telnyx takes orders; empty: there are no calls from it. Raises ConfigError."""
+    """The key of Telnyx's API; empty: it sends no calls. Raises ConfigError."""
     return _api_key(account).value()
 
 
 def openai_key(config: Config) -> str:
-    """By which the language model's server lets us in; empty: it asks for none. Raises ConfigError."""
+    """The key of the language model's server; empty: it needs none. Raises ConfigError."""
     return _value(config, "openai.api_key_env")
 
 
 def trace_headers(config: Config) -> dict[str, str]:
-    """By which the collector of traces lets us in. Raises ConfigError: they are missing, or not written as headers."""
+    """Headers that authenticate us at the collector of traces. Raises ConfigError: they are missing, or not written as
+    headers."""
     headers = {}
     for pair in filter(None, _value(config, "traces.headers_env").split(",")):
         name, _, value = (part.strip() for part in pair.partition("="))
@@ -204,5 +205,5 @@ def trace_headers(config: Config) -> dict[str, str]:
 
 
 def bus_password(bus: BusConfig) -> str:
-    """By which NATS lets us in; empty: it asks for none, or for credentials. Raises ConfigError."""
+    """The password for NATS; empty: it needs none, or credentials. Raises ConfigError."""
     return _bus_password(bus).value()

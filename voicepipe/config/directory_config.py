@@ -10,7 +10,7 @@ from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import (
     KnownTrunk,
     RouteConfig,
-    SipDoorConfig,
+    SipEndpointConfig,
     TelephonyConfig,
     TelnyxAccount,
     TwilioAccount,
@@ -25,60 +25,60 @@ class DirectorySection(Section, frozen=True):
     key: str = ""
     """Path of the Ed25519 private key (PEM) that signs its tokens."""
     keys: tuple[str, ...] = ()
-    """Paths of other directories' public keys (PEM): `ek_` keys that they made are taken here."""
+    """Paths of other directories' public keys (PEM): `ek_` keys that they made are accepted here."""
     place: tuple[float, ...] = ()
-    """Where it stands: latitude and longitude. Callers are taken to be there who do not say where they are."""
+    """Its place on the globe: latitude and longitude. Callers who do not give theirs are taken to be there."""
     connections: Annotated[int, Meta(ge=10)] = 1000
-    """Open at a time."""
+    """Connections at a time."""
     drain_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 3_660_000
-    """How long calls that it relays may go on once it is being stopped; as `pop.drain_ms`."""
+    """Milliseconds for which calls that it relays may go on once it is being stopped; as `pop.drain_ms`."""
     editions: str = ""
-    """Folder for what operators push: agents, routes and tenants for the whole fleet. Empty: it takes no pushes."""
+    """Folder for pushed editions: agents, routes and tenants for the whole fleet. Empty: it takes no pushes."""
 
     def __post_init__(self) -> None:
         check_place(self.place)
 
 
 class DirectoryTenant(KeyOwner, frozen=True):
-    """A key's owner."""
+    """A tenant as directories know it: the owner of a key."""
 
     zone: str = ""
-    """Their calls may not leave it, such as "eu"; empty: they may go anywhere."""
+    """The zone that their calls may not leave, such as "eu"; empty: none."""
 
 
 class DirectoryTrunk(KnownTrunk, frozen=True):
     """A provider, a PBX or an SBC that asks by SIP where to call."""
 
     place: tuple[float, ...] = ()
-    """Where its media gateway stands: latitude and longitude. Empty: where the directory does."""
+    """The place of its media gateway: latitude and longitude. Empty: the directory's."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_place(self.place)
 
 
-class DirectorySipConfig(SipDoorConfig, frozen=True):
-    """By SIP a directory answers where to call (302), and takes no calls."""
+class DirectorySipConfig(SipEndpointConfig, frozen=True):
+    """SIP at a directory, which redirects calls (302) and takes none."""
 
     trunks: tuple[DirectoryTrunk, ...] = ()
 
 
 class DirectoryTwilio(TwilioAccount, frozen=True):
-    """Webhooks of Twilio's that come to the directory. Each PoP needs the auth token, too: streams go there."""
+    """Twilio's webhooks at a directory. Each PoP needs the auth token, too: streams go there."""
 
     place: tuple[float, ...] = ()
-    """Of the Twilio region that the numbers' calls are processed in: latitude and longitude. Empty: where the
-    directory is."""
+    """The place of the Twilio region that processes the numbers' calls: latitude and longitude. Empty: the
+    directory's."""
 
     def __post_init__(self) -> None:
         check_place(self.place)
 
 
 class DirectoryTelnyx(TelnyxAccount, frozen=True):
-    """The same of Telnyx's. Each PoP needs the keys, too: it answers the calls."""
+    """Telnyx's webhooks at a directory. Each PoP needs the keys, too: it answers the calls."""
 
     place: tuple[float, ...] = ()
-    """Of the number's AnchorSite."""
+    """The place of the number's AnchorSite: latitude and longitude. Empty: the directory's."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,20 +86,21 @@ class DirectoryTelnyx(TelnyxAccount, frozen=True):
 
 
 class DirectoryRoute(RouteConfig, frozen=True):
-    """Whose phone calls these are, and where they go. The first that fits counts."""
+    """A route of phone calls at a directory: their tenant, and the PoPs to which they go. The first that fits
+    counts."""
 
     region: str = ""
-    """They go to PoPs of this region (`pop.region`) while one of those has room, and otherwise to others. What they
-    must not leave is their tenant's zone."""
+    """Calls go to PoPs of this region (`pop.region`) while one of those has room, and otherwise to others. To keep them
+    within an area, their tenant has a zone."""
 
 
 class CanaryConfig(Section, frozen=True):
-    """A version, or one PoP, that is on trial: it gets only a share of the calls. The first that fits counts."""
+    """A trial of a version or of one PoP, which gets only a share of the calls. The first that fits counts."""
 
     share: Annotated[float, Meta(ge=0, le=1)]
-    """Of the calls for which it would do as well as others."""
+    """The share of the calls for which it would do as well as others."""
     version: Label = ""
-    """As its PoPs have it in `pop.version`, ..."""
+    """The version as its PoPs have it in `pop.version`, ..."""
     pop: str = ""
     """... or the id of one PoP."""
 
@@ -109,7 +110,7 @@ class CanaryConfig(Section, frozen=True):
 
 
 class DirectoryConfig(Section, frozen=True):
-    """The whole file."""
+    """The whole file of a directory."""
 
     directory: DirectorySection = DirectorySection()
     bus: BusConfig = BusConfig()

@@ -7,16 +7,18 @@ from msgspec import Meta
 from voicepipe.base.ranges import DEVICE, Count, Ms, Positive, Section, Variable, check_url
 
 Device = Annotated[str, Meta(pattern=DEVICE)]
-""""cuda:1" is the second GPU that this process sees; "auto": a GPU if there is one, beside the others' models as
-`engines/gpu_placement.py` places them."""
+""""cuda:1" is the second GPU that this process sees; "auto": a GPU if there is one, shared with the other models as
+`engines/gpu_placement.py` decides."""
 Timeout = Annotated[int, Meta(ge=1, le=7200)]
 """Seconds."""
 Stall = Annotated[float, Meta(ge=1, le=600)]
-"""Seconds by which a piece of work may be later than a slow engine would be: then the engine hangs, and is down."""
+"""Seconds by which a job may be later than on a slow engine: then the engine hangs, and is down."""
 Temperature = Annotated[float, Meta(ge=0, le=2)]
 
 
 class EnginesConfig(Section, frozen=True):
+    """The engines that a PoP uses."""
+
     vad: Literal["silero", "scripted"] = "silero"
     asr: Literal["whisper", "nemotron", "scripted"] = "whisper"
     llm: Literal["auto", "frontdesk", "vllm", "openai", "scripted"] = "auto"
@@ -33,23 +35,24 @@ class WhisperConfig(Section, frozen=True):
     """faster-whisper: Whisper by CTranslate2."""
 
     model: str = WHISPER_ENGLISH
-    """A directory with a model that CTranslate2 has converted, or such a model's name. tiny.en hears English alone."""
+    """A directory with a model that CTranslate2 has converted, or such a model's name. tiny.en understands English
+    only."""
     device: Device = "cpu"
     compute_type: str = "auto"
     """CTranslate2's name; "auto": int8 on a CPU, float16 on a GPU."""
     threads: Count = 0
-    """Passes at a time on a CPU, each by one thread; 0: one a core."""
+    """Passes at a time on a CPU, each on one thread; 0: one a core."""
     detect_language: bool = False
-    """Of each utterance, by the model; otherwise it is the agent's."""
+    """The model detects the language of each utterance; otherwise it is the agent's."""
     partial_ms: Annotated[int, Meta(ge=100, le=10_000)] = 500
     """While a voice does not pause, it is read again after so much more sound, if the model has time for it."""
     batch: Positive = 8
     """Utterances that a GPU reads in one go, at most; a CPU reads one after the other."""
     window_ms: Annotated[int, Meta(ge=0, le=30_000, multiple_of=500)] = 0
-    """What is shorter is read with silence after it up to so much; 0: with 2 s of silence. Whisper was trained on
-    30 s. Longer windows take longer: 10 s take three times as long as 2."""
+    """Shorter utterances are padded with silence to this length; 0: with 2 s of silence. Whisper was trained on 30 s.
+    Longer windows take longer: 10 s take three times as long as 2."""
     stall_s: Stall = 10
-    """Beyond the length of the sound that is read."""
+    """Seconds beyond the length of the sound that is read."""
 
 
 ENGLISH, POLYGLOT = "nvidia/nemotron-speech-streaming-en-0.6b", "nvidia/nemotron-3.5-asr-streaming-0.6b"
@@ -65,19 +68,19 @@ class NemotronConfig(Section, frozen=True):
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """ "auto": float32 on a CPU, bfloat16 on a GPU."""
     threads: Count = 0
-    """Of a CPU; 0: all cores but one, which the event loop needs."""
+    """Threads on a CPU; 0: all cores but one, which the event loop needs."""
     chunk_ms: Literal[80, 160, 320, 560, 1120] = 160
-    """Sound that is heard in one go. The model knows what a chunk holds and nothing behind it: longer ones are heard
-    better and later, and cost less. 320 is for the model with 40 languages alone."""
+    """Length of sound that is processed in one go. The model knows a chunk and nothing behind it: longer chunks are
+    recognised better and later, and cost less. 320 is for the model with 40 languages only."""
     streams: Annotated[int, Meta(ge=1, le=1024)] = 64
-    """Utterances that are heard at a time, 7 MB of a GPU each; more wait."""
+    """Utterances that are recognised at a time, with 7 MB of a GPU each; more wait."""
     gather_ms: Annotated[int, Meta(ge=0, le=560)] = 40
-    """Steps begin so far apart unless words are waited for: each hears more calls, and the GPU is free in between. At
-    most half of `chunk_ms`: a call takes one chunk of each step, and must catch up if it was late."""
+    """Interval between steps unless words are waited for: each step serves more calls, and the GPU is free in between.
+    At most half of `chunk_ms`: a call takes one chunk of each step, and must catch up if it was late."""
     detect_language: bool = False
-    """Of each utterance, by the model with 40 languages; otherwise it is the agent's."""
+    """The model with 40 languages detects the language of each utterance; otherwise it is the agent's."""
     stall_s: Stall = 10
-    """So long a step may take."""
+    """Seconds that a step may take."""
 
     def __post_init__(self) -> None:
         if 2 * self.gather_ms > self.chunk_ms:
@@ -91,7 +94,7 @@ class NemotronConfig(Section, frozen=True):
             raise ValueError(f"detect_language: {ENGLISH} hears English alone; set model to {POLYGLOT}")
 
     def dtype_on(self, device: str) -> str:
-        """torch's name of what it computes with on "cpu", "cuda:1"."""
+        """torch's name of the type in which it computes on "cpu", "cuda:1"."""
         if self.dtype == "auto":
             return "float32" if device == "cpu" else "bfloat16"
         return self.dtype
@@ -107,16 +110,17 @@ class VllmConfig(Section, frozen=True):
     max_model_len: Annotated[int, Meta(ge=256)] = 8192
     """Tokens of a prompt and its reply."""
     kv_cache_memory_bytes: Count = 0
-    """Of each GPU, for what calls have said; 0: what `args.gpu_memory_utilization` leaves, on a GPU of its own."""
+    """Bytes of each GPU for the conversations of calls; 0: what `args.gpu_memory_utilization` leaves, on a GPU of its
+    own."""
     tool_call_parser: str = ""
     """vLLM's name for how the model writes tool calls ("hermes", "llama3_json"); empty: tools are not offered to it."""
     temperature: Temperature = 0.0
     max_tokens: Positive = 512
-    """Of a reply that sets no bound itself."""
+    """Tokens of a reply for which nothing sets another limit."""
     start_timeout_s: Timeout = 600
-    """Loading, compiling and warming up; then the start is given up with what to look at."""
+    """Seconds for loading, compiling and warming up; then the start is given up with a hint."""
     stall_s: Stall = 10
-    """Without a token of any reply, beyond 2 ms for each character of the prompts."""
+    """Seconds without a token of any reply, beyond 2 ms for each character of the prompts."""
     args: dict[str, Any] = {}
     """Every other engine argument of vLLM, unchanged."""
 
@@ -127,7 +131,7 @@ class VllmConfig(Section, frozen=True):
 
 
 OMITTED = ("temperature", "max_tokens", "max_completion_tokens", "tool_choice")
-"""What a request to a server of the OpenAI kind can do without."""
+"""Fields of a request that a server of the OpenAI kind can do without."""
 
 
 class OpenAiConfig(Section, frozen=True):
@@ -135,14 +139,14 @@ class OpenAiConfig(Section, frozen=True):
 
     base_url: str = ""
     model: str = ""
-    """Its name there; empty: the only one that the server has."""
+    """The model's name there; empty: the only one that the server has."""
     api_key_env: Variable = ""
     """The environment variable that holds the key; empty: it asks for none."""
     temperature: Temperature = 0.0
     max_tokens: Count = 512
-    """Of a reply that sets no bound itself; 0: none is sent."""
+    """Tokens of a reply for which nothing sets another limit; 0: no limit is sent."""
     timeout_ms: Ms = 10_000
-    """To the first token, and from one to the next."""
+    """Time to the first token, and from one to the next."""
     thinks_first: bool = False
     """Replies begin with thoughts that no tag opens, since the model's template has opened it: they are held until it
     is closed."""
@@ -159,6 +163,8 @@ class OpenAiConfig(Section, frozen=True):
 
 
 class EspeakConfig(Section, frozen=True):
+    """espeak-ng, which has no settings but its voice."""
+
     voice: str = "en-us"
     words_per_minute: Annotated[int, Meta(ge=80, le=450)] = 165
 
@@ -173,20 +179,20 @@ class KokoroConfig(Section, frozen=True):
     voice: str = "af_heart"
     device: Device = "auto"
     threads: Count = 0
-    """Of a CPU; 0: one a core."""
+    """Threads on a CPU; 0: one a core."""
     workers: Positive = 2
-    """Phrases that are spoken at a time, by one session: on a CPU they share its threads."""
+    """Phrases that are made at a time, by one session: on a CPU they share its threads."""
     stall_s: Stall = 10
-    """Beyond 0.2 s for each character of the phrase."""
+    """Seconds beyond 0.2 s for each character of the phrase."""
 
 
 class RecordedVoice(Section, frozen=True):
-    """A voice is a person's: NeuTTS speaks as whoever is heard in a recording."""
+    """The voice of a person, whom NeuTTS imitates by a recording."""
 
     file: str = ""
     """WAV: 3 to 15 s of one person in a quiet room."""
     text: str = ""
-    """What is said in it, word for word."""
+    """The words of the recording, exactly."""
     consent: str = ""
     """Who consented to the use of this voice, and when. It is written for people; nobody checks it."""
     language: str = "en-us"
@@ -210,21 +216,21 @@ class NeuttsConfig(Section, frozen=True):
     codec: str = "neuphonic/neucodec"
     """A directory, or its name on the hub."""
     voice: str = ""
-    """Of `voices`; empty: the first."""
+    """One of `voices`; empty: the first."""
     device: Device = "auto"
     kv_cache_memory_bytes: Annotated[int, Meta(ge=1)] = 1_073_741_824
-    """Of vLLM: 12 KiB a token, so that 40 phrases are made at a time, each with 2048 tokens."""
+    """Bytes for vLLM: 12 KiB a token, so that 40 phrases are made at a time, each with 2048 tokens."""
     max_model_len: Annotated[int, Meta(ge=256)] = 2048
-    """Tokens of a recording and of a phrase: 50 a second."""
+    """Tokens of a recording and of a phrase: 50 for each second."""
     temperature: Temperature = 1.0
     start_timeout_s: Timeout = 600
-    """Loading, compiling, reading the recordings and warming up."""
+    """Seconds for loading, compiling, reading the recordings and warming up."""
     stall_s: Stall = 10
-    """Without a token of any phrase, beyond 2 ms for each character; and for decoding what was said."""
+    """Seconds without a token of any phrase, beyond 2 ms for each character; and seconds for decoding a phrase."""
     args: dict[str, Any] = {}
     """Every other engine argument of vLLM, unchanged."""
     voices: dict[str, RecordedVoice] = {}
-    """By their names."""
+    """The voices by their names."""
 
     def __post_init__(self) -> None:
         if self.voice and self.voice not in self.voices:
@@ -243,21 +249,21 @@ class CoquiConfig(Section, frozen=True):
     """A speaker of the model; empty: its first."""
     device: Device = "auto"
     workers: Positive = 1
-    """Processes, each with the model; one speaks one phrase at a time."""
+    """Processes, each with the model; one makes one phrase at a time."""
     start_timeout_s: Timeout = 120
     stall_s: Stall = 30
-    """A phrase has up to 300 letters."""
+    """Seconds for a phrase, which has up to 300 letters."""
 
 
 class ScriptedConfig(Section, frozen=True):
-    """Scripted engines are for timing: what they hear has nothing to do with what is said."""
+    """Scripted engines, which are for timing: the words that they recognise do not depend on the sound."""
 
     hears: tuple[str, ...] = ("hello",)
-    """The n-th utterance since the start, over and over; a word every 250 ms."""
+    """The words of the n-th utterance since the start, over and over; a word every 250 ms."""
 
 
 class DelaysConfig(Section, frozen=True):
-    """Added to each engine's own time: what GPU engines would cost. For measurements and tests."""
+    """Delays that are added to each engine's own time, as GPU engines would need. For measurements and tests."""
 
     asr_ms: Ms = 0
     first_token_ms: Ms = 0

@@ -1,4 +1,4 @@
-"""What a TOML file is for, by its folder and its keys; and which files a problem is about."""
+"""The kind of a TOML file, by its folder and its keys; and the files that an error is about."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,11 +11,11 @@ from voicepipe.config.fleet_rules import FleetRules
 from voicepipe.config.pop_config import Config
 
 Kind = Literal["configuration", "manifest", "intents", "directory", "agent", "rules"]
-"""A manifest has keys of a configuration: only its folder tells the two apart."""
+"""The kind of a TOML file. A manifest has keys of a configuration: only its folder distinguishes them."""
 FOLDERS: dict[str, Kind] = {"agents": "agent", "intents": "intents"}
-"""Whose every file is of one kind."""
+"""Folders in which every file is of one kind."""
 RULES = "fleet.toml"
-"""A configuration has all its keys, too: only its name tells the two apart."""
+"""Name of the file of rules, which has only keys of a configuration."""
 BELONGS: dict[Kind, str] = {
     "agent": "is an agent; the configuration names its folder (pop.agents), and `voicepipe demo --agent` runs it",
     "intents": "holds intents; an agent names it (intents_file)",
@@ -23,7 +23,7 @@ BELONGS: dict[Kind, str] = {
     "configuration": "is a PoP's configuration; `voicepipe pop --config` runs it",
     "rules": "says whose calls a fleet takes; `voicepipe push FOLDER --with` sends it to its hosts",
 }
-"""What is said of a file where one of another kind is wanted."""
+"""What a file of each kind is for: the end of the error for a file of a kind that is not wanted."""
 KEYS: dict[Kind, frozenset[str]] = {
     "configuration": frozenset(Config.__struct_fields__),
     "intents": frozenset(Intents.__struct_fields__),
@@ -34,7 +34,7 @@ KEYS: dict[Kind, frozenset[str]] = {
 
 
 def kind_of(file: Path, tables: Mapping[str, Any]) -> Kind:
-    """By the folder, where files of one kind lie, else by the keys."""
+    """The kind of a file: by the folder, where files of one kind lie, else by the keys."""
     folder = file.resolve().parent.name
     if folder in FOLDERS:
         return FOLDERS[folder]
@@ -45,8 +45,8 @@ def kind_of(file: Path, tables: Mapping[str, Any]) -> Kind:
 
 
 def check_kind(file: Path, tables: Mapping[str, Any], wanted: Kind) -> None:
-    """Raises ConfigError: another kind has all of the file's keys that this one has, and more. Which of them are wrong
-    here would be of no help."""
+    """Raises ConfigError: the file's keys are those of another kind, which has more of them. A list of wrong keys would
+    not help then."""
     kind = _by_keys(tables)
     here, there = (KEYS[each] & tables.keys() for each in (wanted, kind))
     if here < there:
@@ -60,7 +60,7 @@ def _by_keys(tables: Mapping[str, Any]) -> Kind:
 
 
 def located(error: ConfigError, *files: Path | None) -> ConfigError:
-    """`error` with the files in front that it is about, unless it names one itself, or an option."""
+    """`error` with the names of the files that it is about, unless it names one itself, or an option."""
     names = [str(file) for file in files if file]
     if not names or str(error).startswith(("/", "--", *names)):
         return error

@@ -42,23 +42,22 @@ MODELS = (
     ("endpoint", "model"),
 )
 """Tables and keys that name files which may come later, or be elsewhere: a model is fetched, an interpreter installed.
-A name that is no path from here ("org/name" on the hub, "python3") stays as it is."""
+A name that is no relative path ("org/name" on the hub, "python3") stays as it is."""
 
 MADE = (("records", "folder"), ("records", "lines"), ("fleet", "editions"))
 DIRECTORY_MADE = (("directory", "editions"),)
-"""Tables and keys that name files which are made; "-" is standard output."""
+"""Tables and keys that name files which are created; "-" is standard output."""
 
 
 def parse(data: dict[str, Any], source: object = "configuration") -> Config:
-    """Tables as TOML gives them, checked. Raises ConfigError; `source` names them in its text."""
+    """A struct from tables as TOML gives them, checked. Raises ConfigError; `source` names them in its text."""
     return toml_file.convert(data, Config, source)
 
 
 def load(config_file: Path | None = None, pop_file: Path | None = None) -> Config:
-    """The built-in defaults, overridden by `config_file`, overridden by the PoP's manifest.
-
-    Paths in the result are absolute. Raises ConfigError with one line "FILE: key.path: what is wrong" for each problem.
-    """
+    """The configuration of a PoP: the built-in defaults, overridden by `config_file`, overridden by the PoP's
+    manifest. Paths in the result are absolute. Raises ConfigError with one line "FILE: key.path: what is wrong" for
+    each problem."""
     tables: dict[str, Any] = {}
     for file, shape in ((config_file, Config), (pop_file, Manifest)):
         if file:
@@ -81,12 +80,13 @@ def data_directory() -> Path:
 
 
 def load_directory(file: Path) -> DirectoryConfig:
-    """Paths in the result are absolute. Raises ConfigError with one line for each problem."""
+    """The configuration of a directory. Paths in the result are absolute. Raises ConfigError with one line for each
+    problem."""
     tables = toml_file.tables(file)
     check_kind(file, tables, "directory")
     toml_file.convert(tables, DirectoryConfig, file)
     locate(tables, DIRECTORY_PATHS, file)
-    place_made(tables, DIRECTORY_MADE, file)
+    locate_made(tables, DIRECTORY_MADE, file)
     config = toml_file.convert(tables, DirectoryConfig, file)
     try:
         check_owners(config)
@@ -100,12 +100,12 @@ def load_directory(file: Path) -> DirectoryConfig:
 
 
 def load_rules(file: Path) -> FleetRules:
-    """Raises ConfigError with one line for each problem."""
+    """The rules of a fleet in a file. Raises ConfigError with one line for each problem."""
     return _rules(toml_file.tables(file), file)
 
 
 def parse_rules(text: str, name: str) -> FleetRules:
-    """The rules in a text; `name` is how its file is called."""
+    """The rules of a fleet in a text; `name` is its file's name for errors."""
     return _rules(toml_file.parsed(text, name), Path(name))
 
 
@@ -115,7 +115,7 @@ def _rules(tables: dict[str, Any], file: Path) -> FleetRules:
 
 
 def _checked(file: Path, shape: type[Manifest]) -> dict[str, Any]:
-    """The file's tables, valid on their own, with its relative paths resolved against its own place."""
+    """The file's tables, valid on their own, with paths that were relative to the file."""
     tables = toml_file.tables(file)
     check_kind(file, tables, "configuration")
     allowed = shape.__struct_fields__
@@ -125,9 +125,9 @@ def _checked(file: Path, shape: type[Manifest]) -> dict[str, Any]:
                               f"allowed: {', '.join(allowed)}")  # fmt: skip
     toml_file.convert(tables, shape, file)
     locate(tables, PATHS, file)
-    place_made(tables, MADE, file)
+    locate_made(tables, MADE, file)
     for voice in tables.get("neutts", {}).get("voices", {}).values():
-        place_made({"voice": voice}, (("voice", "file"),), file)
+        locate_made({"voice": voice}, (("voice", "file"),), file)
     for table, key in MODELS:
         if name := tables.get(table, {}).get(key):
             path = file.resolve().parent / Path(name).expanduser()
@@ -137,22 +137,22 @@ def _checked(file: Path, shape: type[Manifest]) -> dict[str, Any]:
 
 
 def locate(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path) -> None:
-    """Make the paths absolute that these keys name, one or several each. Raises ConfigError: there is none of them."""
+    """Make the paths absolute that these keys name, one or several each. Raises ConfigError: a file does not exist."""
     for table, key in paths:
         if named := tables.get(table, {}).get(key):
             found = [_existing(file, f"{table}.{key}", name) for name in ([named] if isinstance(named, str) else named)]
             tables[table][key] = found[0] if isinstance(named, str) else found
 
 
-def place_made(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path) -> None:
-    """Make the paths absolute that these keys name; what they lead to is made when it is needed."""
+def locate_made(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path) -> None:
+    """Make the paths absolute that these keys name; the files are created when they are needed."""
     for table, key in paths:
         if (name := tables.get(table, {}).get(key)) and name != "-":
             tables[table][key] = os.path.normpath(file.resolve().parent / Path(name).expanduser())
 
 
 def _existing(file: Path, key: str, name: str) -> str:
-    """The path that `key` of this file names, absolute. Raises ConfigError: there is nothing."""
+    """The path that `key` of this file names, absolute. Raises ConfigError: it does not exist."""
     path = file.resolve().parent / Path(name).expanduser()
     if not path.exists():
         raise ConfigError(f"{file}: {key}: there is no {path}; paths are relative to this file")
@@ -160,7 +160,7 @@ def _existing(file: Path, key: str, name: str) -> str:
 
 
 def _over(lower: dict[str, Any], upper: dict[str, Any]) -> dict[str, Any]:
-    """`lower` with the keys of `upper` laid over it, table by table; a list replaces a list."""
+    """`lower` with the keys of `upper` merged into it, table by table; a list replaces a list."""
     merged = dict(lower)
     for key, value in upper.items():
         merged[key] = _over(merged[key], value) if isinstance(value, dict) and key in merged else value

@@ -10,32 +10,33 @@ from voicepipe.base.ranges import Section, Variable
 
 BUSES = ("nats", "tls", "ws", "wss")
 Kind = Literal["websocket", "webrtc"]
-"""Of call."""
+"""A kind of call."""
 
 
 class FleetConfig(Section, frozen=True):
-    """This PoP among others: what directories are told of it, and whose tokens it takes."""
+    """This PoP as part of a fleet: what directories know of it, and whose tokens it accepts."""
 
     keys: tuple[str, ...] = ()
     """Paths of directories' Ed25519 public keys (PEM). Empty: no directory sends calls here."""
     url: str = ""
-    """Where callers and directories reach it, as "https://fra1.example.com"."""
+    """Its address for callers and directories, as "https://fra1.example.com"."""
     kinds: tuple[Kind, ...] = ("websocket", "webrtc")
-    """By which callers reach it there."""
+    """Kinds of calls that reach it there."""
     sip: str = ""
-    """Where telephones reach it by SIP, as "203.0.113.5:5060"; empty: at `sip.public_address` or `sip.host`."""
+    """Its address for telephones by SIP, as "203.0.113.5:5060"; empty: `sip.public_address` or `sip.host`."""
     place: tuple[float, ...] = ()
-    """Where it stands: latitude and longitude in degrees. Empty: nobody knows how near it is until callers measure."""
+    """Its place on the globe: latitude and longitude in degrees. Empty: unknown, and its distance as well until callers
+    measure it."""
     zone: str = ""
-    """Where the law says that its data are, such as "eu"."""
+    """The zone in which its data are by law, such as "eu"."""
     weight: Annotated[float, Meta(gt=0)] = 1.0
-    """How much of a crowd it is to have, beside others as near."""
+    """Its weight where it shares a crowd of calls with others as near."""
     editions: str = ""
-    """Folder for what operators push: agents, routes and tenants. Empty: this PoP keeps to its own files."""
+    """Folder for pushed editions: agents, routes and tenants. Empty: this PoP keeps to its own files."""
     edition: Annotated[int, Meta(ge=0)] = 0
-    """The number of the one that it stays at; 0: it takes the newest."""
+    """The number of the edition at which it stays; 0: it takes the newest."""
     functions: tuple[str, ...] = ()
-    """Python modules whose functions pushed agents may name, with those below them."""
+    """Python modules whose functions pushed agents may name, with their submodules."""
 
     def __post_init__(self) -> None:
         check_place(self.place)
@@ -50,14 +51,14 @@ class FleetConfig(Section, frozen=True):
 
 
 class BusConfig(Section, frozen=True):
-    """How PoPs and directories hear of each other."""
+    """The bus that connects PoPs and directories."""
 
     servers: tuple[str, ...] = ()
-    """Of NATS, as "tls://nats.example.com:4222". One that lives is enough; empty: there is no bus."""
+    """Addresses of NATS, as "tls://nats.example.com:4222". One that works is enough; empty: there is no bus."""
     credentials: str = ""
-    """Path of a file with this host's JWT and seed (`nsc generate creds`), which say what it may publish."""
+    """Path of a file with this host's JWT and seed (`nsc generate creds`), which define what it may publish."""
     user: str = ""
-    """Without credentials: as the servers' configuration names it ..."""
+    """The user without credentials, as the servers' configuration names it ..."""
     password_env: Variable = ""
     """... and the environment variable that holds its password."""
 

@@ -10,11 +10,11 @@ from msgspec import Meta
 from voicepipe.base.ranges import DIGITS, Ms, Name, Port, Section, Variable, Wait, check_hosts, check_ports, check_url
 
 MostCalls = Annotated[int, Meta(ge=1)] | None
-"""At a time; None: as many as its tenant may have. Who steals a password takes no more than these."""
+"""Calls at a time; None: as many as its tenant may have. A stolen password allows no more than these."""
 
 
 class KnownUser(Section, frozen=True):
-    """Who may call from anywhere, with a password (digest)."""
+    """A user who may call from anywhere, with a password (digest)."""
 
     name: Annotated[str, Meta(min_length=1)]
     password_env: Variable
@@ -22,13 +22,13 @@ class KnownUser(Section, frozen=True):
 
 
 class SipUser(KnownUser, frozen=True):
-    """The same, at a PoP."""
+    """A SIP user of a PoP."""
 
     calls: MostCalls = None
 
 
 class KnownTrunk(Section, frozen=True):
-    """Who may call without a password: a provider, a PBX or an SBC, known by its addresses."""
+    """A trunk that may call without a password: a provider, a PBX or an SBC, known by its addresses."""
 
     name: Name
     addresses: Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -47,14 +47,14 @@ class KnownTrunk(Section, frozen=True):
 
 
 class SipTrunk(KnownTrunk, frozen=True):
-    """The same, at a PoP."""
+    """A SIP trunk of a PoP."""
 
     calls: MostCalls = None
 
 
-class SipDoorConfig(Section, frozen=True):
-    """SIP over UDP, at a PoP or at a directory. Who may call: `trunks` by address, `users` by password, otherwise
-    nobody but this machine."""
+class SipEndpointConfig(Section, frozen=True):
+    """SIP over UDP, at a PoP or at a directory. Callers are known by address (`trunks`) or password (`users`); without
+    both, only this machine may call."""
 
     port: Port = 0
     """0: no SIP."""
@@ -72,13 +72,13 @@ class SipDoorConfig(Section, frozen=True):
                 raise ValueError(f"{kind}: a name occurs twice; give each its own")
 
 
-class SipConfig(SipDoorConfig, frozen=True):
-    """Phone calls at a PoP."""
+class SipConfig(SipEndpointConfig, frozen=True):
+    """SIP calls at a PoP."""
 
     trunks: tuple[SipTrunk, ...] = ()
     users: tuple[SipUser, ...] = ()
     public_address: str = ""
-    """What a 1:1 NAT shows for this host to callers; empty: there is no such NAT."""
+    """The address of this host behind a 1:1 NAT, as callers see it; empty: there is no such NAT."""
     first_port: Port = 0
     last_port: Port = 0
     """UDP ports for media, two a call; 0: any."""
@@ -87,9 +87,9 @@ class SipConfig(SipDoorConfig, frozen=True):
     srtp: Literal["optional", "required"] = "optional"
     """Encrypted sound (SDES, whose keys travel in the signalling: let that go through TLS)."""
     ring_ms: Ms = 0
-    """So long a telephone rings before it is answered."""
+    """Milliseconds for which a telephone rings before it is answered."""
     silent_ms: Wait = 30_000
-    """A caller from whom no packet comes for so long is gone, unless the call is on hold."""
+    """Milliseconds without a packet after which a caller is gone, unless the call is on hold."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,31 +98,35 @@ class SipConfig(SipDoorConfig, frozen=True):
 
 
 class TelephonyConfig(Section, frozen=True):
-    """What Twilio and Telnyx have in common."""
+    """Settings that Twilio and Telnyx have in common."""
 
     public_url: str = ""
-    """How the provider reaches this server, "https://voice.example.com"; empty: as the Host header says it."""
+    """The address at which the provider reaches this server, "https://voice.example.com"; empty: by the Host header."""
 
     def __post_init__(self) -> None:
         check_url("public_url", self.public_url, "https://voice.example.com")
 
 
 class TwilioAccount(Section, frozen=True):
+    """The account at Twilio."""
+
     auth_token_env: Variable = ""
-    """Names the environment variable with the account's auth token; empty: there are no calls from Twilio."""
+    """Names the environment variable with the account's auth token; empty: Twilio sends no calls."""
 
 
 class TwilioConfig(TwilioAccount, frozen=True):
-    """The same, at a PoP."""
+    """Twilio at a PoP."""
 
     own_twiml: bool = False
-    """Streams are taken, too, that TwiML other than ours has begun. They bring no token: whoever has seen Twilio's
-    signature of a stream, which never changes, can begin one."""
+    """Streams of other TwiML than ours are accepted, too. They bring no token: anybody who has seen Twilio's signature
+    of a stream, which never changes, can begin one."""
 
 
 class TelnyxAccount(Section, frozen=True):
+    """The account at Telnyx."""
+
     public_key: str = ""
-    """Of the account, by which its webhooks are checked (Ed25519, base64); empty: there are no calls from Telnyx."""
+    """The account's public key, by which its webhooks are checked (Ed25519, base64); empty: Telnyx sends no calls."""
     api_key_env: Variable = ""
     """Names the environment variable with an API key, by which calls are answered."""
     api_url: str = "https://api.telnyx.com"
@@ -138,13 +142,13 @@ class TelnyxAccount(Section, frozen=True):
 
 
 class TelnyxConfig(TelnyxAccount, frozen=True):
-    """The same, at a PoP."""
+    """Telnyx at a PoP."""
 
     codec: Literal["PCMU", "PCMA", "L16"] = "PCMU"
-    """Of the stream, both ways. L16 is of 16 kHz, the others of 8."""
+    """The codec of the stream, both ways. L16 has 16 kHz, the others 8."""
     application_id: Annotated[str, Meta(pattern=DIGITS)] = ""
-    """Of the Call Control application: with it the calls that a run of this PoP left behind when it died are ended once
-    it is started again, and otherwise with the first webhook."""
+    """The id of the Call Control application: with it the calls that a run of this PoP left in progress when it died
+    are ended at the next start, and otherwise with the first webhook."""
 
 
 def _is_key(text: str) -> bool:
@@ -158,23 +162,23 @@ def _is_key(text: str) -> bool:
 PhoneKind = Literal["sip", "twilio", "telnyx"]
 
 
-def takes_phones(sip: SipDoorConfig, twilio: TwilioAccount, telnyx: TelnyxAccount) -> bool:
-    """Whether phone calls come in, by any of the doors."""
+def takes_phones(sip: SipEndpointConfig, twilio: TwilioAccount, telnyx: TelnyxAccount) -> bool:
+    """Whether phone calls come in, by any protocol."""
     return bool(sip.port or twilio.auth_token_env or telnyx.public_key)
 
 
 class RouteConfig(Section, frozen=True):
-    """Which phone calls an agent answers, and whose they are. The first that fits counts."""
+    """A route of phone calls: the agent that answers them, and their tenant. The first that fits counts."""
 
     called: str = "*"
-    """The number or SIP user that was dialled; "*" stands for anything, "+4930*" for what begins so."""
+    """The number or SIP user that was dialled; "*" stands for anything, "+4930*" for all that begin so."""
     domain: str = ""
     """SIP: the host of the address that was dialled; empty: any."""
     trunk: str = ""
-    """SIP: by which trunk the call came; empty: any."""
+    """SIP: the trunk by which the call came; empty: any."""
     kind: Literal["", "sip", "twilio", "telnyx"] = ""
-    """By which kind of door the call came; empty: any."""
+    """The kind of call; empty: any."""
     agent: str = ""
     """Empty: the PoP's default agent."""
     tenant: str = ""
-    """Whose calls these are; may be left out where there is but one tenant, or none."""
+    """The tenant of these calls; may be left out where there is only one tenant, or none."""

@@ -43,29 +43,31 @@ from voicepipe.turn.turn_state import TurnConfig
 from voicepipe.turn.vad import VadConfig
 
 TRACES_PATH = "/v1/traces"
-"""OTLP's, below a collector's address."""
+"""OTLP's path below a collector's address."""
 ONE_PROCESS = 60
-"""Calls that one process was measured to hold, where it only moves sound."""
+"""Calls that one process was measured to hold where it only moves sound."""
 HEARD_BY_A_CORE = 2
-"""Calls that a core can hear by Whisper tiny.en, and answer. With a larger model it can hear fewer."""
+"""Calls that a core can recognise by Whisper tiny.en, and answer. With a larger model it can do fewer."""
 
 
 class WebRtcConfig(Section, frozen=True):
+    """WebRTC calls at a PoP."""
+
     addresses: tuple[str, ...] = ()
-    """Of this machine, on which media are received (UDP); empty: those that `http.host` stands for."""
+    """Addresses of this machine on which media are received (UDP); empty: those that `http.host` stands for."""
     public_address: str = ""
-    """What a 1:1 NAT shows for them to callers; empty: there is no such NAT."""
+    """The address of this host behind a 1:1 NAT, as callers see it; empty: there is no such NAT."""
     first_port: Port = 0
     last_port: Port = 0
     """UDP ports for media, one a call and address; 0: any."""
     connect_ms: Wait = 15_000
-    """A caller whose connection is not there by then is given up."""
+    """Milliseconds after which a caller who has not connected is given up."""
     turn_urls: tuple[str, ...] = ()
-    """Of a coturn that shares a secret with us (`use-auth-secret`), for callers behind firewalls."""
+    """URLs of a coturn that shares a secret with us (`use-auth-secret`), for callers behind firewalls."""
     turn_secret_env: Variable = ""
     """The environment variable that holds the secret."""
     turn_ttl_s: Annotated[int, Meta(ge=60, le=86_400)] = 3600
-    """So long a caller may use what we give them."""
+    """Seconds for which the credentials that we give a caller are valid."""
 
     def __post_init__(self) -> None:
         if bool(self.turn_urls) != bool(self.turn_secret_env):
@@ -80,16 +82,20 @@ class WebRtcConfig(Section, frozen=True):
 
 
 class RecordsConfig(RedactionConfig, frozen=True):
+    """The records of calls."""
+
     folder: str = ""
-    """Where a PoP keeps its records, in a file of its own (POP.db); it is made if it is not there. Empty: none are
-    kept."""
+    """Folder in which a PoP keeps its records, in a file of its own (POP.db); it is created if it does not exist.
+    Empty: none are kept."""
     keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 30
-    """Then a record is deleted."""
+    """Days after which a record is deleted."""
     lines: str = ""
     """A file to which each record is appended as a line of JSON when its call ends; "-": standard output."""
 
 
 class TracesConfig(Section, frozen=True):
+    """The traces of calls."""
+
     endpoint: str = ""
     """Base address of a collector that takes OTLP over HTTP, as "http://127.0.0.1:4318". Empty: there are no traces."""
     sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
@@ -110,29 +116,35 @@ class TracesConfig(Section, frozen=True):
 
 
 class PopConfig(Section, frozen=True):
+    """The PoP itself."""
+
     id: Name = "local"
     region: Name = "local"
     version: Label = ""
-    """Of what runs here, for operators and for directories that give a version only a share of the calls. Empty:
-    voicepipe's own."""
+    """The operator's label of what runs here, also for directories that give a version only a share of the calls.
+    Empty: voicepipe's own version."""
     slots: Annotated[int, Meta(ge=0)] = 0
-    """Calls at a time; one more is refused with 503. 0: as many as this machine can hear (`with_slots`)."""
+    """Calls at a time; one more is refused with 503. 0: as many as this machine can recognise (`with_slots`)."""
     budget_ms: Annotated[int, Meta(ge=160, le=600_000)] = 300
-    """A call is refused, too, if with one more the slowest turns would be answered later (`pop/admission.py`)."""
+    """Turn latency: a call is also refused if with one more the slowest turns would be answered later
+    (`pop/admission.py`)."""
     loop_lag_ms: Annotated[int, Meta(ge=1, le=60_000)] = 20
-    """And while the event loop is so much later than what is due (p99 of the last 5 s): all calls wait for it."""
+    """Lag of the event loop: calls are also refused while it is later than this (p99 of the last 5 s), since all calls
+    wait for it."""
     agents: str = "agents"
     """Directory of agent files, relative to the file that names it."""
     default_agent: str = "front-desk"
     drain_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 3_660_000
-    """How long live calls may go on once the PoP takes no new ones: it is being stopped, or drained. The default is a
-    minute more than the longest call (`limits.call_ms`), so that a rolling upgrade cuts none."""
+    """Milliseconds for which live calls may go on once the PoP takes no new ones: it is being stopped, or drained. The
+    default is a minute more than the longest call (`limits.call_ms`), so that a rolling upgrade cuts none."""
     price_per_hour: Price = 0.0
-    """Of the host, in the operator's currency, the same for all PoPs of a fleet; of its part where several PoPs share a
-    host. Calls cost by it (`sizing/price.py`); it changes no choice. 0: nobody knows."""
+    """Price of the host, in the operator's currency, the same for all PoPs of a fleet; of its part where several PoPs
+    share a host. The cost of calls follows from it (`sizing/price.py`); it changes no choice. 0: unknown."""
 
 
 class HttpConfig(Section, frozen=True):
+    """The HTTP server of a PoP."""
+
     host: str = "127.0.0.1"
     port: Port = 8080
     cert: str = ""
@@ -140,12 +152,13 @@ class HttpConfig(Section, frozen=True):
     origins: tuple[str, ...] = ()
     """Browser origins that may call from other sites (CORS); "*" for all."""
     operator_key_env: Variable = ""
-    """Names the environment variable with the key to the dashboard of all tenants; they see their own with theirs."""
+    """Names the environment variable with the key to the dashboard of all tenants; tenants see their own calls with
+    their keys."""
     metrics_key_env: Variable = ""
-    """Names the environment variable with the key to /metrics. Without it a server that has no tenants shows them to
-    programs of its own machine, and one that has some to the operator alone."""
+    """Names the environment variable with the key to /metrics. Without it a server without tenants shows them to
+    programs of its own machine, and one with tenants to the operator only."""
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
-    """IP addresses of proxies: their `X-Forwarded-For` is believed, and requests count by it and not by them."""
+    """IP addresses of proxies: their `X-Forwarded-For` is trusted, and requests count by it and not by the proxies."""
 
     def __post_init__(self) -> None:
         check_host("host", self.host)
@@ -159,54 +172,59 @@ class HttpConfig(Section, frozen=True):
 
 
 class LimitsConfig(Section, frozen=True):
+    """Limits of clients and calls."""
+
     message_bytes: Annotated[int, Meta(ge=1024)] = 16 * 1024 * 1024
-    """One WebSocket message. The Realtime convention allows 15 MiB of base64 in one append. On a data channel, which
-    takes no sound, at most 256 KiB of it."""
+    """Bytes of one WebSocket message. The Realtime convention allows 15 MiB of base64 in one append. On a data channel,
+    which takes no sound, at most 256 KiB of it."""
     call_ms: Annotated[int, Meta(ge=1000)] = 3_600_000
     idle_ms: Annotated[int, Meta(ge=1000)] = 300_000
-    """Without any message from the client."""
+    """Milliseconds without any message from the client."""
     event_bytes: Annotated[int, Meta(ge=1024)] = 512 * 1024
-    """One message that is no appended audio; the body of `client_secrets`, and the session in a call's form."""
+    """Bytes of one message that is no appended audio; of the body of `client_secrets`, and of the session in a call's
+    form."""
     session_bytes: Annotated[int, Meta(ge=1024)] = 128 * 1024
-    """The instructions and tools of a session, or of one response."""
+    """Bytes of the instructions and tools of a session, or of one response."""
     item_bytes: Annotated[int, Meta(ge=1024)] = 64 * 1024
-    """One entry of a conversation."""
+    """Bytes of one entry of a conversation."""
     conversation_bytes: Annotated[int, Meta(ge=1024)] = 1024 * 1024
-    """All of them that the client sees."""
+    """Bytes of all entries that the client sees."""
     items: Annotated[int, Meta(ge=1)] = 2000
     client_percent: Annotated[int, Meta(ge=2, le=100)] = 10
-    """Of the event loop's time that the messages of a call's clients may take for long; what comes faster is carried
-    out later. A key's HTTP requests (`client_secrets`, calls) have a share of their own; above it they get 429."""
+    """Percent of the event loop's time that the messages of a call's clients may take in the long run; messages beyond
+    it are carried out later. A key's HTTP requests (`client_secrets`, calls) have a share of their own; above it they
+    get 429."""
     unread_bytes: Annotated[int, Meta(ge=65_536)] = 8 * 1024 * 1024
-    """Sent and not taken by the client; a client that reads so slowly is hung up."""
+    """Bytes that were sent and not taken by the client; a client that reads so slowly is disconnected."""
 
 
 class KeyOwner(Section, frozen=True):
-    """Whose key opens a server. Keys are read from the environment variable `key_env`, never from the file."""
+    """The owner of a key to a server. Keys are read from the environment variable `key_env`, never from the file."""
 
     name: str
     key_env: Annotated[Variable, Meta(min_length=1)]
     agents: tuple[str, ...] = ()
-    """Empty: all."""
+    """Names of agents; empty: all."""
     slots: Annotated[int, Meta(ge=1)] | None = None
-    """Its calls at a time, within the PoP's; none: as many as the PoP has."""
+    """Its calls at a time, within the PoP's; None: as many as the PoP has."""
 
 
 class TenantConfig(KeyOwner, frozen=True):
-    """A PoP's."""
+    """A tenant of a PoP."""
 
     hooks: Hooks = Hooks()
-    """Who is told of its calls, where their agent names nobody."""
+    """Receivers of webhooks about its calls, where their agent names none."""
 
 
 class LadderConfig(Section, frozen=True):
-    """Counted from commit; waiting for the caller never triggers it. 0 turns a rung off."""
+    """Times after which a late reply is handled, step by step. Counted from commit; waiting for the caller never
+    triggers it. 0 turns a step off."""
 
     words_ms: Ms = 1400
-    """Not counted from commit but from when the caller has fallen silent: a recogniser that has not told the words by
-    then, and by four times what it mostly takes, hangs; never later than `fallback_ms`. The caller is asked again."""
+    """Not counted from commit but from when the caller has fallen silent: a recogniser without words by then, and after
+    four times its usual time, hangs; never later than `fallback_ms`. The caller is asked again."""
     first_phrase: Literal["clause", "short"] = "clause"
-    """No rung. "short": the first phrase of each reply is cut after 2 to 5 words, whether there is time or not. For a
+    """No step. "short": the first phrase of each reply is cut after 2 to 5 words, whether there is time or not. For a
     voice that makes a phrase as a whole, as Kokoro does: a short one sounds sooner. The price: a sentence's melody
     breaks more often."""
     short_phrase_ms: Ms = 80
@@ -214,11 +232,12 @@ class LadderConfig(Section, frozen=True):
     acknowledge_ms: Ms = 700
     fallback_ms: Ms = 5000
     stall_ms: Ms = 5000
-    """Not counted from commit but from the last piece of an answer that has begun: the model or the voice stalled."""
+    """Not counted from commit but from the last sound or text of an answer that has begun: the model or the voice
+    stalled."""
 
 
 class Manifest(Section, frozen=True):
-    """One file of pops/: what makes this PoP different from the others that run the same configuration."""
+    """A file of pops/: the settings of one PoP that differ from the configuration which several share."""
 
     pop: PopConfig = PopConfig()
     http: HttpConfig = HttpConfig()
@@ -238,7 +257,7 @@ class Manifest(Section, frozen=True):
 
 
 class Config(Manifest, frozen=True):
-    """A whole configuration: what a manifest may have as well, and what PoPs share."""
+    """The whole configuration of a PoP: the tables of a manifest, and those that PoPs share."""
 
     limits: LimitsConfig = LimitsConfig()
     vad: VadConfig = VadConfig()

@@ -5,19 +5,21 @@ import regex
 from voicepipe.base.ranges import Section
 
 LONGEST = 2000
-"""Characters of a text that is kept."""
+"""Characters of the longest text that is kept."""
 
 
 class RedactionConfig(Section, frozen=True):
+    """`[redaction]`: what is masked in calls before anything of them is kept."""
+
     cards: bool = True
     """Card numbers, in digits and in words, over several turns; with them expiry dates and security codes."""
     keys: bool = True
-    """What callers press on their telephones."""
+    """Keys that callers press on their telephones."""
     patterns: tuple[str, ...] = ()
-    """Regular expressions of one's own; each match is taken out. A text that keeps one busy for too long is taken out
+    """The operator's regular expressions; each match is taken out. A text that keeps one busy for too long is taken out
     whole."""
     transcripts: bool = True
-    """False: nobody's words are kept, nor what tools were asked and answered."""
+    """False: no words are kept, nor arguments and results of tools."""
 
     def __post_init__(self) -> None:
         for pattern in self.patterns:
@@ -28,4 +30,4 @@ class RedactionConfig(Section, frozen=True):
 
 
 USUAL = RedactionConfig()
-"""What is taken out where nobody has said anything else."""
+"""The default where nothing else is configured."""

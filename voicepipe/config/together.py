@@ -1,4 +1,4 @@
-"""Tables of a configuration that are right alone, and what is wrong with them together."""
+"""Checks tables of a configuration that are right alone, and may contradict each other."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -16,11 +16,11 @@ RISING = (
     ("turn", ("pause_ms", "cut_ms")),
     ("ladder", ("acknowledge_ms", "fallback_ms")),
 )
-"""Keys of a table of which none may be more than the next one. A rung of the ladder that is 0 is turned off."""
+"""Keys of a table in rising order: none may be more than the next one. A step of the ladder that is 0 is turned off."""
 
 
 def check_together(config: Config) -> None:
-    """Raises ConfigError: tables that are right alone do not go together."""
+    """Raises ConfigError: tables that are right alone contradict each other."""
     for table, keys in RISING:
         its = getattr(config, table)
         for less, more in pairwise(keys):
@@ -47,7 +47,7 @@ def check_together(config: Config) -> None:
 
 
 def check_tenants(tenants: Iterable[KeyOwner]) -> None:
-    """Raises ConfigError: nobody could tell two of them apart. The same tenant may have several keys."""
+    """Raises ConfigError: two tenants cannot be distinguished. The same tenant may have several keys."""
     owners: dict[str, str] = {}
     for index, tenant in enumerate(tenants):
         if tenant.key_env in owners:
@@ -59,8 +59,8 @@ def check_tenants(tenants: Iterable[KeyOwner]) -> None:
 def check_routes(
     routes: Sequence[RouteConfig], tenants: Sequence[KeyOwner], trunks: Sequence[KnownTrunk], phones: bool
 ) -> None:
-    """`phones`: phone calls come in. Raises ConfigError: a route names what there is not, or nobody says whose calls
-    are meant."""
+    """Check the routes; `phones`: phone calls come in. Raises ConfigError: a route names something that does not exist,
+    or the tenant of its calls is unclear."""
     names, known = [tenant.name for tenant in tenants], [trunk.name for trunk in trunks]
     if len(names) > 1 and not routes and phones:
         raise ConfigError(f"routes: say whose phone calls are in [[routes]]; tenants: {', '.join(names)}")
@@ -76,7 +76,7 @@ def check_routes(
 
 
 def _check_records(config: Config) -> None:
-    """Raises ConfigError: something is to be done with records, and none are kept."""
+    """Raises ConfigError: something needs records, and none are kept."""
     if config.records.folder:
         return
     wanted = ["records.lines"] if config.records.lines else []
@@ -86,7 +86,7 @@ def _check_records(config: Config) -> None:
 
 
 def check_owners(config: DirectoryConfig) -> None:
-    """Raises ConfigError: its tenants and routes do not go together."""
+    """Raises ConfigError: tenants and routes contradict each other."""
     check_tenants(config.tenants)
     phones = takes_phones(config.sip, config.twilio, config.telnyx)
     check_routes(config.routes, config.tenants, config.sip.trunks, phones)

@@ -20,16 +20,18 @@ from voicepipe.base.ranges import IN_WORDS, VARIABLE
 T = TypeVar("T")
 Key = str | int
 """One step into a document: a table's key or a list's index."""
-Place = tuple[Key, ...]
+KeyPath = tuple[Key, ...]
 
 DEEPEST = 30
-"""Tables and lists inside one another. No key of ours has more than six, and what reads them does so by recursion."""
+"""Levels of tables and lists inside one another. No key of ours has more than six, and what reads them does so by
+recursion."""
 TOO_DEEP = f"has tables or lists more than {DEEPEST} deep inside one another; is a bracket missing?"
 WIDEST = 1024
-"""Bits of a whole number. Python refuses to write one with thousands, so a message could not show it."""
+"""Bits of a whole number. Python refuses to print one with thousands, so a message could not show it."""
 TOO_WIDE = "has a whole number of hundreds of digits; are its quotes missing?"
-MOST_TOLD = 50
-"""Problems of one file. Each takes another look at all of it, and who has more has another kind of file."""
+MOST_PROBLEMS = 50
+"""Problems of one file that are reported. Each takes another look at all of it, and a file with more is of another
+kind."""
 
 HELPS = {
     "Invalid value (at end": "end the list with ]",
@@ -43,22 +45,23 @@ HELPS = {
     "Unescaped": "write two backslashes for one, or put the text between single quotes",
     "Unclosed array": "write a comma between the entries, and ] at the end",
 }
-"""What helps, by how tomllib's sentence begins."""
+"""Advice, by the beginning of tomllib's message."""
 YES_OR_NO = ("true", "false", "yes", "no", "on", "off")
 UNITS = {"_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
-"""Of a number, by how its key ends."""
+"""The unit of a number, by the end of its key."""
 
 _TOKEN = re.compile(
     r"""(?x) (?P<dot> \. ) | (?P<end> \# [^\n]* | [^ \t.\w"'\#-]+ ) | (?P<text> \""" | \''' | ["'] ) | [\w-]+"""
 )
-"""Of TOML: a key's dots, what ends a key, what begins a text (it may be part of a key), and the other parts of one."""
+"""Tokens of TOML: a key's dots, what ends a key, what begins a text (it may be part of a key), and the other parts of
+one."""
 _TEXT_END = {
     '"': re.compile(r'(?s)\\.|(["\n])'),
     "'": re.compile(r"(['\n])"),
     '"""': re.compile(r'(?s)\\.|("{3,5})'),
     "'''": re.compile(r"('{3,5})"),
 }
-"""By what begins a text: what must be skipped in it, and in a group its end."""
+"""By the beginning of a text: what must be skipped in it, and in a group its end."""
 
 
 def read(path: Path, shape: type[T]) -> T:
@@ -78,7 +81,7 @@ def tables(path: Path) -> dict[str, Any]:
 
 
 def parsed(text: str, path: object) -> dict[str, Any]:
-    """The same of a text; `path` is how it is called. Raises ConfigError."""
+    """The tables in a text; `path` names it in errors. Raises ConfigError."""
     if _has_a_deep_key(text):
         raise ConfigError(f"{path}: {TOO_DEEP}")
     try:
@@ -95,7 +98,7 @@ def parsed(text: str, path: object) -> dict[str, Any]:
 
 
 def _with_help(said: str, text: str) -> str:
-    """What tomllib has said, with the key that stands there and what helps."""
+    """tomllib's message, with the key at that position and advice."""
     lines = text.split("\n")
     if found := re.search(r"at line (\d+), column (\d+)", said):
         line = lines[int(found[1]) - 1]
@@ -110,7 +113,7 @@ def _with_help(said: str, text: str) -> str:
 
 
 def _helps(said: str, rest: str) -> str:
-    """What helps where a line goes on like this; empty: nobody knows."""
+    """Advice for a line that goes on like this; empty: none."""
     if said.startswith("Invalid value"):
         word = re.split(r"[\s#\]}]|(?<=\w),", rest.lstrip(), maxsplit=1)[0]
         if not word:
@@ -140,7 +143,7 @@ def _has_a_deep_key(text: str) -> bool:
 
 
 def _excess(data: object) -> str:
-    """What is too deep or too wide; empty: nothing. Goes level by level: recursion is what it is there to prevent."""
+    """What is too deep or too wide; empty: nothing. Goes level by level: recursion is what it prevents."""
     level: list[object] = [data]
     for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]
@@ -156,40 +159,40 @@ def _inside(data: object) -> Iterable[object]:
 
 
 def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
-    """`data` as a `shape`. Raises ConfigError with one line for each problem, `MOST_TOLD` of them where they can be
-    told apart.
+    """`data` as a `shape`. Raises ConfigError with one line for each problem, `MOST_PROBLEMS` of them where they can be
+    separated.
 
-    msgspec stops at the first problem, so each one found is taken out and the rest is tried again.
-    """
+    msgspec stops at the first problem, so each one found is taken out and the rest is tried again."""
     rest, problems = copy.deepcopy(data), list[str]()
-    taken = set[Place]()
-    while len(problems) < MOST_TOLD:
+    taken = set[KeyPath]()
+    while len(problems) < MOST_PROBLEMS:
         try:
             value = msgspec.convert(rest, shape)
         except msgspec.ValidationError as error:
-            problem, place = _explain(str(error), rest, shape, taken)
+            problem, key_path = _explain(str(error), rest, shape, taken)
             if problem:
                 problems.append(f"{source}: {problem}")
-            taken.add(_in_the_file(place, taken))
-            if _removed(rest, place):
+            taken.add(_in_the_file(key_path, taken))
+            if _removed(rest, key_path):
                 continue
         break
     else:
-        problems.append(f"{source}: there may be more; the first {MOST_TOLD} problems are told")
+        problems.append(f"{source}: there may be more; the first {MOST_PROBLEMS} problems are told")
     if problems:
         raise ConfigError("\n".join(problems))
     return value
 
 
 def dotted(keys: Iterable[Key]) -> str:
-    """`("tenants", 0, "name")` as a reader looks for it: `tenants[0].name`."""
+    """`("tenants", 0, "name")` as readers know it: `tenants[0].name`."""
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
 
 
-def _in_the_file(place: Place, taken: Collection[Place]) -> Place:
-    """Where this stood before these places were taken out: what comes after them in a list has moved up."""
-    found: Place = ()
-    for key in place:
+def _in_the_file(key_path: KeyPath, taken: Collection[KeyPath]) -> KeyPath:
+    """The path of a value in the file, before other values were taken out: what comes after them in a list has moved
+    up."""
+    found: KeyPath = ()
+    for key in key_path:
         if isinstance(key, int):
             left = (index for index in count() if (*found, index) not in taken)
             key = next(islice(left, key, None))
@@ -197,54 +200,54 @@ def _in_the_file(place: Place, taken: Collection[Place]) -> Place:
     return found
 
 
-def _explain(message: str, data: dict[str, Any], shape: type[Any], taken: Collection[Place]) -> tuple[str, Place]:
-    """A sentence for msgspec's message, and the place in `data` to take out before trying again. The sentence is empty
+def _explain(message: str, data: dict[str, Any], shape: type[Any], taken: Collection[KeyPath]) -> tuple[str, KeyPath]:
+    """A sentence for msgspec's message, and the path in `data` to take out before trying again. The sentence is empty
     where a key is missing only since its wrong value was taken out."""
     what, _, where = message.partition(" - at `$")
-    place = _place(where, data)
-    told = _in_the_file(place, taken)
-    kind, value = _at(_kind(shape), data, place)  # type: ignore[arg-type]  # mypy: a type is not Hashable
+    key_path = _steps(where, data)
+    in_file = _in_the_file(key_path, taken)
+    kind, value = _at(_kind(shape), data, key_path)  # type: ignore[arg-type]  # mypy: a type is not Hashable
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", what):
-        return _unknown(unknown[1], told, kind, _kind(shape)), (*place, unknown[1])  # type: ignore[arg-type]
+        return _unknown(unknown[1], in_file, kind, _kind(shape)), (*key_path, unknown[1])  # type: ignore[arg-type]
     if missing := re.fullmatch(r"Object missing required field `(.*)`", what):
-        key = (*told, missing[1])
-        return "" if key in taken else f"{dotted(key)}: is missing; every {_noun(told)} needs it", place
+        key = (*in_file, missing[1])
+        return "" if key in taken else f"{dotted(key)}: is missing; every {_noun(in_file)} needs it", key_path
     if what.startswith(("Expected", "Invalid")):
-        return f"{dotted(told)}: {_not_allowed(told, value, kind)}", place
+        return f"{dotted(in_file)}: {_not_allowed(in_file, value, kind)}", key_path
     name, colon, why = what.partition(": ")  # A table's own check may say which of its keys it is.
     if colon and re.fullmatch(r"\w+", name):
-        return f"{dotted((*told, name))}: {why}", place
-    return f"{dotted(told)}: {what}", place
+        return f"{dotted((*in_file, name))}: {why}", key_path
+    return f"{dotted(in_file)}: {what}", key_path
 
 
-def _place(where: str, data: Any) -> Place:
-    """The steps of a path of msgspec's. Of a table of texts it leaves out which of them is none."""
-    place: Place = ()
+def _steps(where: str, data: Any) -> KeyPath:
+    """The steps of a path of msgspec's. For a table of texts it does not say which of them is none."""
+    key_path: KeyPath = ()
     for key, index in re.findall(r"\.(\w[\w-]*)|\[(\d+|\.{3})\]", where):
         step: Key = int(index) if index.isdigit() else key
         if index == "...":
             step = next(key for key, value in data.items() if not isinstance(value, str))
-        place, data = (*place, step), data[step]
-    return place
+        key_path, data = (*key_path, step), data[step]
+    return key_path
 
 
-def _not_allowed(place: Place, value: Any, kind: inspect.Type) -> str:
-    """What is there, what may be there, and what the writer may have thought of."""
+def _not_allowed(key_path: KeyPath, value: Any, kind: inspect.Type) -> str:
+    """The value, the values that are allowed, and what the writer may have meant."""
     several = isinstance(kind, inspect.VarTupleType) and isinstance(kind.item_type, inspect.StructType)
     if several and isinstance(value, dict):
-        return f"there may be several of them: write [[{dotted(place)}]] in place of [{dotted(place)}]"
-    what = f"{_what_is_there(place, value, kind)}; allowed: {allowed(kind)}"
+        return f"there may be several of them: write [[{dotted(key_path)}]] in place of [{dotted(key_path)}]"
+    what = f"{_what_is_there(key_path, value, kind)}; allowed: {allowed(kind)}"
     number = isinstance(kind, inspect.IntType | inspect.FloatType)
-    if number and (unit := next((unit for end, unit in UNITS.items() if str(place[-1]).endswith(end)), "")):
+    if number and (unit := next((unit for end, unit in UNITS.items() if str(key_path[-1]).endswith(end)), "")):
         what += f", in {unit}"
     return what + ("; leave the quotes out" if isinstance(value, str) and _is_bare(kind) else "")
 
 
-def _what_is_there(place: Place, value: Any, kind: inspect.Type) -> str:
+def _what_is_there(key_path: KeyPath, value: Any, kind: inspect.Type) -> str:
     """The wrong value, unless it may be a secret, or hold one."""
     if value and isinstance(kind, inspect.StrType) and kind.pattern == VARIABLE:
         return "holds something else than a name"
-    if "headers" in place:
+    if "headers" in key_path:
         return "holds something else than text"
     if isinstance(value, dict):
         return "cannot be a table"
@@ -255,28 +258,28 @@ def _what_is_there(place: Place, value: Any, kind: inspect.Type) -> str:
 
 
 def _is_bare(kind: inspect.Type) -> bool:
-    """Whether it is written without quotes."""
+    """Whether the value is written without quotes."""
     return isinstance(kind, inspect.IntType | inspect.FloatType | inspect.BoolType)
 
 
 @cache
 def _kind(shape: type[Any]) -> inspect.Type:
-    """What msgspec knows of a shape. It takes 5 ms to find out, and is asked for each problem of a file."""
+    """msgspec's description of a shape. It takes 5 ms to make, and is needed for each problem of a file."""
     return inspect.type_info(shape)
 
 
-def _unknown(name: str, place: Place, kind: inspect.Type, root: inspect.Type) -> str:
+def _unknown(name: str, key_path: KeyPath, kind: inspect.Type, root: inspect.Type) -> str:
     known = [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}? " if close else ""
-    hint += _elsewhere(name, root) if place and not close else ""
+    hint += _elsewhere(name, root) if key_path and not close else ""
     if "args" in known:
-        hint += f"the engine's own arguments stand in {dotted((*place, 'args'))}; "
-    return f"{dotted((*place, name))}: there is no such key; {hint}allowed: {', '.join(known)}"
+        hint += f"the engine's own arguments stand in {dotted((*key_path, 'args'))}; "
+    return f"{dotted((*key_path, name))}: there is no such key; {hint}allowed: {', '.join(known)}"
 
 
 def _elsewhere(name: str, root: inspect.Type) -> str:
-    """Where in the file there is such a key."""
+    """Where else in the file there is such a key."""
     fields = root.fields if isinstance(root, inspect.StructType) else ()
     if any(field.encode_name == name and not isinstance(field.type, inspect.StructType) for field in fields):
         return f"put {name} above the file's first [table]; "
@@ -285,13 +288,13 @@ def _elsewhere(name: str, root: inspect.Type) -> str:
     return f"there is one in {', '.join(tables)}; " if tables else ""
 
 
-def _noun(place: Place) -> str:
-    return "file of this kind" if not place else f"entry of {dotted(place[:-1]) or dotted(place)}"
+def _noun(key_path: KeyPath) -> str:
+    return "file of this kind" if not key_path else f"entry of {dotted(key_path[:-1]) or dotted(key_path)}"
 
 
-def _at(kind: inspect.Type, value: Any, place: Place) -> tuple[inspect.Type, Any]:
-    """Follow `place` from a document and its type to the type and the value that stand there."""
-    for key in place:
+def _at(kind: inspect.Type, value: Any, key_path: KeyPath) -> tuple[inspect.Type, Any]:
+    """Follow a path from a document and its type to the type and the value at its end."""
+    for key in key_path:
         kind = _present(kind)
         if isinstance(kind, inspect.StructType):
             kind = next((field.type for field in kind.fields if field.encode_name == key), inspect.AnyType())
@@ -311,18 +314,18 @@ def _present(kind: inspect.Type) -> inspect.Type:
     return kind
 
 
-def _removed(data: dict[str, Any], place: Place) -> bool:
-    if not place:
+def _removed(data: dict[str, Any], key_path: KeyPath) -> bool:
+    if not key_path:
         return False
     node: Any = data
-    for key in place[:-1]:
+    for key in key_path[:-1]:
         node = node[key]
-    del node[place[-1]]
+    del node[key_path[-1]]
     return True
 
 
 def allowed(kind: inspect.Type) -> str:
-    """What may stand where `kind` is expected, in words."""
+    """The values that are allowed where `kind` is expected, in words."""
     match kind:
         case inspect.IntType():
             return "a whole number" + _bounds(kind)

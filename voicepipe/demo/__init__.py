@@ -25,9 +25,9 @@ from voicepipe.pop.running import running
 from voicepipe.serving import lan, runtime
 
 INTENT = "hours"
-"""What the demo's caller wants to know."""
+"""The question of the demo's caller."""
 ROOM = "quiet"
-"""Where they are."""
+"""The room that the caller is in."""
 
 STAGES = (
     # A row of the waterfall, from, to: names in the turn's record, milliseconds after the caller's last voiced sample.
@@ -38,7 +38,7 @@ STAGES = (
     ("playout", "at_commit", "at_audible"),
 )
 DRAIN_MS = 5000
-"""Whoever only tries it does not wait for a call that a page has left open."""
+"""Milliseconds: whoever only tries the demo does not wait for a call that a page has left open."""
 AXIS = 40
 """Characters of the waterfall's time axis."""
 
@@ -47,12 +47,11 @@ async def run(
     config: Config, began: float, *, once: bool, own_agent: bool = False, agent_file: Path | None = None
 ) -> int:
     """Start, call, show; then stay up until a signal. With `once`: end after the call, 1 if the answer was wrong. With
-    an agent of the user's own nobody knows what is right: a call is placed with `once` alone, and 1 says that it was
-    not answered. Raises EngineMissing: nobody could answer it; ProbeError: the call failed.
+    an agent of the user's own the right answer is unknown: a call is placed with `once` only, and 1 means that it was
+    not answered. Raises EngineMissing: no model could answer it; ProbeError: the call failed.
 
     `began`: monotonic seconds at which the command was given, which is when the wait for it to be ready began.
-    `agent_file`: as in `running`.
-    """
+    `agent_file`: as in `running`."""
     console = Console(highlight=False)
     config = msgspec.structs.replace(config, pop=msgspec.structs.replace(config.pop, drain_ms=DRAIN_MS))
     async with AsyncExitStack() as stack:
@@ -79,7 +78,8 @@ async def run(
 
 @contextmanager
 def keeping(config: Config) -> Iterator[Config]:
-    """The configuration with a place for records of calls, which goes with the demo unless it is the user's own."""
+    """The configuration with a folder for records of calls, which is deleted with the demo unless it is the user's
+    own."""
     if config.records.folder:
         yield config
         return
@@ -89,7 +89,7 @@ def keeping(config: Config) -> Iterator[Config]:
 
 @contextmanager
 def calling(console: Console) -> Iterator[None]:
-    """Say so, for as long as it takes."""
+    """Print that a call goes on, for as long as it takes."""
     said = "calling itself with a recorded question, which takes about ten seconds ..."
     if not console.is_terminal:  # `status` moves, and says nothing elsewhere.
         console.print(said)
@@ -105,7 +105,7 @@ async def call(config: Config) -> TurnResult:
 
 
 async def spoken(caller: RealtimeCaller) -> TurnResult:
-    """One call of this caller's, with a shipped recording of a spoken question. Raises ProbeError."""
+    """A call of this caller's, with a shipped recording of a spoken question. Raises ProbeError."""
     questions = clips.load(["finished"])
     question = next(utterance for utterance in questions if (utterance.intent, utterance.noise) == (INTENT, ROOM))
     plan = CallPlan(1, question.noise, (Turn(question.kind, question),))
@@ -116,7 +116,7 @@ async def spoken(caller: RealtimeCaller) -> TurnResult:
 
 
 def invite(config: Config, console: Console) -> None:
-    """Print where to talk to it, from here or from the network."""
+    """Print the addresses at which to talk to it, from here or from the network."""
     if not config.http.cert:
         console.print(f"\nOpen [bold]{runtime.url(config.http)}[/] and talk to it yourself. Ctrl-C stops.")
         if config.sip.port:
@@ -140,8 +140,8 @@ def invite(config: Config, console: Console) -> None:
 
 
 def problem_of(result: TurnResult, *, own_agent: bool) -> str:
-    """What is wrong with the answer, if anything is. Of an agent of the user's own nobody knows what is right: it has
-    answered, or not."""
+    """The error in the answer, if there is one. For an agent of the user's own the right answer is unknown: only
+    whether it answered counts."""
     if not own_agent:
         return "" if result.outcome == "right" else "That is not the answer to this question."
     failed = result.outcome in ("none", "acknowledged") or result.status == "failed"
@@ -149,7 +149,7 @@ def problem_of(result: TurnResult, *, own_agent: bool) -> str:
 
 
 def show(result: TurnResult, problem: str, budget_ms: int, console: Console) -> None:
-    """Print the call: the words, what is wrong with them, and where the turn's milliseconds went."""
+    """Print the call: the words, errors in them, and where the turn's milliseconds went."""
     for name, words in (("asked", result.text), ("heard", result.heard), ("answered", result.reply)):
         console.print(f"{name:10}{words or '(nothing)'}", markup=False)
     if problem:

@@ -1,5 +1,5 @@
 """`voicepipe demo --pops`: a directory and several PoPs in this process, with the engines of one and distances that are
-only reckoned, and one spoken call that the directory sends to the nearest of them."""
+only estimated, and one spoken call that the directory sends to the nearest of them."""
 
 import asyncio
 import tempfile
@@ -35,7 +35,7 @@ from voicepipe.pop.running import engines_for
 from voicepipe.serving import runtime
 
 PARIS = (48.9, 2.4)
-"""Where the demo's caller is."""
+"""The place of the demo's caller."""
 WHY: dict[Why, str] = {
     "nearest": "the nearest that answers in time",
     "shares": "nearly as near as the nearest, which is filling",
@@ -45,16 +45,14 @@ WHY: dict[Why, str] = {
 
 
 class _Pops(msgspec.Struct):
-    """Of what GET /v1/pops says, what is read here."""
+    """The part of GET /v1/pops that is read here."""
 
     placed: list[PlacedCall]
 
 
 async def run(config: Config, pops: int, began: float, *, once: bool) -> int:
     """Start, call, show; then stay up until a signal. With `once`: end after the call, 1 if the answer was wrong.
-
-    `config.http` is the directory's. `began`: monotonic seconds at which the command was given.
-    """
+    `config.http` is the directory's. `began`: monotonic seconds at which the command was given."""
     console = Console(highlight=False)
     url = runtime.url(config.http)
     async with standing(config, pops) as hosts, httpx.AsyncClient(base_url=url, trust_env=False) as client:
@@ -68,8 +66,8 @@ async def run(config: Config, pops: int, began: float, *, once: bool) -> int:
         problem = problem_of(result, own_agent=False)
         show(result, problem, config.pop.budget_ms, console)
         assert caller.timeline.route  # It was placed, since it was held.
-        told = msgspec.json.decode((await client.get("/v1/pops")).content, type=_Pops)
-        console.print(taken(told.placed[0], caller.timeline.route.pop, cities))
+        listed = msgspec.json.decode((await client.get("/v1/pops")).content, type=_Pops)
+        console.print(taken(listed.placed[0], caller.timeline.route.pop, cities))
         if once:
             return 1 if problem else 0
         console.print(
@@ -81,7 +79,7 @@ async def run(config: Config, pops: int, began: float, *, once: bool) -> int:
 
 @asynccontextmanager
 async def standing(config: Config, pops: int) -> AsyncIterator[list[DemoHost]]:
-    """A directory at `config.http`, and so many PoPs beside it: all answer. Raises ConfigError, EngineError."""
+    """Yields when a directory at `config.http` and so many PoPs beside it answer. Raises ConfigError, EngineError."""
     agents = await asyncio.to_thread(open_agents, config)
     with tempfile.TemporaryDirectory(prefix="voicepipe-demo-") as folder:
         private, public = _keys(Path(folder))
@@ -103,13 +101,13 @@ async def standing(config: Config, pops: int) -> AsyncIterator[list[DemoHost]]:
 
 
 async def _heard_of(client: httpx.AsyncClient, pops: int) -> None:
-    """Until the directory has heard that so many PoPs take calls, a second or two after they do."""
+    """Returns when the directory has reports of so many PoPs that take calls, a second or two after they do."""
     while msgspec.json.decode((await client.get("/healthz")).content, type=DirectoryHealth).pops < pops:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
 
 
 def taken(placed: PlacedCall, took: str, cities: Sequence[PopCity]) -> str:
-    """Where the directory sent the caller in Paris, and why. `took`: the PoP that let them in."""
+    """Print where the directory sent the caller in Paris, and why. `took`: the PoP that answered."""
     first, others = placed.pop, placed.others
     city = next(city.name for city in cities if city.pop == first)
     lines = [
@@ -139,8 +137,8 @@ def _keys(folder: Path) -> tuple[Path, Path]:
 
 
 class HostsApi:
-    """What the demo's directory serves besides its own: a page may stop a PoP as if it died, and start it. No keys: the
-    demo's directory answers its own machine alone."""
+    """Endpoints of the demo's directory besides its own, by which a page stops a PoP as if it died, and starts it. No
+    keys: the demo's directory answers its own machine only."""
 
     def __init__(self, hosts: Sequence[DemoHost]) -> None:
         self._hosts = {host.city.pop: host for host in hosts}
@@ -153,7 +151,7 @@ class HostsApi:
         ]
 
     async def list(self, request: Request) -> Response:
-        """GET: all hosts, also those whose PoP nobody hears of."""
+        """GET: all hosts, also those whose PoPs do not report."""
         rows = [_row(host) for host in self._hosts.values()]
         return JSONResponse({"pops": rows}, headers={"Cache-Control": "no-store"})
 

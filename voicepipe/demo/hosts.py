@@ -24,19 +24,19 @@ from voicepipe.serving.runtime import free_port, url
 logger = logging.getLogger(__name__)
 
 DRAIN_S = 5.0
-"""Whoever ends the demo does not wait longer for calls that pages have left open."""
+"""Seconds: whoever ends the demo does not wait longer for calls that pages have left open."""
 State = Literal["starting", "up", "draining", "stopped"]
 
 
 class Cable:
-    """A host's own way to the bus. Implements `bus.Bus`."""
+    """A host's own connection to the bus, which can be cut. Implements `bus.Bus`."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self._is_cut = False
 
     def cut(self) -> None:
-        """From now on nothing is told by it, not even a goodbye."""
+        """Cut the connection: from now on nothing is published by it, not even a goodbye."""
         self._is_cut = True
 
     async def publish(self, subject: str, data: bytes) -> None:
@@ -51,10 +51,10 @@ class Cable:
 
 
 class DemoSocket(socket.socket):
-    """A listening socket that knows the connections which came in by it."""
+    """A listening socket with its connections."""
 
     def __init__(self, http: HttpConfig) -> None:
-        """Raises ConfigError: nobody can listen there."""
+        """Raises ConfigError: the address cannot be used."""
         super().__init__(fileno=server.bind(http).detach())
         self._connections: WeakSet[socket.socket] = WeakSet()
 
@@ -64,14 +64,14 @@ class DemoSocket(socket.socket):
         return connection, address
 
     def cut(self) -> None:
-        """End all of them as the system does when a process dies: no protocol says goodbye."""
+        """End all connections as the system does when a process dies: no protocol says goodbye."""
         for connection in list(self._connections):
             with suppress(OSError):  # It may be closed already.
                 connection.shutdown(socket.SHUT_RDWR)
 
 
 class PopCity(NamedTuple):
-    """A PoP, and where it is said to be."""
+    """The name of a PoP with its city."""
 
     pop: str
     name: str
@@ -87,9 +87,9 @@ CITIES = (
     PopCity("lhr1", "London", "eu-west", "uk", (51.5, -0.1)),
     PopCity("syd1", "Sydney", "ap-southeast", "au", (-33.9, 151.2)),
 )
-"""So many of the first as are asked for."""
+"""The cities of the PoPs, in order."""
 SLOTS = 4
-"""Few, so that a few calls fill a PoP and others begin to share."""
+"""Slots of a PoP: few, so that a few calls fill it and others begin to share."""
 
 
 def configured(config: Config, city: PopCity, key: Path) -> Config:
@@ -103,14 +103,15 @@ def configured(config: Config, city: PopCity, key: Path) -> Config:
 
 
 class DemoHost:
-    """`run` owns the PoP's task: `start` and `stop` only say what is wanted."""
+    """A host on which a PoP runs, until it is stopped or drained. `run` owns the PoP's task: `start` and `stop` only
+    set what is wanted."""
 
     def __init__(self, city: PopCity, config: Config, bus: Bus, engines: Engines) -> None:
         self.city = city
         self.config = config
         self.state: State = "stopped"
         self.answers = asyncio.Event()
-        """The first of its PoPs takes calls, or did."""
+        """Set when the first of its PoPs takes calls, or did."""
         self._bus = bus
         self._engines = engines
         self._wanted = asyncio.Event()
@@ -118,16 +119,18 @@ class DemoHost:
         self._plug_pulled = asyncio.Event()
 
     def start(self) -> None:
-        """Run a PoP, unless one does."""
+        """Run a PoP, unless one runs."""
         self._wanted.set()
 
     def stop(self) -> None:
-        """As if the host died: its connections are cut and nobody is told. Nothing where no PoP runs."""
+        """Stop the PoP as if the host died: its connections are cut without a goodbye. Nothing happens where no PoP
+        runs."""
         self._wanted.clear()
         self._plug_pulled.set()
 
     async def run(self) -> None:
-        """Until cancelled, one PoP after the other; the last one drains. Raises what keeps the first from starting."""
+        """Run PoPs until cancelled, one after the other; the last one drains. Raises what keeps the first from
+        starting."""
         while True:
             await self._wanted.wait()
             self._plug_pulled.clear()
@@ -143,9 +146,9 @@ class DemoHost:
             self.state = "stopped"
 
     async def _one(self) -> None:
-        """One PoP, until it is drained or dies."""
-        cable, door = Cable(self._bus), DemoSocket(self.config.http)
-        pop = asyncio.create_task(self._answer(cable, door))
+        """Run one PoP, until it is drained or dies."""
+        cable, listener = Cable(self._bus), DemoSocket(self.config.http)
+        pop = asyncio.create_task(self._answer(cable, listener))
         dying = asyncio.create_task(self._plug_pulled.wait())
         try:
             await asyncio.wait({pop, dying}, return_when=asyncio.FIRST_COMPLETED)
@@ -157,12 +160,12 @@ class DemoHost:
         if pop.done():
             return _raise(pop)
         cable.cut()
-        door.cut()
+        listener.cut()
         await _end(pop, 0)
 
-    async def _answer(self, cable: Cable, door: DemoSocket) -> None:
-        with door:
-            async with member(self.config, cable, self._engines, door) as pop:
+    async def _answer(self, cable: Cable, listener: DemoSocket) -> None:
+        with listener:
+            async with member(self.config, cable, self._engines, listener) as pop:
                 self.state = "up"
                 self.answers.set()
                 await pop.dismissed()
@@ -170,14 +173,14 @@ class DemoHost:
 
 
 async def _end(pop: asyncio.Task[None], drain_s: float) -> None:
-    """Have it drain; after `drain_s` its calls are ended, as a second signal does with a PoP of its own process."""
+    """Drain the PoP; after `drain_s` its calls are ended, as a second signal does with a PoP of its own process."""
     for patience_s in (drain_s, None):
         pop.cancel()
         await asyncio.wait({pop}, timeout=patience_s)
 
 
 def _raise(pop: asyncio.Task[None]) -> None:
-    """Raises why it has failed, if it has, out of the groups of its tasks."""
+    """Raise the error of a task that failed, if it did, out of the groups of its tasks."""
     error = pop.exception()
     if error:
         raise cause(error)

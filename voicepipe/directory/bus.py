@@ -1,4 +1,4 @@
-"""How PoPs and directories hear of each other: messages on subjects, heard by whoever listens at that moment.
+"""The bus between PoPs and directories: messages on subjects, for whoever listens at that moment.
 
 Nothing is stored. What a message says is soon said again (reports) or soon forgotten (assignments), so one that is lost
 costs a second. `MemoryBus` serves directory and PoPs in one process; `nats_bus.py` serves those of many hosts.
@@ -15,20 +15,20 @@ import msgspec
 logger = logging.getLogger(__name__)
 
 WAITING = 4096
-"""Messages that a listener may have waiting; then the oldest goes."""
+"""Messages that a listener may have waiting; beyond that the oldest is dropped."""
 
 
 class BusMessage(NamedTuple):
-    """One that was published."""
+    """A message that was published."""
 
     subject: str
-    """Who published it is part of it: the bus lets each PoP publish on its own subjects alone."""
+    """The subject names the publisher: the bus lets each PoP publish on its own subjects only."""
     data: bytes
 
 
 @contextmanager
 def reading(message: BusMessage) -> Iterator[None]:
-    """The message is decoded within the context. One that cannot be read is logged and changes nothing."""
+    """Decodes a message within the context. One that cannot be read is logged and has no effect."""
     try:
         yield
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
@@ -36,20 +36,21 @@ def reading(message: BusMessage) -> Iterator[None]:
 
 
 class Bus(Protocol):
-    """Subjects are words with dots between them. In a pattern "*" stands for one word, and ">" for all that follow."""
+    """Carries messages between PoPs and directories. Subjects are words with dots between them. In a pattern "*" stands
+    for one word, and ">" for all that follow."""
 
     async def publish(self, subject: str, data: bytes) -> None:
-        """Tell those who listen now. While the bus cannot be reached nothing is told, and nothing raised."""
+        """Publish to those who listen now. While the bus cannot be reached, nothing is sent and nothing raised."""
 
     def listen(self, *patterns: str) -> AbstractAsyncContextManager[AsyncIterator[BusMessage]]:
-        """What is published within the context. A listener that is slow loses the oldest messages."""
+        """Yields what is published within the context. A listener that is slow loses the oldest messages."""
 
     def is_connected(self) -> bool:
-        """Whether others can be heard at present."""
+        """Whether the bus is reachable at present."""
 
 
 class MemoryBus:
-    """Within one process."""
+    """A bus within one process."""
 
     def __init__(self) -> None:
         self._listeners: list[tuple[tuple[str, ...], asyncio.Queue[BusMessage]]] = []
@@ -74,7 +75,7 @@ class MemoryBus:
 
 
 def matches(pattern: str, subject: str) -> bool:
-    """Whether the subject is one of those that the pattern stands for."""
+    """Whether the subject matches the pattern."""
     wanted, words = pattern.split("."), subject.split(".")
     if wanted[-1] == ">":
         wanted.pop()
@@ -85,13 +86,13 @@ def matches(pattern: str, subject: str) -> bool:
 
 
 def put(waiting: asyncio.Queue[BusMessage], message: BusMessage) -> None:
-    """Into a listener's queue, at the cost of its oldest message where it is full."""
+    """Put a message into a listener's queue; where that is full, its oldest message is dropped."""
     if waiting.full():
         waiting.get_nowait()
     waiting.put_nowait(message)
 
 
 async def taken(waiting: asyncio.Queue[BusMessage]) -> AsyncIterator[BusMessage]:
-    """What comes into the queue, for ever."""
+    """The messages of the queue, for ever."""
     while True:
         yield await waiting.get()

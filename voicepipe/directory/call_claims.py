@@ -1,4 +1,5 @@
-"""Calls that a directory of the fleet has seen to: what a provider tells twice, or two directories, is done once."""
+"""Calls that a directory of the fleet has handled: each is handled once, though a provider reports it twice, or to two
+directories."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,30 +9,31 @@ import msgspec
 from voicepipe.directory.bus import Bus, reading
 
 CLAIMS = "vp.claim"
-"""`Claim`, from the directory that has seen to the call."""
+"""Subject of `Claim`, from the directory that has handled the call."""
 KEPT = 10_000
 """Calls that are remembered."""
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A call, by the id that its provider gives it."""
+    """A call that was handled, by the id that its provider gives it."""
 
     call: str
 
 
 class CallClaims:
-    """Of one directory. A call is told to the others only once it is seen to: if its directory dies before, the next
-    one that the provider asks does it. Two that are told of a call at the very same time may both place it: then the
-    provider does only the first of their orders, by the id that these have in common."""
+    """The calls that a directory knows to be handled, so that each is handled once though a provider reports it twice,
+    or to two directories. A call is announced to the others only once it is handled: if its directory dies before, the
+    next one that the provider asks handles it. Two that get a call at the very same time may both place it: then the
+    provider carries out only the first of their commands, by the id that these have in common."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self._known: dict[str, None] = {}
-        """The oldest first."""
+        """Ids of calls, the oldest first."""
         self._under_way: set[str] = set()
 
     async def run(self) -> None:
-        """Hear of other directories' calls, until cancelled."""
+        """Receive other directories' claims, until cancelled."""
         async with self._bus.listen(CLAIMS) as messages:
             async for message in messages:
                 with reading(message):
@@ -39,7 +41,7 @@ class CallClaims:
 
     @contextmanager
     def seeing_to(self, call: str) -> Iterator[bool]:
-        """Whether the call is to be seen to within the context: nobody has done it, or is about to do it here."""
+        """Whether the call is to be handled within the context: it is not handled yet, nor being handled here."""
         wanted = call not in self._known and call not in self._under_way
         if wanted:
             self._under_way.add(call)
@@ -50,7 +52,7 @@ class CallClaims:
                 self._under_way.discard(call)
 
     async def done(self, call: str) -> None:
-        """It was seen to."""
+        """The call was handled: announce it."""
         self._remember(call)
         await self._bus.publish(CLAIMS, msgspec.json.encode(Claim(call)))
 

@@ -19,41 +19,41 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """What an operator has on trial: a version, or one PoP. One of them is given."""
+    """A trial of an operator's: a version, or one PoP, that gets a share of the calls. One of the two is given."""
 
     share: float
-    """0..1, of the calls for which it would do as well as others."""
+    """The share (0..1) of the calls for which it would do as well as other PoPs."""
     version: str = ""
     pop: str = ""
 
     def takes_in(self, seen: SeenPop) -> bool:
-        """Whether the limit is this PoP's."""
+        """Whether this PoP is part of the trial."""
         return seen.pop == self.pop if self.pop else seen.condition.version == self.version
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What one call has to heed. PoPs of one version have it in common."""
+    """The limit on a PoP's share of calls, as one choice has to observe it. PoPs of one version have it in common."""
 
     key: str
     share: float
     due: bool
-    """The next call of the share has been earned."""
+    """The next call of the share is due."""
 
 
 @dataclass(slots=True)
 class _Credit:
     needed: float
-    """Above 0, up to 1: a lot. The next call may come when so much is earned."""
+    """Calls that must be earned before the next one, above 0 and up to 1, drawn at random."""
     earned: float = 0.0
-    """Below 0 after a call that came early."""
+    """Calls that were earned; below 0 after a call that came early."""
     competed: int = 0
     took: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CanaryCount:
-    """What became of a share, for operators."""
+    """Counts of calls under one trial, for operators."""
 
     version: str
     pop: str
@@ -61,31 +61,32 @@ class CanaryCount:
     took: int
     """Calls that went there, since the directory began or the share changed, ..."""
     of: int
-    """... of so many for which it would have done as well as others."""
+    """... out of so many for which it would have done as well as others."""
 
 
 @dataclass(slots=True)
 class CallShares:
-    """Of one directory. A PoP may be under two limits, its version's and its own: it gets a call once both allow it."""
+    """Limits the share of calls of PoPs on trial, or whose turns failed, at one directory. A PoP may be under two
+    limits, its version's and its own: it gets a call once both allow it."""
 
     canaries: Sequence[Canary] = ()
     lots: Random = field(default_factory=Random)
     _credits: dict[str, _Credit] = field(default_factory=dict)
 
     def change(self, canaries: Sequence[Canary]) -> None:
-        """From now on these are on trial. What is new, or has another share, is counted anew."""
+        """Replace the trials. One that is new, or has another share, is counted anew."""
         for canary in {*self.canaries, *canaries} - ({*self.canaries} & {*canaries}):
             self._credits.pop(_key(canary), None)
         self.canaries = canaries
 
     def limits(self, pops: Iterable[SeenPop]) -> dict[str, tuple[Limit, ...]]:
-        """By PoP; those that are under none are left out."""
+        """The limits by PoP; PoPs under no limit are left out."""
         found = {seen.pop: tuple(self._of(seen)) for seen in pops}
         return {pop: limits for pop, limits in found.items() if limits}
 
     def settle(self, competed: Collection[str], spent: Collection[str], limits: Mapping[str, Sequence[Limit]]) -> None:
-        """A call was placed. `competed`: keys of the limits under which a PoP would have done as well; `spent`: those
-        under which one got it."""
+        """Count a call that was placed. `competed`: keys of the limits under which a PoP would have done as well;
+        `spent`: those under which one got it."""
         by_key = {limit.key: limit for of_pop in limits.values() for limit in of_pop}
         for key in competed:
             credit = self._credit(key)
@@ -98,7 +99,7 @@ class CallShares:
             credit.earned = min(1.0, credit.earned)  # What cannot be spent at present is not saved up for a crowd.
 
     def counts(self) -> list[CanaryCount]:
-        """Of what operators have on trial."""
+        """The counts of each trial."""
         return [
             CanaryCount(canary.version, canary.pop, canary.share, credit.took, credit.competed)
             for canary in self.canaries

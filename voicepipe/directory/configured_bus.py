@@ -10,7 +10,7 @@ from voicepipe.directory.bus import Bus
 
 @asynccontextmanager
 async def on_bus(config: BusConfig) -> AsyncIterator[Bus]:
-    """The bus that is configured. Raises ConfigError."""
+    """Yields the bus that is configured. Raises ConfigError."""
     from voicepipe.directory.nats_bus import NatsBus
 
     async with NatsBus.connected(config, bus_password(config)) as bus:

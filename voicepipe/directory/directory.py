@@ -1,4 +1,4 @@
-"""A directory: it hears what PoPs report, and says to a caller where to call, with a token for each place.
+"""A directory: it collects the reports of PoPs, and chooses the PoPs that a caller may call, with a token for each.
 
 It asks nobody while a caller waits: the view is in memory, and a choice takes microseconds. Several directories need no
 leader. Each keeps a view of its own and tells the others which calls it has sent where.
@@ -28,19 +28,19 @@ from voicepipe.directory.nearness import By
 from voicepipe.directory.report import decoded as decoded_report
 from voicepipe.directory.round_trips import LearnedTrip, RoundTrips
 from voicepipe.directory.router import TAKES, Candidate, RankedPops, WantedCall, Why, choose
-from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye, RoundTrip
+from voicepipe.directory.subjects import Assignment, CallSession, Command, PopGoodbye, RoundTrip
 from voicepipe.directory.tokens import Signer
 
 REMEMBERED = 200
-"""Calls that were placed here lately."""
+"""Calls placed here that are remembered."""
 ORDERS = 12
 AGAIN_S = 0.25
-"""An order to drain is given again after so long, so many times in all, until its PoP reports that it drains."""
+"""Seconds after which an order to drain is repeated, and how often, until its PoP reports that it drains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What lets a caller, or a request, in at one PoP."""
+    """A token for one PoP, with the address where it is valid: it admits a caller or a request."""
 
     pop: str
     url: str
@@ -49,15 +49,15 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class PlacementOffer(Pass):
-    """One place where the caller may call."""
+    """A PoP that the caller may call."""
 
     turn_ms: float
-    """What they will hear of an answer so long after their last word, as far as can be told."""
+    """Turn latency that the caller will hear, from their last word to the answer, as far as can be predicted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a call may go: the best first."""
+    """The PoPs to which a call may go, the best first."""
 
     call: str
     offers: tuple[PlacementOffer, ...]
@@ -66,7 +66,7 @@ class Placement:
 
 
 class PlacedCall(msgspec.Struct, frozen=True):
-    """A call that was placed here, for operators."""
+    """A call that was placed here, as operators see it."""
 
     at: float
     """Unix seconds."""
@@ -74,11 +74,11 @@ class PlacedCall(msgspec.Struct, frozen=True):
     tenant: str
     kind: str
     place: Place | None
-    """Of the caller."""
+    """The place of the caller on the globe."""
     pop: str
     why: Why
     near_ms: float
-    """Round trip and playout."""
+    """Round trip and playout, in ms."""
     by: By
     """How the round trip is known."""
     turn_ms: float
@@ -87,27 +87,29 @@ class PlacedCall(msgspec.Struct, frozen=True):
 
 
 WhyBounced = Literal["refused", "no_answer", "told"]
-"""A PoP said no; it said nothing; its caller came back and named it among those that they have tried."""
+"""Why a call came back from a PoP: the PoP refused it; it did not answer; its caller came back and named it among those
+that they have tried."""
 
 
 class PlacementFollower(Protocol):
-    """Who is told of each call that is asked for."""
+    """Is notified of each call that is asked for."""
 
     def placed(self, call: PlacedCall) -> None:
-        """It was sent somewhere."""
+        """The call was sent to a PoP."""
 
     def not_placed(self, why: WhyNone) -> None:
-        """There is no PoP for it."""
+        """There is no PoP for the call."""
 
     def bounced(self, pop: str, why: WhyBounced) -> None:
         """A call was sent to this PoP and was not taken."""
 
-    def refused(self, door: PhoneKind, reason: Reason) -> None:
-        """A phone call was refused before a PoP was looked for."""
+    def refused(self, kind: PhoneKind, reason: Reason) -> None:
+        """A phone call was refused before a PoP was chosen."""
 
 
 class Directory:
-    """`clock` gives monotonic seconds. `learns`: how far PoPs are is learned from calls."""
+    """A directory: it collects the reports of PoPs, and chooses the PoPs for a call, with a token for each. `clock`
+    gives monotonic seconds. `learns`: round trips are learned from calls."""
 
     def __init__(
         self,
@@ -133,7 +135,7 @@ class Directory:
         self._learns = learns
 
     async def run(self) -> None:
-        """Hear what PoPs and other directories say, until cancelled."""
+        """Receive messages of PoPs and other directories, until cancelled."""
         learned = (subjects.ROUND_TRIPS,) if self._learns else ()
         listening = self._bus.listen(subjects.REPORTS, subjects.GOODBYES, subjects.ASSIGNMENTS, *learned)
         async with listening as messages:
@@ -141,7 +143,7 @@ class Directory:
                 self.take(message)
 
     def take(self, message: BusMessage) -> None:
-        """One message of the bus. What cannot be read is logged and changes nothing."""
+        """Process one message of the bus. One that cannot be read is logged and has no effect."""
         pop = subjects.pop_of(message.subject)
         if pop is None:
             return
@@ -151,15 +153,16 @@ class Directory:
             elif message.subject == subjects.goodbye_of(pop):
                 self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch, self._clock())
             elif message.subject == subjects.round_trip_of(pop):
-                told = msgspec.json.decode(message.data, type=RoundTrip)
+                trip = msgspec.json.decode(message.data, type=RoundTrip)
                 if self._view.hears(pop, self._clock()):
-                    self._round_trips.heard(told.network, pop, told.ms, self._clock(), again=told.again)
+                    self._round_trips.heard(trip.network, pop, trip.ms, self._clock(), again=trip.again)
             else:
                 self._view.assigned(pop, msgspec.json.decode(message.data, type=Assignment).call, self._clock())
 
     async def place(self, wanted: WantedCall, grant: Grant, session: bytes = b"") -> Placement:
-        """Where this call may go. `grant` says what its tokens allow, and from which network the call comes; its id is
-        put into it. `session`: of the caller's `ek_` key; the PoPs get it by the bus. Raises NoPop."""
+        """The PoPs to which a call may go. `grant` has the rights of its tokens, and the network from which the call
+        comes; the call's id is put into it. `session`: of the caller's `ek_` key; the PoPs get it by the bus. Raises
+        NoPop."""
         for pop in wanted.tried:
             self.bounced(pop, "told")
         try:
@@ -175,9 +178,9 @@ class Directory:
         self._note_try(choice.candidates[0], wanted, grant.network)
         await self._bus.publish(subjects.assignment_to(first), msgspec.json.encode(Assignment(call)))
         if session:
-            brief = msgspec.json.encode(Briefing(grant.tenant, call, msgspec.Raw(session)))
+            call_session = msgspec.json.encode(CallSession(grant.tenant, call, msgspec.Raw(session)))
             for candidate in choice.candidates:
-                await self._bus.publish(subjects.briefing_to(candidate.seen.pop), brief)
+                await self._bus.publish(subjects.session_to(candidate.seen.pop), call_session)
         granted = msgspec.structs.replace(grant, id=call, briefed=bool(session))
         offers = tuple(
             PlacementOffer(
@@ -206,27 +209,28 @@ class Directory:
         return replace(wanted, learned_ms=learned.ms, unsure=learned.unsure, tries=tries)
 
     def _note_try(self, first: Candidate, wanted: WantedCall, network: str) -> None:
-        """One that was learned and is in doubt is not tried, but asked a second time."""
+        """Record a call whose PoP was chosen by a guess. A PoP whose learned round trip is in doubt does not count: it
+        is measured once more."""
         if first.by == "guess" and wanted.tries and first.seen.pop not in wanted.learned_ms:
             self._round_trips.tries(network, first.seen.pop, self._clock())
 
     def learned(self, networks: int) -> list[LearnedTrip]:
-        """Round trips from so many networks at most, those first that were heard of last."""
+        """Learned round trips of so many networks at most, the ones with the latest calls first."""
         return self._round_trips.newest(self._clock(), networks)
 
     def bounced(self, pop: str, why: WhyBounced) -> None:
-        """A call that was sent there came back. Who may have made its name up tells of nobody."""
+        """A call that was sent to this PoP came back. A caller who may have made up its name has no effect."""
         if self.knows(pop):
             for follower in self.followers:
                 follower.bounced(pop, why)
 
-    def refused(self, door: PhoneKind, reason: Reason) -> None:
-        """A phone call was refused before a PoP was looked for."""
+    def refused(self, kind: PhoneKind, reason: Reason) -> None:
+        """A phone call was refused before a PoP was chosen."""
         for follower in self.followers:
-            follower.refused(door, reason)
+            follower.refused(kind, reason)
 
-    def request_pass(self, grant: Grant, pop: str) -> Pass:
-        """What lets one request in at this PoP, of which the URL is the base. Raises NoPop: it is not heard of."""
+    def request_token(self, grant: Grant, pop: str) -> Pass:
+        """A token for one request to this PoP, with the base of its URL. Raises NoPop: the PoP does not report."""
         seen = next((seen for seen in self.pops() if seen.pop == pop), None)
         if seen is None:
             raise NoPop(f"The PoP {pop!r} does not answer at present; try again later.")
@@ -234,8 +238,8 @@ class Directory:
         return Pass(seen.pop, seen.condition.url, self._signed(granted, seen))
 
     async def drain(self, pop: str) -> None:
-        """Order this PoP to take no new calls, and to end with its last one. Returns once it reports that it does, or
-        has left. Raises NoPop: it is not heard of, or does not say so in time."""
+        """Order this PoP to take no new calls, and to exit after its last one. Returns once it reports that it does, or
+        has left. Raises NoPop: it does not report, or does not confirm in time."""
         if not self._bus.is_connected():
             raise NoPop("This directory has lost the bus, so no PoP hears its orders: ask another one, or again soon.")
         if not any(seen.pop == pop and not seen.silent for seen in self.pops()):
@@ -251,29 +255,29 @@ class Directory:
         )
 
     def pops(self) -> list[SeenPop]:
-        """Those that take part in choices."""
+        """PoPs that take part in choices."""
         return self._view.alive(self._clock(), deaf=not self._bus.is_connected())
 
     def heard(self) -> list[SeenPop]:
-        """Those that were heard lately and have not said that they end; silent ones for a day."""
+        """PoPs that reported lately and have not said goodbye; silent ones for a day."""
         return self._view.heard_of(self._clock())
 
     def keepers(self) -> set[str]:
-        """PoPs that may keep records of calls: all that were there within a day, also those that have said that they
-        end, since they may come again."""
+        """PoPs that may keep records of calls: all that were there within a day, also those that have said goodbye,
+        since they may come again."""
         return {seen.pop for seen in self.heard()} | self._view.gone(self._clock())
 
     def knows(self, pop: str) -> bool:
-        """Whether it was heard within the last minute, though it may be silent now."""
+        """Whether the PoP reported within the last minute, though it may be silent now."""
         return any(seen.pop == pop for seen in self._view.alive(self._clock(), deaf=True))
 
     def takes_calls(self, kind: str) -> bool:
-        """Whether there is a PoP that takes such calls at present."""
+        """Whether a PoP takes such calls at present."""
         return any(seen.condition.status in TAKES and kind in seen.condition.kinds for seen in self.pops())
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether what it knows is old because it hears nobody."""
+        """Whether its view is old because the directory itself receives nothing."""
         return not self._bus.is_connected() or self._view.cut_off(self._clock())
 
     def _signed(self, grant: Grant, seen: SeenPop) -> str:

@@ -13,7 +13,7 @@ from voicepipe.directory.tokens import Signer
 
 
 def public_key(path: str) -> Ed25519PublicKey:
-    """Raises ConfigError."""
+    """A public key from its file. Raises ConfigError."""
     try:
         key = load_pem_public_key(Path(path).read_bytes())
         if isinstance(key, Ed25519PublicKey):
@@ -27,7 +27,7 @@ def public_key(path: str) -> Ed25519PublicKey:
 
 
 def check_keys(config: Config) -> None:
-    """Raises ConfigError: what a PoP is to know directories by is no key."""
+    """Raises ConfigError: a public key by which a PoP is to know directories cannot be read."""
     for path in config.fleet.keys:
         try:
             public_key(path)
@@ -36,7 +36,7 @@ def check_keys(config: Config) -> None:
 
 
 def signer(path: str) -> Signer:
-    """Raises ConfigError."""
+    """The signer with the private key from its file. Raises ConfigError."""
     try:
         key = load_pem_private_key(Path(path).read_bytes(), None)
         if isinstance(key, Ed25519PrivateKey):
@@ -50,5 +50,5 @@ def signer(path: str) -> Signer:
 
 
 def key_id(key: Ed25519PublicKey) -> str:
-    """By which a token says whose signature it has."""
+    """The key's id, by which a token names its signer."""
     return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:16]

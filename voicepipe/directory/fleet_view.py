@@ -1,4 +1,4 @@
-"""What one directory knows of the PoPs. Pure: monotonic seconds of the directory are given by who calls.
+"""A directory's view of the PoPs. Pure: monotonic seconds of the directory are passed in.
 
 A PoP is alive for `LEASE_S` after its last report was sent. Leases count on the directory's own monotonic clock, so
 clocks that are set wrong end none. A report may have lain about, in the buffers of a process that was stopped (SIGSTOP)
@@ -13,55 +13,56 @@ from voicepipe.directory.report import Condition, Epoch, PopReport
 
 LEASE_S = 5.0
 KNOWN_S = 60.0
-"""A PoP that was heard of within this time is counted when a directory asks itself whether it is cut off."""
+"""Seconds after its last report for which a PoP counts when a directory decides whether it is cut off."""
 FORGOTTEN_S = 86_400.0
-"""For so long operators are told of a PoP that has fallen silent, and who asks for records of one that is gone."""
+"""Seconds for which a silent PoP is still listed for operators, and one that is gone for those who ask for records."""
 AT_ONCE_S = 3.0
-"""PoPs that fall silent within this time of one another fell silent together."""
+"""PoPs that fall silent within so many seconds of one another fell silent together."""
 FEWEST = 3
-"""PoPs known; of fewer it cannot be said whether they or the directory are cut off."""
+"""Fewest PoPs with which it can be decided whether they or the directory are cut off."""
 DRIFT = 0.1
-"""By so much of the time that passes, a lasting delay is no longer held against a PoP: a virtual machine that was
-paused, and whose clock stood still, is believed again after a minute."""
+"""Part of the time that passes by which a lasting delay of a PoP's reports is forgiven: a virtual machine that was
+paused, and whose clock stood still, is trusted again after a minute."""
 PENDING_S = 5.0
-"""A call that was assigned and has not begun by then went elsewhere, or nowhere."""
+"""Seconds after which an assigned call that has not begun is taken to have gone elsewhere, or nowhere."""
 
 
 @dataclass(slots=True)
 class _KnownRun:
-    """One run of a PoP."""
+    """One run of a PoP, by its reports."""
 
     report: PopReport
     sent_at: float
-    """When its last report was sent, as far as can be told; on the directory's clock."""
+    """When its last report was sent, as far as can be known; on the directory's clock."""
     least_offset: float
-    """Of the directory's clock and the PoP's `uptime_s`, when a report was quickest."""
+    """The least offset between the directory's clock and the PoP's `uptime_s`, from the quickest report."""
     heard_at: float
     pending: dict[str, float] = field(default_factory=dict)
-    """Calls assigned to it that it has not told of, and when each was."""
+    """Calls assigned to it whose beginning it has not reported, and when each was assigned."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenPop:
-    """A PoP that takes part in choices."""
+    """A PoP as it is used in choices."""
 
     pop: str
     report: PopReport
     age_s: float
-    """Since its report was sent."""
+    """Seconds since its report was sent."""
     pending: int
     """Calls that were assigned to it since."""
     silent: bool = False
-    """Its lease is over: it is here because the directory may be what is cut off."""
+    """Its lease is over: it is included because the directory may be cut off."""
 
     @property
     def condition(self) -> Condition:
-        """How it was when it reported."""
+        """Its condition when it reported."""
         return self.report.condition
 
 
 class FleetView:
-    """Of all PoPs, by their reports. Only `heard`, `left` and `assigned` change it."""
+    """A directory's view of all PoPs, by their reports. Only `heard`, `left` and `assigned` change it. Monotonic
+    seconds of the directory are passed in."""
 
     def __init__(self) -> None:
         self._known: dict[str, _KnownRun] = {}
@@ -69,7 +70,8 @@ class FleetView:
         """PoPs that said goodbye and have not come again, and when."""
 
     def heard(self, pop: str, report: PopReport, now: float) -> bool:
-        """A report has come. Whether it counts: one of an earlier run does not, nor one that another has overtaken."""
+        """A report has come. Returns whether it counts: one of an earlier run does not, nor one that a later report has
+        overtaken."""
         known = self._known.get(pop)
         if known and known.report.epoch == report.epoch:
             if report.seq <= known.report.seq:
@@ -88,26 +90,26 @@ class FleetView:
         return True
 
     def left(self, pop: str, epoch: Epoch, now: float) -> None:
-        """This run of the PoP says that it ends."""
+        """This run of the PoP says goodbye."""
         known = self._known.get(pop)
         if known and known.report.epoch == epoch:
             del self._known[pop]
             self._gone[pop] = now
 
     def assigned(self, pop: str, call: str, now: float) -> None:
-        """A call was sent there, by this directory or another."""
+        """A call was assigned to the PoP, by this directory or another."""
         if known := self._known.get(pop):
             known.pending.pop(call, None)
             known.pending[call] = now
 
     def hears(self, pop: str, now: float) -> bool:
-        """Whether its lease holds."""
+        """Whether the PoP's lease holds."""
         known = self._known.get(pop)
         return known is not None and _alive(known, now)
 
     def alive(self, now: float, deaf: bool = False) -> list[SeenPop]:
-        """The PoPs whose leases hold, in the order of their names. A directory that is cut off goes on with what it
-        knew last, for `KNOWN_S`; so does one that is `deaf`, since it knows that it has lost the bus."""
+        """The PoPs whose leases hold, in the order of their names. A directory that is cut off goes on with its last
+        view, for `KNOWN_S`; so does one that is `deaf`, since it knows that it has lost the bus."""
         kept = deaf or self.cut_off(now)
         return [
             SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
@@ -116,7 +118,7 @@ class FleetView:
         ]
 
     def heard_of(self, now: float) -> list[SeenPop]:
-        """All that have not said that they end, silent or not: for `FORGOTTEN_S`."""
+        """All PoPs that have not said goodbye, silent or not: for `FORGOTTEN_S`."""
         return [
             SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
             for pop, known in sorted(self._known.items())
@@ -124,7 +126,7 @@ class FleetView:
         ]
 
     def gone(self, now: float) -> set[str]:
-        """PoPs that have said that they end, and have not come again: for `FORGOTTEN_S`."""
+        """PoPs that have said goodbye, and have not come again: for `FORGOTTEN_S`."""
         return {pop for pop, since in self._gone.items() if now - since < FORGOTTEN_S}
 
     def cut_off(self, now: float) -> bool:

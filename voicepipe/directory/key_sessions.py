@@ -1,4 +1,4 @@
-"""Sessions of `ek_` keys that directories made, at the PoP that their holders may call. Pure but for the waiting."""
+"""Sessions of `ek_` keys that directories made, at the PoP that their holders may call. Pure except for waiting."""
 
 import asyncio
 import time
@@ -6,57 +6,63 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 WAIT_S = 1.0
-"""A caller who comes before their briefing waits so long for it."""
+"""Seconds that a caller who comes before their session waits for it."""
 KEPT_S = 90.0
-"""A token is good for a minute, and for half of one more by clocks that differ."""
+"""Seconds for which a session is kept: a token is valid for a minute, and for half of one more by clocks that
+differ."""
 KEPT_BYTES = 32 * 1024 * 1024
-"""Of all sessions. Who has most of it loses their oldest first."""
+"""Bytes of all sessions. Beyond that, the tenant with the most loses its oldest."""
 
 
 class _WaitingSession(NamedTuple):
+    """A session that waits for its caller."""
+
     session: bytes
     until: float
 
 
 class KeySessions:
-    """By the ids of the calls that they are for, on a shelf for each tenant. `clock` gives monotonic seconds."""
+    """Sessions of `ek_` keys that directories have made, at a PoP where their holders may call: by the ids of their
+    calls, for each tenant. `clock` gives monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._shelves: dict[str, dict[str, _WaitingSession]] = {}
-        """The oldest first."""
+        self._sessions: dict[str, dict[str, _WaitingSession]] = {}
+        """Sessions by tenant, the oldest first."""
         self._size: dict[str, int] = {}
-        """In bytes, by tenant."""
+        """Bytes by tenant."""
         self._came = asyncio.Condition()
 
     async def put(self, tenant: str, call: str, session: bytes) -> None:
-        """It has come."""
+        """A session has come by the bus."""
         self._forget_old()
-        self._shelves.setdefault(tenant, {})[call] = _WaitingSession(session, self._clock() + KEPT_S)
-        self._size[tenant] = self._size.get(tenant, 0) + len(session)
+        theirs = self._sessions.setdefault(tenant, {})
+        before = theirs.pop(call, None)
+        theirs[call] = _WaitingSession(session, self._clock() + KEPT_S)
+        self._size[tenant] = self._size.get(tenant, 0) + len(session) - (len(before.session) if before else 0)
         while sum(self._size.values()) > KEPT_BYTES:
             self._forget(max(self._size, key=self._size.__getitem__))
         async with self._came:
             self._came.notify_all()
 
     async def get(self, tenant: str, call: str) -> bytes | None:
-        """None: it did not come within `WAIT_S`."""
+        """The session of a call. None: it did not come within `WAIT_S`."""
         try:
             async with asyncio.timeout(WAIT_S), self._came:
-                await self._came.wait_for(lambda: call in self._shelves.get(tenant, ()))
+                await self._came.wait_for(lambda: call in self._sessions.get(tenant, ()))
         except TimeoutError:
             return None
-        return self._shelves[tenant][call].session
+        return self._sessions[tenant][call].session
 
     def _forget_old(self) -> None:
         now = self._clock()
-        for tenant in list(self._shelves):
-            while (tenant_secrets := self._shelves.get(tenant)) and next(iter(tenant_secrets.values())).until <= now:
+        for tenant in list(self._sessions):
+            while (theirs := self._sessions.get(tenant)) and next(iter(theirs.values())).until <= now:
                 self._forget(tenant)
 
     def _forget(self, tenant: str) -> None:
-        """Their oldest."""
-        tenant_secrets = self._shelves[tenant]
-        self._size[tenant] -= len(tenant_secrets.pop(next(iter(tenant_secrets))).session)
-        if not tenant_secrets:
-            del self._shelves[tenant], self._size[tenant]
+        """Forget the tenant's oldest session."""
+        theirs = self._sessions[tenant]
+        self._size[tenant] -= len(theirs.pop(next(iter(theirs))).session)
+        if not theirs:
+            del self._sessions[tenant], self._size[tenant]

@@ -23,44 +23,45 @@ from voicepipe.directory.bus import WAITING, BusMessage, put, taken
 logger = logging.getLogger(__name__)
 
 PING_S = 1
-"""A server is pinged so often, and given up after `UNANSWERED` pings, even where its connection is not closed."""
+"""Seconds between pings to a server. It is given up after `UNANSWERED` pings, even where its connection is not
+closed."""
 UNANSWERED = 2
 AGAIN_S = 0.25
-"""Between two tries of the same server."""
+"""Seconds between two attempts to reach the same server."""
 LATER_S = 2.0
-"""Before another client is made, where the last one was sent away."""
+"""Seconds before another client is made, where the server has rejected the last one."""
 CONNECT_S = 2
 LOG_EVERY_S = 10.0
-"""At most one line about what goes wrong."""
+"""Seconds between two lines of the log about errors."""
 
 
 class _Subscriber:
-    """Somebody who listens, whichever client hears for them."""
+    """A subscription, which moves from one client to the next."""
 
     def __init__(self, patterns: tuple[str, ...], waiting: asyncio.Queue[BusMessage]) -> None:
         self._patterns = patterns
         self._waiting = waiting
         self._client: Client | None = None
-        self._heard: list[Subscription] = []
+        self._subscriptions: list[Subscription] = []
 
     async def subscribe(self, client: Client) -> None:
-        """Hear by this client, and by no other any more."""
+        """Subscribe with this client, and with no other any more."""
         if client is self._client:
             return
         self._client = client
-        self._heard = [await client.subscribe(pattern, cb=self._hear) for pattern in self._patterns]
+        self._subscriptions = [await client.subscribe(pattern, cb=self._receive) for pattern in self._patterns]
 
     async def leave(self) -> None:
-        for subscription in self._heard:
+        for subscription in self._subscriptions:
             with suppress(Error):
                 await subscription.unsubscribe()
 
-    async def _hear(self, message: Msg) -> None:
+    async def _receive(self, message: Msg) -> None:
         put(self._waiting, BusMessage(message.subject, message.data))
 
 
 class NatsBus:
-    """Implements `bus.Bus`."""
+    """The bus between hosts, by NATS: implements `bus.Bus`."""
 
     def __init__(self) -> None:
         self._client = Client()
@@ -72,7 +73,7 @@ class NatsBus:
     @classmethod
     @asynccontextmanager
     async def connected(cls, config: BusConfig, password: str = "") -> AsyncIterator["NatsBus"]:
-        """A bus, at once; its servers may be reached later."""
+        """Yields a bus at once; its servers may be reached later."""
         bus = cls()
         connecting = asyncio.create_task(bus._keep_connected(config, password))
         try:
@@ -97,7 +98,7 @@ class NatsBus:
         await self._reached.wait()
         self._listeners.append(listener)
         try:
-            with suppress(Error):  # It has just been lost for good: the next client hears for them.
+            with suppress(Error):  # It has just been lost for good: the next client subscribes.
                 await listener.subscribe(self._client)
             yield taken(waiting)
         finally:
@@ -108,8 +109,8 @@ class NatsBus:
         return self._client.is_connected
 
     async def _keep_connected(self, config: BusConfig, password: str) -> None:
-        """Until cancelled. A client finds its way back to a server that it has lost. But one to which the server says
-        that it has no right to be there (its user is unknown or has expired, say) is closed for good."""
+        """Keep a client connected until cancelled. A client reconnects by itself to a server that it has lost. But one
+        that the server rejects (its user is unknown or has expired, say) is closed for good, and replaced here."""
         while True:
             closed = asyncio.Event()
             self._client = Client()
@@ -165,7 +166,8 @@ class NatsBus:
 
 
 async def _credentials(config: BusConfig) -> RawCredentials | None:
-    """What the file says now. Raises ConfigError: that is none, and nats-py would look for its lines for ever."""
+    """The credentials in the file as it is now. Raises ConfigError: it has none, and nats-py would search it for
+    ever."""
     if not config.credentials:
         return None
     file = Path(config.credentials)

@@ -1,4 +1,4 @@
-"""How far PoPs are from a caller: by what is known, and where nothing is, by what can be. Pure.
+"""How far PoPs are from a caller: by known round trips, and otherwise by possible ones. Pure.
 
 What the caller has measured comes first, then what was learned from calls of their network, then the distance. A place
 may be wrong: the caller gave another one, or is not where the directory stands. What was learned shows it: round trips
@@ -15,54 +15,55 @@ from itertools import combinations
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from voicepipe.base.places import ACCESS_MS, UNSURE_MS, Place, apart_ms, least_rtt_ms, reckoned_rtt_ms
+from voicepipe.base.places import ACCESS_MS, UNSURE_MS, Place, apart_ms, estimated_rtt_ms, least_rtt_ms
 from voicepipe.directory.fleet_view import SeenPop
 
 BELIEVED_MS = 30.0
-"""So much longer than reckoned a round trip may be from where the caller is said to be: over cables 60 ms longer."""
+"""Milliseconds by which a round trip may exceed the estimate for the caller's place: over cables it is 60 ms longer."""
 SLOWEST_MS = 15.0
-"""So much more a caller's own line may add, if it adds it everywhere."""
+"""Milliseconds that a caller's own line may add besides, if it adds them at every PoP."""
 WORTH_MS = 5.0
-"""A guess counts as so much longer: nobody is sent anywhere for less."""
+"""Milliseconds that are added to a guess: no call goes elsewhere for less."""
 STRETCHES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
-"""Round trips between PoPs may be shorter or longer than reckoned, all by about the same factor,"""
+"""Factors by which all round trips between PoPs may be shorter or longer than estimated."""
 ODD_MS = 100.0
-"""which is the less likely the more it differs from 1: by so many ms for all of it."""
+"""Milliseconds by which a factor counts as a deviation, times its difference from 1, which makes it less likely."""
 
 ENOUGH = 8
 """Learned round trips, the shortest ones, by which the others are guessed."""
 PAIRS = 20_000
-"""Of PoPs, whose distance is remembered."""
+"""Pairs of PoPs whose distance is remembered."""
 
 By = Literal["probe", "learned", "distance", "guess", "unknown"]
 """How a round trip is known."""
 
 
 class Whereabouts(NamedTuple):
-    """What is known of where a caller is."""
+    """The knowledge about where a caller is."""
 
     place: Place | None
-    """As is said; None: nobody says."""
+    """The caller's place as it was given; None: it was not."""
     probed_ms: Mapping[str, float]
-    """Round trips that they measured, by PoP."""
+    """Round trips that they measured, in ms by PoP."""
     learned_ms: Mapping[str, float]
-    """Those of calls from their network."""
+    """Round trips of calls from their network, in ms by PoP."""
     tries: bool
-    """Their call may go where it is only guessed that it is near."""
+    """The call may go to a PoP that is only guessed to be near."""
     unsure: Collection[str] = ()
-    """PoPs of which a single call has told. Alone it shows no place to be wrong: its line may have been bad."""
+    """PoPs whose round trip only one call has measured. Alone it does not prove a place wrong: its line may have been
+    bad."""
 
 
 class Trip(NamedTuple):
-    """Between a caller and a PoP."""
+    """The round trip between a caller and a PoP."""
 
     ms: float | None
-    """None: nobody knows."""
+    """None: it is unknown."""
     by: By
 
 
 def trips(pops: Sequence[SeenPop], caller: Whereabouts) -> Mapping[str, Trip]:
-    """By PoP, to all of them."""
+    """The round trips to all PoPs, by PoP."""
     places = {seen.pop: seen.condition.place for seen in pops}
     learned_ms, here = _of_one_place(caller.learned_ms, places), caller.place
     known = {pop: (place, learned_ms[pop]) for pop, place in places.items() if place and pop in learned_ms}
@@ -80,8 +81,8 @@ def trips(pops: Sequence[SeenPop], caller: Whereabouts) -> Mapping[str, Trip]:
 
 
 def _of_one_place(learned_ms: Mapping[str, float], places: Mapping[str, Place | None]) -> Mapping[str, float]:
-    """What was learned; nothing, if nobody can be as near to two PoPs as it says: then several callers stand behind one
-    address, or somebody tells lies."""
+    """The learned round trips; none, if nobody can be as near to two PoPs as they say: then several callers share one
+    address, or somebody reports lies."""
     placed = ((ms, place) for pop, ms in learned_ms.items() if (place := places.get(pop)))
     known = sorted(placed, key=itemgetter(0))[:ENOUGH]
     cannot_be = (one + other < _least_ms(here, there) for (one, here), (other, there) in combinations(known, 2))
@@ -89,9 +90,9 @@ def _of_one_place(learned_ms: Mapping[str, float], places: Mapping[str, Place | 
 
 
 def _against(here: Place, known: Mapping[str, tuple[Place, float]]) -> set[str]:
-    """PoPs from which no caller can be so far who is here: farther than they are from others, or nearer than light
+    """PoPs whose round trips contradict the caller's place: they are longer than cables explain, or shorter than light
     takes."""
-    longer_ms = {pop: ms - reckoned_rtt_ms(here, place) for pop, (place, ms) in known.items()}
+    longer_ms = {pop: ms - estimated_rtt_ms(here, place) for pop, (place, ms) in known.items()}
     found = set()
     for pop, (place, ms) in known.items():
         at_others = min((longer for other, longer in longer_ms.items() if other != pop), default=0.0)
@@ -102,20 +103,21 @@ def _against(here: Place, known: Mapping[str, tuple[Place, float]]) -> set[str]:
 
 
 def _slower_ms(here: Place | None, learned: Sequence[tuple[Place, float]]) -> float:
-    """What the caller's own line adds at every PoP, to what is reckoned; below 0 where that is too much."""
-    slower = (ms - reckoned_rtt_ms(here, place) for place, ms in learned) if here else ()
+    """Milliseconds that the caller's own line adds to the estimate at every PoP; below 0 where the estimate is too
+    high."""
+    slower = (ms - estimated_rtt_ms(here, place) for place, ms in learned) if here else ()
     return max(-(ACCESS_MS + UNSURE_MS), min(slower, default=0.0))
 
 
 def _by_distance(place: Place | None, here: Place | None, slower_ms: float) -> Trip:
     if not (place and here):
         return Trip(None, "unknown")
-    return Trip(reckoned_rtt_ms(here, place) + slower_ms, "distance")
+    return Trip(estimated_rtt_ms(here, place) + slower_ms, "distance")
 
 
 @lru_cache(PAIRS)
 def _apart_ms(one: Place, other: Place) -> float:
-    """Between two PoPs."""
+    """The estimated round trip between two PoPs."""
     return apart_ms(one, other)
 
 
@@ -125,7 +127,7 @@ def _least_ms(one: Place, other: Place) -> float:
 
 
 def _guess(pop: str, place: Place | None, known: Mapping[str, tuple[Place, float]], *, tries: bool) -> Trip:
-    """By those that are known, itself left out, if it is one of them."""
+    """A guess by the known round trips, without the PoP's own, if it is one of them."""
     if place is None:
         return Trip(None, "unknown")
     others = sorted((trip for other, trip in known.items() if other != pop), key=itemgetter(1))[:ENOUGH]

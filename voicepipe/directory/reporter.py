@@ -1,4 +1,4 @@
-"""What a PoP tells directories: how it is, once a second, and at once when it begins to drain; and its calls' round
+"""A PoP's reports to directories: its state, once a second, and at once when it begins to drain; and its calls' round
 trips."""
 
 import asyncio
@@ -16,18 +16,19 @@ from voicepipe.line import Line
 
 EVERY_S = 1.0
 UNEVEN = 0.1
-"""Of that time, more or less: many PoPs that begin together do not go on reporting together."""
-TOLD_S = 10.0
-"""So long a call that began is told of, for directories that missed a report."""
+"""Part by which the interval varies: PoPs that begin together do not go on reporting together."""
+REPEATED_S = 10.0
+"""Seconds for which reports contain a call that began, for directories that missed one."""
 TRIP_EVERY_S = 10.0
-"""A call's round trip is read so often. After the first time it is told: two reports of RTCP have mostly come by then,
-and a long call counts early."""
+"""Seconds between measurements of a call's round trip. It is published after the first: two reports of RTCP have mostly
+come by then, and a long call counts early."""
 WAITING = 1000
-"""Round trips that wait to be told; more are lost."""
+"""Round trips that may wait to be published; more are dropped."""
 
 
 class Reporter:
-    """`describe` gives the PoP's condition at this moment; `clock` gives monotonic seconds, `wall_clock` Unix ones."""
+    """Publishes a PoP's reports to the directories: once a second, and at once when it begins to drain. `describe`
+    gives the PoP's condition at this moment; `clock` gives monotonic seconds, `wall_clock` Unix ones."""
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class Reporter:
         lots: Random | None = None,
     ) -> None:
         self.epoch: Epoch = int(1000 * wall_clock())
-        """Of this run."""
+        """Identifies this run."""
         self._bus = bus
         self._pop = pop
         self._describe = describe
@@ -55,8 +56,8 @@ class Reporter:
         """A call that a directory assigned has begun."""
         self._begun[call] = self._clock()
 
-    def tell(self) -> None:
-        """Report now, and not only when the second is over."""
+    def report_now(self) -> None:
+        """Report now, without waiting for the second."""
         self._at_once.set()
 
     async def run(self) -> None:
@@ -75,7 +76,7 @@ class Reporter:
 
     def _report(self) -> PopReport:
         now = self._clock()
-        self._begun = {call: at for call, at in self._begun.items() if now - at < TOLD_S}
+        self._begun = {call: at for call, at in self._begun.items() if now - at < REPEATED_S}
         report = PopReport(
             epoch=self.epoch, seq=self._seq, uptime_s=now, clock_s=self._wall_clock(), condition=self._describe(),
             begun=tuple(self._begun),
@@ -85,12 +86,14 @@ class Reporter:
 
 
 class _MeasuredCall:
+    """A call whose round trip is measured."""
+
     def __init__(self, line: Line) -> None:
         self.line = line
         self.timer: asyncio.TimerHandle | None = None
         self.least_ms: float | None = None
-        """A moment's full buffer does not count."""
-        self.told = False
+        """The shortest round trip so far: a buffer that was full for a moment does not count."""
+        self.published = False
 
     def measure(self) -> None:
         ms = self.line.network().rtt_ms
@@ -98,8 +101,8 @@ class _MeasuredCall:
             self.least_ms = ms
 
 
-class TripTeller:
-    """Tells of a PoP's calls' round trips: once when a call has gone on for a while, and at its end."""
+class TripReporter:
+    """Publishes the round trips of a PoP's calls: once when a call has gone on for a while, and at its end."""
 
     def __init__(self, bus: Bus, pop: str) -> None:
         self._bus = bus
@@ -108,20 +111,20 @@ class TripTeller:
         self._waiting = asyncio.Queue[RoundTrip](WAITING)
 
     def began(self, call_id: str, line: Line) -> None:
-        """A call has this line."""
+        """A call has begun, with this line."""
         self._calls[call_id] = _MeasuredCall(line)
         self._read_later(call_id)
 
     def ended(self, call_id: str) -> None:
-        """Its line is still there."""
+        """A call has ended; its line still exists."""
         if call := self._calls.pop(call_id, None):
             if call.timer:
                 call.timer.cancel()
             call.measure()
-            self._tell(call)
+            self._publish(call)
 
     async def run(self) -> None:
-        """Tell them, until cancelled."""
+        """Publish round trips, until cancelled."""
         while True:
             await self._bus.publish(self._subject, msgspec.json.encode(await self._waiting.get()))
 
@@ -131,12 +134,12 @@ class TripTeller:
     def _read(self, call_id: str) -> None:
         call = self._calls[call_id]
         call.measure()
-        if not call.told:
-            self._tell(call)
+        if not call.published:
+            self._publish(call)
         self._read_later(call_id)
 
-    def _tell(self, call: _MeasuredCall) -> None:
+    def _publish(self, call: _MeasuredCall) -> None:
         network = call.line.caller_network
         if network and call.least_ms is not None and not self._waiting.full():
-            self._waiting.put_nowait(RoundTrip(network, round(call.least_ms, 1), call.told))
-            call.told = True
+            self._waiting.put_nowait(RoundTrip(network, round(call.least_ms, 1), call.published))
+            call.published = True

@@ -1,4 +1,4 @@
-"""What PoPs tell of their callers' round trips, by the callers' networks. Pure: seconds of one clock are given.
+"""Round trips by the callers' networks, learned from the reports of PoPs. Pure: seconds of one clock are passed in.
 
 What one call tells is unsure until a second one agrees: its line may have been a bad one. A network may move: its
 addresses are given to somebody else, or its traffic takes another way. Two calls in a row that agree with each other
@@ -14,74 +14,80 @@ from typing import NamedTuple
 from voicepipe.base.token_bucket import Bucket, Rate
 
 KEPT_S = 600.0
-"""After it was heard last."""
+"""Seconds for which a round trip is kept after its last call."""
 TRIPS = 50_000
-"""Of more, those networks go that were heard of longest ago: they take about 10 MB."""
+"""Round trips that are kept; beyond that, the networks whose last calls are oldest are dropped. They take about 10
+MB."""
 NEWEST, SHORTER = 0.3, 0.8
-"""What the newest round trip counts in the average, and what it counts if it is shorter: bad lines are longer."""
+"""Weight of the newest round trip in the average, and its weight if it is shorter: bad lines are longer."""
 SURE = 2
-"""Calls that agree."""
+"""Calls that have to agree before a round trip counts as sure."""
 FAR_MS, FAR_SHARE = 20.0, 0.5
-"""One that differs from what is kept by more than both is far from it."""
+"""A round trip is far from the known one if it differs by more than both."""
 TRIES = Rate(3, 1 / 1800)
-"""Calls that a network spends to find out how far PoPs are, at first and a second. A caller whose own line is slow is
-far from all of them, and would else be sent around the world again and again."""
+"""Calls of a network that may be used to find out how far PoPs are, at first and a second. A caller with a slow line is
+far from all of them, and would otherwise be sent around the world again and again."""
 TRYING_S = 60.0
-"""So long the outcome of one is waited for before there is another."""
+"""Seconds for which the outcome of such a call is waited for before there is another."""
 
 
 class Learned(NamedTuple):
-    """Of one network."""
+    """The round trips that were learned of one network."""
 
     ms: dict[str, float]
-    """To each PoP of which it is known."""
+    """Milliseconds to each PoP with known ones."""
     unsure: frozenset[str]
-    """Those PoPs that one call alone has told of."""
+    """The PoPs whose round trip only one call has measured."""
 
 
 class LearnedTrip(NamedTuple):
-    """One that is kept."""
+    """A learned round trip from a network to a PoP."""
 
     network: str
     pop: str
     ms: float
     age_s: float
-    """Since it was heard last."""
+    """Seconds since its last call."""
 
 
 @dataclass(slots=True)
 class _KeptTrips:
+    """A round trip as it is kept."""
+
     ms: float
     heard_at: float
     calls: int = 1
-    """That agree with one another."""
+    """Calls that agree with one another."""
     doubt_ms: float | None = None
-    """The last one, if it was far from what is kept."""
+    """The last round trip in ms, if it was far from the known one."""
 
 
 @dataclass(slots=True)
 class _CallerNetwork:
+    """The callers' network that round trips were learned of."""
+
     trips: dict[str, _KeptTrips] = field(default_factory=dict)
-    """By PoP."""
+    """Round trips by PoP."""
     tries: Bucket = field(default_factory=lambda: Bucket(TRIES))
     trying: str = ""
-    """The PoP to which a call was sent to find out how far it is,"""
+    """The PoP to which a call was sent to find out how far it is."""
     until: float = 0.0
-    """and when that is not waited for any more."""
+    """When that call is no longer waited for."""
     heard_at: float = 0.0
-    """When a call from there was last told of."""
+    """When the last call from there was reported."""
 
 
 class RoundTrips:
-    """Of one directory; the others hear the same."""
+    """Learns from calls how far callers' networks are from the PoPs. All directories get the same reports. Times are
+    monotonic seconds."""
 
     def __init__(self) -> None:
         self._networks: OrderedDict[str, _CallerNetwork] = OrderedDict()
-        """The one heard of longest ago comes first."""
+        """By network; the one whose last call is oldest comes first."""
         self._trips = 0
 
     def heard(self, network: str, pop: str, ms: float, now: float, *, again: bool = False) -> None:
-        """A PoP tells of a call from this network; `again`: not for the first time, and no longer than before."""
+        """A PoP has reported a call from this network; `again`: not for the first time, and no longer than before."""
         known = self._networks.setdefault(network, _CallerNetwork())
         self._networks.move_to_end(network)
         before, known.heard_at = len(known.trips), now
@@ -111,7 +117,7 @@ class RoundTrips:
             known.trips = {pop: _KeptTrips(ms, now, calls=2)}
 
     def _forget(self, now: float) -> None:
-        """What is too old or too much, the oldest first."""
+        """Forget round trips that are too old or too many, the oldest first."""
         while self._networks:
             oldest = next(iter(self._networks.values()))
             if now - oldest.heard_at < KEPT_S and self._trips <= TRIPS:
@@ -119,14 +125,14 @@ class RoundTrips:
             self._trips -= len(self._networks.popitem(last=False)[1].trips)
 
     def of(self, network: str, now: float) -> Learned:
-        """What is known of it."""
+        """The round trips learned of a network."""
         known = self._networks.get(network)
         trips = {pop: kept for pop, kept in known.trips.items() if now - kept.heard_at < KEPT_S} if known else {}
         unsure = frozenset(pop for pop, kept in trips.items() if kept.calls < SURE)
         return Learned({pop: kept.ms for pop, kept in trips.items()}, unsure)
 
     def may_try(self, network: str, now: float) -> bool:
-        """Whether a call from there may go where it is only guessed that it is near."""
+        """Whether a call from there may go to a PoP that is only guessed to be near."""
         known = self._networks.get(network)
         if known is None or not _one_left(known.tries, now):
             return False
@@ -136,13 +142,13 @@ class RoundTrips:
         return not known.trying
 
     def tries(self, network: str, pop: str, now: float) -> None:
-        """One goes to this PoP."""
+        """A call is sent to this PoP to find out how far it is."""
         if known := self._networks.get(network):
             known.tries.take()
             known.trying, known.until = pop, now + TRYING_S
 
     def newest(self, now: float, networks: int) -> list[LearnedTrip]:
-        """Of so many networks at most, those first that were heard of last."""
+        """The round trips of so many networks at most, the ones with the latest calls first."""
         return list(self._newest(now, networks))
 
     def _newest(self, now: float, networks: int) -> Iterator[LearnedTrip]:

@@ -1,10 +1,10 @@
-"""Which PoP a call goes to. A pure function of what is known of the PoPs, of the request, and of drawn lots.
+"""Chooses the PoP for a call. A pure function of the view of the PoPs, of the request, and of random draws.
 
-First what must be: the zone that the law asks for, an agent and a language, a free place. Of these PoPs those are in
+First the requirements: the zone that the law asks for, an agent and a language, a free slot. Of these PoPs those are in
 time that are near enough and would answer this call within their budget. The nearest takes it. Where that one has begun
 to fill, others that are nearly as near share: two are drawn, and the emptier one wins. Figures are up to a second old,
 and the one that seems the emptiest of all would be overrun; a choice of two is hardly worse on old figures than on new
-ones (Mitzenmacher, "How useful is old information?", 2000). If none is in time, the nearest with a free place takes the
+ones (Mitzenmacher, "How useful is old information?", 2000). If none is in time, the nearest with a free slot takes the
 call, and the answer says so. A PoP has the last word: it may refuse, and the caller goes on to the next candidate.
 
 Some PoPs are to get only a share of the calls (`call_shares.py`). Of calls for which they would do as well they get
@@ -25,54 +25,54 @@ from voicepipe.directory.report import Condition
 from voicepipe.sizing.prediction import with_more
 
 PLAYOUT_MS = {"websocket": 40.0, "webrtc": 40.0, "sip": 60.0, "twilio": 60.0, "telnyx": 60.0}
-"""What a caller's own end holds back, by kind of call."""
+"""Milliseconds of delay at a caller's own end, by kind of call."""
 FARTHEST_MS = 150.0
-"""Round trip and playout; from farther away no answer is in time, however quick the PoP."""
+"""Round trip and playout in ms; from farther away no answer is in time, however quick the PoP."""
 STALE_S = 2.5
 STALE_MS_PER_S = 10.0
-"""A report older than that is trusted less: its PoP counts as so much later for each second."""
+"""Milliseconds by which a PoP counts as later for each second of its report's age beyond this."""
 FILLING = 0.75
-"""Of its slots, with this call: with more than so many taken, the nearest shares with others. Of four that is the last:
-to share from the third on sent one call in twelve up to 25 ms farther, and saved none from being turned away."""
+"""Part of a PoP's slots, with this call; with more of them taken, the nearest shares with others. Of four slots that is
+the last: to share from the third on sent one call in twelve up to 25 ms farther, and prevented no refusal."""
 BAND_MS = 25.0
-"""Those share that are no farther than this behind the nearest."""
+"""Milliseconds by which a PoP may be farther than the nearest to share its calls."""
 MUCH_SHORTER_MS = 60.0
 CANDIDATES = 3
-"""Of an answer, to who can ask again."""
+"""Candidates in an answer to a client that can ask again."""
 ALTERNATES = 2
-"""That a PoP names to those it turns away."""
+"""Other PoPs that a PoP names to callers that it refuses."""
 TAKES = ("ok", "late")
-"""What a PoP says of itself that may take a call. One that is late may be in time again when the caller comes."""
+"""Statuses of PoPs that may take a call. One that is late may be in time again when the caller comes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedCall:
-    """What a caller asks for."""
+    """The requirements and wishes of a call for which a PoP is chosen."""
 
     kind: str
     """ "websocket", "webrtc", "sip", "twilio" or "telnyx"."""
     place: Place | None = None
-    """Where they are; None: nobody knows."""
+    """The caller's place; None: it is unknown."""
     rtt_ms: Mapping[str, float] = field(default_factory=dict)
-    """Round trips that they measured, by PoP."""
+    """Round trips that they measured, in ms by PoP."""
     learned_ms: Mapping[str, float] = field(default_factory=dict)
-    """Those of calls from their network."""
+    """Round trips of calls from their network, in ms by PoP."""
     unsure: frozenset[str] = frozenset()
-    """PoPs of which a single call has told."""
+    """PoPs whose round trip only one call has measured."""
     tries: bool = False
-    """Where what was learned contradicts the place, the call may go where it is only guessed that it is near."""
+    """Where learned round trips contradict the place, the call may go to a PoP that is only guessed to be near."""
     zone: str = ""
-    """Their call may not leave it."""
+    """The call may not leave this zone."""
     region: str = ""
-    """It goes to a PoP of this region while one has room; empty: to any."""
+    """The call goes to a PoP of this region while one has room; empty: to any."""
     agents: tuple[str, ...] = ()
-    """By their names: the PoP has to have one of them; empty: the default one will do."""
+    """Names of agents: the PoP has to have one of them; empty: the default one will do."""
     language: str = ""
     model: str = ""
     tried: frozenset[str] = frozenset()
-    """PoPs that refused them or did not answer."""
+    """PoPs that refused the call or did not answer."""
     most: int = CANDIDATES
-    """Candidates that they will try."""
+    """Candidates that the caller will try at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +81,23 @@ class Candidate:
 
     seen: SeenPop
     near_ms: float
-    """Round trip and playout."""
+    """Round trip and playout, in ms."""
     predicted_ms: float
-    """Turn latency with this call, calls on their way and the report's age counted."""
+    """Turn latency with this call, calls on their way and the report's age included."""
     load: float
-    """Of its slots, with this call."""
+    """Part of its slots in use, with this call."""
     by: By
     """How the round trip is known."""
 
     @property
     def doubtful(self) -> bool:
-        """It will probably refuse, being late, or not answer at all, or its turns fail. Still, it is worth a try when
-        all others have."""
+        """Whether it will probably refuse, since it is late, or not answer at all, or its turns fail. It is still worth
+        a try after all others."""
         return self.seen.condition.status != "ok" or self.seen.silent or not self.seen.condition.share
 
     @property
     def in_time(self) -> bool:
-        """Whether its answers would be heard in time."""
+        """Whether its answers would come in time."""
         in_budget = self.predicted_ms <= self.seen.condition.budget_ms
         return in_budget and self.near_ms <= FARTHEST_MS and not self.doubtful
 
@@ -108,36 +108,36 @@ class Candidate:
 
 
 Limits = Mapping[str, Sequence[Limit]]
-"""By PoP, of those that are to get only a share of the calls."""
+"""Limits by PoP, of those that are to get only a share of the calls."""
 Why = Literal["nearest", "shares", "limited", "least late"]
-"""The first candidate is chosen: it is the nearest in time; the nearest fills, and this one is nearly as near; it is to
-get a share of the calls, and this is one of them; none is in time."""
+"""Why the first candidate was chosen: it is the nearest in time; the nearest fills, and this one is nearly as near; it
+is due a share of the calls; no PoP is in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Allotment:
-    """What limits say of one call."""
+    """The effect of limits on one call."""
 
     due: Candidate | None = None
-    """Its turn has come: it gets the call."""
+    """PoPs whose share is due: one of them gets the call."""
     held: frozenset[str] = frozenset()
     """PoPs that come behind all others in time."""
     competed: frozenset[str] = frozenset()
     """Keys of limits under which a PoP would have done as well."""
     spent: frozenset[str] = frozenset()
-    """Those under which one gets it."""
+    """Keys of limits under which a PoP gets the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPops:
-    """The best first, `WantedCall.most` of them at most."""
+    """The candidates for a call, the best first, `WantedCall.most` of them at most."""
 
     candidates: tuple[Candidate, ...]
     why: Why
-    """The first one is first."""
+    """Why the first one is first."""
     competed: frozenset[str] = frozenset()
     spent: frozenset[str] = frozenset()
-    """Keys of limits, as `Shares.settle` takes them."""
+    """Keys of limits, for `CallShares.settle`."""
 
     @property
     def degraded(self) -> bool:
@@ -146,7 +146,7 @@ class RankedPops:
 
 
 def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: Limits | None = None) -> RankedPops:
-    """Raises NoPop: none can take the call."""
+    """Choose the PoPs for a call. Raises NoPop: none can take it."""
     near = _trips(pops, wanted)
     possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in fit(pops, wanted) if _has_room(seen)]
     if not possible:
@@ -167,15 +167,15 @@ def _choice(possible: Sequence[Candidate], lots: Random, most: int, allotted: _A
     due = allotted.due if allotted.due in near else None
     in_time = [candidate for candidate in near if candidate.in_time and candidate.seen.pop not in allotted.held]
     first, why = _first(due, in_time, near, lots)
-    # It keeps the order of those that are alike.
+    # It keeps the order of equal ones.
     others = sorted(near, key=lambda candidate: (not candidate.in_time, candidate.seen.pop in allotted.held))
     ranked = (first, *(candidate for candidate in others if candidate is not first))
     return RankedPops(ranked[:most], why)
 
 
 def _allotted(possible: Sequence[Candidate], pool: Sequence[Candidate], limits: Limits) -> _Allotment:
-    """`pool`: those to whom the call would go without limits. Those of the greatest share in time are free to take it,
-    and where no PoP in time is without a limit, this share is not 1."""
+    """The effect of limits; `pool`: the PoPs to which the call would go without them. PoPs in time with the
+    greatest share are not held back; where every PoP in time is under a limit, this share is below 1."""
     in_time = [candidate for candidate in possible if candidate.in_time]
     shares = {
         one.seen.pop: min((limit.share for limit in limits.get(one.seen.pop, ())), default=1.0) for one in in_time
@@ -200,8 +200,8 @@ def _allotted(possible: Sequence[Candidate], pool: Sequence[Candidate], limits: 
 
 
 def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
-    """Where a PoP may send those on whom it turns away: to the nearest two that have room, within its own zone. Those
-    of its own version come first: which one is on trial, directories alone know."""
+    """PoPs to which a PoP may send callers that it refuses: the nearest two that have room, within its own zone. PoPs
+    of its own version come first: only directories know which version is on trial."""
     wanted = WantedCall(kind="", place=here.place, zone=here.zone)
     in_zone = [seen for seen in pops if seen.condition.zone == here.zone or not here.zone]
     near = _trips(pops, wanted)
@@ -212,12 +212,12 @@ def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
 
 
 def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
-    """Those that may take such a call at all. Raises NoPop, which says what none has."""
+    """PoPs that may take such a call at all. Raises NoPop with the requirement that none meets."""
     left, agents = [seen for seen in pops if seen.pop not in wanted.tried], frozenset(wanted.agents)
     if wanted.zone:
         left = [seen for seen in left if seen.condition.zone == wanted.zone]
         if all(seen.silent for seen in left) and not all(seen.silent for seen in pops):
-            left = []  # Others are heard, so it is rather this zone that is gone than the directory that is cut off.
+            left = []  # Others report, so it is rather this zone that is gone than the directory that is cut off.
     if not left:
         untried = " that has not been tried" if wanted.tried else ""
         raise NoPop(f"No PoP{_in_zone(wanted)}{untried} answers at present; try again later.")
@@ -238,7 +238,7 @@ def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
 
 
 def _languages(seen: SeenPop, agents: frozenset[str]) -> set[str]:
-    """Of the agents that were asked for; of all where none was."""
+    """The languages of the agents that were asked for; of all where none was."""
     return {language for name, language in seen.condition.agents.items() if not agents or name in agents}
 
 
@@ -264,7 +264,7 @@ def _candidate(seen: SeenPop, kind: str, trip: Trip) -> Candidate:
 
 
 def _near_ms(trip: Trip, kind: str) -> float:
-    """A PoP whose distance nobody knows counts as just near enough, behind all that are known to be so."""
+    """A PoP at an unknown distance counts as just near enough, behind all that are known to be."""
     return FARTHEST_MS if trip.ms is None else trip.ms + PLAYOUT_MS.get(kind, 0.0)
 
 
@@ -280,7 +280,7 @@ def _first(
 
 
 def _shared(nearest: Candidate, near: Sequence[Candidate], lots: Random) -> Candidate:
-    """The nearest, or where it fills, one of those of the same kind that are nearly as near."""
+    """The nearest PoP, or where it fills, one of those of the same kind that are nearly as near."""
     if nearest.load <= FILLING:
         return nearest
     band = [candidate for candidate in near if candidate.doubtful == nearest.doubtful
@@ -290,13 +290,13 @@ def _shared(nearest: Candidate, near: Sequence[Candidate], lots: Random) -> Cand
 
 
 def _pull(candidate: Candidate) -> float:
-    """Its share of the lots: the places that are free, this call's own among them."""
+    """A PoP's weight in the drawing: its free slots, this call's included."""
     its = candidate.seen.condition
     return its.weight * (its.slots - its.calls - candidate.seen.pending)
 
 
 def _least_bad(near: Sequence[Candidate]) -> Candidate:
-    """The nearest, unless the whole turn of another, which is no more doubtful, would be much shorter."""
+    """The nearest PoP, unless the whole turn of another, which is no more doubtful, would be much shorter."""
     nearest = near[0]
     alike = (candidate for candidate in near if candidate.doubtful == nearest.doubtful)
     quickest = min(alike, key=lambda candidate: candidate.turn_ms)

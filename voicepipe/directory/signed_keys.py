@@ -1,4 +1,4 @@
-"""`ek_` keys that directories make: signed, so that every directory of a fleet takes them, whichever made them.
+"""`ek_` keys that directories make: signed, so that every directory of a fleet accepts them, whichever made them.
 
 A key is too short for the session that it was made for. Its maker tells the session to all directories by the bus; one
 that was started since asks the others for it.
@@ -20,22 +20,22 @@ from voicepipe.directory.tokens import Signer, verified
 
 PREFIX = "ek_"
 SESSION_BYTES = 64 * 1024
-"""Of one; it travels by the bus with every call."""
+"""Bytes of one session; it travels by the bus with every call."""
 KEPT, KEPT_BYTES = 10_000, 16 * 1024 * 1024
-"""Of a tenant's sessions that have not expired, and their bytes."""
+"""A tenant's sessions that have not expired, and their bytes."""
 WAIT_S = 0.5
-"""The other directories have so long to answer."""
+"""Seconds in which the other directories have to answer."""
 SESSIONS = "vp.ek.session"
-"""`KeySession`, from the directory that made the key, or is asked for it."""
+"""Subject of `KeySession`, from the directory that made the key, or is asked for it."""
 QUESTIONS = "vp.ek.wanted"
-"""`SessionQuestion`."""
+"""Subject of `SessionQuestion`."""
 
 
 class SignedKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What an `ek_` key says."""
+    """The content of an `ek_` key that a directory has signed."""
 
     ek: str
-    """Its id."""
+    """The key's id."""
     tenant: str
     agent: str
     until: int
@@ -45,7 +45,7 @@ class SignedKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
 
 class KeySession(msgspec.Struct, frozen=True):
-    """What a key was made for."""
+    """The session with which a key was made, as directories exchange it."""
 
     ek: str
     tenant: str
@@ -54,13 +54,14 @@ class KeySession(msgspec.Struct, frozen=True):
 
 
 class SessionQuestion(msgspec.Struct, frozen=True):
-    """Has anybody the session of this key?"""
+    """Asks the other directories for the session of a key."""
 
     ek: str
 
 
 class SignedKeys:
-    """Of one directory. `keys`: of all directories of the fleet; `clock` gives Unix seconds."""
+    """Makes and reads `ek_` keys at one directory. They are signed, so that every directory of the fleet accepts them,
+    whichever made them. `keys`: public keys of all directories of the fleet; `clock` gives Unix seconds."""
 
     def __init__(
         self, bus: Bus, signer: Signer, keys: Mapping[str, Ed25519PublicKey], clock: Callable[[], float] = time.time
@@ -71,13 +72,13 @@ class SignedKeys:
         self._clock = clock
         self._sessions: dict[str, KeySession] = {}
         self._size: dict[str, tuple[int, int]] = {}
-        """By tenant: how many, and their bytes."""
+        """By tenant: sessions and their bytes."""
         self._expiring: list[tuple[int, str]] = []
-        """A heap: Unix second and key's id."""
+        """A heap of Unix seconds with keys' ids."""
         self._came = asyncio.Condition()
 
     async def run(self) -> None:
-        """Hear of other directories' keys, until cancelled."""
+        """Receive other directories' sessions and questions, until cancelled."""
         async with self._bus.listen(SESSIONS, QUESTIONS) as messages:
             async for message in messages:
                 with reading(message):
@@ -86,7 +87,8 @@ class SignedKeys:
     async def make(
         self, tenant: str, agent: str, session: bytes, locked: tuple[Part, ...], seconds: int
     ) -> tuple[str, int]:
-        """A key, and the Unix second at which it expires. `session`: JSON, or empty for none. Raises TooManySecrets."""
+        """A new key, and the Unix second at which it expires. `session`: JSON, or empty for none. Raises
+        TooManySecrets."""
         until = int(self._clock()) + seconds
         reference = SignedKey(secrets.token_hex(8), tenant, agent, until, locked, bool(session))
         if session:
@@ -100,14 +102,14 @@ class SignedKeys:
         return PREFIX + self._signer.signed(msgspec.json.encode(reference)), until
 
     def read(self, key: str) -> SignedKey:
-        """What a key says. Raises Unauthorized."""
+        """The content of a key. Raises Unauthorized."""
         reference = verified(key.removeprefix(PREFIX), self._keys, SignedKey)
         if reference is None or reference.until <= self._clock():
             raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
         return reference
 
     async def session(self, reference: SignedKey) -> bytes:
-        """What the key was made for, as JSON; empty where it has none. Raises Unauthorized: no directory knows it."""
+        """The session of a key, as JSON; empty where it has none. Raises Unauthorized: no directory knows it."""
         if not reference.has_session:
             return b""
         if reference.ek not in self._sessions:
@@ -130,7 +132,7 @@ class SignedKeys:
             await self._bus.publish(SESSIONS, msgspec.json.encode(known))
 
     def _keep(self, session: KeySession) -> bool:
-        """False: its tenant has no room for it."""
+        """Keep a session. False: its tenant has no room for it."""
         self._forget_expired()
         if session.ek in self._sessions or session.until <= self._clock():
             return True

@@ -1,4 +1,4 @@
-"""The subjects on which PoPs and directories talk, and what is said on each."""
+"""The subjects on which PoPs and directories publish, and the messages on each."""
 
 import re
 from typing import Annotated, Literal
@@ -10,13 +10,13 @@ from voicepipe.base.ranges import NAME
 from voicepipe.directory.report import Epoch
 
 REPORTS = "vp.pop.*.report"
-"""`report.PopReport`, once a second and whenever a PoP begins to drain."""
+"""Subject of `report.PopReport`, once a second and whenever a PoP begins to drain."""
 GOODBYES = "vp.pop.*.bye"
-"""`PopGoodbye`: this run ends."""
+"""Subject of `PopGoodbye`: a run of a PoP ends."""
 ROUND_TRIPS = "vp.pop.*.rtt"
-"""`RoundTrip`: how far the caller of one of its calls is from the PoP."""
+"""Subject of `RoundTrip`: how far the caller of a call is from the PoP."""
 ASSIGNMENTS = "vp.asg.*"
-"""`Assignment`: a directory has sent a call to the PoP."""
+"""Subject of `Assignment`: a directory has sent a call to the PoP."""
 
 
 class PopGoodbye(msgspec.Struct, frozen=True):
@@ -26,13 +26,13 @@ class PopGoodbye(msgspec.Struct, frozen=True):
 
 
 class RoundTrip(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Of one call."""
+    """The round trip of one call, as its PoP publishes it."""
 
     network: Annotated[str, Meta(min_length=1, max_length=64)]
-    """Where its caller is: "198.51.100.0/24", "2001:db8:7::/48", or the name of their provider."""
+    """The caller's network: "198.51.100.0/24", "2001:db8:7::/48", or the name of their provider."""
     ms: Annotated[float, Meta(ge=0, le=60_000)]
     again: bool = False
-    """It was told of this call before."""
+    """This call was reported before."""
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -41,8 +41,8 @@ class Assignment(msgspec.Struct, frozen=True):
     call: str
 
 
-class Briefing(msgspec.Struct, frozen=True):
-    """What a caller's `ek_` key was made for. It goes to all PoPs that the caller may try."""
+class CallSession(msgspec.Struct, frozen=True):
+    """The session of a caller's `ek_` key, for all PoPs that the caller may try."""
 
     tenant: str
     call: str
@@ -51,7 +51,7 @@ class Briefing(msgspec.Struct, frozen=True):
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What an operator orders a PoP to do."""
+    """An operator's order to a PoP."""
 
     do: Literal["drain"]
 
@@ -72,7 +72,7 @@ def assignment_to(pop: str) -> str:
     return f"vp.asg.{pop}"
 
 
-def briefing_to(pop: str) -> str:
+def session_to(pop: str) -> str:
     return f"vp.brief.{pop}"
 
 

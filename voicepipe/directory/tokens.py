@@ -1,4 +1,4 @@
-"""What a directory lets a caller do at one run of one PoP, signed, so that the PoP need ask nobody.
+"""Tokens by which a directory admits a caller to one run of one PoP: signed, so that the PoP need ask no other host.
 
 JSON Web Tokens (RFC 7519) with Ed25519 signatures (RFC 8037), by the rules of RFC 8725: one algorithm, keys by their
 id, an audience that is one run of one PoP. Because of that audience a PoP remembers by itself which tokens were used,
@@ -22,12 +22,12 @@ T = TypeVar("T")
 ALGORITHM = "EdDSA"
 VALID_S = 60.0
 LEEWAY_S = 30.0
-"""So much later a token is still taken: the PoP's clock may have been set meanwhile."""
+"""Seconds for which an expired token is still valid: the PoP's clock may have been set meanwhile."""
 AGAIN = "ask the directory for another"
 
 
 class _TokenClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of the token: registered ones, and ours in one."""
+    """The claims of a token: registered ones, and ours in one."""
 
     aud: str
     exp: float
@@ -35,36 +35,37 @@ class _TokenClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def audience(pop: str, epoch: Epoch) -> str:
-    """One run of one PoP."""
+    """The audience of a token: one run of one PoP."""
     return f"{pop}.{epoch}"
 
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A directory's key."""
+    """Signs tokens with a directory's private key."""
 
     key_id: str
     key: Ed25519PrivateKey
 
     def sign(self, grant: Grant, pop: str, epoch: Epoch, clock_s: float) -> str:
-        """A token for this run of the PoP, which takes it for `VALID_S` from `clock_s` on: Unix seconds there."""
+        """A token for this run of the PoP, valid for `VALID_S` from `clock_s` on: Unix seconds there."""
         claims = _TokenClaims(audience(pop, epoch), clock_s + VALID_S, grant)
         return TOKEN + self.signed(msgspec.json.encode(claims))
 
     def signed(self, payload: bytes) -> str:
-        """In the compact form of RFC 7515."""
+        """A signed token in the compact form of RFC 7515."""
         return jwt.api_jws.encode(payload, self.key, ALGORITHM, {"kid": self.key_id, "typ": "JWT"})
 
 
-class TokenGate:
-    """What one run of one PoP takes. `keys`: directories' public keys by their ids; `clock` gives Unix seconds."""
+class TokenVerifier:
+    """Checks the tokens that directories have signed for one run of one PoP. `keys`: directories' public keys by their
+    ids; `clock` gives Unix seconds."""
 
     def __init__(self, audience: str, keys: Mapping[str, Ed25519PublicKey], clock: Callable[[], float]) -> None:
         self._keys = keys
         self._audience = audience
         self._clock = clock
         self._used: dict[str, float] = {}
-        """Ids of grants that are used up, and when they would not be taken any more anyway; the oldest first."""
+        """Ids of grants that are used up, and when they would expire anyway; the oldest first."""
 
     def read(self, token: str, spent: bool = False) -> Grant:
         """As `call_api.Tokens`."""
@@ -81,7 +82,7 @@ class TokenGate:
         return claims.grant
 
     def use(self, grant: Grant) -> None:
-        """A call begins with it. Raises Unauthorized: one did before."""
+        """A call begins with this token. Raises Unauthorized: another call did before."""
         self._check_unused(grant)
         now = self._clock()
         while self._used and self._used[oldest := next(iter(self._used))] <= now:
@@ -94,7 +95,7 @@ class TokenGate:
 
 
 def verified(signed: str, keys: Mapping[str, Ed25519PublicKey], shape: type[T]) -> T | None:
-    """What was signed with one of these keys; None: nothing was, or it is of another shape."""
+    """The content that was signed with one of these keys; None: there is none, or it has another shape."""
     try:
         key = keys.get(str(jwt.get_unverified_header(signed).get("kid")))
         return msgspec.json.decode(jwt.api_jws.decode(signed, key, [ALGORITHM]), type=shape) if key else None

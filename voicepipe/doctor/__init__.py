@@ -35,7 +35,7 @@ def run(config_file: Path | None = None, console: Console | None = None) -> int:
 
 
 def of_traces(config: Config) -> Iterator[Finding]:
-    """A row for traces, where there are to be some."""
+    """A row for traces, where they are configured."""
     if not config.traces.endpoint:
         return
     said, _, way_out = traces.problem(config).removeprefix("traces: ").partition("; ")
@@ -43,15 +43,15 @@ def of_traces(config: Config) -> Iterator[Finding]:
 
 
 def to_json(config_file: Path | None = None) -> int:
-    """Print what of this machine must be like others that share a model with it."""
+    """Print what machines that share a model must have in common."""
     settings = config.load(config_file) if config_file else Config()
     print(json.dumps(msgspec.to_builtins(node.read(settings)), indent=2))
     return 0
 
 
 def compare(files: Sequence[Path], console: Console | None = None) -> int:
-    """Print what differs between machines, as `to_json` described them. Exit status 1 if it keeps them from sharing a
-    model. Raises ConfigError: there are not two."""
+    """Print what differs between machines, by their `to_json`. Exit status 1 if it keeps them from sharing a model.
+    Raises ConfigError: there are not two."""
     if len(files) < 2:
         raise ConfigError("--compare: give the files of two machines or more, each written by `doctor --json`")
     console = console or Console(highlight=False)

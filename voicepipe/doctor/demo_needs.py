@@ -32,19 +32,19 @@ PARTS = {
 }
 WAYS_OUT = {"openai": "see [openai] of the configuration: its server must answer when a PoP starts"}
 OPEN_FILES = 4096
-"""Sockets, pipes and files of a PoP with a few hundred calls."""
+"""Open files that a PoP with a few hundred calls needs: sockets, pipes and files."""
 
-IN_PLACE_OF = {"onnxruntime": ("onnxruntime-gpu",)}
-"""A package -> others that bring the same modules."""
+INSTEAD_OF = {"onnxruntime": ("onnxruntime-gpu",)}
+"""For a package: others with the same modules."""
 
 
 def python() -> Iterator[Finding]:
-    """The interpreter; one that is too old does not get this far."""
+    """Checks the interpreter; one that is too old does not get this far."""
     yield Finding("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
 
 
 def libraries() -> Iterator[Finding]:
-    """What the package declares that it needs, and which versions are here."""
+    """Checks the installed versions of the libraries that the package needs."""
     found, missing, others = [], [], []
     for requirement in importlib.metadata.requires("voicepipe") or ():
         if "extra ==" in requirement:
@@ -66,8 +66,8 @@ def libraries() -> Iterator[Finding]:
 
 
 def _installed(name: str) -> tuple[str, str]:
-    """The package that is here for `name`, by its own or the other name, and its version; empty: there is none."""
-    for each in (name, *IN_PLACE_OF.get(name, ())):
+    """The package that is installed for `name`, by its own or the other name, and its version; empty: there is none."""
+    for each in (name, *INSTEAD_OF.get(name, ())):
         try:
             return each, importlib.metadata.version(each)
         except importlib.metadata.PackageNotFoundError:
@@ -76,7 +76,7 @@ def _installed(name: str) -> tuple[str, str]:
 
 
 def codec() -> Iterator[Finding]:
-    """libopus, without which no call by WebRTC is taken."""
+    """Checks libopus, without which no call by WebRTC is taken."""
     try:
         said = opus.version()
     except (ConfigError, OSError) as error:
@@ -86,7 +86,7 @@ def codec() -> Iterator[Finding]:
 
 
 def event_loop() -> Iterator[Finding]:
-    """uvloop, by which a PoP runs."""
+    """Checks uvloop, by which a PoP runs."""
     try:
         import uvloop
 
@@ -98,7 +98,8 @@ def event_loop() -> Iterator[Finding]:
 
 
 def engines(config: Config | None) -> Iterator[Finding]:
-    """Each engine that is on no GPU, loaded and warmed up as a PoP does it; `chosen_engines` looks at the others."""
+    """Checks each engine that is on no GPU: loads it and warms it up as a PoP does; `chosen_engines` checks the
+    others."""
     for part, stage in PARTS.items():
         began = time.monotonic()
         chosen = config or load()
@@ -120,13 +121,13 @@ def engines(config: Config | None) -> Iterator[Finding]:
 
 
 def _only(part: str, name: str, config: Config) -> Config:
-    """A configuration whose other engines are scripted, so that a broken library is blamed on its own."""
+    """A configuration whose other engines are scripted, so that an error is this engine's own."""
     engines = {**dict.fromkeys(PARTS, "scripted"), part: name}
     return msgspec.structs.replace(config, engines=msgspec.convert(engines, EnginesConfig))
 
 
 async def _start(part: str, config: Config) -> str:
-    """Why it does without a part; empty: it has all."""
+    """Start an engine. Returns the part that it lacks; empty: none."""
     engine: Engine = getattr(choose(config), part)
     try:
         await engine.start()
@@ -136,7 +137,7 @@ async def _start(part: str, config: Config) -> str:
 
 
 def agents(config: Config | None) -> Iterator[Finding]:
-    """The configuration and its agents."""
+    """Checks the configuration and its agents."""
     try:
         store = open_agents(config or load())
     except ConfigError as error:
@@ -146,8 +147,8 @@ def agents(config: Config | None) -> Iterator[Finding]:
         yield Finding("agents", "ok", ", ".join(store.names()))
 
 
-def doors(config: Config | None) -> Iterator[Finding]:
-    """Whether all secrets are there, and nobody could call who must not."""
+def access(config: Config | None) -> Iterator[Finding]:
+    """Checks that all secrets are set, and that nobody can call who must not."""
     config = config or load()
     for name in missing_secrets(config):
         yield Finding("environment", "broken", f"{name} is not set here", "set it: a PoP does not start without it")
@@ -160,7 +161,7 @@ def doors(config: Config | None) -> Iterator[Finding]:
 
 
 def port(config: Config | None) -> Iterator[Finding]:
-    """Whether a PoP can listen there."""
+    """Checks whether a PoP can listen there."""
     http = (config or load()).http
     try:
         runtime.free_port(http)
@@ -172,8 +173,8 @@ def port(config: Config | None) -> Iterator[Finding]:
 
 
 def phones(config: Config | None) -> Iterator[Finding]:
-    """Whether telephones find the PoP where they look for it, SIP's usual port for the demo, and from where they and
-    browsers could call."""
+    """Checks whether telephones find the PoP at SIP's usual port for the demo, and which other machines they and
+    browsers could call from."""
     port = config.sip.port if config else runtime.SIP_PORT
     if port:
         yield _sip_port(config or load(), port)
@@ -199,7 +200,7 @@ def _sip_port(config: Config, port: int) -> Finding:
 
 
 def machine() -> Iterator[Finding]:
-    """Cores and the limit on open files."""
+    """Checks cores and the limit on open files."""
     if (here := cores()) >= 2:
         yield Finding("cores", "ok", str(here))
     else:
@@ -216,5 +217,11 @@ def machine() -> Iterator[Finding]:
 
 
 OF_MACHINE: tuple[Callable[[], Iterator[Finding]], ...] = (python, libraries, event_loop, codec, machine)
-OF_CONFIG: tuple[Callable[[Config | None], Iterator[Finding]], ...] = (engines, agents, doors, port, phones)
-"""None: of the one that the demo runs with."""
+OF_CONFIG: tuple[Callable[[Config | None], Iterator[Finding]], ...] = (
+    engines,
+    agents,
+    access,
+    port,
+    phones,
+)
+"""Checks of a configuration. None: of the demo's."""

@@ -1,4 +1,4 @@
-"""What doctor says: rows of a table, each with a way out where something is not well."""
+"""The findings of doctor: rows of a table, each with advice where something is not well."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ COLOURS: dict[State, str] = {"ok": "green", "note": "yellow", "broken": "red"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row: what was looked at, how it is, and the way out if it is not well."""
+    """A row of doctor's table: what was checked, its state, and what to do if it is not well."""
 
     what: str
     state: State

@@ -15,17 +15,17 @@ from voicepipe.engines.hosting.gpus import Machine
 from voicepipe.sizing.gpu_models import GIB
 
 SHM = 1 * GIB
-"""Of shared memory, through which the processes of a tensor-parallel group speak."""
+"""Bytes of shared memory, through which the processes of a tensor-parallel group communicate."""
 CUDA = (13, 0)
-"""What vLLM and torch are built for."""
+"""The CUDA version that vLLM and torch are built for."""
 DRIVER = "580"
-"""The oldest that can do it."""
+"""The oldest driver that supports it."""
 OF_CUDA = ("libcudart.so*", "libcublas*.so*", "libcudnn*.so*", "libnccl.so*", "libnvrtc.so*")
-"""Libraries that Python's packages bring along, each in the version that it wants."""
+"""Libraries that Python's packages bring along, each in the version that it needs."""
 
 
 def findings(config: Config | None) -> Iterator[Finding]:
-    """Of this machine; `config` says how many GPUs share a model."""
+    """Findings about this machine; `config` gives the number of GPUs that share a model."""
     try:
         machine = gpus.read()
     except EngineMissing as error:
@@ -41,7 +41,7 @@ def findings(config: Config | None) -> Iterator[Finding]:
 
 
 def _none(config: Config | None) -> Finding:
-    """What it means that there is no GPU."""
+    """The finding where there is no GPU."""
     if config is None or not gpu_placement.uses_gpus(config):
         return Finding("GPU", "ok", "none; the chosen engines need none")
     chosen: list[str] = [name for name in (config.engines.asr, config.engines.tts) if name in gpu_placement.PLACED]
@@ -56,7 +56,8 @@ def _none(config: Config | None) -> Finding:
 
 
 def judged(machine: Machine, together: int, shm: int) -> Iterator[Finding]:
-    """Of GPUs. `together`: those that share a model, the first ones; 0: not known. `shm`: bytes of /dev/shm. Pure."""
+    """Findings about GPUs. `together`: the number that share a model, the first ones; 0: unknown. `shm`: bytes of
+    /dev/shm. Pure."""
     for (name, total), count in Counter((gpu.name, gpu.total) for gpu in machine.gpus).items():
         free = min(gpu.free for gpu in machine.gpus if gpu.name == name)
         yield Finding("GPU", "ok", f"{count} x {name}, {total / GIB:.1f} GiB, {free / GIB:.1f} free")
@@ -80,7 +81,7 @@ def _driver(machine: Machine) -> Finding:
 
 
 def _group(machine: Machine, together: int, shm: int) -> Iterator[Finding]:
-    """What hurts GPUs that share a model."""
+    """Problems of GPUs that share a model."""
     if together < 2:
         return
     members = range(together)

@@ -1,4 +1,4 @@
-"""One of several machines that share a model (pipeline parallel by Ray): what of them must be alike."""
+"""One of several machines that share a model (pipeline parallel by Ray): what they must have in common."""
 
 import importlib.metadata
 import json
@@ -22,18 +22,20 @@ INFINIBAND = Path("/sys/class/infiniband")
 SHM = Path("/dev/shm")
 PACKAGES = ("vllm", "torch", "ray", "transformers", "nvidia-nccl-cu13", "nvidia-nccl-cu12")
 SLOW_MBITS = 25_000
-"""Below it a network is no place for a model."""
+"""Mbit/s; a slower network is too slow for a model."""
 
 
 class Nic(msgspec.Struct, frozen=True):
+    """A network interface."""
+
     name: str
     mtu: int
     mbits: int
-    """Per second; 0: it does not say."""
+    """Mbit/s; 0: unknown."""
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """What `voicepipe doctor --json` writes."""
+    """The output of `voicepipe doctor --json`: one of several machines that share a model."""
 
     host: str
     voicepipe: str
@@ -43,17 +45,17 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     gpus: tuple[str, ...]
     links: tuple[str, ...]
     nics: tuple[Nic, ...]
-    """Those that are up, the fastest first; without loopback and those of containers."""
+    """Interfaces that are up, the fastest first; without loopback and those of containers."""
     infiniband: tuple[str, ...]
     packages: dict[str, str]
     model: str
     dtype: str
-    """Of the weights: what vllm.args says, else the model's config.json."""
+    """Type of the weights: by vllm.args, else by the model's config.json."""
     shm_bytes: int
 
 
 def read(config: Config) -> Node:
-    """This machine, for the model of `config`."""
+    """Describe this machine, for the model of `config`."""
     try:
         machine = gpus.read()
     except EngineMissing:
@@ -76,7 +78,7 @@ def read(config: Config) -> Node:
 
 
 def load(file: Path) -> Node:
-    """A file of `--json`. Raises ConfigError."""
+    """Read a file of `--json`. Raises ConfigError."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Node)
     except (OSError, msgspec.MsgspecError) as error:
@@ -86,7 +88,7 @@ def load(file: Path) -> Node:
 
 
 def differences(nodes: Sequence[Node]) -> list[Finding]:
-    """What is not the same on all, worst first. Pure."""
+    """Differences between the machines, worst first. Pure."""
     found = []
     for what, state, of, way_out in COMPARED:
         values = [of(node) for node in nodes]
@@ -105,7 +107,7 @@ def differences(nodes: Sequence[Node]) -> list[Finding]:
 
 
 def shm_bytes() -> int:
-    """Of shared memory."""
+    """Bytes of shared memory."""
     return shutil.disk_usage(SHM).total if SHM.exists() else 0
 
 
@@ -131,7 +133,7 @@ COMPARED: tuple[tuple[str, State, Callable[[Node], Any], str], ...] = (
     ("network", "note", lambda node: node.nics[0].mbits if node.nics else None, "the slowest sets the pace"),
     ("InfiniBand", "note", lambda node: list(node.infiniband), "NCCL uses it only where all have it"),
 )
-"""What, how bad it is that it differs, where it is said, and the way out."""
+"""Each property, how bad a difference is, where it is found, and what to do."""
 
 
 def _text(value: Any) -> str:

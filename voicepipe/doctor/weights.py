@@ -12,7 +12,7 @@ from voicepipe.engines.weights.needed_models import chosen
 
 
 def findings(config: Config | None, file: Path | None) -> Iterator[Finding]:
-    """A row for each of them. Without a configuration: of those that the demo needs, which it fetches by itself."""
+    """A row for each of them. Without a configuration: for those that the demo needs, which it fetches by itself."""
     needed = [model.known for model in chosen(config or load()) if model.known]
     yield from (_of(model, file) for model in dict.fromkeys(needed))
 

@@ -1,1 +1,1 @@
-"""Where calls come in: each ingress makes a `Line` of a caller and hands it to a PoP."""
+"""The ways in which calls come in: each makes a `Line` for the caller and hands it to a PoP."""

@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 A_STEP = 32
 """Connections that are taken in one step of the loop."""
 HANDSHAKE_S = 10.0
-"""For a TLS handshake."""
+"""Seconds that a client has for its TLS handshake."""
 PAUSE_S = 0.1
-"""Nothing is taken for so long where there is no descriptor for it; callers wait in the system's queue."""
+"""Seconds without taking connections where no descriptor is free; callers wait in the system's queue."""
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-TOLD = (
+REFUSAL_BODY = (
     b'{"error": {"type": "invalid_request_error", "code": "too_many_requests", "message": "This server is asked too '
     b'often, by your address or by all together: try again in 2 s, and keep connections open.", "param": null}}'
 )
@@ -38,12 +38,13 @@ FULL = (
 )
 TOO_MANY = (
     b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 2\r\nConnection: close\r\n\r\n"
-    + TOLD
+    + REFUSAL_BODY
 )
 
 
 class Acceptor:
-    """Takes connections from `open` until `close`. `make`: the protocol of a connection; `tls`: None: none."""
+    """Takes connections from a listening socket, between `open` and `close`. `make` makes the protocol of a connection;
+    without `tls` there is no TLS."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Acceptor:
             task.cancel()
 
     async def wait_closed(self) -> None:
-        """Until nothing of it runs any more."""
+        """Returns when no handshake is under way any more."""
         if self._opening:
             await asyncio.wait(self._opening)
 
@@ -94,9 +95,9 @@ class Acceptor:
             self._come(connection, source)
 
     def _exhausted(self, error: OSError) -> None:
-        """Somebody else took the descriptors that were kept: a stranger's is given back, and we wait for more."""
+        """Other code took the descriptors that were reserved: drop one stranger's connection, and pause."""
         self._visits.drop_one()
-        self._refusals.tell("", "no connection can be taken (%s): trying again in %g s", error.strerror, PAUSE_S)
+        self._refusals.log("", "no connection can be taken (%s): trying again in %g s", error.strerror, PAUSE_S)
         self._loop.remove_reader(self._listener.fileno())
         self._pause = self._loop.call_later(PAUSE_S, self.open)
 
@@ -108,15 +109,16 @@ class Acceptor:
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
 
-    def _turn_away(self, connection: socket.socket, source: str, why: str, told: bytes) -> None:
-        self._refusals.tell(source, "a connection from %s is refused: %s", source, why)
+    def _turn_away(self, connection: socket.socket, source: str, why: str, answer: bytes) -> None:
+        self._refusals.log(source, "a connection from %s is refused: %s", source, why)
         with connection:
             if self._tls is None:
                 with suppress(OSError):  # It may be gone already.
-                    connection.send(told)
+                    connection.send(answer)
 
     async def _serve(self, connection: socket.socket, source: str) -> None:
-        """Until the protocol has the connection; a handshake that fails or lasts is its client's own affair."""
+        """Returns when the protocol has the connection. A handshake that fails or takes too long only ends that
+        connection."""
         task = asyncio.current_task()
         assert task
 

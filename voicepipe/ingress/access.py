@@ -1,4 +1,4 @@
-"""Who may come in, with which agent, and how those are refused who may not. For every HTTP endpoint."""
+"""Access to all HTTP endpoints: whose key it is, which agent is meant, and the answers to those who are refused."""
 
 import logging
 import time
@@ -22,13 +22,13 @@ from voicepipe.base.errors import (
     EngineDown,
     NoPop,
     NoPort,
-    NotBriefed,
     OverShare,
     PopFull,
     PopLate,
     Reason,
     RecordsFailing,
     Refused,
+    SessionMissing,
     TenantFull,
     TooManySecrets,
     Unauthorized,
@@ -49,11 +49,11 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BODY_BYTES = 16 * 1024
-"""Of a request that brings no session and no offer."""
+"""Largest body, in bytes, of a request that brings no session and no offer."""
 
 
 class UnknownModel(Refused):
-    """The key's owner has no such agent."""
+    """The key's owner has no agent of this name."""
 
     reason = "unknown_agent"
 
@@ -67,19 +67,19 @@ class UnknownRecord(Refused):
 
 
 class CallGoesOn(Refused):
-    """What is kept of a call cannot be deleted before its end."""
+    """The record of a call cannot be deleted before the call has ended."""
 
 
 class NotPermitted(Refused):
-    """What is asked for is there, and the holder of this key may not have it done."""
+    """The resource exists, but the holder of this key may not do this with it."""
 
 
 class Gone(Refused):
-    """Whoever sent the request has closed the connection: nobody reads the answer."""
+    """The sender of the request has closed the connection: nobody reads the answer."""
 
 
 class UnknownPath(Refused):
-    """Nothing is served there."""
+    """There is no endpoint at this path."""
 
 
 UNKNOWN_RECORD = "record_not_found"
@@ -100,19 +100,19 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     TenantFull: (503, "pop_full", {"Retry-After": "2"}),
     CallFull: (503, "call_full", {"Retry-After": "2"}),
     NoPop: (503, "no_pop", {"Retry-After": "2"}),
-    NotBriefed: (503, "not_briefed", {"Retry-After": "2"}),
+    SessionMissing: (503, "not_briefed", {"Retry-After": "2"}),
     NoPort: (503, "no_port", {"Retry-After": "2"}),
     Draining: (503, "draining", {"Retry-After": "30"}),
     RecordsFailing: (503, "records_failing", {"Retry-After": "10"}),
     EngineDown: (503, "engine_down", {"Retry-After": "10"}),
 }
-"""HTTP status, code and headers."""
+"""HTTP status, code and headers for each reason."""
 NO_ROOM = (PopFull, NoPort, Draining, EngineDown)
-"""Another PoP may let the same caller in."""
+"""Reasons for which another PoP may still admit the same caller."""
 
 
 def retry_after(error: Refused) -> str:
-    """Seconds after which a caller who was not let in may try again."""
+    """Seconds after which a caller who was refused may try again."""
     _, _, headers = _answer(error)
     return headers.get("Retry-After", "2")
 
@@ -122,7 +122,7 @@ def _answer(error: Refused) -> tuple[int, str, dict[str, str]]:
 
 
 def refusal(error: Refused, alternates: Sequence[Alternate] = ()) -> JSONResponse:
-    """The answer to a caller who is not let in. `alternates`: where they may be let in instead."""
+    """The HTTP answer to a caller who is refused. `alternates`: PoPs that may admit them instead."""
     status, code, headers = _answer(error)
     said = _error_body(code, shown(error, "a request"), None)
     if alternates:
@@ -139,8 +139,8 @@ def mistake(error: WireError) -> JSONResponse:
     return JSONResponse(_error_body(error.code, error.message, error.param), 400)
 
 
-def told(answer: Any, status: int = 200) -> Response:
-    """The answer to who has asked for something of the moment, in JSON: no cache keeps it."""
+def uncached(answer: Any, status: int = 200) -> Response:
+    """A JSON answer that no cache may keep, for what changes from moment to moment."""
     return Response(msgspec.json.encode(answer), status, {"Cache-Control": "no-store"}, "application/json")
 
 
@@ -155,18 +155,18 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
-    """The ASGI application of all paths of the API that there are not. Raises UnknownPath."""
+    """The ASGI application for paths of the API at which there is no endpoint. Raises UnknownPath."""
     raise UnknownPath(f"There is no {scope.get('method', 'WebSocket')} {scope['path'][:200]}: correct the address.")
 
 
 class _Named(msgspec.Struct):
-    """What says which agent is meant; the rest of a session is passed over."""
+    """The part of a session that names the agent; all other fields are skipped."""
 
     model: Any = None
 
 
 def agent_of(asked: SecretRequest) -> str | None:
-    """The name that the session of a key gives. Raises WireError."""
+    """The agent's name in the session of a key. Raises WireError."""
     model = decoded(asked.session, _Named, "session").model
     return model if isinstance(model, str) else None
 
@@ -197,14 +197,14 @@ def _default_agent(pop: PopApi, tenant: Tenant) -> Agent:
 
 
 def viewer(pop: PopApi, request: Request) -> str | None:
-    """Whose calls its sender may see; None: everyone's. Raises Unauthorized."""
+    """The tenant whose calls the sender of a request may see; None: all tenants. Raises Unauthorized."""
     found = pop.viewer(key_of(request.headers.get("authorization"), []))
     pays(request)
     return found
 
 
 class Attempt:
-    """A call that is asked for at a door of the PoP, and by whom, as far as that is known."""
+    """A call that a client asks the PoP for, and the tenant and agent as soon as they are known."""
 
     def __init__(self, pop: PopApi, door: DoorKind) -> None:
         self._pop = pop
@@ -213,11 +213,11 @@ class Attempt:
         self._is_told = False
 
     def by(self, tenant: Tenant, agent: Agent | None = None) -> None:
-        """It is known whose call it is, and which agent is to answer."""
+        """Record whose call it is, and which agent is to answer."""
         self._tenant, self._agent = tenant.name, agent.name if agent else ""
 
     def refused(self, reason: Reason, status: int) -> None:
-        """It is not taken: its caller gets this status, as `Refusal` has it. What first refused it counts."""
+        """Count the call as refused: its caller gets this `status`, as in `Refusal`. Only the first reason counts."""
         if self._is_told:
             return
         self._is_told = True
@@ -226,7 +226,7 @@ class Attempt:
 
 @contextmanager
 def attempt(pop: PopApi, door: DoorKind) -> Iterator[Attempt]:
-    """A call that is asked for by HTTP until the context ends: what is raised there refuses it."""
+    """A call that is asked for by HTTP; an exception within the context refuses it."""
     asked = Attempt(pop, door)
     try:
         yield asked
@@ -247,7 +247,8 @@ def attempt(pop: PopApi, door: DoorKind) -> Iterator[Attempt]:
 
 
 class AccessControl:
-    """The keys of one PoP or directory, and those who are not let in. `client_percent`: as in `[limits]`."""
+    """Checks the keys of requests to a PoP or a directory, and answers those that are refused. `client_percent`: as in
+    `[limits]`."""
 
     def __init__(
         self,
@@ -263,27 +264,27 @@ class AccessControl:
         self._refusals = RefusalLog(logger, "HTTP requests")
 
     def answers(self) -> dict[Any, Callable[[Request, Exception], Awaitable[Response]]]:
-        """What every HTTP endpoint may raise, and how it is answered."""
+        """Exceptions that any HTTP endpoint may raise, with the handler that answers each."""
         return {Refused: self._refused, WireError: _mistaken, Exception: _failed}
 
     def refuse(self, connection: HTTPConnection, error: Refused) -> JSONResponse:
-        """The answer to a request or a WebSocket that is not let in; the log has a line of it, unless they are many."""
+        """Answer a request or a WebSocket that is refused. The log has a line of it, unless there are too many."""
         answer = refusal(error, self._tokens.alternates() if self._tokens and isinstance(error, NO_ROOM) else ())
-        self.tell(connection, answer.status_code, error)
+        self.log_refusal(connection, answer.status_code, error)
         return answer
 
-    def tell(self, connection: HTTPConnection, status: int, why: object) -> None:
-        """Log that a request or a WebSocket was not let in, unless there are too many of them."""
+    def log_refusal(self, connection: HTTPConnection, status: int, why: object) -> None:
+        """Log that a request or a WebSocket was refused, unless there are too many."""
         source = connection.client.host if connection.client else ""
         path = connection.scope["path"][:200]
-        self._refusals.tell(source, "%r from %s refused with %d: %s", path, source, status, why)
+        self._refusals.log(source, "%r from %s refused with %d: %s", path, source, status, why)
 
     async def _refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, Refused)
         return self.refuse(request, error)
 
     def caller(self, connection: HTTPConnection, spent: bool = False) -> Caller:
-        """Who connects; `spent` as in `Tokens.read`. Raises Unauthorized."""
+        """The caller who connects; `spent` as in `Tokens.read`. Raises Unauthorized."""
         found = caller(self._holders, self._tokens, self._short_lived, offered(connection), spent)
         if found.grant and not found.grant.begins:
             self._use(found.grant)
@@ -292,15 +293,16 @@ class AccessControl:
         return found
 
     def begins(self, who: Caller, kind: str) -> None:
-        """A call of theirs has a place. Raises Unauthorized: their token was used meanwhile, or is for another kind."""
+        """The call of this caller has a slot. Raises Unauthorized: their token was used meanwhile, or is for another
+        kind of call."""
         if not who.grant:
             return
         if who.grant.kind not in ("", kind):
             raise Unauthorized(f"This token is for a call by {who.grant.kind}: ask the directory for one by {kind}.")
         self._use(who.grant)
 
-    async def briefed(self, who: Caller) -> Caller:
-        """The same, with the session of an `ek_` key that a directory has made. Raises Unauthorized."""
+    async def with_session(self, who: Caller) -> Caller:
+        """As `begins`, with the session of an `ek_` key that a directory has made. Raises Unauthorized."""
         if not (who.grant and who.grant.briefed and self._tokens):
             return who
         return replace(who, session=await self._tokens.session(who.grant))
@@ -310,11 +312,10 @@ class AccessControl:
         self._tokens.use(grant)
 
     async def carry_out(self, who: Caller, asked: Coroutine[Any, Any, T]) -> T:
-        """What a request asks for, on its key's account: all that reads a session or begins a call is done here, and
-        before that its body read, since others may have been carried out until it has come.
+        """Carry out a request on its key's account. All work that reads a session or begins a call is done here, after
+        the body was read, since other requests may have been carried out meanwhile.
 
-        Raises OverShare: then it is not begun.
-        """
+        Raises OverShare: the key has used up its share, and the work is not begun."""
         try:
             self._work.check(who, time.monotonic())
         except OverShare:
@@ -324,11 +325,11 @@ class AccessControl:
 
 
 async def body(request: Request, most: int = BODY_BYTES) -> bytes:
-    """All of the request's body. Raises WireError: it is over `most` bytes; Gone."""
+    """The whole body of a request. Raises WireError: it is over `most` bytes; Gone."""
     read = bytearray()
     try:
-        async for piece in request.stream():
-            read += piece
+        async for chunk in request.stream():
+            read += chunk
             if len(read) > most:
                 too_large = f"The body is over {most} bytes, the most that is taken: shorten it."
                 raise WireError("request_too_large", too_large)
@@ -338,7 +339,7 @@ async def body(request: Request, most: int = BODY_BYTES) -> bytes:
 
 
 def decoded(said: bytes | msgspec.Raw, shape: type[T], where: str = "") -> T:
-    """JSON of a client's; `where` is the path of what is decoded. Raises WireError."""
+    """A client's JSON, decoded. `where` is the path of what is decoded, for errors. Raises WireError."""
     try:
         return decode(said, shape)
     except msgspec.DecodeError as error:

@@ -1,4 +1,5 @@
-"""Keys: who calls, and the short-lived `ek_` keys that a browser may hold. In memory; a restart forgets them."""
+"""API keys: the caller that a key stands for, and the short-lived `ek_` keys for browsers. In memory; a restart forgets
+them."""
 
 import secrets
 import time
@@ -17,15 +18,17 @@ from voicepipe.call_api import TOKEN, Grant, KeyHolders, Tenant, Tokens
 KEPT, KEPT_BYTES = 10_000, 16 * 1024 * 1024
 """A tenant's secrets at a time that have not expired, and the bytes of their sessions."""
 KEY_BYTES = 256
-"""What a key takes beside its session."""
+"""Bytes that a key takes besides its session."""
 
 OPERATOR = "(operator)"
-"""On whose account those ask who may see everything."""
+"""The account of those who may see all tenants' calls."""
 KEY_SUBPROTOCOL = "openai-insecure-api-key."
-"""How browsers, which cannot set headers on a WebSocket, hand over their key."""
+"""The prefix of the subprotocol in which browsers send their key, since they cannot set headers on a WebSocket."""
 
 
 class ExpiresAfter(Struct, frozen=True):
+    """How long a key is to be valid, as the request for it says."""
+
     seconds: Annotated[int, Meta(ge=10, le=7200)] = 600
     anchor: Literal["created_at"] = "created_at"
 
@@ -35,25 +38,25 @@ class SecretRequest(Struct, frozen=True):
 
     expires_after: ExpiresAfter = ExpiresAfter()
     session: msgspec.Raw = msgspec.Raw(b"{}")
-    """Decoded once, where the effective session is made of it."""
+    """Raw JSON: decoded once, where the effective session is made of it."""
     locked: tuple[Part, ...] = ()
-    """What the key's holder cannot change of it."""
+    """Parts of the session that the key's holder cannot change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who connects, and the effective session that their `ek_` key was made with."""
+    """An authenticated caller, and the effective session that their `ek_` key was made with."""
 
     tenant: Tenant
     agent: str | None = None
     """None: the caller says which."""
     session: bytes = b"{}"
-    """As in `session.update`, already validated. JSON: only where a call begins is it decoded, which takes time; and as
-    objects it would take many times as much memory."""
+    """As in `session.update`, already validated. Kept as JSON and decoded only where a call begins: decoding takes
+    time, and the objects would take many times as much memory."""
     locked: tuple[Part, ...] = ()
     secret: str = field(default="", repr=False, compare=False)
-    """The short-lived key that they hold, an `ek_` key (of a directory's, its id) or a token for one call; empty: a
-    tenant's own key, or none."""
+    """The short-lived key that they hold: an `ek_` key (for a directory's, its id) or a token for one call. Empty: they
+    hold a tenant's own key, or none."""
     grant: Grant | None = None
     """What their token allows; None: they hold none."""
 
@@ -64,13 +67,14 @@ class Caller:
 
 
 def account(viewer: str | None) -> Caller:
-    """Of those who may see this tenant's calls, or everyone's (`PopApi.viewer`)."""
+    """The caller on whose account a viewer's requests count (`PopApi.viewer`): their tenant, or `OPERATOR` for one
+    who may see every tenant's calls."""
     return Caller(Tenant(OPERATOR if viewer is None else viewer))
 
 
 @dataclass(slots=True)
 class _TenantSecrets:
-    """One tenant's secrets."""
+    """The `ek_` keys of one tenant."""
 
     until: dict[str, int] = field(default_factory=dict)
     """Key -> the Unix second at which it expires."""
@@ -81,19 +85,21 @@ class _TenantSecrets:
 
 @dataclass(frozen=True, slots=True)
 class _ClientSecret:
+    """An `ek_` key as it is kept: its tenant, session and expiry."""
+
     until: int
     caller: Caller
 
 
 class ShortLived(Protocol):
-    """Whose `ek_` keys open a door."""
+    """Knows the holders of `ek_` keys."""
 
     def find(self, key: str) -> Caller:
-        """Whom a key was made for; it may be used more than once. Raises Unauthorized."""
+        """The caller for whom a key was made; a key may be used more than once. Raises Unauthorized."""
 
 
 class ClientSecrets:
-    """The `ek_` keys that one PoP has made. Each tenant has its own room for them: one never takes another's. `clock`
+    """The `ek_` keys that one PoP has made. Each tenant has its own limit, so that none takes up another's. `clock`
     gives Unix seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -127,7 +133,7 @@ class ClientSecrets:
         return replace(secret.caller, secret=key)
 
     def _clear(self, tenant_secrets: _TenantSecrets, now: int) -> None:
-        """Forget what has expired."""
+        """Forget the keys that have expired."""
         for key in [key for key, until in tenant_secrets.until.items() if until <= now]:
             tenant_secrets.bytes -= _size(self._secrets.pop(key).caller)
             del tenant_secrets.until[key]
@@ -165,14 +171,14 @@ def offered(connection: HTTPConnection) -> str | None:
 
 
 def brings_token(connection: HTTPConnection) -> bool:
-    """Whether what it brings looks like a directory's token."""
+    """Whether the key that it brings looks like a directory's token."""
     return (offered(connection) or "").startswith(TOKEN)
 
 
 def caller(
     holders: KeyHolders, tokens: Tokens | None, known: ShortLived, key: str | None, spent: bool = False
 ) -> Caller:
-    """Who holds `key`; `spent` as in `Tokens.read`. Raises Unauthorized."""
+    """The caller who holds `key`; `spent` as in `Tokens.read`. Raises Unauthorized."""
     if key and key.startswith("ek_"):
         return known.find(key)
     if key and key.startswith(TOKEN):

@@ -1,4 +1,4 @@
-"""A caller's sound on its way into the call: pieces of any length in, gapless blocks of 20 ms out.
+"""A caller's sound on its way into the call: chunks of any length in, gapless blocks of 20 ms out.
 
 `Cutter` alone is enough where sound comes as it is spoken (RTP). Where TCP pushes back, clients may outrun real time,
 and blocks wait for the call in a `BlockQueue`.
@@ -20,25 +20,25 @@ AHEAD_S, FAST_BLOCK_S = 60.0, 0.005
 """Sound this far ahead of real time is taken at four times that, a block each 5 ms: a client may send a recording at
 once, and what waits to be recognised is bounded."""
 BEHIND_BLOCKS = 4
-"""Of a call that is late, so many at a stretch: where each turn of the loop takes longer than a block lasts (20 ms),
-one a turn would let it fall behind further and further, though the loop has time enough for all of its sound."""
+"""Blocks that a call which is late takes at a stretch. Where each turn of the loop takes longer than a block lasts (20
+ms), one a turn would let it fall further and further behind, though the loop has time for all of its sound."""
 BEHIND_S = 1.0
 """No call counts as later than this: one that sent nothing for a minute, on hold or between two presses of a key, has
 no minute to make up for."""
 
 
 class Cutter:
-    """One call's sound, cut into blocks."""
+    """Cuts a caller's sound into blocks of 20 ms."""
 
     def __init__(self) -> None:
         self.narrow = False
-        """What comes was sampled at 8 kHz on its way."""
+        """The sound was sampled at 8 kHz on its way."""
         self._rest: Pcm = np.empty(0, np.int16)
         self._pos = 0
 
     def cut(self, pcm: Pcm, arrived: float, *, filled: bool = False) -> list[Block]:
         """The blocks that `pcm` completes: int16[n] at 16 kHz, which reached the socket at the monotonic second
-        `arrived`. `filled`: it was made up."""
+        `arrived`. `filled`: the sound was made up for what was lost."""
         if self._rest.size:
             pcm = np.concatenate((self._rest, pcm))
         whole = pcm.size - pcm.size % BLOCK
@@ -55,8 +55,8 @@ class Cutter:
 
 
 class Intake:
-    """How fast a call takes in sound that waits for it, beside all else on the event loop. Times in seconds of any
-    clock."""
+    """Decides how fast a call takes in sound that waits for it, beside all other work of the event loop. Times in
+    seconds of any clock."""
 
     def __init__(self, now: float) -> None:
         self._began = now
@@ -74,24 +74,24 @@ class Intake:
 
 
 class BlockQueue:
-    """One writer, one listener. Nothing is dropped here: the writer waits for `room`."""
+    """A queue of blocks between one writer and one call. Nothing is dropped: the writer waits for `room`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.ended = False
-        """Nothing more is taken."""
+        """Nothing more is queued."""
         self.cutter = Cutter()
         self.room = asyncio.Event()
-        """The call keeps up."""
+        """Set while the call keeps up."""
         self.room.set()
         self._clock = clock
         self._queue: deque[Block] = deque()
         self._filled = asyncio.Event()
-        """The queue has something, or never will have."""
+        """Set when the queue has a block, or never will have one."""
         self._all_heard = asyncio.Event()
-        """The call has worked through everything and waits for more."""
+        """Set when the call has worked through all blocks and waits for more."""
 
     def push(self, pcm: Pcm, arrived: float) -> None:
-        """As `Cutter.cut`."""
+        """Queue sound; arguments as of `Cutter.cut`."""
         if not self.ended:
             self._put(self.cutter.cut(pcm, arrived))
 
@@ -111,12 +111,12 @@ class BlockQueue:
         await asyncio.sleep(0)  # The detector answers later in the turn in which it was asked.
 
     def end(self) -> None:
-        """The caller is gone, or we hang up: what is queued is still heard."""
+        """End the queue: the caller is gone, or we hang up. What is queued is still heard."""
         self.ended = True
         self._filled.set()
 
     async def listen(self, listener: SoundListener) -> None:
-        """As `Line.listen`: what is queued is heard in turns with all else on the event loop."""
+        """As `Line.listen`: the blocks that are queued, in turns with all other work of the event loop."""
         intake = Intake(self._clock())
         try:
             while True:

@@ -1,4 +1,4 @@
-"""The calls of one PoP that can be found by an id; those that no request holds (WebRTC, SIP) are run here."""
+"""The calls of one PoP that can be found by an id. Those that no request holds (WebRTC, SIP) are run here."""
 
 import asyncio
 import logging
@@ -26,12 +26,12 @@ class HeldCall(Protocol):
     hosted: HostedCall
 
     async def run(self, name: str, clock: MediaClock) -> None:
-        """Until either side hangs up. What fails is this call's own: nothing is raised."""
+        """Returns when either side has hung up. A failure ends this call only: nothing is raised."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OwnedCall:
-    """A call, and whose it is."""
+    """A call in progress, with its owner."""
 
     who: Caller
     hosted: HostedCall
@@ -40,7 +40,7 @@ class _OwnedCall:
 
 
 class ListedCall(TypedDict):
-    """A call as it is listed."""
+    """A call as the API lists it."""
 
     id: str
     kind: str
@@ -51,20 +51,22 @@ class ListedCall(TypedDict):
 
 
 class Calls:
-    """`run` owns the tasks of held calls and their one clock: none is taken before it runs."""
+    """The calls of one PoP, by id. `run` owns the tasks of held calls and their one clock: no call is taken before it
+    runs."""
 
     def __init__(self) -> None:
         self.boot = secrets.token_hex(8)
-        """Names this run of the server."""
+        """Identifies this run of the server."""
         self._clock = MediaClock()
         self._known: dict[str, _OwnedCall] = {}
         self._by_provider: dict[str, str] = {}
-        """A provider's id of a call -> ours."""
+        """Our id of a call, by its provider's."""
         self._tasks: asyncio.TaskGroup | None = None
         self._holding: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Until cancelled; then every call is told that the server goes down, and has a few seconds to end."""
+        """Runs until cancelled; then every call is notified that the server shuts down, and has a few seconds to
+        end."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             clock = tasks.create_task(supervised("the media clock", self._clock.run))
@@ -80,27 +82,29 @@ class Calls:
         if self._holding:
             await asyncio.wait(self._holding, timeout=LINGER)
 
-    def hold(self, call: HeldCall, who: Caller, place: ExitStack) -> str:
-        """Run the call; its id. `place`, the caller's in this PoP, is ours from then on. Raises Draining."""
+    def hold(self, call: HeldCall, who: Caller, resources: ExitStack) -> str:
+        """Run the call; returns its id. `resources` holds the caller's slot in this PoP, and is ours from then on.
+        Raises Draining."""
         if self._tasks is None:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         call_id = call.hosted.id
-        task = self._tasks.create_task(self._run(call, who, place.pop_all()))
+        task = self._tasks.create_task(self._run(call, who, resources.pop_all()))
         self._holding.add(task)
         task.add_done_callback(self._holding.discard)
         self._know(who, call.hosted)  # It may be asked for before its task begins.
         return call_id
 
-    async def _run(self, call: HeldCall, who: Caller, place: ExitStack) -> None:
+    async def _run(self, call: HeldCall, who: Caller, resources: ExitStack) -> None:
         try:
-            with place, self.known(who, call.hosted) as call_id:
+            with resources, self.known(who, call.hosted) as call_id:
                 await call.run(call_id, self._clock)
         except Exception:  # One call's failure is never another's, and all of them hang on this group of tasks.
             logger.exception("%s: failed", call.hosted.id)
 
     @contextmanager
     def known(self, who: Caller, hosted: HostedCall, provider_id: str = "") -> Iterator[str]:
-        """Within the context the call is found by its id, which is given, and by the one that its provider gave it."""
+        """Makes the call known, within the context, by the id that it yields and by the id that its provider gave
+        it."""
         self._know(who, hosted)
         if provider_id:
             self._by_provider[provider_id] = hosted.id
@@ -114,8 +118,8 @@ class Calls:
         self._known.setdefault(hosted.id, _OwnedCall(who, hosted, int(time.time())))
 
     def find(self, call_id: str, who: Caller) -> HostedCall:
-        """Their call: any of their tenant's, or with an `ek_` key one that was placed with it; with a call's token that
-        call. Raises UnknownCall."""
+        """The call of this id, as far as `who` may have it: any of their tenant's, or with an `ek_` key a call that was
+        begun with it; with a call's token that call. Raises UnknownCall."""
         known = self._known.get(self._by_provider.get(call_id, call_id))
         if known is None or not _theirs(known.who, who):
             raise UnknownCall(f"No call has the id {call_id!r}.")
@@ -127,7 +131,7 @@ class Calls:
 
 
 def _theirs(caller: Caller, who: Caller) -> bool:
-    """Whether the call of `caller` is one that `who` may find."""
+    """Whether `who` may find the call of `caller`."""
     if caller.tenant.name != who.tenant.name or who.secret not in ("", caller.secret):
         return False
     if who.grant and who.grant.begins:

@@ -1,5 +1,5 @@
-"""Calls in progress, however they came, for their tenant's programs: list them, hang one up, transfer its caller, send
-it keys."""
+"""Calls in progress of any kind, for their tenant's programs: list them, hang one up, transfer its caller, send it
+keys."""
 
 import re
 
@@ -20,15 +20,19 @@ DIGITS = re.compile(r"[0-9*#A-D]{1,40}")
 
 
 class _Refer(msgspec.Struct):
+    """Body of POST /refer."""
+
     target_uri: str
 
 
 class _DtmfRequest(msgspec.Struct):
+    """Body of POST /dtmf."""
+
     digits: str
 
 
 class CallsInProgress:
-    """The endpoints, for those who have a key."""
+    """The HTTP endpoints for calls in progress."""
 
     def __init__(self, access: AccessControl, calls: Calls) -> None:
         self._access = access
@@ -44,12 +48,12 @@ class CallsInProgress:
         ]
 
     async def list(self, request: Request) -> Response:
-        """GET: the tenant's calls that can be listened in on (`?call_id=`), the one that lasts longest first."""
+        """GET: the tenant's calls that a program can follow (`?call_id=`), the one that lasts longest first."""
         return JSONResponse({"object": "list", "data": self._calls.rows(self._owner(request).tenant)})
 
     async def hang_up(self, request: Request) -> Response:
-        """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended. The token with
-        which a call began also ends it."""
+        """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended. A token that
+        began a call may also end it."""
         who = self._access.caller(request, spent=True)
         self._calls.find(request.path_params["call_id"], who).end("agent")
         return Response()
@@ -65,8 +69,8 @@ class CallsInProgress:
         return Response()
 
     async def dtmf(self, request: Request) -> Response:
-        """POST {"digits": "12#"}: 200, and they are pressed one after another, a quarter of a second each, in place of
-        what the agent says meanwhile; 400 where no keys can be sent."""
+        """POST {"digits": "12#"}: 200, and the keys are pressed one after another, a quarter of a second each, instead
+        of the agent's speech meanwhile; 400 where no keys can be sent."""
         call = self._calls.find(request.path_params["call_id"], self._owner(request))
         digits = _digits(await body(request))
         try:
@@ -76,8 +80,8 @@ class CallsInProgress:
         return Response()
 
     def _owner(self, request: Request) -> Caller:
-        """Raises Unauthorized: a key in a browser would let its reader see who calls, and dial any number at the
-        tenant's cost."""
+        """The tenant that asks. Raises Unauthorized for an `ek_` key: whoever reads it in a browser could see who
+        calls, and dial any number at the tenant's cost."""
         who = self._access.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key or a call's token cannot list or transfer calls, nor send them keys: use "

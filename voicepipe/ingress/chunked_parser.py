@@ -1,15 +1,15 @@
-"""What a client sends, for a parser in small pieces. One read brings up to 256 kB, and parsing that may take 200 ms."""
+"""Feeds a client's data to a parser in small chunks. One read brings up to 256 kB, and parsing that may take 200 ms."""
 
 import asyncio
 
-LEAST_PIECE, LARGEST_PIECE = 512, 4096
-"""Bytes that a parser gets in one step of the loop. What it makes of them (a frame, a chunk, a header) can be 3 bytes
-long, and its cost hardly depends on its length."""
+LEAST_CHUNK, LARGEST_CHUNK = 512, 4096
+"""Bytes that a parser gets in one step of the loop. A frame, a chunk or a header can be 3 bytes long, and its cost
+hardly depends on its length."""
 
 
 class ChunkedParser:
-    """Part of a protocol: what waits for its parser. Whether the socket is read, and whether another piece is due,
-    follows from what waits, in `_decide_reading` alone."""
+    """Part of a protocol that feeds its parser in chunks. `_decide_reading` alone decides, by what waits, whether the
+    socket is read and whether another chunk is due."""
 
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
@@ -17,7 +17,7 @@ class ChunkedParser:
     def __init__(self) -> None:
         self._unread = bytearray()
         self._feeding: asyncio.Handle | None = None
-        """The next piece is on its way."""
+        """The next chunk is scheduled."""
 
     # What a protocol says.
 
@@ -26,11 +26,11 @@ class ChunkedParser:
         raise NotImplementedError
 
     def _size(self) -> int:
-        """Bytes of the next piece."""
+        """Bytes of the next chunk."""
         raise NotImplementedError
 
-    def _parse(self, piece: bytes) -> None:
-        """Give it to the parser."""
+    def _parse(self, chunk: bytes) -> None:
+        """Give a chunk to the parser."""
         raise NotImplementedError
 
     # What it gets.
@@ -41,16 +41,16 @@ class ChunkedParser:
             self._feed()
 
     def _feed(self) -> None:
-        """Give the parser one piece; the rest in other steps of the loop, once what it brought was taken."""
+        """Give the parser one chunk; the rest follows in other steps of the loop, once the results were taken."""
         self._feeding = None
         if self._unread and not self._parsing_paused():
-            piece = bytes(self._unread[: self._size()])
-            del self._unread[: len(piece)]
-            self._parse(piece)
+            chunk = bytes(self._unread[: self._size()])
+            del self._unread[: len(chunk)]
+            self._parse(chunk)
         self._decide_reading()
 
     def _decide_reading(self) -> None:
-        """Read the socket, or see to the next piece, or neither."""
+        """Read the socket, or schedule the next chunk, or neither."""
         if self.transport.is_closing():
             self._unread.clear()
         elif self._parsing_paused():
@@ -63,7 +63,7 @@ class ChunkedParser:
                 self._feeding = self.loop.call_soon(self._feed)
 
     def _forget(self) -> None:
-        """What waits is nobody's any more."""
+        """Drop what waits: the connection is over."""
         self._unread.clear()
         if self._feeding:
             self._feeding.cancel()

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP with limits: of time for who sends or takes a request slowly, of work for what is parsed."""
+"""uvicorn's HTTP connection with limits: of time for slow clients, of work for parsing."""
 
 import asyncio
 import logging
@@ -14,34 +14,34 @@ from uvicorn.server import ServerState
 from voicepipe.base.token_bucket import Bucket, Rate
 from voicepipe.ingress.accept import TOO_MANY
 from voicepipe.ingress.asgi_scope import LINGER, REFUSALS, VISIT
-from voicepipe.ingress.chunked_parser import LARGEST_PIECE, LEAST_PIECE, ChunkedParser
+from voicepipe.ingress.chunked_parser import LARGEST_CHUNK, LEAST_CHUNK, ChunkedParser
 from voicepipe.ingress.refusal_log import RefusalLog
-from voicepipe.ingress.requests import TOO_MANY_CHUNKS, TOO_MANY_LINES, Rein, Requests
+from voicepipe.ingress.requests import TOO_MANY_CHUNKS, TOO_MANY_LINES, AnswerTransport, Requests
 from voicepipe.ingress.visits import Visit, Visits, VisitState
 
 CHECK_S = 1.0
-"""How often a connection is asked what it is waiting for."""
+"""Seconds between looks at what a connection waits for."""
 REQUEST_S = 10.0
-"""For a request's line and headers, from the connection's beginning or the last answer."""
+"""Seconds for a request's line and headers, from the connection's beginning or the last answer."""
 BODY_S = 30.0
-"""For a request's body: 1 MiB at 280 kbit/s."""
+"""Seconds for a request's body: 1 MiB at 280 kbit/s."""
 TAKEN_S = 30.0
-"""For the client to take something of an answer that waits for it."""
+"""Seconds in which the client has to take something of an answer that waits for it."""
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 FEW_LINES = 64
-"""In one piece of HTTP: with more of them it is a small one."""
+"""Lines in one chunk of HTTP: with more of them the next chunk is small."""
 MOST_LINES = 128
-"""Of headers or of trailers. websockets takes as many headers."""
+"""Most lines of headers or of trailers. websockets takes as many headers."""
 CHUNKS = Rate(200, 100)
-"""Chunks of a request's body that bring next to nothing, at once, and a second."""
+"""Chunks of a request's body with next to no data that are allowed at once, and a second."""
 
 log = logging.getLogger(__name__)
-log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` tells of them
+log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` has them
 
 
 class HttpConnection(ChunkedParser, H11Protocol):
-    """uvicorn's HTTP connection. One timer asks once a second how long it has been waiting, and for what. The parser
-    gets small pieces, and nothing more once an answer has come before its request's end."""
+    """An HTTP connection of uvicorn's, with limits. A timer checks once a second how long it has been waiting, and for
+    what. The parser gets small chunks, and nothing more once an answer has come before its request's end."""
 
     def __init__(self, config: Config, state: ServerState, visit: Visit, visits: Visits, refusals: RefusalLog) -> None:
         ChunkedParser.__init__(self)
@@ -52,13 +52,13 @@ class HttpConnection(ChunkedParser, H11Protocol):
         self._visits = visits
         self._refusals = refusals
         self._requests = 0
-        """Have come on this connection."""
+        """Requests that have come on this connection."""
         self._asked = False
         """The next request has begun and was counted."""
         self._over = False
-        """Nothing more is parsed: it ends once the client has its answer, or it is a WebSocket's."""
+        """Nothing more is parsed: the connection ends once the client has its answer, or it is a WebSocket's."""
         self._chunks = Bucket(CHUNKS)
-        self._rein: Rein
+        self._answers: AnswerTransport
         self._check: asyncio.TimerHandle | None = None
         self._phase: tuple[object, ...] = ()
         self._since = 0.0
@@ -67,8 +67,8 @@ class HttpConnection(ChunkedParser, H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._rein = Rein(transport, self._decide_reading, self._close)
-        self.flow = FlowControl(self._rein)  # type: ignore[arg-type]
+        self._answers = AnswerTransport(transport, self._decide_reading, self._close)
+        self.flow = FlowControl(self._answers)  # type: ignore[arg-type]
         if self._visit.state is VisitState.OVER:
             return transport.abort()
         self._visit.drop = transport.abort
@@ -89,15 +89,15 @@ class HttpConnection(ChunkedParser, H11Protocol):
         return self.flow.read_paused
 
     def _size(self) -> int:
-        many_lines = not self.conn.in_plain_body and self._unread.count(b"\n", 0, LARGEST_PIECE) > FEW_LINES
-        return LEAST_PIECE if many_lines else LARGEST_PIECE
+        many_lines = not self.conn.in_plain_body and self._unread.count(b"\n", 0, LARGEST_CHUNK) > FEW_LINES
+        return LEAST_CHUNK if many_lines else LARGEST_CHUNK
 
-    def _parse(self, piece: bytes) -> None:
+    def _parse(self, chunk: bytes) -> None:
         if self.cycle is not None and self.cycle.response_complete and not self._asked:
             if not self._may_ask():
                 return
             self._asked = True
-        super().data_received(piece)
+        super().data_received(chunk)
         self._judge()
 
     def _decide_reading(self) -> None:
@@ -108,7 +108,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
-            self.cycle.transport = self._rein  # type: ignore[assignment]
+            self.cycle.transport = self._answers  # type: ignore[assignment]
             self._asked = False
             self._requests += 1
             self._visits.progress(self._visit)
@@ -129,7 +129,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
         """Whether another request is read on this connection, whose first one was counted with it."""
         if self._visits.listens(self._visit.source, time.monotonic()):
             return True
-        self._refusals.tell(self._visit.source, "requests from %s are refused: too many", self._visit.source)
+        self._refusals.log(self._visit.source, "requests from %s are refused: too many", self._visit.source)
         self.transport.write(TOO_MANY)
         self.transport.close()
         return False
@@ -151,7 +151,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
             self._judge()
 
     def send_400_response(self, msg: str) -> None:
-        self._refusals.tell(self._visit.source, "a request from %s is no HTTP", self._visit.source)
+        self._refusals.log(self._visit.source, "a request from %s is no HTTP", self._visit.source)
         self._give_up_answer()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
@@ -159,7 +159,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
             self.transport.abort()
 
     def _refuse(self, answer: bytes, why: str) -> None:
-        self._refusals.tell(self._visit.source, "a request from %s %s", self._visit.source, why)
+        self._refusals.log(self._visit.source, "a request from %s %s", self._visit.source, why)
         self._give_up_answer()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.write(answer)
@@ -168,21 +168,21 @@ class HttpConnection(ChunkedParser, H11Protocol):
             self.transport.abort()
 
     def _give_up_answer(self) -> None:
-        """The application's has nowhere to go any more."""
+        """Drop the application's answer: the client is gone."""
         if self.cycle and not self.cycle.response_complete:
             self.cycle.disconnected, self.cycle.waiting_for_100_continue = True, False
             self.cycle.message_event.set()
 
     def _close(self) -> None:
-        """An answer was the last one."""
+        """The last answer was sent: close the connection."""
         if self.cycle.more_body:
             self._linger()
         else:
             self.transport.close()
 
     def _linger(self) -> None:
-        """End it, but not at once: as long as its client sends, the system would answer with a reset, and who gets that
-        may never see what we have said. What comes is thrown away."""
+        """End the connection, but not at once: as long as its client sends, the system would answer with a reset, and
+        the client might never see our answer. What comes is thrown away."""
         if self._over or self.transport.is_closing():
             return
         self._over = True
@@ -207,7 +207,8 @@ class HttpConnection(ChunkedParser, H11Protocol):
         self._check = self.loop.call_later(CHECK_S, self._look)
 
     def _waiting_for(self) -> tuple[tuple[object, ...], float]:
-        """What this connection waits for, different each time that it gets it, and how many seconds it may."""
+        """What this connection waits for, which is different each time that it gets it, and how many seconds it may
+        wait."""
         number = self._requests
         if self._over or self.transport.is_closing():
             return ("close",), LINGER
@@ -220,10 +221,10 @@ class HttpConnection(ChunkedParser, H11Protocol):
         return ("answer is made", number), float("inf")
 
     def _end(self) -> None:
-        """It took too long. The client is told why if it is not in the middle of an answer."""
+        """The connection took too long: end it. The client gets the reason, unless it is in the middle of an answer."""
         what = str(self._phase[0])
         if what in ("request", "body"):
-            self._refusals.tell(self._visit.source, "a connection from %s is closed: its %s did not come in time",
+            self._refusals.log(self._visit.source, "a connection from %s is closed: its %s did not come in time",
                                 self._visit.source, what)  # fmt: skip
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
                 self.transport.write(TOO_SLOW)
@@ -232,10 +233,10 @@ class HttpConnection(ChunkedParser, H11Protocol):
             self.transport.abort()
 
     def _leave(self) -> None:
-        """It is not ours any more."""
+        """The connection is handed over, for instance to a WebSocket's protocol."""
         self._over = True
         self._forget()
-        self._rein.drop()
+        self._answers.drop()
         if self._check:
             self._check.cancel()
             self._check = None

@@ -1,19 +1,20 @@
-"""What a line has sent: who is told of it, and how much of it the caller has heard where the far end does not tell: it
-plays at once, a little late."""
+"""How much the caller has heard of what a line has sent, where their side reports nothing: it plays at once, a little
+late."""
 
 from collections.abc import Callable
 from typing import Protocol
 
 
 class OnAudio(Protocol):
-    """Who follows what a line sends."""
+    """A callback for the sound that a line sends."""
 
     def __call__(self, data: bytes, ms: float, /) -> None:
-        """As encoded (empty where that is nobody's business), and its milliseconds."""
+        """Called with encoded sound (empty where nobody needs it), and its length in milliseconds."""
 
 
 class FarEnd:
-    """Counts samples at `rate` Hz. `delay_s`: network and the far end's buffer together."""
+    """Estimates how much the caller has heard, where their side reports nothing. Counts samples at `rate` Hz.
+    `delay_s`: delay of the network and of their buffer together."""
 
     def __init__(self, rate: int, clock: Callable[[], float], delay_s: float = 0.0) -> None:
         self._rate = rate
@@ -25,13 +26,13 @@ class FarEnd:
         self._since = 0.0
 
     def send(self, samples: int) -> None:
-        """So many more were sent now."""
+        """Count so many samples as sent now."""
         if self.played() >= self.sent:
             self._base, self._since = self.sent, self._clock() + self._delay_s
         self.sent += samples
 
     def played(self) -> int:
-        """Of all that was sent: min(sent, time since the first of it was played)."""
+        """Samples that the caller has heard: min(sent, time since the first of them was played)."""
         return min(self._most(), self._base + max(0, int((self._clock() - self._since) * self._rate)))
 
     def _most(self) -> int:
@@ -39,11 +40,11 @@ class FarEnd:
         return self.sent
 
     def clear(self) -> int:
-        """What was not played yet never will be. Returns those samples: they count neither as sent nor as played."""
+        """Drop what was not played yet. Returns those samples: they count neither as sent nor as played."""
         played = self.played()
         lost, self.sent, self._base = self.sent - played, played, played
         return lost
 
     def remaining_s(self) -> float:
-        """Until all of it has been played."""
+        """Seconds until all of it has been played."""
         return (self.sent - self.played()) / self._rate

@@ -1,4 +1,4 @@
-"""uvicorn's WebSockets with limits: of work for what is parsed, of time for who answers nothing or takes nothing."""
+"""uvicorn's WebSocket with limits: of work for parsing, of time for clients that do not answer or do not read."""
 
 import asyncio
 import logging
@@ -16,39 +16,40 @@ from websockets.http11 import Request
 
 from voicepipe.base.token_bucket import Bucket, Rate
 from voicepipe.ingress.asgi_scope import LINGER, PEER, REFUSALS, VISIT
-from voicepipe.ingress.chunked_parser import LARGEST_PIECE, LEAST_PIECE, ChunkedParser
+from voicepipe.ingress.chunked_parser import LARGEST_CHUNK, LEAST_CHUNK, ChunkedParser
 from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.visits import Visit
 
 READ_AHEAD, PER_MESSAGE = 1024 * 1024, 1024
-"""Bytes of messages that may wait for their turn before nothing more is read, and what each takes beside its text."""
+"""Bytes of messages that may wait for their turn before nothing more is read, and bytes that each takes besides its
+text."""
 FEW_FRAMES = 8
-"""In one piece: the next may be larger."""
+"""Frames in one chunk: with fewer of them the next chunk may be larger."""
 SMALL_FRAGMENT = 128
-"""Bytes: a client that splits its messages makes larger ones."""
+"""Bytes of a small fragment: a client that splits its messages makes larger ones."""
 SPARE = Rate(1000, 100)
-"""Frames that bring next to nothing (pings, pongs, small fragments) at once, and a second: no client needs as many."""
+"""Frames with next to no data (pings, pongs, small fragments) that are allowed at once, and a second: no client needs
+as many."""
 SLOWEST = 1000
-"""Bytes a second: who sends as much is not dead, although no answer to our ping has come. Sound takes eight times as
-much. A letter now and then is not enough: it would hold the place of a call, and the beginning of a large message."""
+"""Bytes a second at which a client counts as alive although it has not answered our ping. Sound takes eight times as
+much. A letter now and then is not enough: it would hold a call's slot, and the beginning of a large message."""
 TOO_MANY_FRAMES = "too many pings or small fragments: send some in a minute"
 NO_UTF_8 = "a text message is not UTF-8"
 
 log = logging.getLogger(__name__)
-log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` tells of them
+log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` has them
 _RTT, _LEAST_RTT = 68, 148
-"""Where the kernel's `struct tcp_info` has them (uapi/linux/tcp.h, since 4.6)."""
+"""Offsets in the kernel's `struct tcp_info` (uapi/linux/tcp.h, since 4.6)."""
 _MICROSECONDS = struct.Struct("=I")
 _NEVER = 0xFFFFFFFF
 
 
 class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket, and `scope.Peer` for the connection that it serves.
+    """A WebSocket of uvicorn's, with limits, and the `asgi_scope.Peer` of its connection.
 
     uvicorn closes a connection once the client has taken everything; one that never reads would stay for ever. It also
-    parses all that one read brought, up to 256 kB, in one step: of pings that is a second in which nobody is heard.
-    Here the parser gets small pieces, and a client that floods us with frames is hung up.
-    """
+    parses all that one read brought, up to 256 kB, in one step: with pings that is a second in which no call gets
+    sound. Here the parser gets small chunks, and a client that floods us with frames is disconnected."""
 
     received_at = 0.0
     closed_for = ""
@@ -60,17 +61,17 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
         self._visit: Visit = app_state[VISIT]
         self._refusals: RefusalLog = app_state[REFUSALS]
         self._sizes: deque[int] = deque()
-        """Of the messages that wait for their turn."""
+        """Sizes in bytes of the messages that wait for their turn."""
         self._waiting = 0
-        self._piece = LEAST_PIECE
+        self._chunk_bytes = LEAST_CHUNK
         self._frames = 0
-        """That bring next to nothing, in this piece."""
+        """Frames with next to no data in this chunk."""
         self._messages = 0
-        """In this piece."""
+        """Messages in this chunk."""
         self._spare = Bucket(SPARE)
         self._rtt_ms: float | None = None
         self._received = self._looked = 0
-        """Bytes: in all, and when our ping was sent or its answer was missed last."""
+        """Bytes received: in all, and at the time of our last ping or of its answer's last absence."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -95,26 +96,26 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         self.received_at = time.monotonic()
         self._received += len(data)
-        if self._unread or self._feeding or len(data) > self._piece:
+        if self._unread or self._feeding or len(data) > self._chunk_bytes:
             return self._came(data)
         self._parse(data)
         self._decide_reading()
 
     def _parsing_paused(self) -> bool:
-        """uvicorn reads nothing while one message waits; but a minute of sound takes its time, and who does not read
-        sees neither pings nor the answers to its own."""
+        """uvicorn reads nothing while one message waits. But a minute of sound takes its time to process, and meanwhile
+        neither pings nor the answers to our own would be read."""
         return self._waiting > READ_AHEAD and not self.close_sent
 
     def _size(self) -> int:
-        return self._piece
+        return self._chunk_bytes
 
-    def _parse(self, piece: bytes) -> None:
+    def _parse(self, chunk: bytes) -> None:
         self._frames = self._messages = 0
-        super().data_received(piece)
+        super().data_received(chunk)
         if self._frames + self._messages > FEW_FRAMES:
-            self._piece = LEAST_PIECE
-        elif self._piece < LARGEST_PIECE:
-            self._piece *= 2
+            self._chunk_bytes = LEAST_CHUNK
+        elif self._chunk_bytes < LARGEST_CHUNK:
+            self._chunk_bytes *= 2
         if self._frames:
             if not self._spare.has(self.loop.time()):
                 self._fail(1008, TOO_MANY_FRAMES)
@@ -123,9 +124,9 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
             self._refuse_handshake(self.conn.handshake_exc)
 
     def _fail(self, code: int, why: str) -> None:
-        """Hang up with this close code of RFC 6455, and say why."""
+        """Close the WebSocket with this close code of RFC 6455, and say why."""
         source, self.closed_for = self._visit.source, why
-        self._refusals.tell(source, "a WebSocket from %s is closed: %s", source, why)
+        self._refusals.log(source, "a WebSocket from %s is closed: %s", source, why)
         self.conn.fail(code, why)
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
@@ -133,7 +134,7 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
         self.loop.call_later(LINGER, self.abort)
 
     def send_receive_event_to_app(self) -> None:
-        """In place of uvicorn's, which reads no further while one message waits (`_decide_reading` does, where enough
+        """Replaces uvicorn's, which reads no further while one message waits (`_decide_reading` does, unless enough
         waits), and writes a traceback into the log for a text that is not UTF-8."""
         data, self.frames = self.frames[0] if len(self.frames) == 1 else b"".join(self.frames), []
         self._messages += 1
@@ -189,7 +190,8 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
         return self._rtt_ms
 
     def _measure(self) -> None:
-        """To be done before the connection is closed: afterwards its descriptor may be another's."""
+        """Take the measurements of the connection. To be called before it is closed: afterwards its descriptor may be
+        another's."""
         if not self._visit.by_proxy and not self.transport.is_closing():
             self._rtt_ms = tcp_rtt_ms(self.transport.get_extra_info("socket")) or self._rtt_ms
 
@@ -201,9 +203,9 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
             self.loop.call_later(LINGER, self.abort)
 
     def _refuse_handshake(self, error: Exception) -> None:
-        """websockets finds it wrong: uvicorn would neither say so nor close the connection."""
+        """websockets rejects the handshake: uvicorn would neither say so nor close the connection."""
         source = self._visit.source
-        self._refusals.tell(source, "a WebSocket handshake from %s is refused: %s", source, error)
+        self._refusals.log(source, "a WebSocket handshake from %s is refused: %s", source, error)
         answer = b"".join(self.conn.data_to_send())  # Empty, unless a line was too long or there were too many.
         self.transport.write(answer or self.conn.reject(400, f"{error}.\n").serialize())
         self.transport.close()
@@ -222,14 +224,14 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
         self.abort()
 
     def handle_parser_exception(self) -> None:
-        """What came is no WebSocket's, or longer than it may be."""
+        """The client sent something that is no WebSocket frame, or is too long."""
         if frame := self.conn.close_sent:
             self.closed_for = frame.reason or f"close code {frame.code}"
         super().handle_parser_exception()
 
     def _may_answer_yet(self, seconds: float) -> bool:
-        """An answer to our ping has not come for so long: it may be among what we have not read, or wait at the
-        client's end of a slow line until a large message has gone out."""
+        """Whether an answer to our ping may still come, though none has for so long: it may be among what we have not
+        read, or wait at the client's end of a slow line until a large message has gone out."""
         since, self._looked = self._received - self._looked, self._received
         return since >= SLOWEST * seconds or self._parsing_paused() or bool(self._unread)
 
@@ -256,8 +258,8 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
 
 
 def tcp_rtt_ms(sock: Any) -> float | None:
-    """The shortest of the last minutes, which no full buffer has lengthened, or else the usual one. None: it is not
-    told, or `sock` is no open TCP socket."""
+    """Round-trip time in ms: the shortest of the last minutes, which no full buffer has lengthened, or else the
+    smoothed one. None: the system does not report it, or `sock` is no open TCP socket."""
     option: int | None = getattr(socket, "TCP_INFO", None)
     if option is None or sock is None:
         return None
@@ -267,7 +269,7 @@ def tcp_rtt_ms(sock: Any) -> float | None:
         return None
     for offset in (_LEAST_RTT, _RTT):
         if len(info) >= offset + _MICROSECONDS.size:
-            (told,) = _MICROSECONDS.unpack_from(info, offset)
-            if told not in (0, _NEVER):
-                return float(told) / 1000
+            (microseconds,) = _MICROSECONDS.unpack_from(info, offset)
+            if microseconds not in (0, _NEVER):
+                return float(microseconds) / 1000
     return None

@@ -1,4 +1,4 @@
-"""One call as its door has it: begun, ended, found by its id, and followed by any number of listeners.
+"""A call as its ingress runs it: begun, ended, found by its id, and followed by any number of listeners.
 
 It knows no client's convention. A phone call has only this until a program joins it.
 """
@@ -32,18 +32,19 @@ from voicepipe.turn.keypad import MOST as MOST_KEYS
 logger = logging.getLogger(__name__)
 
 KEYS = Rate(MOST_KEYS, 20)
-"""Of the telephone, at once and a second. A telephone system that dials for its caller presses 10 to 12 a second (tones
-of 40 ms, pauses as long); what a network has held up comes at once."""
+"""Telephone keys that are allowed at once and a second. A telephone system that dials for its caller presses 10 to 12 a
+second (tones of 40 ms, pauses as long); what a network has held up comes at once."""
 
 
 class HostedLine(Line, Protocol):
-    """What a door gives besides, for programs that follow its call or ask something of it."""
+    """A `Line` with what programs that follow its call need besides."""
 
     sound_comes: str
-    """How the caller's sound reaches us, told to a program that sends some: "... on the audio track of this call"."""
+    """How the caller's sound reaches us, as an error says it to a program that sends some: "... on the audio track of
+    this call"."""
 
     on_audio: OnAudio | None
-    """Is told what is sent."""
+    """Called with the sound that is sent."""
 
     def send_keys(self, digits: str) -> None:
         """Press keys ("0" to "9", "*", "#", "A" to "D") towards the far end, one after another. Returns at once.
@@ -53,36 +54,38 @@ class HostedLine(Line, Protocol):
         """Complete the last block with silence (19 ms at most), and wait until the call has heard all that came."""
 
     def end(self) -> None:
-        """The caller is gone: what they said is still heard, but for what a network has held up until now."""
+        """The caller is gone: what they said is still heard, except what a network has held up until now."""
 
 
 class CallListener(Protocol):
-    """Who follows a call. It raises nothing: whoever brought the event about would be told."""
+    """Follows the events and the sound of a call. Its methods raise nothing, or the error would reach the code that
+    caused the event."""
 
     def on_event(self, event: CallEvent) -> None:
-        """Something happened, in order."""
+        """Called for each event, in order."""
 
     def on_audio(self, data: bytes, ms: float) -> None:
-        """As `OnAudio`."""
+        """Called as an `OnAudio`."""
 
     def on_over(self) -> None:
-        """Nothing follows: `HostedCall.reason` says why."""
+        """The call is over, and nothing follows: `HostedCall.reason` says why."""
 
 
 class HostedCall:
-    """`run` it once, or `close` it if that never happens. Before and after, it can be listened to but asked nothing."""
+    """A call with its line, followed by any number of listeners. `run` it once, or `close` it if that never happens.
+    Before and after `run`, listeners can join but ask nothing of it."""
 
     def __init__(self, line: HostedLine, slot: CallSlot, settings: CallSettings, limits: LimitsConfig) -> None:
         self.limits = limits
         self.reason = ""
         """Why it ended: the first reason counts."""
         self.running = asyncio.Event()
-        """What is asked of it can be carried out, or never will be."""
+        """Set when the call runs and can be controlled, or never will be."""
         self.ended = asyncio.Event()
-        """Somebody has hung up, though what is left to be said may still be."""
+        """One side has hung up, though the rest of what the agent says may still be sent."""
         self.is_over = False
         self.until = int(time.time() + limits.call_ms / 1000)
-        """The Unix second at which it has lasted as long as a call may."""
+        """The Unix second at which the call reaches the longest time that it may last."""
         self.line = line
         self._keys = Bucket(KEYS)
         self._early_keys = ""
@@ -91,10 +94,10 @@ class HostedCall:
         self._listeners: list[CallListener] = []
         self._underway = _Underway()
         self._grace: asyncio.Timeout | None = None
-        """Runs out some time after the line has ended."""
+        """A timer that runs out some time after the line has ended."""
         line.on_audio = self._on_audio
         self.control: CallControl = slot.open(line, settings, self._on_event)
-        """What can be asked of the call; gone once it is over."""
+        """What can be asked of the call; None once it is over."""
         self.id = self.control.id
         self.kind, self.agent, self.origin = line.kind, settings.agent, settings.origin
         self._last_settings = settings
@@ -107,7 +110,7 @@ class HostedCall:
         return self._listeners
 
     def listen(self, listener: CallListener) -> None:
-        """It hears of all that happens from now on; `reply` has what it missed of the reply that is being made."""
+        """Add a listener: it gets all events from now on; `reply` has what it missed of the reply in progress."""
         if not self.is_over:
             self._listeners.append(listener)
 
@@ -118,11 +121,11 @@ class HostedCall:
 
     @property
     def reply(self) -> Sequence[CallEvent]:
-        """What was told of the reply that is being made, but for its text: empty where there is none."""
+        """The events so far of the reply in progress, without its text; empty where there is none."""
         return self._underway.events
 
     def sent_ms(self, item_id: str) -> float:
-        """Milliseconds of audio that the caller has been sent of an item."""
+        """Milliseconds of an item's audio that the caller has been sent."""
         return self._underway.sent_ms.get(item_id, 0.0)
 
     def _on_event(self, event: CallEvent) -> None:
@@ -182,7 +185,7 @@ class HostedCall:
     # --- its life
 
     async def run(self) -> None:
-        """Until either side hangs up; then every listener is told."""
+        """Returns when either side has hung up, and every listener was notified."""
         loop = asyncio.get_running_loop()
         length, began = loop.call_later(self.limits.call_ms / 1000, self.end, "max_length"), loop.time()
         parties, agent = _parties(self.origin), self.agent.name
@@ -207,7 +210,7 @@ class HostedCall:
             logger.info("%s: ended after %.1f s (%s)", self.id, loop.time() - began, self.reason)
 
     def close(self) -> None:
-        """It is over, and every listener is told. Safe to call twice."""
+        """The call is over: notify every listener. Safe to call twice."""
         if self.is_over:
             return
         self._last_settings = self.control.settings
@@ -219,7 +222,7 @@ class HostedCall:
         for listener in listeners:
             try:
                 listener.on_over()
-            except Exception:  # The others are told, and the call is let go.
+            except Exception:  # The others are notified, and the call is released.
                 logger.exception("%s: who listens to it cannot be told that it is over", self.id)
         self.control.close()
         del self.control  # It knows this call: in a circle, all would stay until the collector's next full round.
@@ -227,13 +230,13 @@ class HostedCall:
 
 
 class _Underway:
-    """What a listener that joins late has to know of the reply that is being made, and how much was sent of items."""
+    """The state of the reply in progress, for a listener that joins late, and how much sound of each item was sent."""
 
     def __init__(self) -> None:
         self.events: list[CallEvent] = []
         self.sent_ms: dict[str, float] = {}
         self._item = ""
-        """That the reply is making; empty: none."""
+        """The item that the reply is making; empty: none."""
 
     def note(self, event: CallEvent) -> None:
         match event:
@@ -251,12 +254,12 @@ class _Underway:
                 self.sent_ms.pop(item_id, None)
 
     def sent(self, ms: float) -> None:
-        """Sound of so many milliseconds, which belongs to the item that is being made."""
+        """Count so many milliseconds of sound for the item in progress."""
         if self._item:
             self.sent_ms[self._item] = self.sent_ms.get(self._item, 0.0) + ms
 
 
 def _parties(origin: Origin) -> str:
-    """Both as the network said them, but the caller's number only by its end: `%r` keeps what a stranger writes on its
-    line of the log."""
+    """Caller and called number for the log, as the network gave them, but of the caller's number only its end. `%r`
+    keeps what a stranger sends on its line of the log."""
     return f" from {last_three(origin.caller)!r} to {origin.called!r}" if origin.caller or origin.called else ""

@@ -1,9 +1,9 @@
-"""A share of the event loop, which carries all other calls too: what a call's clients ask, and what a key's requests
-ask for, is carried out as long as it takes no more of it.
+"""Shares of the event loop, which carries all other calls too: requests of a call's clients, and of a key, are carried
+out as long as they take no more than their share.
 
 What counts is the processor's time that their messages take, and the replies that they ask for, not the time that
-passes meanwhile. Who sends faster than that is slowed, and told so; no message is dropped. The busier the loop is, the
-smaller is the share.
+passes meanwhile. A client that sends faster than that is slowed, and notified; no message is dropped. The busier the
+loop is, the smaller is the share.
 """
 
 import asyncio
@@ -19,34 +19,36 @@ from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.throttle import Remembered
 
 BURST_S = 0.1
-"""Of the loop's time that a call can save up at most. It begins with nothing saved: who places call after call would
-else have as many bursts."""
+"""Seconds of the loop's time that a call can save up at most. It begins with none saved: a client who begins call after
+call would otherwise have as many bursts."""
 SLICE_S = 0.004
-"""So much of one call's messages is carried out at a stretch. A request that is cancelled within it never runs."""
+"""Seconds for which one call's messages are carried out at a stretch. A request that is cancelled within them never
+runs."""
 FREE, FULL = 0.6, 0.9
-"""Up to the first a loop is free, and a call has its whole share. From the second on it has `LEAST`. Both are parts of
-the time, in which the loop's thread ran for others."""
+"""Up to the first a loop counts as free, and a call has its whole share. From the second on it has `LEAST`. Both are
+parts of the time, in which the loop's thread ran for others."""
 LEAST = 0.02
-"""Of the loop's time: twice what sound at its own pace takes, with a reply at a time. Every call has so much."""
+"""Part of the loop's time that every call has: twice what sound at its own pace takes, with a reply at a time."""
 LOOK_S = 0.1
-"""How busy the loop is, is seen over at least so long; who waits looks again after as long."""
+"""Seconds over which the load of the loop is measured; a call that waits measures again after as long."""
 TIMER_S = 0.001
-"""No shorter time is worth a timer."""
-FAR_OVER_S, TOLD_EVERY_S = 2.0, 30.0
-"""Who was held up for so long is told, and not again for a while."""
+"""Seconds; a shorter wait is not worth a timer."""
+FAR_OVER_S, NOTIFIED_EVERY_S = 2.0, 30.0
+"""A client that is held up for the first is notified, and not again for the second. Seconds."""
 AGAIN_S = 5
-"""A debt that is as large as can be is paid after about so long."""
+"""Seconds in which the largest possible debt is paid."""
 ONE_SAVED_MS, MANY_SAVED_MS = 250.0, 1000.0
-"""Of the loop's time that one `ek_` key has saved up at most, and a tenant. A call by WebRTC is placed in 1 to 5 ms."""
+"""Milliseconds of the loop's time that one `ek_` key can save up at most, and a tenant. Beginning a WebRTC call takes 1
+to 5 ms."""
 MANY = 2
-"""A tenant's own key has so many shares of a client, and so have all of its `ek_` keys together."""
+"""Shares of a client that a tenant's own key has, and all of its `ek_` keys together."""
 SURE = Rate(10.0, 2.0)
-"""Milliseconds that an `ek_` key has at once, and a second, though all of its tenant's together have nothing left: who
-has a few of them could otherwise keep every other browser out."""
+"""Milliseconds that an `ek_` key has at once, and a second, though its tenant's keys together have nothing left:
+otherwise one browser could keep all others out."""
 
 
 class Load:
-    """How busy the loop is with others: the part of the time in which its thread ran for them. Pure."""
+    """Measures how busy the loop is with others: the part of the time in which its thread ran for them. Pure."""
 
     def __init__(self, now: float, busy: float) -> None:
         self._at, self._busy = now, busy
@@ -61,7 +63,7 @@ class Load:
 
 
 class CallLoopShare:
-    """One call's, for all its clients."""
+    """The share of the event loop's time that one call has for all its clients."""
 
     def __init__(
         self,
@@ -77,28 +79,29 @@ class CallLoopShare:
         self._load = Load(clock(), busy())
         self._slice = self._own = 0.0
         self._delayed_s = 0.0
-        self._told_at = float("-inf")
+        self._reported_at = float("-inf")
 
     def payer(self) -> Payer:
-        """By whom what clients cause is paid for. A new one each time: it knows us, and kept here would be a circle."""
+        """Pays for work that clients cause. A new one each time: it refers to this object, and kept here would be a
+        reference cycle."""
         return Payer(self._used, self._busy)
 
-    async def spend(self, asked: Coroutine[Any, Any, None], tell: Callable[[str], None]) -> None:
-        """Carry out one message; returns when the next one may be. `tell` gets what a client
-        is to read that is held up for long."""
+    async def spend(self, asked: Coroutine[Any, Any, None], notify: Callable[[str], None]) -> None:
+        """Carry out one message; returns when the next one may be. `notify` notifies a client that is held up for
+        long."""
         payer = self.payer()
         with PaidBy(payer):
             await Metered(asked, payer)
         if self._slice >= SLICE_S:
-            await self.rest(tell)
+            await self.rest(notify)
 
-    async def rest(self, tell: Callable[[str], None]) -> None:
-        """Let the others have the loop, and wait until this call has a share of it again."""
+    async def rest(self, notify: Callable[[str], None]) -> None:
+        """Yield to the loop, and wait until this call has a share of it again."""
         self._slice = 0.0
         wait_s = self._wait_s()
         self._delayed_s = self._delayed_s + wait_s if wait_s else 0.0
         if self._delayed_s >= FAR_OVER_S:
-            self._complain(tell)
+            self._complain(notify)
         while True:
             await asyncio.sleep(min(wait_s, LOOK_S))
             wait_s = self._wait_s()  # again, since the loop may be busier by now, or less
@@ -106,17 +109,17 @@ class CallLoopShare:
                 return
 
     def _wait_s(self) -> float:
-        """For so long it has to wait, as busy as the loop is now."""
+        """Seconds that the call has to wait, as busy as the loop is now."""
         now = self._clock()
         self._budget.set_rate(max(LEAST, self._percent / 100 * self._load.room(now, self._busy() - self._own)), now)
         return self._budget.wait_s(now)
 
-    def _complain(self, tell: Callable[[str], None]) -> None:
+    def _complain(self, notify: Callable[[str], None]) -> None:
         now = self._clock()
-        if now - self._told_at < TOLD_EVERY_S:
+        if now - self._reported_at < NOTIFIED_EVERY_S:
             return
-        self._told_at = now
-        tell(
+        self._reported_at = now
+        notify(
             f"Your messages take more of this server's time than your share, which is {self._percent} % at most "
             "and less while other callers need it: they are carried out more slowly. Send fewer, or smaller ones."
         )
@@ -132,9 +135,9 @@ class CallLoopShare:
 
 
 class KeyLoopShare:
-    """What keys' requests may take of the event loop: to read what they bring, to begin their calls. A call's messages
-    wait for their turn; a request that comes too early is refused instead, and says when it may come again: what waits
-    would be held in memory, as many requests as there are connections.
+    """The share of the event loop's time that requests of keys have, to read what they bring and to begin their calls.
+    A call's messages wait for their turn; a request that comes too early is refused, with the time when it may come
+    again, since waiting requests would fill the memory, as many as there are connections.
 
     `percent`: as `limits.client_percent`. Times are monotonic seconds."""
 
@@ -142,15 +145,15 @@ class KeyLoopShare:
         each = 10.0 * percent
         one, many = Rate(ONE_SAVED_MS, each), Rate(MANY_SAVED_MS, MANY * each)
         self._tenants = Remembered[str, Bucket](lambda: Bucket(many))
-        """Milliseconds, of its own key; in all of these by tenant."""
+        """Milliseconds that each tenant's own key has."""
         self._commons = Remembered[str, Bucket](lambda: Bucket(many))
-        """Of all its `ek_` keys, which take nothing from its own key."""
+        """Milliseconds that all `ek_` keys of a tenant have, apart from its own key."""
         self._own = Remembered[tuple[str, str], Bucket](lambda: Bucket(one))
-        """By `ek_` key, too."""
+        """Milliseconds that each `ek_` key has."""
         self._sure = Remembered[tuple[str, str], Bucket](lambda: Bucket(SURE))
 
     def check(self, who: Caller, now: float) -> None:
-        """Raises OverShare: what this key has asked for took too much."""
+        """Raises OverShare: the requests of this key took too much."""
         if not (self._allowance(who).has(now) if who.secret else self._tenants[who.tenant.name].has(now)):
             raise OverShare(
                 "What is asked for with this key takes more of this server's time than its share: ask less often, or "
@@ -158,7 +161,7 @@ class KeyLoopShare:
             )
 
     def took(self, who: Caller, seconds: float, now: float) -> None:
-        """Of the processor's time, for what it has asked for."""
+        """Count processor time that the requests of this key have taken."""
         if who.secret:
             allowance = self._allowance(who)
             allowance.has(now)
@@ -169,6 +172,6 @@ class KeyLoopShare:
             bucket.take(1000 * seconds)
 
     def _allowance(self, who: Caller) -> Allowance:
-        """Of an `ek_` key, in milliseconds."""
+        """The allowance of an `ek_` key in milliseconds."""
         key = who.tenant.name, who.secret
         return Allowance(self._commons[who.tenant.name], self._own[key], self._sure[key])

@@ -1,4 +1,4 @@
-"""Without keys only this machine may call, and no web page of somebody else's may do it from its browser."""
+"""Without keys only programs on this machine may call, and no web page of another site may do it from its browser."""
 
 import ipaddress
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, HttpConfig, KeyOwner
-from voicepipe.config.phone_config import PhoneKind, SipDoorConfig, TelephonyConfig
+from voicepipe.config.phone_config import PhoneKind, SipEndpointConfig, TelephonyConfig
 from voicepipe.ingress.api_keys import brings_token
 
 
@@ -24,13 +24,13 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(config: Config) -> None:
-    """Raises ConfigError: others could call, and nobody needs a key or a directory's token."""
+    """Raises ConfigError: other machines could call, though neither a key nor a directory's token is needed."""
     if not config.fleet.keys:
         check_who_may_call(config.http, config.tenants)
 
 
 def check_who_may_call(http: HttpConfig, tenants: Sequence[KeyOwner]) -> None:
-    """Raises ConfigError: others could call, and nobody needs a key."""
+    """Raises ConfigError: other machines could call, though no key is needed."""
     if not tenants and not is_loopback(http.host):
         raise ConfigError(
             f"http.host = {http.host!r} lets other machines call, and no tenant has a key: "
@@ -38,14 +38,15 @@ def check_who_may_call(http: HttpConfig, tenants: Sequence[KeyOwner]) -> None:
         )
 
 
-def sip_host(sip: SipDoorConfig, http: HttpConfig) -> str:
-    """Where SIP listens: as HTTP does, unless it has an address of its own."""
+def sip_host(sip: SipEndpointConfig, http: HttpConfig) -> str:
+    """The address at which SIP listens: HTTP's, unless SIP has its own."""
     host = sip.host or http.host
     return "127.0.0.1" if host == "localhost" else host
 
 
 def sip_contact(config: Config) -> str:
-    """Where directories send telephones that are to call this PoP, as "203.0.113.5:5060"; empty: nobody knows."""
+    """The address to which directories redirect telephones that call this PoP, as "203.0.113.5:5060"; empty: it is
+    unknown."""
     sip, host = config.sip, sip_host(config.sip, config.http)
     if not sip.port or config.fleet.sip:
         return config.fleet.sip if sip.port else ""
@@ -54,7 +55,7 @@ def sip_contact(config: Config) -> str:
 
 
 def unreached(config: Config) -> str:
-    """Why directories send no telephones here, though it takes calls by SIP; empty: they do, or there are none."""
+    """Why directories send no telephones here, though the PoP takes calls by SIP; empty: they do, or it takes none."""
     if not (config.bus.servers and config.sip.port) or sip_contact(config):
         return ""
     return (
@@ -64,7 +65,7 @@ def unreached(config: Config) -> str:
 
 
 def phone_kinds(config: Config) -> Iterator[PhoneKind]:
-    """By which phone calls reach this PoP that a directory sends."""
+    """The kinds of phone calls that a directory can send to this PoP."""
     if sip_contact(config):
         yield "sip"
     if config.twilio.auth_token_env:
@@ -74,14 +75,14 @@ def phone_kinds(config: Config) -> Iterator[PhoneKind]:
 
 
 def check_phones(config: Config) -> None:
-    """Raises ConfigError: others could call by SIP, and nobody is named who may; it would listen on IPv6; or what
-    Twilio and Telnyx send would come in the clear."""
+    """Raises ConfigError: others could call by SIP though no trunk or user is configured, it would listen on IPv6, or
+    Twilio and Telnyx would send in the clear."""
     check_sip(config.sip, config.http)
     check_providers(config.telephony)
 
 
 def check_providers(telephony: TelephonyConfig) -> None:
-    """Raises ConfigError: what Twilio and Telnyx send would come in the clear."""
+    """Raises ConfigError: Twilio and Telnyx would send in the clear."""
     public = urlsplit(telephony.public_url)
     if public.scheme == "http" and not is_loopback(public.hostname or ""):
         raise ConfigError(
@@ -90,8 +91,9 @@ def check_providers(telephony: TelephonyConfig) -> None:
         )
 
 
-def check_sip(sip: SipDoorConfig, http: HttpConfig) -> None:
-    """Raises ConfigError: others could call by SIP, and nobody is named who may; or it would listen on IPv6."""
+def check_sip(sip: SipEndpointConfig, http: HttpConfig) -> None:
+    """Raises ConfigError: others could call by SIP though no trunk or user is configured, or it would listen on
+    IPv6."""
     if not sip.port:
         if sip.trunks or sip.users:
             raise ConfigError(
@@ -113,7 +115,7 @@ def check_sip(sip: SipDoorConfig, http: HttpConfig) -> None:
 
 
 PROXIED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
-"""Headers by which a proxy says that it asks for somebody else."""
+"""Headers by which a proxy says that it asks for another client."""
 ELSEWHERE = "This server has no keys and serves pages and programs of its own machine alone: see http.origins."
 BEHIND_A_PROXY = (
     "A proxy has passed this request on, and this server has no keys to tell who may call: add a [[tenants]] table "
@@ -122,17 +124,18 @@ BEHIND_A_PROXY = (
 
 
 API = ("/v1/realtime", "/v1/models", "/v1/voices", "/v1/records", "/v1/costs")
-"""Paths whose endpoints all ask who calls."""
+"""Paths whose endpoints all check the caller's key."""
 
 
 def asks_from_here(scope: Scope) -> bool:
-    """The client is on this machine: no proxy has passed its request on, and no page whose name was rebound asks."""
+    """Whether the client is on this machine: no proxy has forwarded its request, and it is no page whose name was
+    rebound."""
     headers = Headers(scope=scope)
     return _is_here(scope) and _is_for_us(headers) and not any(name in headers for name in PROXIED)
 
 
 def _is_for_us(headers: Headers) -> bool:
-    """`Host` means this machine."""
+    """Whether `Host` means this machine."""
     try:
         return is_loopback(urlsplit(f"//{headers.get('host', '')}").hostname or "")
     except ValueError:  # "[" is no address.
@@ -140,28 +143,27 @@ def _is_for_us(headers: Headers) -> bool:
 
 
 class LocalOnly:
-    """ASGI middleware for a server without keys.
+    """ASGI middleware for a server without keys: only clients on this machine are let in.
 
-    The client must be on this machine. `Host` must mean it, or a page whose name was rebound to 127.0.0.1 would pass
-    for ours; `Origin`, which browsers always send on WebSockets and posts, must be our own or one of `origins`. No
-    proxy may have passed the request on: its client may be anybody, though many a proxy puts our own address into
-    `Host`. What is below the paths `public` is for everybody, or is checked there: what providers send by its
-    signature. With `tokens` a request of the API (`API`) that brings a directory's token is let through as well; the
-    token is checked where keys are. `tell` is told of each request that is refused, with its status and why. While
-    there are keys (`has_keys`) all are let through: others ask for them.
-    """
+    `Host` must mean this machine, or a page whose name was rebound to 127.0.0.1 would pass for ours; `Origin`, which
+    browsers always send on WebSockets and posts, must be our own or one of `origins`. No proxy may have forwarded the
+    request: its client may be anybody, though many a proxy puts our own address into `Host`. Paths below `public` are
+    open to everybody, or are checked there: requests of providers by their signature. With `tokens`, a request of the
+    API (`API`) that brings a directory's token is let through as well; the token is checked where keys are. `log` gets
+    each request that is refused, with its status and the reason. While there are keys (`has_keys`) all requests are let
+    through: the endpoints check keys."""
 
     def __init__(
         self,
         app: ASGIApp,
-        tell: Callable[[HTTPConnection, int, str], None],
+        log: Callable[[HTTPConnection, int, str], None],
         origins: tuple[str, ...] = (),
         public: tuple[str, ...] = (),
         tokens: bool = False,
         has_keys: Callable[[], bool] = lambda: False,
     ) -> None:
         self._app = app
-        self._tell = tell
+        self._log = log
         self._origins = origins
         self._public = public
         self._tokens = tokens
@@ -179,7 +181,7 @@ class LocalOnly:
             code, message = "origin_not_allowed", ELSEWHERE
         else:
             return await self._app(scope, receive, send)
-        self._tell(HTTPConnection(scope), 403, message)
+        self._log(HTTPConnection(scope), 403, message)
         error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
         await JSONResponse({"error": error}, 403)(scope, receive, send)
 
@@ -193,6 +195,7 @@ class LocalOnly:
 
 
 def _is_here(scope: Scope) -> bool:
-    """A server that others reach cannot believe what they write into `Host`."""
+    """Whether the request comes from this machine. A server that others reach cannot trust the headers that they
+    send."""
     client = scope.get("client")
     return client is None or is_loopback(client[0])

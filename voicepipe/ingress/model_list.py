@@ -1,5 +1,4 @@
-"""What a caller may choose from: GET /v1/models and /v1/models/{id}, where agents are listed as OpenAI lists models,
-and GET /v1/voices."""
+"""The agents as a list of models: GET /v1/models and /v1/models/{id}, as OpenAI lists models, and GET /v1/voices."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -16,13 +15,13 @@ Row = Mapping[str, str | int]
 
 
 class ModelList:
-    """The endpoints, for those who have a key."""
+    """The HTTP endpoints that list agents as OpenAI lists models."""
 
     def __init__(self, pop: PopApi, access: AccessControl) -> None:
         self._pop = pop
         self._access = access
         self._created = int(time.time())
-        """Of every agent: it has no date of its own, and the convention asks for one."""
+        """Unix seconds for every agent: it has no date of its own, and the convention requires one."""
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -36,7 +35,7 @@ class ModelList:
         return _list(self._models(self._access.caller(request)))
 
     async def model(self, request: Request) -> Response:
-        """One of them. Raises UnknownModel: a name that is none stands for the default agent in calls alone."""
+        """One of the agents. Raises UnknownModel: only calls take an unknown name for the default agent."""
         wanted = request.path_params["model_id"]
         for row in self._models(self._access.caller(request)):
             if row["id"] == wanted:
@@ -44,7 +43,7 @@ class ModelList:
         raise UnknownModel(f"There is no agent {wanted[:200]!r} for this key: GET /v1/models lists those there are.")
 
     async def voices(self, request: Request) -> Response:
-        """The voices, the same ones for every caller."""
+        """The voices, which are the same for every caller."""
         self._access.caller(request)
         return _list([{"id": voice, "language": language} for voice, language in self._pop.voices().items()])
 

@@ -1,4 +1,4 @@
-"""Who answers a phone call, and whose call it is: its route, tenant and agent."""
+"""The route of a phone call, and with it the tenant and the agent."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Route = TypeVar("Route", bound=RouteConfig)
 
 
 class NoRoute(Refused):
-    """No route of the configuration is meant for this call."""
+    """No route of the configuration fits this call."""
 
     reason = "no_route"
 
@@ -26,10 +26,8 @@ class NoRoute(Refused):
 def placed(
     pop: PopApi, kind: PhoneKind, called: str, asked: str = "", *, domain: str = "", trunk: str = ""
 ) -> tuple[Tenant, Agent]:
-    """Whose call it is and which agent answers: the route's, or else the one that was `asked` for, or the default.
-
-    Raises NoRoute, UnknownModel.
-    """
+    """The tenant and the agent of a phone call: the route's agent, or else the one that was `asked` for, or the
+    default. Raises NoRoute, UnknownModel."""
     route = route_for(pop.config.routes, RouteConfig(), kind=kind, called=called, domain=domain, trunk=trunk)
     tenant = tenant_of(route, pop.config)
     return tenant, find_agent(pop, tenant, route.agent or asked or None)
@@ -38,7 +36,7 @@ def placed(
 def route_for(
     routes: Sequence[Route], none: Route, *, kind: PhoneKind, called: str, domain: str = "", trunk: str = ""
 ) -> Route:
-    """The first route that the call fits; `none`, where there are no routes at all. Raises NoRoute."""
+    """The first route that the call fits; an empty one where there are no routes at all. Raises NoRoute."""
     if not routes:
         return none
     route = find(routes, kind=kind, called=called, domain=domain, trunk=trunk)
@@ -48,7 +46,7 @@ def route_for(
 
 
 def find(routes: Sequence[Route], *, kind: PhoneKind, called: str, domain: str = "", trunk: str = "") -> Route | None:
-    """The first route that the call fits. None: none of them is meant for it."""
+    """The first route that the call fits. None: no route fits it."""
     number = plain(called)
     for route in routes:
         if (
@@ -62,19 +60,20 @@ def find(routes: Sequence[Route], *, kind: PhoneKind, called: str, domain: str =
 
 
 def _fits(number: str, called: str) -> bool:
-    """Whether `number` is the one that is `called`, where "*" stands for anything. To fnmatch "?" and "[" would say
-    more than that."""
+    """Whether `number` matches `called`, where "*" stands for any characters. fnmatch would also give "?" and "[" a
+    meaning."""
     return fnmatchcase(number, re.sub(r"[?\[]", r"[\g<0>]", called))
 
 
 def plain(number: str) -> str:
-    """A number or a SIP user as it is compared: without "sip:", host and parameters, spaces, dashes and dots."""
+    """A number or a SIP user in the form in which it is compared: without "sip:", host and parameters, spaces, dashes
+    and dots."""
     user = number.strip().lower().removeprefix("sips:").removeprefix("sip:").removeprefix("tel:")
     return user.partition("@")[0].partition(";")[0].translate(_FILLERS)
 
 
 def tenant_of(route: RouteConfig, config: Config) -> Tenant:
-    """Whose call it is. Without tenants there is but "local"; where there is one, it need not be named."""
+    """The tenant of a call. Without tenants it is "local"; where there is only one, it need not be named."""
     owners = {owner.name: owner for owner in config.tenants}
     if not owners:
         return Tenant(NO_TENANT)

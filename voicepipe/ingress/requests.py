@@ -1,4 +1,5 @@
-"""h11, and a transport, for uvicorn's HTTP connection: what h11 has to do is counted, and nobody closes too early."""
+"""h11, and a transport, for uvicorn's HTTP connection: h11's work is counted, and answers do not close the socket too
+early."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from typing import Any
 import h11
 
 SMALL_CHUNK = 128
-"""Bytes: a client that splits its body makes larger ones."""
+"""Bytes: a client that splits its body makes larger chunks."""
 TOO_MANY_LINES = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain\r\nContent-Length: 38\r\n"
     b"Connection: close\r\n\r\nToo many headers: send 100 at the most"
@@ -19,15 +20,15 @@ TOO_MANY_CHUNKS = (
 
 
 class Requests(h11.Connection):
-    """Reads requests and writes their answers. An answer that begins before its request's body is complete ends the
-    connection, and says so: to keep it, we would have to parse a body that nobody wants."""
+    """Reads HTTP requests and writes their answers. An answer that begins before its request's body is complete ends
+    the connection, and says so: to keep it, we would have to parse a body that nobody needs."""
 
     def __init__(self) -> None:
         super().__init__(h11.SERVER)
         self.small_chunks = 0
-        """Have come since somebody looked last."""
+        """Small chunks that have come since the count was last taken."""
         self._chunked = False
-        """The body of the latest request."""
+        """The body of the latest request is chunked."""
 
     def next_event(self) -> Any:
         event = super().next_event()
@@ -45,19 +46,20 @@ class Requests(h11.Connection):
 
     @property
     def in_plain_body(self) -> bool:
-        """What comes next is taken as it is, whatever it is."""
+        """Whether what comes next is body of a known length, which needs no parsing."""
         return self.their_state is h11.SEND_BODY and not self._chunked
 
     def lines_waiting(self) -> int:
-        """Of headers or trailers that are not complete: those cost nothing before their end has come, all at once."""
+        """Lines of headers or trailers that are not complete: they cost nothing until their end comes, and then all at
+        once."""
         if self.their_state not in (h11.IDLE, h11.SEND_BODY):  # Then it is the next request, and waits for its turn.
             return 0
         waiting, _ = self.trailing_data
         return waiting.count(b"\n")
 
 
-class Rein:
-    """A transport for uvicorn's answers: whether it is read, and how it is closed, its connection decides."""
+class AnswerTransport:
+    """The transport for uvicorn's answers. Its connection decides whether the socket is read, and how it is closed."""
 
     def __init__(
         self, transport: asyncio.Transport, decide_reading: Callable[[], None], close: Callable[[], None]
@@ -68,5 +70,5 @@ class Rein:
         self.close = close
 
     def drop(self) -> None:
-        """The connection has gone, and must not be kept by its last answer until the collector comes."""
+        """Let go of the connection, which has closed, so that its last answer does not keep it in memory."""
         self.pause_reading = self.resume_reading = self.close = lambda: None

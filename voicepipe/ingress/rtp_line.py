@@ -17,15 +17,16 @@ from voicepipe.rtp.rtp_session import RtpSession
 from voicepipe.rtp.telephone_events import KeyFormat
 
 FAR_DELAY_S = 0.06
-"""What we send is taken to be heard so much later: an estimate of its jitter buffer on a good network."""
+"""Seconds after which sound that we send is taken to be heard: an estimate of the far end's jitter buffer on a good
+network."""
 
 
 MOST_TICKS = 50
-"""1 s, in which 10 s of sound are heard that a network has held up."""
+"""Ticks of 20 ms for which `flush` waits at most: 1 s, in which 10 s of sound that a network held up are processed."""
 
 
 class RtpLine:
-    """The `HostedLine` of one RTP stream."""
+    """The `HostedLine` of a call by RTP."""
 
     kind = "webrtc"
     lead_ms = 10
@@ -42,7 +43,7 @@ class RtpLine:
         *,
         network: str = "",
     ) -> None:
-        """`network`: from which the caller comes, as their token says."""
+        """`network`: the one the caller calls from, as their token says."""
         self.on_audio: OnAudio | None = None
         self.out_rate = codec.out_rate
         self._clock = clock
@@ -51,16 +52,16 @@ class RtpLine:
         self._convert = Resampler(self.out_rate, self.out_rate)
         self._pump: Pump | None = None
         self._paced: asyncio.Future[None] | None = None
-        """Lasts as long as the call is paced."""
+        """Lasts as long as our sound is paced."""
         self._cutter = Cutter()
         self._listener: SoundListener | None = None
         self._listening: asyncio.Future[None] | None = None
-        """Lasts as long as the caller is listened to."""
+        """Lasts as long as the caller's sound is taken."""
         self._ended = False
         self._far = FarEnd(self.out_rate, clock, FAR_DELAY_S)
         self._network = network
         self.source: Callable[[], str] = str
-        """The IP address that the caller's sound comes from; empty: it is not known."""
+        """The IP address that the caller's sound comes from; empty: it is unknown."""
 
     def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
         """As `MediaListener.sound`."""
@@ -89,7 +90,7 @@ class RtpLine:
                 self._listening.set_result(None)
 
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
-        """What we say is in this codec from now on; `out_rate` stays, since what playout holds was made for it."""
+        """Send in this codec from now on; `out_rate` stays, since the audio in playout was made for it."""
         self._convert = Resampler(self.out_rate, codec.out_rate, in_step=True)
         self.media.change(codec, payload_type, keys)
 
@@ -99,7 +100,7 @@ class RtpLine:
         return self.media.sends
 
     async def listen(self, listener: SoundListener) -> None:
-        """As `Line.listen`, called right where packets come in: sound that comes as it is spoken needs no queue."""
+        """As `Line.listen`, called where packets arrive: sound that comes as it is spoken needs no queue."""
         if self._ended:
             return
         self._listener, self._listening = listener, asyncio.get_running_loop().create_future()
@@ -120,7 +121,7 @@ class RtpLine:
         self.media.tick(now)
 
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
-        """By `tick`: calls that are served one after another find the processor's caches warm."""
+        """As `Line.pace`, by `tick`: calls that are served one after another find the processor's caches warm."""
         self._pump, self._paced = pump, asyncio.get_running_loop().create_future()
         try:
             await self._paced
@@ -134,11 +135,11 @@ class RtpLine:
             self.on_audio(b"", samples_to_ms(pcm.size, self.out_rate))
 
     def clear(self) -> int:
-        """Packets that are out cannot be called back."""
+        """Drop what is queued; packets that were sent cannot be called back."""
         return 0
 
     def played(self) -> int:
-        """What was sent `FAR_DELAY_S` ago."""
+        """Samples that were sent `FAR_DELAY_S` ago."""
         return self._far.played()
 
     def network(self) -> NetworkQuality:
@@ -151,7 +152,8 @@ class RtpLine:
 
     @property
     def caller_network(self) -> str:
-        """As the token says, unless the sound comes from elsewhere: then somebody asked in the caller's place."""
+        """The caller's network as their token says, unless the sound comes from elsewhere: then another program asked
+        for the call."""
         return self._network if is_of(self.source(), self._network) else ""
 
     async def transfer(self, target: str) -> None:
@@ -163,7 +165,7 @@ class RtpLine:
         raise KeysFailed(TAKES_NO_KEYS)
 
     async def hang_up(self) -> None:
-        """Let the caller hear what is out, then end the call."""
+        """Let the caller hear what was sent, then end the call."""
         if not self._ended:
             await asyncio.sleep(self._far.remaining_s())
         self.end()
@@ -173,8 +175,8 @@ class RtpLine:
         self._stop_listening()
 
     def close(self) -> None:
-        """The call is over. Who listened knows this line: in a circle, all of the call would stay until the collector's
-        next full round. Safe to call twice."""
+        """The call is over. The line drops its listener: a reference cycle would keep the whole call in memory until
+        the collector's next full round. Safe to call twice."""
         self.media.close()
         self.on_key = None
         self.source = str

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, HttpConfig
-from voicepipe.ingress.accept import TOLD, Acceptor
+from voicepipe.ingress.accept import REFUSAL_BODY, Acceptor
 from voicepipe.ingress.asgi_scope import REFUSALS, VISIT
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.frames import StampedWebSocket
@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 10
 PING_S = 20
-"""A client is pinged so long after its last answer, and gone if it does not answer for as long."""
+"""Seconds after a client's last answer until it is pinged; it is gone if it does not answer for as long."""
 
 
 def bind(http: HttpConfig) -> socket.socket:
-    """The listening socket, so that a port that is taken is a sentence and not a stack trace. Raises ConfigError."""
+    """The listening socket. Raises ConfigError, in a sentence and without a stack trace, where the port is taken."""
     family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
     try:
         return socket.create_server((http.host, http.port), family=family, backlog=2048)
@@ -39,7 +39,7 @@ def bind(http: HttpConfig) -> socket.socket:
 
 
 def check_certificate(config: Config) -> None:
-    """Raises ConfigError: what is named for TLS cannot be used."""
+    """Raises ConfigError: the files that are named for TLS cannot be used."""
     http = config.http
     if not http.cert:
         return
@@ -54,8 +54,8 @@ def _no_certificate(error: Exception) -> ConfigError:
 
 
 class Forwarded:
-    """Requests that a proxy has passed on count by the address that they come from. ASGI, within uvicorn's own
-    middleware: that has put a trusted proxy's `X-Forwarded-For` into `client`."""
+    """Counts requests that a proxy has forwarded by the address that they come from. ASGI, within uvicorn's own
+    middleware, which has put a trusted proxy's `X-Forwarded-For` into `client`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -66,19 +66,19 @@ class Forwarded:
         if visit.asks(client, time.monotonic()):
             return await self._app(scope, receive, send)
         refusals: RefusalLog = scope["state"][REFUSALS]
-        refusals.tell(client, "requests from %s, by the proxy %s, are refused: too many", client, visit.source)
-        await Response(TOLD, 429, {"Retry-After": "2"}, "application/json")(scope, receive, send)
+        refusals.log(client, "requests from %s, by the proxy %s, are refused: too many", client, visit.source)
+        await Response(REFUSAL_BODY, 429, {"Retry-After": "2"}, "application/json")(scope, receive, send)
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which takes no connections itself and leaves the process's signals to whoever owns the process."""
+    """A uvicorn server that takes no connections itself, and leaves the process's signals alone."""
 
     def __init__(
         self, app: ASGIApp, http: HttpConfig, visits: Visits, message_bytes: int, serving: asyncio.Event
     ) -> None:
         super().__init__(
             uvicorn.Config(
-                Forwarded(_told(app)),
+                Forwarded(_quiet(app)),
                 loop="none",
                 http=HttpConnection,
                 ws=StampedWebSocket,
@@ -117,24 +117,24 @@ class Server(uvicorn.Server):
         self._serving.set()
 
 
-def _told(app: ASGIApp) -> ASGIApp:
+def _quiet(app: ASGIApp) -> ASGIApp:
     """`app`, without the failures of its requests. It has answered and logged each; Starlette raises it once more, and
     uvicorn would log it a second time."""
 
-    async def told(scope: Scope, receive: Receive, send: Send) -> None:
+    async def quiet(scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await app(scope, receive, send)
         except Exception:
             if scope["type"] != "http":  # A WebSocket's failure nobody has logged yet.
                 raise
 
-    return told
+    return quiet
 
 
 async def serve(
     app: ASGIApp, listener: socket.socket, http: HttpConfig, room: int, message_bytes: int, serving: asyncio.Event
 ) -> None:
-    """Serve on `listener` until cancelled; TLS when a certificate is configured. There is `room` for so many
+    """Serve on `listener` until cancelled; with TLS when a certificate is configured. There is `room` for so many
     connections at a time; WebSockets take messages of up to `message_bytes`. `serving` is set once callers get in.
     `app` logs its requests that fail (`AccessControl.answers`).
 

@@ -1,4 +1,4 @@
-"""What the lines of WebSockets have in common: sound waits for the call, and a timer of the line's own paces ours."""
+"""The common part of lines over WebSockets: sound waits for the call, and a timer of the line's own paces ours."""
 
 import asyncio
 
@@ -9,8 +9,8 @@ from voicepipe.line import HIDDEN, NetworkQuality, Pump, SoundListener
 
 
 class SocketLine:
-    """Part of a `HostedLine`. `queue`: the caller's sound; `far`: what they have heard of ours; `peer`: their
-    connection; `network`: as `Grant.network`."""
+    """The common part of `HostedLine`s over a WebSocket. `queue`: the caller's sound; `far`: what they have heard of
+    ours; `peer`: their connection; `network`: as `Grant.network`."""
 
     lead_ms = 200
     listens = True
@@ -33,11 +33,11 @@ class SocketLine:
         return self._far.played()
 
     def network(self) -> NetworkQuality:
-        """TCP sends again what is lost and tells nobody."""
+        """Measurements of the connection; TCP sends again what is lost, and does not report it."""
         return NetworkQuality(rtt_ms=self._peer.rtt_ms) if self._peer else HIDDEN
 
     async def hang_up(self) -> None:
-        """Let the caller hear what is out (`lead_ms` at most), then end the call."""
+        """Let the caller hear what was sent (`lead_ms` at most), then end the call."""
         if not self._queue.ended:
             await asyncio.sleep(self._far.remaining_s())
         self.end()
@@ -52,7 +52,7 @@ class SocketLine:
 
 
 async def by_timer(pump: Pump, wake: asyncio.Event) -> None:
-    """As `Line.pace`."""
+    """Paces a line by a timer of its own, as `Line.pace`."""
     while True:
         delay = pump()
         if delay is not None:

@@ -1,5 +1,5 @@
-"""What a WebSocket is sent: an outbox's messages, which its client takes at its own pace, and its end. Whoever does not
-take them is cut off."""
+"""Sends the messages of an outbox on a WebSocket, at its client's pace. A client that does not read them is
+disconnected."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from voicepipe.ingress.asgi_scope import LINGER, peer_of
 
 
 class Outbox:
-    """Over `limit` bytes it is full: `on_full` is called, and nothing more is taken."""
+    """Messages that wait to be sent. Over `limit` bytes it is full: `on_full` is called, and nothing more is taken."""
 
     def __init__(self, limit: int, on_full: Callable[[], None]) -> None:
         self._limit = limit
@@ -38,7 +38,7 @@ class Outbox:
             on_full()
 
     def close(self) -> None:
-        """No more messages; those queued are still delivered."""
+        """Take no more messages; those that are queued are still sent."""
         self.closed = True
         self._on_full = None  # It knows the client, which knows us.
         self._changed.set()
@@ -56,7 +56,7 @@ class Outbox:
 
 
 class SocketSender:
-    """Of one socket that is accepted, or about to be."""
+    """Sends the messages of an outbox on one WebSocket, and ends it."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
@@ -73,7 +73,7 @@ class SocketSender:
             outbox.close()
 
     async def flush(self, writer: "asyncio.Task[None]") -> None:
-        """Let the other side take what is left for it, for a while. `writer` runs `write`, whose outbox is closed."""
+        """Give the other side a while to take what is left for it. `writer` runs `write`, whose outbox is closed."""
         done, _ = await asyncio.wait({writer}, timeout=LINGER)
         if not done:
             writer.cancel()
@@ -91,7 +91,7 @@ class SocketSender:
 
     @property
     def closed_for(self) -> str:
-        """Why the server below has closed the connection; empty: the client has, or the network."""
+        """Why the server has closed the connection; empty: the client has, or the network."""
         return self._peer.closed_for if self._peer else ""
 
     @property

@@ -1,4 +1,4 @@
-"""Whose key is whose: one place for every door, of PoPs and of directories."""
+"""The tenants' keys, for PoPs and directories."""
 
 import hmac
 from collections.abc import Mapping
@@ -10,21 +10,22 @@ from voicepipe.config.credentials import OperatorKeys
 
 
 class Tenants:
-    """By their keys. Without any, everybody is the tenant "local". `here` is the server, as callers know it."""
+    """The tenants by their keys. Without any, everybody is the tenant "local". `here` is the server, as callers know
+    it."""
 
     def __init__(self, owners: Mapping[str, KeyOwner], here: str) -> None:
         self._owners = owners
         self._here = here
 
     def become(self, owners: Mapping[str, KeyOwner]) -> None:
-        """Other keys count from now on."""
+        """Replace the keys."""
         self._owners = owners
 
     def __bool__(self) -> bool:
         return bool(self._owners)
 
     def tenant(self, key: str | None) -> Tenant:
-        """Raises Unauthorized."""
+        """The tenant that holds this key. Raises Unauthorized."""
         if not self._owners:
             return Tenant(NO_TENANT)
         for known, owner in self._owners.items():
@@ -35,7 +36,8 @@ class Tenants:
         raise Unauthorized(f"This key is not known here: ask whoever runs this {self._here} for one.")
 
     def named(self, name: str) -> Tenant:
-        """Whose `ek_` key a directory has made. Raises Unauthorized: there is no such tenant any more."""
+        """The tenant for which a directory has made an `ek_` key. Raises Unauthorized: there is no such tenant any
+        more."""
         if not self._owners:
             return Tenant(NO_TENANT)
         owner = next((owner for owner in self._owners.values() if owner.name == name), None)
@@ -45,12 +47,13 @@ class Tenants:
 
 
 def is_key(known: str, key: str) -> bool:
-    """In a time that tells nothing of how much of it is right."""
+    """Compares keys in constant time."""
     return hmac.compare_digest(known.encode(), key.encode())
 
 
 def may_scrape(tenants: Tenants, keys: OperatorKeys, key: str | None) -> bool:
-    """The holder of this key may read the metrics of a server. None: programs of its machine may, without one."""
+    """Whether the holder of this key may read the metrics of a server. None: programs on its machine may, without a
+    key."""
     if not key:
         return not (tenants or keys.metrics)
     return any(known and is_key(known, key) for known in keys)

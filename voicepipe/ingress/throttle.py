@@ -1,4 +1,4 @@
-"""How often somebody is listened to: a token bucket for each address, and one for all together. Pure."""
+"""Limits how often requests are accepted: a token bucket for each address, and one for all together. Pure."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -8,17 +8,17 @@ from typing import Generic, TypeVar
 from voicepipe.base.token_bucket import Bucket, Rate
 
 SOURCES = 4096
-"""Addresses that are remembered; the one that was heard longest ago is forgotten first."""
+"""Addresses that are remembered; the one that came longest ago is forgotten first."""
 NEWS_S = 60.0
 
 K = TypeVar("K")
 T = TypeVar("T")
 LATELY_S = 60.0
-"""What was taken longer ago than this counts a third, and less and less."""
+"""Seconds after which what was taken counts a third, and less and less."""
 
 
 class Remembered(Generic[K, T]):
-    """Something for each of those who came lately, made when they come first."""
+    """A value for each source that came lately, made when it first comes."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -32,7 +32,7 @@ class Remembered(Generic[K, T]):
         return found
 
     def forget(self, is_new: Callable[[T], bool]) -> None:
-        """Those who came longest ago and have again what they would begin with."""
+        """Forget the sources that came longest ago and whose values are as fresh ones."""
         while self._of and is_new(next(iter(self._of.values()))):
             self._of.popitem(last=False)
 
@@ -41,22 +41,24 @@ class Remembered(Generic[K, T]):
 
 
 class Throttle:
-    """`each`: of one address; `all`: of all of them, since addresses can be forged. Times are monotonic seconds."""
+    """Limits how often each source and all of them together may come. `each`: for one address; `all`: for all of them,
+    since addresses can be forged. Times are monotonic seconds."""
 
     def __init__(self, each: Rate, all: Rate) -> None:
         self._all = Bucket(all)
         self._sources = Remembered[str, Bucket](lambda: Bucket(each))
         self._refused: dict[str, int] = {}
-        """Since the last news."""
-        self._told = float("-inf")
+        """Refusals since the last news."""
+        self._reported_at = float("-inf")
 
     def has_room(self, source: str, now: float) -> bool:
-        """Whether one more may come from there, without counting one."""
+        """Whether one more may come from this source; counts nothing."""
         self._sources.forget(lambda bucket: bucket.is_full(now))
         return self._sources[source].has(now) and self._all.has(now)
 
     def admits(self, source: str, now: float) -> bool:
-        """Whether one more may come from there. Who comes too often takes nothing from the others."""
+        """Count one more from this source; returns whether it may come. One that comes too often takes nothing from the
+        others."""
         if self.has_room(source, now):
             self._sources[source].take()
             self._all.take()
@@ -65,24 +67,25 @@ class Throttle:
         return False
 
     def refused(self, source: str) -> None:
-        """One that was turned away, for the news; `admits` does so itself."""
+        """Count one that was refused elsewhere, for `summary`; `admits` does so itself."""
         if len(self._refused) < SOURCES or source in self._refused:
             self._refused[source] = self._refused.get(source, 0) + 1
 
-    def news(self, now: float) -> str:
-        """What was refused since the last news, at most once a minute; empty: nothing, or it is too early to say."""
-        if not self._refused or now - self._told < NEWS_S:
+    def summary(self, now: float) -> str:
+        """A summary of the refusals since the last one, at most once a minute; empty: there were none, or it is too
+        early."""
+        if not self._refused or now - self._reported_at < NEWS_S:
             return ""
         worst = max(self._refused, key=self._refused.__getitem__)
         most = self._refused[worst]
         others = sum(self._refused.values()) - most
         self._refused.clear()
-        self._told = now
+        self._reported_at = now
         return f"{most} from {worst}{f', {others} from others' if others else ''}"
 
 
 class _Source:
-    """What one source may still take, and what it has taken lately."""
+    """A source with the rest of its rate, and how much it has taken lately."""
 
     __slots__ = ("_at", "_taken", "own")
 
@@ -101,19 +104,19 @@ class _Source:
 
 
 class FairRate:
-    """Where many share what there is, whoever has taken least lately goes first. `each`: of one source; `all`: of all
-    of them. The less there is left for all, the less may a source have taken lately to get more. Sources that cannot be
-    forged, since those that are made up are all new. Times are monotonic seconds."""
+    """Shares a limited rate: the source that has taken least lately goes first. `each`: for one source; `all`: for all
+    of them. The less is left for all, the less may a source have taken lately to get more. For sources that cannot be
+    forged, since made-up ones are all new. Times are monotonic seconds."""
 
     def __init__(self, each: Rate, all: Rate) -> None:
         self._each = each
         self._all = Bucket(all)
         self._ample = all.burst - each.burst
-        """While so much is left nobody is asked what they have taken: one source alone never comes below it."""
+        """While so much is left, what a source has taken does not matter: one source alone never gets below it."""
         self._sources = Remembered[str, _Source](lambda: _Source(each))
 
     def admits(self, name: str, now: float) -> bool:
-        """Whether one more may come from there."""
+        """Count one more from this source; returns whether it may come."""
         source = self._sources[name]
         if not (source.own.has(now) and self._all.has(now)) or source.lately(now) >= self._most():
             return False
@@ -122,6 +125,6 @@ class FairRate:
         return True
 
     def _most(self) -> float:
-        """Who has taken as much lately has to wait until there is more. Always above 0, so that the new come in."""
+        """The most that a source may have taken lately to get more now. Always above 0, so that new ones get in."""
         left = self._all.left / self._ample
         return inf if left >= 1 else self._each.burst * left * left

@@ -7,16 +7,16 @@ from voicepipe.agent import CallSettings, TraceContext
 
 HEADERS = "traceparent", "tracestate"
 LONGEST = 512
-"""Characters of each; the convention asks for so many of the second, and has 55 in the first."""
+"""Characters of each header; the convention requires so many of the second, and has 55 in the first."""
 
 
 def trace_context(connection: HTTPConnection) -> TraceContext:
-    """What a request or a WebSocket brings. Empty where it brings none, or one that is too long."""
+    """The trace context of a request or a WebSocket. Empty where there is none, or one that is too long."""
     parent, state = (",".join(connection.headers.getlist(name)) for name in HEADERS)
     return TraceContext(parent, state if len(state) <= LONGEST else "") if len(parent) <= LONGEST else TraceContext()
 
 
 def in_trace(settings: CallSettings, connection: HTTPConnection) -> CallSettings:
-    """`settings` of a call that this request or WebSocket begins."""
+    """`settings` of a call that this request or WebSocket begins, with its trace context."""
     origin = msgspec.structs.replace(settings.origin, trace=trace_context(connection))
     return msgspec.structs.replace(settings, origin=origin)

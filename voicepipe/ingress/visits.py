@@ -1,4 +1,4 @@
-"""Who is connected to the HTTP server: strangers, until a key has been seen or a WebSocket accepted. Pure.
+"""The connections to the HTTP server: they are strangers' until a key has been seen or a WebSocket accepted. Pure.
 
 Strangers are counted by address and in all. Where one comes too many, no newcomer is sent away: the connection that has
 gone longest without a request is dropped, of that address or of the one that has most. Whoever asks for something is
@@ -18,21 +18,22 @@ from voicepipe.base.token_bucket import Rate
 from voicepipe.ingress.throttle import SOURCES, FairRate
 
 EACH = 64
-"""Strangers from one address, and requests of one tenant, at a time."""
+"""Strangers' connections from one address, and requests of one tenant, at a time."""
 STRANGERS = 512
-"""In all, where descriptors allow it."""
+"""Strangers' connections in all, where descriptors allow it."""
 NEWCOMERS = Rate(150, 30), Rate(250, 100)
-"""Connections and requests from one address and from all of those from which no key was ever seen. Fewer come at once
-than there is room for, so that none is dropped before it could ask for something."""
+"""Rate of connections and requests from one address, and from all of those that never brought a key. They are fewer
+than there is room for, so that none is dropped before it could send a request."""
 CUSTOMERS = Rate(600, 60), Rate(3000, 300)
-"""From those where there was one: they do not share what strangers use up."""
+"""The same rates for addresses that have brought a key: they do not share what strangers use up."""
 PROXIED = Rate(2000, 200), Rate(4000, 400)
-"""By proxies that do not say for whom they ask, and programs at a proxy's address that ask for themselves."""
+"""The same rates for proxies that do not say for whom they ask, and for programs at a proxy's address that ask for
+themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Connections at a time."""
+    """The numbers of connections that a server takes at a time."""
 
     all: int
     strangers: int = STRANGERS
@@ -40,12 +41,12 @@ class Room:
 
     @classmethod
     def within(cls, all: int) -> "Room":
-        """Half of `all` at most is for strangers."""
+        """The numbers within `all` connections, of which at most half are for strangers."""
         return cls(all, min(STRANGERS, all // 2), min(EACH, all // 4))
 
 
 class VisitState(Enum):
-    """What a connection is, and so as what it counts. All that are not over count in `Room.all`.
+    """The state of a connection, by which it is counted. All that are not over count in `Room.all`.
 
     before             what happens                        after
     (none)             `come`                              STRANGER
@@ -61,32 +62,33 @@ class VisitState(Enum):
     REQUEST = auto()
     """It carries a request with a key. Counts by tenant."""
     CALL = auto()
-    """It is a WebSocket that was let in. It counts as its call does, by a slot."""
+    """It is a WebSocket that was accepted. It counts as its call does, by a slot."""
     OVER = auto()
 
 
 class Visit:
-    """One connection. `drop` ends it at once; None: it is closed."""
+    """One connection to the HTTP server, and what it counts as. `drop` ends it at once; None: it is closed."""
 
     def __init__(self, visits: "Visits", source: str, counted: str, drop: Callable[[], None]) -> None:
         self.source = source
         self.counted = counted
-        """As what `source` counts: see above."""
+        """The address under which the connection counts."""
         self.client = counted
-        """Likewise, whose request it carries; behind a proxy these differ."""
+        """The address under which its request counts; behind a proxy it is another one."""
         self.drop: Callable[[], None] | None = drop
         self.state = VisitState.STRANGER
         self.tenant = ""
-        """Whose REQUEST it is."""
+        """The tenant of a connection in the state REQUEST."""
         self._visits = visits
 
     @property
     def by_proxy(self) -> bool:
-        """It is a proxy's, which stands between us and whom it serves."""
+        """The connection is a proxy's, which forwards the requests of its clients."""
         return self.source in self._visits._proxies
 
     def asks(self, client: str, now: float) -> bool:
-        """A request from `client` has come: whether it is answered. Those that no proxy has passed on were counted."""
+        """A request from `client` has come; returns whether it is answered. Requests that no proxy has forwarded were
+        counted already."""
         if not self.by_proxy:
             return True
         try:
@@ -96,8 +98,8 @@ class Visit:
         return self._visits._admits(self.client, now)
 
     def known(self, tenant: str) -> None:
-        """The request that is being answered came with this tenant's key. More requests of one tenant than `Room.each`
-        are served, and may be dropped."""
+        """The request in progress came with this tenant's key. More requests of one tenant than `Room.each` are served,
+        and may be dropped."""
         self.pays()
         if self.state is VisitState.STRANGER and self._visits._has_room_for(tenant):
             self._visits._becomes(self, VisitState.REQUEST, tenant)
@@ -107,7 +109,7 @@ class Visit:
         self._visits._pays(self.client)
 
     def accepted(self) -> None:
-        """It is a WebSocket that was let in: it counts as its call does, and no more as a connection."""
+        """The WebSocket was accepted: it counts as its call does, and no more as a connection."""
         self.pays()
         self._visits._becomes(self, VisitState.CALL)
 
@@ -117,31 +119,32 @@ class Visit:
 
 
 class Visits:
-    """`proxies`: addresses behind which there are many clients, so that connections are not counted by them."""
+    """The connections to an HTTP server, counted and limited. `proxies`: addresses behind which there are many clients,
+    so that connections are not counted by them."""
 
     def __init__(self, room: Room, proxies: Collection[str] = ()) -> None:
         self._room = room
         self._proxies = frozenset(proxies)
         self._strangers: dict[str, dict[Visit, None]] = {}
-        """By address; the one that has gone longest without a request first."""
+        """Strangers by address; the one that has gone longest without a request first."""
         self._requests: Counter[str] = Counter()
-        """By tenant."""
+        """Requests by tenant."""
         self._many: Counter[VisitState] = Counter()
         """Connections by state, without those that are over."""
         self._newcomers, self._customers, self._proxied = FairRate(*NEWCOMERS), FairRate(*CUSTOMERS), FairRate(*PROXIED)
         self._paying: OrderedDict[str, None] = OrderedDict()
-        """Addresses from which a key was seen."""
+        """Addresses that have brought a key."""
 
     def __len__(self) -> int:
         return self._many.total()
 
     def listens(self, source: str, now: float) -> bool:
-        """Whether one more connection or request from this address is looked at; it counts. A proxy's always is: its
-        requests count by whom they are for (`asks`)."""
+        """Whether one more connection or request from this address is read; it counts. A proxy's always is: its
+        requests count by their clients (`asks`)."""
         return source in self._proxies or self._admits(network(source), now)
 
     def come(self, source: str, drop: Callable[[], None]) -> Visit | None:
-        """A connection, for which another may have been dropped; None: no room, every connection belongs to a key
+        """A new connection, for which another may have been dropped; None: no room, every connection belongs to a key
         holder."""
         visit = Visit(self, source, source if source in self._proxies else network(source), drop)
         self._enter(visit)
@@ -164,7 +167,7 @@ class Visits:
         self._becomes(visit, VisitState.STRANGER)
 
     def gone(self, visit: Visit) -> None:
-        """It is closed, whoever did it."""
+        """The connection is closed, by whichever side."""
         self._becomes(visit, VisitState.OVER)
         visit.drop = None
 
@@ -185,7 +188,7 @@ class Visits:
         return (self._customers if client in self._paying else self._newcomers).admits(client, now)
 
     def _becomes(self, visit: Visit, state: VisitState, tenant: str = "") -> None:
-        """Nothing, once it is over."""
+        """Change its state; nothing happens once it is over."""
         if visit.state is VisitState.OVER:
             return
         self._leave(visit)
@@ -194,7 +197,7 @@ class Visits:
             self._enter(visit)
 
     def _enter(self, visit: Visit) -> None:
-        """Count it by its state."""
+        """Count the connection by its state."""
         self._many[visit.state] += 1
         if visit.state is VisitState.STRANGER:
             self._strangers.setdefault(visit.counted, {})[visit] = None
@@ -202,7 +205,7 @@ class Visits:
             self._requests[visit.tenant] += 1
 
     def _leave(self, visit: Visit) -> None:
-        """Count it no more by its state."""
+        """No longer count the connection by its state."""
         self._many[visit.state] -= 1
         if visit.state is VisitState.STRANGER:
             mine = self._strangers[visit.counted]
@@ -222,7 +225,7 @@ class Visits:
 
 @lru_cache(SOURCES)
 def network(address: str) -> str:
-    """As what an IP address counts: IPv4 as it is, IPv6 as its /64. Raises ValueError."""
+    """The network by which an IP address counts: IPv4 as it is, IPv6 as its /64. Raises ValueError."""
     ip = ipaddress.ip_address(address)
     if ip.version == 4:
         return address

@@ -1,4 +1,4 @@
-"""What a client did wrong, by HTTP or in an event: in the words and codes of OpenAI's API."""
+"""Errors for clients, by HTTP or in an event: in the words and codes of OpenAI's API."""
 
 import re
 
@@ -13,7 +13,7 @@ _WRONG_TYPE = re.compile(r"Expected `.+`, got `.+`$")
 
 
 class WireError(Exception):
-    """One client event that cannot be carried out; the connection stays.
+    """A client's event or request that cannot be carried out; the connection stays.
 
     `param` is the path of the field at fault (`session.audio.input.format.rate`), None where there is none.
     """

@@ -1,4 +1,4 @@
-"""Who is told of calls as they go on: metrics, traces, records, what the host costs."""
+"""Followers of calls: metrics, traces, records, the cost of the host."""
 
 import msgspec
 
@@ -8,76 +8,78 @@ from voicepipe.observe.turns import FullTurn
 
 
 class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a call from its answer on."""
+    """The facts of a call that are known from its answer on."""
 
     id: str
     tenant: str
     agent: str
     line: str
-    """Kind of line: "websocket", "webrtc", ..."""
+    """The kind of line: "websocket", "webrtc", ..."""
     since: float
     """Unix seconds at which it was answered."""
     caller: str = ""
     """The calling number of a phone call; else empty."""
     called: str = ""
-    """What was dialled."""
+    """The number that was dialled."""
     trace: TraceContext = TraceContext()
-    """In which its caller wants it."""
+    """The trace context of its caller."""
     trace_id: str = ""
-    """Of the trace that is made of it, 32 hexadecimal digits; empty: none is."""
+    """The id of its trace, 32 hexadecimal digits; empty: it is not traced."""
 
 
 class CallEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a call ended."""
 
     reason: str
-    """As its door says: `CallEnded.reason`, or "max_length", "not_begun"."""
+    """The reason of its ingress: `CallEnded.reason`, or "max_length", "not_begun"."""
     at: float
     """Unix seconds."""
     network: NetworkQuality = HIDDEN
-    """How it fared."""
+    """Quality of the network during the call."""
     transferred_to: str = ""
-    """Whom the caller was put through to."""
+    """The party to whom the caller was transferred."""
 
 
 class CallFollower:
-    """Who is told of all calls as they go on; subclasses hear what they override."""
+    """Follows all calls as they go on; subclasses override the methods for what they need."""
 
     def began(self, call: CallFacts) -> None:
-        """It was answered."""
+        """A call was answered."""
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
-        """A turn's reply is over."""
+        """The reply of a turn is over."""
 
     def replied(self, call: CallFacts, full: FullTurn) -> None:
-        """What was said outside of turns: a greeting, the answer to a typed message; words that nobody answered."""
+        """A reply outside of turns is over: a greeting, the answer to a typed message; or words came that nobody
+        answered."""
 
     def amended(self, call: CallFacts, full: FullTurn) -> None:
-        """What was told before, with the same `number`, reads differently now."""
+        """A turn or reply that was reported before, with the same `number`, has other words now."""
 
     def cut_in(self, call: CallFacts, full: FullTurn) -> None:
-        """It turned out that this turn's reply came before its caller had finished; it was told without that."""
+        """This turn's reply came before its caller had finished, as it turned out; the turn was reported without
+        that."""
 
     def barged_in(self, call: CallFacts) -> None:
-        """A caller interrupted a reply that they had heard something of."""
+        """A caller interrupted a reply that they had heard some of."""
 
     def ended(self, call: CallFacts, end: CallEnd) -> None:
-        """Nothing more is told of it but that it `left`."""
+        """A call has ended. Only `left` follows."""
 
     def left(self, call: CallFacts) -> None:
-        """It is in progress no more, however it ended."""
+        """A call is no longer in progress, however it ended."""
 
 
 class CallTracer(CallFollower):
-    """Of one PoP. These are made of no call."""
+    """Traces the calls of a PoP. This base class makes no traces."""
 
     @property
     def dropped(self) -> int:
-        """Spans that never reached the collector."""
+        """Spans that were dropped before they reached the collector."""
         return 0
 
     def begin(self, call: CallFacts) -> str:
-        """A call was answered, and its other followers are still to be told. Returns the id of its trace, as
+        """A call was answered, before its other followers are notified. Returns the id of its trace, as in
         `CallFacts.trace_id`."""
         return ""
 

@@ -1,4 +1,4 @@
-"""Calls in progress, and the turns that come of what they tell. Pure: times are given by who calls."""
+"""Calls in progress, and the turns that come of their events. Pure: times are passed in."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,20 +36,20 @@ class CallRow(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str
     agent: str
     line: str
-    """Kind of line: "websocket", "webrtc", ..."""
+    """The kind of line: "websocket", "webrtc", ..."""
     caller: str
     """The calling number of a phone call; else empty."""
     since: float
     """Unix seconds at which it was answered."""
     turns: int
     latency_ms: float | None
-    """Of the last turn."""
+    """Latency of the last turn."""
     network: str | None = None
-    """How the network to the caller fares, in a few words; None: the line does not know."""
+    """Quality of the network to the caller, in a few words; None: the line does not know it."""
 
 
 class LiveCall:
-    """One call, from its admission on."""
+    """A call from its admission on, which makes turns of its events and reports them to the followers."""
 
     def __init__(
         self, turns: LastTurns, budget_ms: float, tenant: str, agent: str, followers: Sequence[CallFollower] = (),
@@ -66,17 +66,17 @@ class LiveCall:
         self._kept = RedactedWords(redaction)
         self._line: Line | None = None
         self._turn_count = 0
-        self._told = 0
-        """Turns and other replies."""
+        self._reported = 0
+        """Number of turns and other replies so far."""
         self._last: FullTurn | None = None
         """The last turn."""
         self._transferred_to = ""
         self._unanswered = Unanswered()
         self._asked: dict[str, AskedTurn] = {}
-        """By the reply that is being made."""
+        """Turns by the reply that is being made."""
 
     def answered(self, call_id: str, line: Line, now: float, origin: Origin = NOWHERE) -> None:
-        """It has a line now."""
+        """The call was answered: it has a line now."""
         self._line = line
         facts = CallFacts(id=call_id, tenant=self.tenant, agent=self._agent, line=line.kind, since=now,
                           caller=origin.caller, called=origin.called, trace=origin.trace)  # fmt: skip
@@ -85,12 +85,12 @@ class LiveCall:
             follower.began(self.facts)
 
     def left(self) -> None:
-        """Its place is given back."""
+        """The call's slot is free again."""
         for follower in self._followers if self.facts else ():
             follower.left(self._known)
 
     def note(self, event: CallEvent, now: float) -> None:
-        """The call tells how it is going."""
+        """Process an event of the call."""
         match event:
             case ItemAdded():
                 self._unanswered.add(event)
@@ -103,7 +103,7 @@ class LiveCall:
                 self._end(event, now)
 
     def ended(self, reason: str, now: float) -> None:
-        """Why, as its door says."""
+        """The call has ended, for this reason of its ingress."""
         self._amend(self._kept.close())
         to = self._transferred_to if reason == "transferred" else ""
         end = CallEnd(reason=reason, at=max(now, self._known.since), network=self.network(), transferred_to=to)
@@ -111,7 +111,7 @@ class LiveCall:
             follower.ended(self._known, end)
 
     def _end(self, event: CallEnded, now: float) -> None:
-        """What was being said was cut off; where the call failed, it was missed."""
+        """End the reply in progress: it was cut off, or missed where the call failed."""
         self._transferred_to = event.detail if event.reason == "transferred" else ""
         for response_id, asked in self._asked.items():
             if event.reason == "error":
@@ -124,7 +124,7 @@ class LiveCall:
 
     def _ask(self, turn_id: str, now: float) -> AskedTurn:
         heard, spoken, results = self._unanswered.take()
-        number, self._told = self._told, self._told + 1
+        number, self._reported = self._reported, self._reported + 1
         return AskedTurn(now, turn_id, heard, self._known.id, self.tenant, self._agent, spoken, number, results)
 
     def _add(self, asked: AskedTurn, reply: ReplyDone) -> None:
@@ -144,7 +144,7 @@ class LiveCall:
         self._amend(earlier)
 
     def _add_untimed(self, asked: AskedTurn, reply: ReplyDone) -> None:
-        """It is part of the conversation, and no turn that figures are made of."""
+        """Add a reply that is part of the conversation, but no turn in the figures."""
         full, earlier = self._kept.of(full_turn(asked, reply, self._budget_ms))
         for follower in self._followers if reply.items or asked.heard or asked.results or reply.tools else ():
             follower.replied(self._known, full)
@@ -159,7 +159,7 @@ class LiveCall:
             follower.cut_in(self._known, full)
 
     def _amend(self, changed: Iterable[FullTurn]) -> None:
-        """What was told reads differently now."""
+        """Report that the words of an earlier turn or reply are others now."""
         for full in changed:
             if self._last and full.number == self._last.number:
                 self._last = full
@@ -173,11 +173,11 @@ class LiveCall:
         return self.facts
 
     def network(self) -> NetworkQuality:
-        """How it fares now."""
+        """Quality of the network at present."""
         return self._line.network() if self._line else HIDDEN
 
     def row(self) -> CallRow:
-        """As it is now."""
+        """The call as it is listed now."""
         latency_ms = self._last.turn.latency_ms if self._last else None
         known = self._known
         return CallRow(id=known.id, tenant=self.tenant, agent=self._agent, line=known.line, caller=known.caller,
@@ -186,7 +186,7 @@ class LiveCall:
 
 
 class LiveCalls:
-    """All calls in progress. `make`: one of a tenant's, for an agent."""
+    """All calls in progress. `make` makes one of a tenant's, for an agent."""
 
     def __init__(self, make: Callable[[str, str], LiveCall]) -> None:
         self._make = make
@@ -194,7 +194,7 @@ class LiveCalls:
 
     @contextmanager
     def watched(self, tenant: str, agent: str) -> Iterator[LiveCall]:
-        """A call that was admitted; it is listed from its answer until this context ends, however it ends."""
+        """Yields a call that was admitted; it is listed from its answer until the context ends, however it ends."""
         call = self._make(tenant, agent)
         self._calls[id(call)] = call
         try:
@@ -204,11 +204,11 @@ class LiveCalls:
             call.left()
 
     def rows(self, tenant: str | None = None) -> list[CallRow]:
-        """`tenant`'s calls, None: everyone's; those that last longest first."""
+        """The calls of `tenant`, or of all with None; those that last longest first."""
         return [call.row() for call in self._calls.values() if call.facts and tenant in (None, call.tenant)]
 
     def networks(self, tenant: str | None = None) -> list[NetworkQuality]:
-        """To the callers of `tenant`'s calls, None: everyone's."""
+        """Quality of the networks to the callers of `tenant`, or of all with None."""
         return [call.network() for call in self._calls.values() if call.facts and tenant in (None, call.tenant)]
 
 
@@ -223,7 +223,7 @@ def _said(network: NetworkQuality) -> str | None:
 
 
 class Unanswered:
-    """What came since the last reply was begun. A client can add and delete items for ever, so it is bounded."""
+    """Items that came since the last reply was begun. Bounded, since a client can add and delete items for ever."""
 
     def __init__(self) -> None:
         self._spoken: list[str] = []
@@ -231,7 +231,7 @@ class Unanswered:
         self._typed_chars = 0
         self._results: list[ToolUse] = []
         self._called: dict[str, Item] = {}
-        """The client's tools whose results are awaited, by the id of that."""
+        """The client's tools whose results are awaited, by their call ids."""
 
     def __bool__(self) -> bool:
         return bool(self._spoken or self._typed or self._results)
@@ -249,12 +249,12 @@ class Unanswered:
             self._results.append(ToolUse(called.name[:TOOL_NAME_CHARS], arguments=arguments, result=result))
 
     def called(self, items: Iterable[Item]) -> None:
-        """A reply that is over may have asked for the client's tools; those of replies before are awaited no more."""
+        """The tools that a reply has called, whose results are awaited; those of replies before are not any more."""
         if called := {item.call_id: item for item in items if item.kind == "function_call"}:
             self._called = called
 
     def take(self) -> tuple[str, bool, tuple[ToolUse, ...]]:
-        """The words, whether some were spoken, and results of the client's tools; then none are left."""
+        """Take what came: the words, whether some were spoken, and results of the client's tools."""
         words = reduce(joined, [*self._spoken, *self._typed], "")
         taken = words, bool(self._spoken), tuple(self._results)
         self._spoken, self._typed, self._results, self._typed_chars = [], [], [], 0

@@ -1,4 +1,4 @@
-"""What the host has cost so far, and what of it calls paid: for Prometheus, and for the dashboard."""
+"""The cost of the host so far, and the part that calls paid: for Prometheus, and for the dashboard."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,29 +13,29 @@ from voicepipe.sizing.price import call_cost, host_cost, idle_cost
 
 
 class HostCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host costs, and has cost since its PoP began to count. Money is in the operator's currency."""
+    """The price of a host, and its cost since its PoP began to count. Money is in the operator's currency."""
 
     price_per_hour: float
     cost_per_minute: float
-    """Of a call, which pays for its place."""
+    """Price of a minute of a call, for its slot."""
     counted_s: float
     minutes: float
-    """Of calls in this time."""
+    """Minutes of calls in this time."""
     host_cost: float
     calls_cost: float
-    """Of it, what calls paid for their places, ..."""
+    """The part of the cost that calls paid for their slots."""
     idle_cost: float
-    """... and what no call paid."""
+    """The part of the cost that no call paid."""
 
 
 class CostMeter(CallFollower):
-    """Since the start of its PoP. `clock` gives monotonic seconds."""
+    """Counts a host's cost since the start of its PoP. `clock` gives monotonic seconds."""
 
     def __init__(self, pop: PopConfig, clock: Callable[[], float]) -> None:
         self._pop = pop
         self._clock = clock
         self._began = self._at = clock()
-        """`_at`: up to here `_call_s` counts."""
+        """The second up to which `_call_s` counts."""
         self._calls = 0
         self._call_s = 0.0
 
@@ -48,13 +48,13 @@ class CostMeter(CallFollower):
         self._calls -= 1
 
     def _count(self) -> None:
-        """Brings it up to date."""
+        """Count up to now."""
         now = self._clock()
         self._call_s += self._calls * (now - self._at)
         self._at = now
 
     def so_far(self) -> HostCost | None:
-        """None: no price is known."""
+        """The cost so far. None: no price is known."""
         if not (price := self._pop.price_per_hour):
             return None
         self._count()
@@ -67,11 +67,11 @@ class CostMeter(CallFollower):
         )  # fmt: skip
 
     def read(self, here: tuple[str, str]) -> Iterator[Metric]:
-        """Nothing where no price is known. `here`: the PoP's labels, as HERE names them."""
+        """The metrics; none where no price is known. `here`: the PoP's labels, as in HERE."""
         if not (cost := self.so_far()):
             return
-        for name, told, total in (
+        for name, help_text, total in (
             ("voicepipe_host_cost", "What the host has cost, by pop.price_per_hour.", cost.host_cost),
             ("voicepipe_calls_cost", "What of it calls paid for their places; the rest is idle cost.", cost.calls_cost),
         ):
-            yield at_present(CounterMetricFamily, name, told, HERE, [(here, total)])
+            yield at_present(CounterMetricFamily, name, help_text, HERE, [(here, total)])

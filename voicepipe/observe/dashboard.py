@@ -15,7 +15,7 @@ from voicepipe.health import Health
 from voicepipe.observe.call_followers import UNTRACED, CallFollower, CallTracer
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.cost import HostCost
-from voicepipe.observe.delay_causes import DelayCause, Seen, culprits
+from voicepipe.observe.delay_causes import DelayCause, Seen, delay_causes
 from voicepipe.observe.external_metrics import vllm_loads
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.refusals import NOT_ADMITTED, RefusalCounts
@@ -23,16 +23,16 @@ from voicepipe.observe.turn_waits import waits
 from voicepipe.observe.turns import FullTurn, LastTurns, ListedTurn
 
 JUDGED = 50
-"""Late turns by which the culprit is found, the newest ones."""
+"""Late turns from which causes are found, the newest ones."""
 LISTED = 300
 """Turns that are listed, the newest ones."""
 
 
 class TurnRates(msgspec.Struct, kw_only=True):
-    """Rates from 0 to 1; None without any turn that they could be of."""
+    """Rates from 0 to 1; None where there are no turns."""
 
     late: float | None
-    """Of the timed turns that could be late."""
+    """Late ones among the timed turns that could be late."""
     missed: float | None
     cut_in: float | None
     cut_in_bound: float | None
@@ -40,7 +40,7 @@ class TurnRates(msgspec.Struct, kw_only=True):
 
 
 class View(msgspec.Struct, kw_only=True):
-    """GET /v1/dashboard. Times are Unix seconds."""
+    """Body of GET /v1/dashboard. Times are Unix seconds."""
 
     pop: str
     region: str
@@ -56,15 +56,15 @@ class View(msgspec.Struct, kw_only=True):
     minutes: int
     bucket_s: float
     kept_from: float | None
-    """Turns up to this moment are not kept any more, though the time axis begins earlier; None: all of it is there."""
+    """Turns up to this moment are not kept any more, though the time axis begins earlier; None: all of them are."""
     since: float
-    """Where the time axis begins."""
+    """The beginning of the time axis."""
     refused: int
-    """Calls for which there was no place (`NOT_ADMITTED`), since the time axis begins."""
+    """Calls that got no slot (`NOT_ADMITTED`), since the beginning of the time axis."""
     refusals: dict[Reason, int]
-    """All calls that were refused since then, by reason. Whose caller was not known is the operator's alone to see."""
+    """All calls that were refused since then, by reason. Those of unknown callers are for the operator only."""
     culprits: list[DelayCause]
-    """What makes callers wait, or hear badly."""
+    """Causes of long waits or bad sound."""
     totals: Figures
     shares: TurnRates
     buckets: list[Stretch]
@@ -72,12 +72,13 @@ class View(msgspec.Struct, kw_only=True):
     """Newest first."""
     calls: list[CallRow]
     cost: HostCost | None
-    """The operator's alone to see; None: no price is known."""
+    """For the operator only; None: no price is known."""
 
 
 class Dashboard:
-    """Implements `call_api.DashboardApi`. `health` is `Pop.health`; `clock` gives Unix seconds. `followers` are told of
-    calls and turns, too, and so are `traces`. `cost` is `CostMeter.so_far`."""
+    """Keeps what the operator's dashboard shows of one PoP, and puts it together when somebody looks. Implements
+    `call_api.DashboardApi`. `health` is `Pop.health`; `clock` gives Unix seconds. `followers` and `traces` also follow
+    the calls. `cost` is `CostMeter.so_far`."""
 
     def __init__(
         self, pop: PopConfig, health: Callable[[], Health], clock: Callable[[], float] = time.time,
@@ -94,11 +95,11 @@ class Dashboard:
         self._refused = RefusalCounts()
 
     def watched(self, tenant: str, agent: str) -> AbstractContextManager[LiveCall]:
-        """A call that was admitted, until it has ended."""
+        """Yields a call that was admitted, until it has ended."""
         return self._calls.watched(tenant, agent)
 
     def refused(self, refusal: Refusal) -> None:
-        """A call was not taken."""
+        """A call was refused."""
         self._refused.add(refusal, self._clock())
 
     def turn(self, tenant: str | None, turn_id: str) -> FullTurn | None:
@@ -110,7 +111,7 @@ class Dashboard:
         self._turns.forget(calls)
 
     def delete(self, call_id: str, tenant: str | None) -> Deleted:
-        """All turns of a call of which no records are kept, unless it goes on."""
+        """Delete all turns of a call without records, unless it goes on."""
         if any(row.id == call_id for row in self._calls.rows(tenant)):
             return Deleted(in_progress=1)
         if not (gone := self._turns.forget([call_id], tenant)) and tenant is not None:
@@ -118,13 +119,13 @@ class Dashboard:
         return Deleted(list(gone))
 
     def _shows(self, call_id: str, tenant: str) -> bool:
-        """Whether anything of this call of the tenant's is here."""
+        """Whether turns of this call of the tenant's are here."""
         return any(row.id == call_id for row in self._calls.rows(tenant)) or any(
             listed.turn.call == call_id for listed in self._turns.since(0, tenant)
         )
 
     def view(self, tenant: str | None, minutes: int) -> View:
-        """All that `tenant` may see of the last `minutes`; None: the operator, who sees everything."""
+        """The last `minutes` as `tenant` may see them; None: the operator, who may see all of it."""
         now, health = self._clock(), self._health()
         start, width_s = axis(now, minutes)
         kept = list(self._turns.since(start, tenant))
@@ -146,7 +147,7 @@ class Dashboard:
             since=start,
             refused=sum(refusals[reason] for reason in NOT_ADMITTED),
             refusals=dict(refusals.most_common()),
-            culprits=self._culprits(start, totals, tenant, health),
+            culprits=self._delay_causes(start, totals, tenant, health),
             totals=totals,
             shares=_shares(totals),
             buckets=over_time(kept, start, width_s),
@@ -155,7 +156,7 @@ class Dashboard:
             cost=self._cost() if tenant is None else None,
         )
 
-    def _culprits(self, start: float, totals: Figures, tenant: str | None, health: Health) -> list[DelayCause]:
+    def _delay_causes(self, start: float, totals: Figures, tenant: str | None, health: Health) -> list[DelayCause]:
         late = [waits(full.record, full.tools) for full in self._turns.late(start, JUDGED, tenant)]
         seen = Seen(
             timed=totals.timed - totals.by_request,
@@ -165,7 +166,7 @@ class Dashboard:
             health=health,
             vllm=vllm_loads(),
         )
-        return culprits(seen, self._pop)
+        return delay_causes(seen, self._pop)
 
 
 def _shares(totals: Figures) -> TurnRates:

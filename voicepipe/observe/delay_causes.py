@@ -1,4 +1,4 @@
-"""What makes callers wait, or hear badly, by its name. Pure.
+"""Causes of long waits and bad sound, by name. Pure.
 
 The alerts of `pops/alerts/` name the same things from Prometheus' series; this is for who opens the dashboard.
 """
@@ -15,15 +15,16 @@ from voicepipe.observe.external_metrics import VllmLoad
 from voicepipe.observe.turn_waits import TurnWaits
 
 FEWEST, FEWEST_SHARE = 3, 0.05
-"""Late turns, in all and of the timed ones, that are worth a name. One in twenty is what p95 allows."""
+"""Fewest late turns for which a cause is given, and their fewest share of the timed ones. One in twenty is what p95
+allows."""
 LONG_MS = 100.0
-"""A stage for which late turns waited so long on average is to blame."""
+"""Milliseconds: a stage for which late turns waited so long on average is a cause."""
 LOSSY_PERCENT, LOSSY_SHARE = 2.0, 0.1
-"""Packets from which on a call suffers; and the share of such calls that is worth a name."""
+"""Percent of packets whose loss harms a call; and the share of such calls for which a cause is given."""
 FULL, TIGHT = 0.9, 0.5
-"""Of a KV cache; TIGHT is enough where replies wait. vLLM begins a reply once its whole prompt fits, so with long
-prompts the cache never gets FULL. Where it does, vLLM takes a reply out, and it is no longer FULL. Between the two
-replies may as well wait for vllm.args.max_num_seqs, which vLLM's metrics do not tell."""
+"""How full a KV cache has to be; TIGHT is enough where replies wait. vLLM begins a reply once its whole prompt fits, so
+with long prompts the cache never gets FULL. Where it does, vLLM takes a reply out, and it is no longer FULL. Between
+the two, replies may also wait for vllm.args.max_num_seqs, which vLLM's metrics do not contain."""
 
 What = Literal[
     "endpointing", "asr", "tools", "llm", "tts", "acknowledgement", "playout", "loss", "loop", "kv_cache", "engine",
@@ -40,28 +41,30 @@ UNSURE = "the silence after callers' words: what they said left it open whether 
 
 
 class DelayCause(msgspec.Struct, frozen=True):
+    """A cause of late answers or of bad sound."""
+
     what: What
     says: str
-    """For the operator: what was seen, and where to look."""
+    """For the operator: what was measured, and what to look at."""
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a PoP."""
+    """The measurements of a PoP from which causes are found."""
 
     timed: int
     """Turns with a latency."""
     late: Sequence[TurnWaits]
-    """Of those that were late, or of the newest of them, what they waited for."""
+    """Waits of the late ones, or of the newest of them."""
     late_count: int
     networks: Sequence[NetworkQuality]
-    """Of the calls in progress."""
+    """Network quality of the calls in progress."""
     health: Health
     vllm: Sequence[VllmLoad] = ()
-    """Its engines; none where there is no vLLM here."""
+    """Load of vLLM's engines; none where there is no vLLM here."""
 
 
-def culprits(seen: Seen, pop: PopConfig) -> list[DelayCause]:
-    """What ails the process first, then stages, the slowest first; empty: all is well."""
+def delay_causes(seen: Seen, pop: PopConfig) -> list[DelayCause]:
+    """The causes: those of the process first, then stages, the slowest first; empty: all is well."""
     return [*_of_process(seen, pop), *_of_turns(seen, pop), *_of_network(seen)]
 
 

@@ -1,4 +1,4 @@
-"""What others know, passed on to Prometheus with our labels: vLLM's own metrics, and the GPUs by NVIDIA's driver.
+"""Metrics of others that we export with our labels: vLLM's own, and the GPUs' by NVIDIA's driver.
 
 It is read in the thread that writes a scrape: the driver may take its time, and vLLM has hundreds of series.
 """
@@ -16,7 +16,7 @@ from voicepipe.observe.gauges import HERE
 from voicepipe.observe.metric_families import at_present
 
 VLLM = "vllm:"
-"""What its metrics' names begin with."""
+"""The prefix of vLLM's metrics."""
 LOAD = {
     "vllm:kv_cache_usage_perc": "kv_cache",
     "vllm:num_requests_running": "running",
@@ -25,36 +25,36 @@ LOAD = {
 
 
 class VllmLoad(msgspec.Struct, frozen=True):
-    """What one of vLLM's engines has to do now."""
+    """The load of one of vLLM's engines at present."""
 
     kv_cache: float = 0.0
-    """How full it is, from 0 to 1."""
+    """Part of its KV cache in use, from 0 to 1."""
     running: float = 0.0
-    """Replies that it writes."""
+    """Replies that it generates."""
     waiting: float = 0.0
     """Replies that it has not begun, or has taken out of its cache."""
 
 
 class VllmMetrics(Collector):
-    """Those of the vLLM in this process, under its names; none without one. It counts from anew when it was started
-    again."""
+    """The metrics of the vLLM in this process, under its names; none without one. It counts anew when it was
+    restarted."""
 
     def __init__(self, here: tuple[str, str], theirs: CollectorRegistry = REGISTRY) -> None:
-        """`theirs`: where vLLM registers them."""
+        """`theirs`: the registry that vLLM uses."""
         self._here = dict(zip(HERE, here, strict=True))
         self._theirs = theirs
 
     def collect(self) -> Iterator[Metric]:
         for family in self._theirs.collect():
             if family.name.startswith(VLLM):
-                passed = Metric(family.name, family.documentation, family.type, family.unit)
+                copy = Metric(family.name, family.documentation, family.type, family.unit)
                 for sample in family.samples:
-                    passed.samples.append(sample._replace(labels=self._here | sample.labels))
-                yield passed
+                    copy.samples.append(sample._replace(labels=self._here | sample.labels))
+                yield copy
 
 
 def vllm_loads(theirs: CollectorRegistry = REGISTRY) -> list[VllmLoad]:
-    """Of each engine of the vLLM in this process; empty: there is none."""
+    """The load of each engine of the vLLM in this process; empty: there is none."""
     found: dict[frozenset[tuple[str, str]], dict[str, float]] = {}
     for family in theirs.restricted_registry(LOAD).collect():
         for sample in family.samples:
@@ -63,8 +63,8 @@ def vllm_loads(theirs: CollectorRegistry = REGISTRY) -> list[VllmLoad]:
 
 
 class GpuMetrics(Collector):
-    """Those that this process sees; none without a driver. While the driver does not come back from one scrape, the
-    next ones go without: only one thread is lost to it."""
+    """Metrics of the GPUs that this process sees, by NVIDIA's driver; none without one. While the driver does not
+    return from one scrape, the next ones go without these metrics: only one thread is blocked."""
 
     def __init__(self, here: tuple[str, str], read: Callable[[], Sequence[GpuLoad]] = loads) -> None:
         self._here = here
@@ -79,9 +79,9 @@ class GpuMetrics(Collector):
         finally:
             self._asking.release()
         if gpus:
-            yield from self._told(gpus)
+            yield from self._metrics(gpus)
 
-    def _told(self, gpus: Sequence[GpuLoad]) -> Iterator[Metric]:
+    def _metrics(self, gpus: Sequence[GpuLoad]) -> Iterator[Metric]:
         figures: tuple[tuple[str, str, Callable[[GpuLoad], float | None]], ...] = (
             ("utilization_ratio", "Share of the last moments in which something ran on it.", lambda gpu: gpu.busy),
             ("memory_used_bytes", "Memory in use, by all processes.", lambda gpu: gpu.memory_used),
@@ -93,9 +93,9 @@ class GpuMetrics(Collector):
         where = [((*self._here, str(gpu.index)), gpu) for gpu in gpus]
         infos = [((*here, gpu.name, gpu.uuid), 1.0) for here, gpu in where]
         yield at_present(GaugeMetricFamily, "voicepipe_gpu_info", "Always 1.", (*HERE, "gpu", "name", "uuid"), infos)
-        for name, told, value in figures:
+        for name, help_text, value in figures:
             known = [(here, number) for here, gpu in where if (number := value(gpu)) is not None]
-            yield at_present(GaugeMetricFamily, f"voicepipe_gpu_{name}", told, (*HERE, "gpu"), known)
+            yield at_present(GaugeMetricFamily, f"voicepipe_gpu_{name}", help_text, (*HERE, "gpu"), known)
         yield at_present(
             GaugeMetricFamily, "voicepipe_gpu_throttled", "1: for this reason its clock is lower than it could be.",
             (*HERE, "gpu", "reason"),

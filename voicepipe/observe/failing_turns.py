@@ -1,4 +1,4 @@
-"""A PoP whose turns fail: of what directories would send it, what share it wants. Pure but for the clock that is given.
+"""The share of calls that a PoP wants from directories when its turns fail. Pure except for the clock.
 
 Admission (D19) closes a PoP whose turns fail, too, but it needs ten turns, which two callers have after half a minute.
 And it opens again all at once.
@@ -14,34 +14,35 @@ from voicepipe.observe.call_followers import CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
 
 WINDOW_S = 8.0
-"""Turns that ended within it are judged; while the PoP recovers, also all that ended since it began to."""
+"""Seconds in which turns that ended are judged; while the PoP recovers, also all that ended since it began to."""
 FEWEST = 2
-"""Turns that failed, and calls that had one. What fails in one call alone may be its own fault."""
+"""Fewest turns that failed, and fewest calls that had one. Failures in a single call may be its own fault."""
 PART = 0.25
-"""Of the turns: it fails if more than so many did. Of 60 calls half of whose turns fail, this is seen after 4 s."""
+"""Part of the turns: the PoP fails if more than that failed. Where half the turns of 60 calls fail, this is seen after
+4 s."""
 WELL = 4
-"""So many turns of others that went well, while none failed, show that the fault is one agent's or tenant's own, ..."""
+"""So many good turns of others, while none of theirs failed, show that the fault is one agent's or tenant's own."""
 LOOKS_BACK_S = 60.0
-"""... if they ended within this time, and the last within `WINDOW_S`: others who called long ago show nothing."""
+"""Seconds in which those turns ended, the last within `WINDOW_S`: others who called long ago prove nothing."""
 MOST = 1024
 """Turns that are kept; more than a PoP has within a minute."""
 PAUSE_S = 10.0
-"""It gets no calls until it has let callers in, and none of its turns has failed it, for so long. Each time that it
-fails again when it had a share, this doubles, ..."""
+"""Seconds without calls: the PoP has admitted callers, and none of its turns has failed, for so long. Each time that it
+fails again while it had a share, this doubles."""
 LONGEST_PAUSE_S = 300.0
-"""... up to this length."""
+"""Seconds of the longest such pause."""
 FORGIVEN_S = 600.0
-"""Once all has been well for so long, the next pause is a short one again."""
+"""Seconds without a failure after which the next pause is a short one again."""
 FIRST = 0.05
-"""The share that it gets then. It doubles, again and again, ..."""
+"""The share of calls after a pause. It doubles, again and again."""
 STEP_S = 10.0
-"""... each time that it has had this share for so long, ..."""
+"""Seconds that the PoP must have had this share before it doubles."""
 EVIDENCE = 2
-"""... and so many turns went well meanwhile, of calls that began since it failed."""
+"""Good turns that are needed before it doubles, of calls that began since it failed."""
 
 
 class _Ended(NamedTuple):
-    """A turn."""
+    """A turn that ended."""
 
     at: float
     call: str
@@ -51,21 +52,22 @@ class _Ended(NamedTuple):
 
 
 class FailingTurns(CallFollower):
-    """`clock` gives monotonic seconds. Turns that an engine refused, being well, say nothing."""
+    """Finds out whether the turns of a PoP fail, and what share of calls it should get. `clock` gives monotonic
+    seconds. Turns that an engine refused, being well, have no effect."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._turns: deque[_Ended] = deque(maxlen=MOST)
         self._share = 1.0
         self._changes_at = 0.0
-        """It gets a greater share then, at the earliest."""
+        """The earliest second at which the share grows."""
         self._failed_at = self._well_since = -math.inf
         self._pause_s = PAUSE_S
-        """The next one."""
+        """The length of the next pause."""
         self._new: set[str] = set()
         """Calls in progress that began since it failed."""
         self._went_well = 0
-        """Turns of theirs, since its share last changed."""
+        """Their good turns since its share last changed."""
 
     def began(self, call: CallFacts) -> None:
         if self._share < 1:
@@ -85,8 +87,8 @@ class FailingTurns(CallFollower):
             self._shut(now)
 
     def share(self, lets_in: bool) -> float:
-        """0..1; it grows with these calls, of which there is one a second. `lets_in`: whether the PoP takes calls
-        otherwise; while it takes none, it does not recover."""
+        """The share (0..1) that the PoP should get; it grows with these calls, of which there is one a second.
+        `lets_in`: whether the PoP takes calls otherwise; while it takes none, it does not recover."""
         now = self._clock()
         if self._share < 1 and not lets_in:
             self._share, self._changes_at = 0.0, max(self._changes_at, now + PAUSE_S)
@@ -108,7 +110,8 @@ class FailingTurns(CallFollower):
         self._new.clear()
 
     def _fails(self, now: float) -> bool:
-        """By the last turns, or by those since it began to recover: of rare calls no two fail within seconds."""
+        """Whether it fails, by the last turns, or by those since it began to recover: of rare calls no two fail within
+        seconds."""
         since = max(self._failed_at, now - WINDOW_S)
         return self._failed_since(since, now) or (self._share < 1 and self._failed_since(self._failed_at, now))
 
@@ -121,7 +124,7 @@ class FailingTurns(CallFollower):
         return not any(self._is_own(failed, whose, now) for whose in ("tenant", "agent"))
 
     def _is_own(self, failed: list[_Ended], whose: str, now: float) -> bool:
-        """Whether all that failed is one tenant's, or one agent's, while those of others are well."""
+        """Whether all that failed is one tenant's, or one agent's, while turns of others are well."""
         names = {getattr(turn, whose) for turn in failed}
         others = (turn for turn in self._turns if not turn.failed and getattr(turn, whose) not in names)
         well = [turn.at for turn in others if turn.at > now - LOOKS_BACK_S]

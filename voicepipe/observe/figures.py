@@ -1,4 +1,4 @@
-"""What turns add up to: percentiles, counts and medians, in total and over time. Pure."""
+"""Figures of turns: percentiles, counts and medians, in total and over time. Pure."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,13 +15,13 @@ NORMAL_95 = 1.6449
 
 
 class Figures(msgspec.Struct, kw_only=True):
-    """Of some turns. Milliseconds; None where there is nothing to say it of."""
+    """Percentiles, counts and medians of some turns. Milliseconds; None where there are no turns for it."""
 
     turns: int
     timed: int
-    """Those with a latency."""
+    """Turns with a latency."""
     by_request: int
-    """Of the timed ones, those for which the client said how long to wait: never late."""
+    """Timed turns for which the client said how long to wait: never late."""
     p50: float | None
     p95: float | None
     p99: float | None
@@ -36,17 +36,17 @@ class Figures(msgspec.Struct, kw_only=True):
 
 
 class Stretch(msgspec.Struct, kw_only=True):
-    """A stretch of the time axis."""
+    """One bucket of the time axis."""
 
     at: float
     """Unix seconds at which it begins."""
     figures: Figures
     stages: Stages
-    """Medians."""
+    """Median of each stage."""
 
 
 def figures(turns: Sequence[ListedTurn]) -> Figures:
-    """What these turns add up to."""
+    """The figures of these turns."""
     latencies = sorted([turn.latency_ms for turn in turns if turn.latency_ms is not None])
     speculations = [turn.speculation for turn in turns]
     return Figures(
@@ -92,13 +92,13 @@ def axis(now: float, minutes: int) -> tuple[float, float]:
 
 
 def medians(turns: Sequence[Stages]) -> Stages:
-    """Of each stage on its own, over the turns in which it happened."""
+    """The median of each stage by itself, over the turns in which it happened."""
     columns = zip(*map(msgspec.structs.astuple, turns), strict=True) if turns else ()
     return Stages(*(percentile_ms([ms for ms in column if ms is not None], 50) for column in columns))
 
 
 def percentile_ms(times: Sequence[float], percent: float) -> float | None:
-    """To 0.1 ms; None without times."""
+    """A percentile, rounded to 0.1 ms; None without times."""
     found = percentile(times, percent)
     return None if found is None else round(found, 1)
 
@@ -109,10 +109,8 @@ def share(count: int, total: int) -> float | None:
 
 
 def upper_bound(count: int, total: int) -> float | None:
-    """One-sided upper 95 % bound of the rate of which `count` of `total` were seen (Wilson's score); None of none.
-
-    The probes' exact bound takes too long to be worked out every other second on the event loop of calls.
-    """
+    """One-sided upper 95 % bound of a rate, of which `count` of `total` were seen (Wilson's score); None of none. The
+    probes' exact bound would take too long every other second on the event loop of calls."""
     if not total:
         return None
     rate, square = count / total, NORMAL_95**2

@@ -1,4 +1,4 @@
-"""What Prometheus reads of a PoP that does not grow: it is true at the moment."""
+"""The gauges of a PoP for Prometheus: figures that hold at the moment and do not only grow."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import get_args
@@ -12,18 +12,18 @@ from voicepipe.health import Health, Status
 from voicepipe.observe.metric_families import F, at_present
 
 HERE = ("pop", "region")
-"""Labels of every figure, so that one look says which region is late."""
+"""Labels of every metric, so that one look shows which region is late."""
 
 
 def present(here: tuple[str, str], pop: PopConfig, health: Health, spans_dropped: int) -> Iterator[Metric]:
-    """Of the PoP as a whole. `here`: its labels, as HERE names them."""
+    """The gauges of the PoP as a whole. `here`: its labels, as in HERE."""
 
-    def gauge(name: str, told: str, number: float) -> Metric:
-        return at_present(GaugeMetricFamily, name, told, HERE, [(here, number)])
+    def gauge(name: str, help_text: str, number: float) -> Metric:
+        return at_present(GaugeMetricFamily, name, help_text, HERE, [(here, number)])
 
-    def by(label: str, name: str, told: str, values: Mapping[str, float]) -> Metric:
+    def by(label: str, name: str, help_text: str, values: Mapping[str, float]) -> Metric:
         samples = [((*here, value), number) for value, number in values.items()]
-        return at_present(GaugeMetricFamily, name, told, (*HERE, label), samples)
+        return at_present(GaugeMetricFamily, name, help_text, (*HERE, label), samples)
 
     yield by("version", "voicepipe_build_info", "Always 1.", {__version__: 1})
     status = {each: float(each == health.status) for each in get_args(Status)}
@@ -50,20 +50,20 @@ def present(here: tuple[str, str], pop: PopConfig, health: Health, spans_dropped
         health.rss_kb * 1024,
     )
     yield gauge("process_open_fds", "File descriptors.", health.fds)
-    for name, told, total in (
+    for name, help_text, total in (
         ("process_cpu_seconds", "Processor time.", health.cpu_s),
         ("voicepipe_trace_spans_dropped", "Spans of traces that never reached their collector.", spans_dropped),
     ):
-        yield at_present(CounterMetricFamily, name, told, HERE, [(here, total)])
+        yield at_present(CounterMetricFamily, name, help_text, HERE, [(here, total)])
 
 
 def of_queues(here: tuple[str, str], queues: Sequence[QueueFigures]) -> Iterator[Metric]:
-    """Of those of the process. `here`: as `present`."""
+    """The gauges of the process's queues. `here`: as in `present`."""
     labels = (*HERE, "queue")
 
-    def figure(kind: type[F], name: str, told: str, of: Callable[[QueueFigures], float | None]) -> F:
+    def figure(kind: type[F], name: str, help_text: str, of: Callable[[QueueFigures], float | None]) -> F:
         known = [((*here, queue.name), number) for queue in queues if (number := of(queue)) is not None]
-        return at_present(kind, f"voicepipe_queue_{name}", told, labels, known)
+        return at_present(kind, f"voicepipe_queue_{name}", help_text, labels, known)
 
     yield figure(GaugeMetricFamily, "waiting", "Jobs that wait now.", lambda queue: queue.waiting)
     yield figure(GaugeMetricFamily, "running", "Jobs that have begun and are not done.", lambda queue: queue.running)

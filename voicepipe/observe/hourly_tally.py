@@ -1,5 +1,5 @@
-"""Counts what a PoP tells directories of its last hour (`observe/tally.py`). As in `recent_turns.py`, calls are counted
-as they go on, and added up every few seconds only."""
+"""Counts a PoP's last hour for its reports to directories (`observe/tally.py`). As in `recent_turns.py`, calls are
+counted as they go on, and added up every few seconds only."""
 
 import time
 from collections import Counter, deque
@@ -17,15 +17,18 @@ from voicepipe.observe.turns import FullTurn
 SLICE_S = 300.0
 SLICES = 12
 KEPT_S = 5.0
-"""So long the tally stays as it is."""
+"""Seconds for which a tally is kept before it is added up again."""
 COUNTED: frozenset[Reason] = frozenset(
     ("full", "late", "tenant_full", "engine_down", "no_port", "not_briefed", "not_acceptable", "refused", "error")
 )
-"""Refusals that say something of the PoP. What strangers try, everybody gets, and a PoP that drains was told to."""
+"""Refusals that the tally counts, since they depend on the PoP. Attempts of strangers reach every PoP, and a PoP that
+drains was ordered to."""
 
 
 @dataclass(slots=True)
 class _Slice:
+    """Counts of one stretch of time."""
+
     number: int
     counts: Counter[str] = field(default_factory=Counter)
     latencies: Counter[int] = field(default_factory=Counter)
@@ -37,17 +40,18 @@ class _Slice:
 
 
 class HourlyTally(CallFollower):
-    """`clock` gives monotonic seconds."""
+    """Counts the turns and calls of a PoP's last hour, for its reports to directories. `clock` gives monotonic
+    seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._slices: deque[_Slice] = deque(maxlen=SLICES)
         self._calls: dict[str, dict[str, tuple[int, int]]] = {}
-        """Of each call in progress, by the names of a tally's fields: turns that were counted, and what they add up to.
-        Those count, too, that are an hour old by now."""
+        """Counted turns and sums of each call in progress, by the names of a tally's fields. They include those that
+        are an hour old by now."""
         self._tally = Tally()
         self._until = clock()
-        """It is added up again after this moment."""
+        """The tally is added up again after this moment."""
 
     def began(self, call: CallFacts) -> None:
         self._slice().counts["calls"] += 1
@@ -70,12 +74,12 @@ class HourlyTally(CallFollower):
         self._calls.pop(call.id, None)
 
     def refused(self, refusal: Refusal) -> None:
-        """A call was not taken."""
+        """A call was refused."""
         if refusal.reason in COUNTED:
             self._slice().counts["refused"] += 1
 
     def tally(self) -> Tally:
-        """At most `KEPT_S` old."""
+        """The tally, at most `KEPT_S` old."""
         now = self._clock()
         if now >= self._until:
             self._until = now + KEPT_S
@@ -90,7 +94,7 @@ class HourlyTally(CallFollower):
         of_call[what] = (turns + more_turns, so_far + more)
 
     def _slice(self) -> _Slice:
-        """The one of this moment."""
+        """The slice of this moment."""
         number = int(self._clock() // SLICE_S)
         if not self._slices or self._slices[-1].number != number:
             self._slices.append(_Slice(number))

@@ -1,5 +1,5 @@
-"""Metrics as their owner sees them: those that grow, by the labels in which its own series differ, the same ones
-before; those that are true at a moment; and what one scrape of Prometheus gets, in which format."""
+"""Metrics by the labels in which their own series differ, with the same ones before: those that grow, and those that
+hold at a moment; and the text of a scrape."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -17,11 +17,11 @@ F = TypeVar("F", CounterMetricFamily, GaugeMetricFamily)
 disable_created_metrics()  # type: ignore[no-untyped-call]
 """When each series began is of no use to us, and would be another series."""
 Samples = Iterable[tuple[Sequence[str], float]]
-"""Values of a metric's labels, and what it is there."""
+"""The values of a metric's labels, and its value with them."""
 
 
 class Family(Generic[M]):
-    """The series of one metric, which begin when they are asked for the first time."""
+    """The series of one metric, which begin when they are first used."""
 
     def __init__(self, metric: M, before: tuple[str, ...]) -> None:
         self._metric: M = metric
@@ -29,7 +29,7 @@ class Family(Generic[M]):
         self._series: dict[tuple[str, ...], M] = {}
 
     def __call__(self, *labels: str) -> M:
-        """The one that has these."""
+        """The series with these label values."""
         series = self._series.get(labels)
         if series is None:
             series = self._series[labels] = self._metric.labels(*self._before, *labels)
@@ -37,33 +37,33 @@ class Family(Generic[M]):
 
 
 class Families:
-    """Of one registry. `before`: the labels that all series have, and their values."""
+    """The metrics of one registry. `before`: the labels that all series have, with their values."""
 
     def __init__(self, registry: CollectorRegistry, before: Mapping[str, str]) -> None:
         self._registry = registry
         self._names, self._before = tuple(before), tuple(before.values())
 
-    def counter(self, name: str, told: str, *labels: str) -> Family[Counter]:
-        return Family(Counter(name, told, (*self._names, *labels), registry=self._registry), self._before)
+    def counter(self, name: str, help_text: str, *labels: str) -> Family[Counter]:
+        return Family(Counter(name, help_text, (*self._names, *labels), registry=self._registry), self._before)
 
-    def gauge(self, name: str, told: str, *labels: str) -> Family[Gauge]:
-        return Family(Gauge(name, told, (*self._names, *labels), registry=self._registry), self._before)
+    def gauge(self, name: str, help_text: str, *labels: str) -> Family[Gauge]:
+        return Family(Gauge(name, help_text, (*self._names, *labels), registry=self._registry), self._before)
 
-    def histogram(self, name: str, told: str, bounds: Iterable[float], *labels: str) -> Family[Histogram]:
+    def histogram(self, name: str, help_text: str, bounds: Iterable[float], *labels: str) -> Family[Histogram]:
         names, buckets = (*self._names, *labels), tuple(bounds)
-        return Family(Histogram(name, told, names, registry=self._registry, buckets=buckets), self._before)
+        return Family(Histogram(name, help_text, names, registry=self._registry, buckets=buckets), self._before)
 
 
-def at_present(kind: type[F], name: str, told: str, labels: Sequence[str], samples: Samples) -> F:
-    """A metric that is read at the moment, with all of its series."""
-    made = kind(name, told, labels=labels)
+def at_present(kind: type[F], name: str, help_text: str, labels: Sequence[str], samples: Samples) -> F:
+    """A metric with all of its series, as it is at present."""
+    made = kind(name, help_text, labels=labels)
     for values, number in samples:
         made.add_metric(values, number)
     return made
 
 
 class ReadNow(Collector):
-    """The part of a registry that does not grow but is true at a moment: set on the event loop."""
+    """The metrics of a registry that do not grow but hold at a moment: set on the event loop."""
 
     def __init__(self) -> None:
         self.metrics: list[Metric] = []
@@ -73,7 +73,7 @@ class ReadNow(Collector):
 
 
 def written(registry: CollectorRegistry, accept: str) -> Callable[[], tuple[bytes, str]]:
-    """Writes all of it, for a thread: the text, and its content type."""
+    """The metrics as text, with its content type; to be called in a thread."""
     try:
         encode, content_type = choose_encoder(accept)
     except (TypeError, ValueError):  # A version that is no number.

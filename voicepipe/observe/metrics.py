@@ -1,5 +1,5 @@
-"""The figures of one PoP for Prometheus, by its conventions for names and units. The call path knows nothing of it: it
-hangs on the record of each turn and on the end of each call.
+"""The metrics of one PoP for Prometheus, by its conventions for names and units. The call path knows nothing of them:
+they follow from the record of each turn and the end of each call.
 
 Counters and histograms grow as turns (`turn_metrics.py`) and calls end. What is true at the moment (`gauges.py`,
 `external_metrics.py`) is read when somebody asks.
@@ -30,30 +30,31 @@ JITTER_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 ENDS = (
     "caller", "agent", "no_input", "transferred", "max_length", "idle", "shutdown", "error", "closed", "not_begun",
 )  # fmt: skip
-"""How calls end: `CallEnded.reason`, and those of doors."""
-FORETOLD = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+"""The reasons for which calls end: `CallEnded.reason`, and those of their ingress."""
+PREDICTION_RATIOS = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 Others = Callable[[tuple[str, str]], Iterable[Metric]]
-"""Of labels as HERE names them: metrics to be read at the moment."""
+"""Makes the metrics of one moment, with these labels, as in HERE."""
 RATING = 93.2
-"""Of a call without any loss or delay (G.107, default values)."""
+"""Rating of a call without any loss or delay (G.107, default values)."""
 ROBUST = 25.1
-"""Against random loss: G.711 with concealment (G.113, appendix I). Opus bears more; so this errs on the low side."""
+"""Robustness against random loss: G.711 with concealment (G.113, appendix I). Opus bears more; so this errs on the low
+side."""
 TIRING_MS = 177.3
-"""One way. From here on people notice that they speak over one another (Cole and Rosenbluth's form of G.107)."""
+"""One-way delay from which people notice that they speak over one another (Cole and Rosenbluth's form of G.107)."""
 
 
 class Metrics(CallFollower):
-    """One PoP's. Implements `prediction_check.PredictionFollower` and `call_api.MetricsApi`. `health` is `Pop.health`;
-    `traces` tell how many spans were dropped."""
+    """The metrics of a PoP for Prometheus. Implements `prediction_check.PredictionFollower` and `call_api.MetricsApi`.
+    `health` is `Pop.health`; `traces` have the number of spans that were dropped."""
 
     def __init__(self, pop: PopConfig, health: Callable[[], Health], traces: CallTracer = UNTRACED) -> None:
         self._here = (pop.id, pop.region)
         self._pop = pop
         self._health = health
         self.others: list[Others] = []
-        """What else is true of the PoP at the moment."""
+        """Further metrics that hold at the moment."""
         self._traces = traces
         self._registry = registry = CollectorRegistry()
         self._now = ReadNow()
@@ -80,7 +81,7 @@ class Metrics(CallFollower):
         self._prediction_check = families.histogram(
             "voicepipe_prediction_ratio",
             "The latency of a turn in a call's first minute, as far as the engines made it, to what was predicted when "
-            "the call was let in; one turn in twenty may be over 1.", FORETOLD,
+            "the call was let in; one turn in twenty may be over 1.", PREDICTION_RATIOS,
         )  # fmt: skip
         self._prediction_check()
         for kind in get_args(DoorKind):  # At 0, as `TurnMetrics`.
@@ -136,8 +137,8 @@ class Metrics(CallFollower):
 
 
 def mos(network: NetworkQuality) -> float | None:
-    """From 1 (bad) to 4.4 (as good as a phone call gets); None: nothing is known of the network. An unknown round
-    trip counts as none: the estimate is too good then."""
+    """Estimated call quality (MOS), from 1 (bad) to 4.4 (as good as a phone call gets); None: nothing is known of the
+    network. An unknown round trip counts as none: the estimate is too good then."""
     if network.loss_percent is None:
         return None
     one_way_ms = (network.rtt_ms or 0.0) / 2 + (network.jitter_ms or 0.0)  # a jitter buffer waits for about as long

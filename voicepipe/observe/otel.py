@@ -20,7 +20,8 @@ from voicepipe.observe.turns import FullTurn
 
 
 class CallTraces(CallTracer):
-    """A trace a call, a span a turn, spans of its stages below. `clock` gives Unix seconds."""
+    """Traces calls by OpenTelemetry: one trace for each call, a span for each turn, spans of its stages below. `clock`
+    gives Unix seconds."""
 
     def __init__(self, config: Config, sender: SpanSender, clock: Callable[[], float] = time.time) -> None:
         about = {
@@ -37,7 +38,7 @@ class CallTraces(CallTracer):
         self._model = _model(config)
         self._clock = clock
         self._calls: dict[str, Span] = {}
-        """The calls' own spans, by the calls' ids; of those that are traced."""
+        """The spans of traced calls, by the calls' ids."""
 
     @property
     def dropped(self) -> int:
@@ -115,7 +116,7 @@ def _model(config: Config) -> AnsweringModel:
 
 
 def _context(trace: TraceContext) -> Context:
-    """Empty where there is none, or none that makes sense."""
+    """The context of a trace; empty where there is none, or none that is valid."""
     read = TraceContextTextMapPropagator().extract
     return read({"traceparent": trace.parent, "tracestate": trace.state}, Context()) if trace.parent else Context()
 

@@ -17,21 +17,21 @@ from voicepipe.config.credentials import trace_headers
 from voicepipe.config.pop_config import TRACES_PATH
 
 WAITING = 2048
-"""Spans at a time that are not sent yet: what 60 calls say in half a minute."""
+"""Spans that may wait to be sent: those of 60 calls in half a minute."""
 AT_ONCE = 64
 """Spans of one request. To write them takes Python some milliseconds, in which the event loop may wait for it."""
 EVERY_S = 2.0
 SEND_S = 5.0
-"""A request may take so long, tries and pauses included; then its spans are dropped."""
+"""Seconds that a request may take, with retries and pauses; then its spans are dropped."""
 CLOSE_S = 3.0
-"""So long a PoP that ends goes on sending."""
+"""Seconds for which a PoP that ends goes on sending."""
 SAID_EVERY_S = 60.0
 LOGGERS = "opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk._shared_internal"
-"""Of the library; they complain of every request while the collector is away."""
+"""Loggers of the library, which complain of every request while the collector is away."""
 
 
 class _CountingExporter(SpanExporter):
-    """Sends by another one, and counts."""
+    """An exporter that counts what another one exports."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self.taken = self.lost = 0
@@ -49,7 +49,7 @@ class _CountingExporter(SpanExporter):
 
 
 class SpanSender(BatchSpanProcessor):
-    """Sends from a thread of its own what was ended, in batches. Knows what it has dropped."""
+    """Sends spans that have ended, in batches, from a thread of its own, and counts those that it drops."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._counted = _CountingExporter(exporter)
@@ -58,11 +58,11 @@ class SpanSender(BatchSpanProcessor):
 
     @property
     def dropped(self) -> int:
-        """Spans, since it began."""
+        """Spans that were dropped since it began."""
         return self._refused + self._counted.lost
 
     def on_end(self, span: ReadableSpan) -> None:
-        # Here, since the SDK would drop the oldest one, and tell nobody how many.
+        # Here, since the SDK would drop the oldest one without counting.
         if self._given - self._counted.taken >= WAITING:
             self._refused += 1
             return
@@ -79,7 +79,7 @@ class SpanSender(BatchSpanProcessor):
 
 
 class _Seldom(logging.Filter):
-    """Lets each kind of line through once a minute."""
+    """A log filter that lets each kind of line through once a minute."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ def _seldom() -> Iterator[None]:
 
 @asynccontextmanager
 async def sending(config: Config) -> AsyncIterator[SpanSender]:
-    """To the configured collector, until the context ends. Raises ConfigError: its headers are missing."""
+    """Yields a sender to the configured collector. Raises ConfigError: its headers are missing."""
     address, headers = config.traces.endpoint.rstrip("/") + TRACES_PATH, trace_headers(config)
     with _seldom():
         sender = SpanSender(

@@ -16,16 +16,14 @@ from voicepipe.health import Vitals
 
 PERIOD_S = 0.01
 KEPT, LATEST = 3000, 500
-"""Samples of the loop's lag: half a minute, and the last 5 s of it."""
+"""Samples of the loop's lag: for half a minute, and for the last 5 s of it."""
 READ_EVERY = 100
-"""Descriptors and memory are read once a second."""
+"""Samples between readings of descriptors and memory: once a second."""
 
 
 class Watch:
-    """How late the event loop runs what is due, and what the process holds.
-
-    CPU share hides what the lag shows: one blocking call.
-    """
+    """Measures how late the event loop runs what is due, and the process's resources. The lag shows what its CPU share
+    hides: one blocking call."""
 
     def __init__(self) -> None:
         self._lags: deque[float] = deque(maxlen=KEPT)
@@ -41,15 +39,15 @@ class Watch:
                 self._lags.append(time.monotonic() - due)
 
     def lag_p99_ms(self) -> float:
-        """99th percentile of the last half minute, in ms; 0 before anything was measured."""
+        """The loop's lag in ms, 99th percentile of the last half minute; 0 before anything was measured."""
         return _p99_ms(self._lags)
 
     def lag_now_ms(self) -> float:
-        """The same of the last 5 s."""
+        """The loop's lag in ms, 99th percentile of the last 5 s."""
         return _p99_ms(islice(reversed(self._lags), LATEST))
 
     def vitals(self) -> Vitals:
-        """How the process is now."""
+        """The state of the process at present."""
         return Vitals(
             tasks=len(asyncio.all_tasks()),
             threads=threading.active_count(),

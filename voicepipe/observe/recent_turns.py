@@ -1,5 +1,5 @@
-"""What the last 5 minutes' turns of a PoP add up to, for its reports to directories. A report goes out every second, so
-turns are counted as they end, and the figures are worked out every few seconds only."""
+"""The figures of a PoP's last 5 minutes, for its reports to directories. A report goes out every second, so turns are
+counted as they end, and the figures are made every few seconds only."""
 
 import time
 from array import array
@@ -16,21 +16,21 @@ from voicepipe.observe.turns import FullTurn
 
 STEP_S = 10.0
 STEPS = 30
-"""Together the 5 minutes that are told of."""
+"""Steps of ten seconds that make up the 5 minutes."""
 KEPT_S = 5.0
-"""So long the figures stay as they are."""
+"""Seconds for which figures are kept before they are made again."""
 
 
 class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
-    """What the turns of a PoP's last 5 minutes add up to, of all tenants. Operators see it; it changes no choice."""
+    """The figures of a PoP's turns of the last 5 minutes, of all tenants. Operators see them; they change no choice."""
 
     turns: int = 0
     timed: int = 0
-    """Those with a latency."""
+    """Turns with a latency."""
     judged: int = 0
-    """Of the timed ones, those that could be late: the client had not said how long to wait."""
+    """Timed turns that could be late: the client had not said how long to wait."""
     p50_ms: float | None = None
-    """Turn latency; None: no turn was timed."""
+    """Median latency; None: no turn was timed."""
     p95_ms: float | None = None
     late: int = 0
     cut_ins: int = 0
@@ -52,7 +52,8 @@ class _Step:
 
 
 class RecentTurnCounts(CallFollower):
-    """All tenants together. `lag_ms` gives how late the event loop is; `clock` monotonic seconds."""
+    """Counts the turns of the last 5 minutes, of all tenants together. `lag_ms` gives the event loop's lag; `clock`
+    monotonic seconds."""
 
     def __init__(self, lag_ms: Callable[[], float], clock: Callable[[], float] = time.monotonic) -> None:
         self._lag_ms = lag_ms
@@ -60,7 +61,7 @@ class RecentTurnCounts(CallFollower):
         self._steps: deque[_Step] = deque(maxlen=STEPS)
         self._figures = RecentTurns()
         self._until = clock()
-        """The figures are worked out again after this moment."""
+        """The figures are made again after this moment."""
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
         step, turn = self._step(), full.turn
@@ -73,7 +74,7 @@ class RecentTurnCounts(CallFollower):
         self._step().counts["cut_ins"] += 1
 
     def figures(self) -> RecentTurns:
-        """At most `KEPT_S` old."""
+        """The figures, at most `KEPT_S` old."""
         now = self._clock()
         if now >= self._until:
             self._until = now + KEPT_S
@@ -81,7 +82,7 @@ class RecentTurnCounts(CallFollower):
         return self._figures
 
     def _step(self) -> _Step:
-        """The one of this moment."""
+        """The step of this moment."""
         number = int(self._clock() // STEP_S)
         if not self._steps or self._steps[-1].number != number:
             self._steps.append(_Step(number))

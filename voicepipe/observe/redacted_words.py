@@ -1,5 +1,5 @@
-"""The words of one call as they may be kept. What was told may have to read differently later: a number turns out to be
-a card's, or to be none."""
+"""The words of one call as they may be kept. Words that were reported may have to change later: a number turns out to
+be a card's, or not to be one."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,29 +11,30 @@ from voicepipe.observe.turns import FullTurn
 from voicepipe.redaction.redactor import Redactor
 
 NEWEST = 8
-"""Turns that are at hand whether or not their words may still change: the last one may yet be a cut-in."""
+"""Newest turns that are kept whether or not their words may still change: the last one may yet be a cut-in."""
 
 
 class _TextPosition(NamedTuple):
-    """A text of a call."""
+    """The position of a text in a call."""
 
     number: int
-    """Of the turn."""
+    """Number of the turn."""
     part: str
     """ "heard", "answered", "arguments" or "result"."""
     tool: int = 0
 
 
 class RedactedWords:
-    """Every turn and reply of the call comes by here, in order, before anybody is told."""
+    """Redacts the words of a call. Every turn and reply of the call passes through it, in order, before a follower gets
+    it."""
 
     def __init__(self, redaction: RedactionConfig) -> None:
         self._redactor = Redactor[_TextPosition](redaction)
         self._fulls: dict[int, FullTurn] = {}
-        """By their number, as they are kept."""
+        """Turns as they are kept, by their number."""
 
     def of(self, full: FullTurn) -> tuple[FullTurn, list[FullTurn]]:
-        """As it may be kept now, and earlier ones that must read differently from now on."""
+        """The turn as it may be kept now, and earlier ones whose words are others from now on."""
         number = full.number
         texts = self._redactor.heard(_TextPosition(number, "heard"), full.heard)
         for index, use in enumerate(full.tools):
@@ -46,18 +47,18 @@ class RedactedWords:
         return changed.pop(number), list(changed.values())
 
     def cut_in(self, full: FullTurn) -> FullTurn:
-        """It turned out that the caller had not finished. `full`: as it was last told."""
+        """The caller had not finished, as it turned out. `full`: the turn as it was last reported."""
         full = replace(full, turn=replace(full.turn, cut_in=True))
         if full.number in self._fulls:
             self._fulls[full.number] = full
         return full
 
     def close(self) -> list[FullTurn]:
-        """The call is over: earlier ones that must read differently."""
+        """The call is over: returns the earlier turns whose words are others now."""
         return self._changed(self._redactor.close())
 
     def _forget(self) -> None:
-        """Turns whose words stay as they are."""
+        """Forget turns whose words no longer change."""
         may_change = {place.number for place in self._redactor.remembered()} | set(list(self._fulls)[-NEWEST:])
         if len(may_change) < len(self._fulls):
             self._fulls = {number: full for number, full in self._fulls.items() if number in may_change}

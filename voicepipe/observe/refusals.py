@@ -1,4 +1,4 @@
-"""Calls that were refused, counted: neither many of them nor long days take more memory than a few. One count of a
+"""Counts of refused calls, in little memory however many there are and however long they are kept. One count of a
 tenant and reason takes 4 kB, for as long as the dashboard shows it."""
 
 from array import array
@@ -9,31 +9,33 @@ from voicepipe.base.errors import Reason
 from voicepipe.call_api import Refusal
 
 STEP_S = 10
-"""Width of a count: of a point of the dashboard's shortest time axis."""
+"""Seconds of one count: those of a point on the dashboard's shortest time axis."""
 KEPT_S = 3 * 3600
-"""Its longest one."""
+"""Seconds of the dashboard's longest time axis."""
 STEPS = KEPT_S // STEP_S + 1
 NOT_ADMITTED: tuple[Reason, ...] = ("full", "late", "tenant_full", "draining", "engine_down")
-"""There was no place for the call: in the PoP, for its tenant, or for one more that waits to be connected."""
+"""Reasons for which a call got no slot: the PoP's are taken, its tenant's, or those for calls that wait to be
+connected."""
 
 
 class _RefusalKind(NamedTuple):
-    """Of what a count is. Reasons are few, and strangers have no tenant: they cannot make it grow."""
+    """The kind of refusals in one count. Reasons are few, and strangers have no tenant: they cannot make it grow."""
 
     tenant: str
     reason: Reason
 
 
 class RefusalCounts:
-    """Times are Unix seconds, and do not go back by more than what is kept."""
+    """Counts of refused calls, in fixed memory. Times are Unix seconds, and do not go back by more than what is
+    kept."""
 
     def __init__(self) -> None:
         self._counts: dict[_RefusalKind, array[int]] = {}
-        """Rings of counts, one a step."""
+        """A ring of counts for each kind, one a step."""
         self._latest: dict[_RefusalKind, int] = {}
-        """The step of each one's latest refusal."""
+        """The step of each kind's latest refusal."""
         self._step = 0
-        """The latest one."""
+        """The latest step."""
 
     def add(self, refusal: Refusal, now: float) -> None:
         step = int(now // STEP_S)
@@ -47,7 +49,7 @@ class RefusalCounts:
         self._latest[counted] = max(step, self._latest.get(counted, 0))
 
     def _begin(self, step: int) -> None:
-        """Forget the counts of steps that are kept no more, and whose ring has no others."""
+        """Forget the counts of steps that are too old, and rings without counts."""
         for old in [counted for counted, latest in self._latest.items() if latest <= step - STEPS]:
             del self._counts[old], self._latest[old]
         new = min(step - self._step, STEPS)
@@ -61,7 +63,7 @@ class RefusalCounts:
         self._step = step
 
     def since(self, start: float, tenant: str | None) -> Counter[Reason]:
-        """Those of this tenant, None: of all, from the step of `start` on."""
+        """The refusals of this tenant, or of all with None, from the step of `start` on."""
         first, end = max(int(start // STEP_S), self._step - STEPS + 1), self._step + 1
         counts: Counter[Reason] = Counter()
         if first < end:
@@ -72,5 +74,5 @@ class RefusalCounts:
 
 
 def _between(ring: "array[int]", first: int, end: int) -> "array[int]":
-    """From `first` up to `end`, which may be past the ring's seam; all of it where they are the same."""
+    """Positions from `first` up to `end`, which may be past the ring's seam; all of it where they are the same."""
     return ring[first:end] if first < end else ring[first:] + ring[:end]

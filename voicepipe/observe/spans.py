@@ -1,4 +1,4 @@
-"""What a trace tells of a turn: when each stage ran, and figures. Pure, and without a word of what was said.
+"""The spans of a turn: when each stage ran, and figures. Pure, and without any words of the call.
 
 Attributes are OpenTelemetry's where it has some (`gen_ai...`, `error.type`), and else begin with `voicepipe.`.
 """
@@ -15,20 +15,20 @@ from voicepipe.observe.turns import FullTurn
 
 Attributes = dict[str, str | int | float | bool]
 SPECULATED = "voicepipe.speculated"
-"""On a stage that began before *commit*: while it was not certain yet that the turn was over."""
+"""An attribute of a stage that began before *commit*: while it was not certain yet that the turn was over."""
 
 
 class AnsweringModel(NamedTuple):
-    """Who answers."""
+    """The language model that answers."""
 
     provider: str
     """As `engines.llm` names it."""
     name: str = ""
-    """Empty: nobody says."""
+    """Empty: unknown."""
 
 
 class StageSpan(NamedTuple):
-    """A span below a turn's."""
+    """A span of one stage, below its turn's."""
 
     name: str
     begin: float
@@ -39,8 +39,8 @@ class StageSpan(NamedTuple):
 
 
 def stages(full: FullTurn, over: float, model: AnsweringModel) -> Iterator[StageSpan]:
-    """Of a turn whose reply was over `over` milliseconds after the caller's last voiced sample. If the answer was
-    missed, the stage that did not end lasts until then."""
+    """The stages of a turn whose reply was over `over` milliseconds after the caller's last voiced sample. If the
+    answer was missed, the stage that did not end lasts until then."""
     record, missed = full.record, full.turn.missed
     if record.at_commit is not None:
         reason = {"voicepipe.endpoint.reason": record.endpoint_reason} if record.endpoint_reason else {}
@@ -69,8 +69,8 @@ def _ahead(name: str, begin: float, end: float, record: TurnSummary, attributes:
 
 
 def _chat(full: FullTurn, begin: float, end: float, model: AnsweringModel) -> StageSpan:
-    """Of the language model, to its first phrase: as long as it takes to read the prompt, and from there on. With tools
-    the second part holds these, and each time that the model is asked again."""
+    """The language model's spans: up to its first phrase, as long as it takes to read the prompt, and from there on.
+    With tools the second part contains these, and each time that the model is asked again."""
     record = full.record
     first = end if record.at_token is None else record.at_token
     parts = [_ahead("prefill", begin, first, record)]
@@ -123,7 +123,7 @@ def about_turn(full: FullTurn) -> Attributes:
 
 
 def _failure(full: FullTurn) -> str:
-    """Why a turn was missed, of few kinds."""
+    """The kind of failure of a missed turn; there are few kinds."""
     record = full.record
     if record.refused:
         return "refused"

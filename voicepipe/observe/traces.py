@@ -12,7 +12,7 @@ NEEDED = "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"
 
 
 def problem(config: Config) -> str:
-    """What the configured traces lack here, and what to do about it; empty if nothing."""
+    """What the configured traces lack here, and what to do about it; empty: nothing."""
     if not config.traces.endpoint or all(map(_is_there, NEEDED)):
         return ""
     return (
@@ -30,7 +30,7 @@ def _is_there(module: str) -> bool:
 
 @asynccontextmanager
 async def traced(config: Config) -> AsyncIterator[CallTracer]:
-    """What follows calls; when the context ends, what has not been sent yet is. Raises ConfigError."""
+    """Yields the tracer of calls; at the end, spans that have not been sent yet are. Raises ConfigError."""
     if lacks := problem(config):
         raise ConfigError(lacks)
     if not config.traces.endpoint:

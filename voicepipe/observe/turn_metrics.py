@@ -1,5 +1,5 @@
-"""Turns for Prometheus: how late they were, what they waited for, and how their replies were made. All of it is read
-from the record of each."""
+"""Metrics of turns for Prometheus: how late they were, what they waited for, and how their replies were made. All of it
+comes from each turn's record."""
 
 from typing import get_args
 
@@ -21,7 +21,7 @@ LOWERED = ("ducked", "held")
 
 
 class TurnMetrics:
-    """Those of one PoP."""
+    """The metrics of a PoP's turns."""
 
     def __init__(self, families: Families) -> None:
         counter, histogram = families.counter, families.histogram
@@ -74,7 +74,7 @@ class TurnMetrics:
         self._begin()
 
     def _begin(self) -> None:
-        """At 0: of a series that begins with its first event, Prometheus sees no increase."""
+        """Begin series at 0: where a series begins with its first event, Prometheus sees no increase."""
         for kind in get_args(DoorKind):
             for of_kind in (self._turns, self._late, self._missed, self._cut_ins, self._barge_ins):
                 of_kind(kind)
@@ -93,7 +93,7 @@ class TurnMetrics:
     # Told as it happens.
 
     def turn(self, kind: str, full: FullTurn, trace_id: str = "") -> None:
-        """`trace_id`: of the call's trace; empty: it has none."""
+        """Count a turn. `trace_id`: of the call's trace; empty: it has none."""
         turn, record = full.turn, full.record
         self._turns(kind).inc()
         for happened, counter in ((turn.late, self._late), (turn.missed, self._missed), (turn.cut_in, self._cut_ins)):
@@ -112,7 +112,7 @@ class TurnMetrics:
         self._reply(kind, record)
 
     def _reply(self, kind: str, record: TurnSummary) -> None:
-        """How it was made, and said."""
+        """Count how its reply was made, and said."""
         for stage, ms in _stages(record).items() if not record.unpaced else ():
             self._stages(kind, stage).observe(ms / 1000)
         if (interval_ms := _between_tokens(record)) is not None:
@@ -133,7 +133,7 @@ class TurnMetrics:
 
 
 def _stages(record: TurnSummary) -> dict[str, float]:
-    """In ms; without those that did not happen."""
+    """The stages that happened, in ms."""
     first_token = None
     if record.at_prepare is not None and record.at_token is not None:
         first_token = record.at_token - record.at_prepare
@@ -142,7 +142,8 @@ def _stages(record: TurnSummary) -> dict[str, float]:
 
 
 def _between_tokens(record: TurnSummary) -> float | None:
-    """In ms, on average. Behind the first phrase the model is not read at its own pace, but at that of the voice."""
+    """Average time between tokens in ms. After the first phrase the model is not read at its own pace, but at that of
+    the voice."""
     if record.at_token is None or record.at_phrase is None or record.phrase_tokens < 2 or record.tool:
         return None
     return (record.at_phrase - record.at_token) / (record.phrase_tokens - 1)

@@ -1,4 +1,4 @@
-"""What a caller waited for: a turn's latency, told apart by stage. Pure."""
+"""What a caller waited for: a turn's latency, divided by stage. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,21 +8,19 @@ from voicepipe.conversation.events import ToolUse
 from voicepipe.conversation.timing import TurnSummary
 
 AT_ONCE_MS = 1.0
-"""A turn that is confirmed so soon after its words were there waited for them, and not for silence: words that end a
+"""Milliseconds: a turn that is confirmed so soon after its words waited for them, and not for silence: words that end a
 turn do so in the same step of the event loop."""
 
 
 class TurnWaits(msgspec.Struct, frozen=True):
-    """Milliseconds of one turn's critical path. They add up to its latency.
-
-    What a stage did while the caller waited for something else is in none of them: a reply that was ready at *commit*
-    cost no wait, however long the model took.
-    """
+    """The waits of a caller in one turn, in milliseconds of its critical path, which add up to its latency. Time that a
+    stage took while the caller waited for something else is in none of them: a reply that was ready at *commit* cost no
+    wait, however long the model took."""
 
     endpointing: float
-    """For the silence that ends the turn."""
+    """Wait for the silence that ends the turn."""
     asr: float
-    """For the recogniser's words, once they were asked for, where they came after that silence."""
+    """Wait for the recogniser's words, once they were asked for, where they came after that silence."""
     tools: float
     """From *commit* to the first phrase, as long as tools ran."""
     llm: float
@@ -36,7 +34,7 @@ class TurnWaits(msgspec.Struct, frozen=True):
 
 
 def waits(record: TurnSummary, tools: Iterable[ToolUse] = ()) -> TurnWaits | None:
-    """`tools`: those that the reply had run. None: the turn was not timed."""
+    """The waits of a turn. `tools`: those that the reply had run. None: the turn was not timed."""
     latency = record.turn_latency
     if latency is None or record.at_commit is None:
         return None
@@ -60,7 +58,7 @@ def waits(record: TurnSummary, tools: Iterable[ToolUse] = ()) -> TurnWaits | Non
 
 
 def _union(spans: Sequence[tuple[float, float]], begin: float, end: float) -> float:
-    """How much of the time from `begin` to `end` is in one of the spans, or in several."""
+    """Length of the time from `begin` to `end` that is in one or several of the spans."""
     covered = 0.0
     for start, stop in sorted(spans):
         start = max(start, begin)

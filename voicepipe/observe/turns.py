@@ -1,4 +1,4 @@
-"""The PoP's last turns: what was said, how late the answer was, what went wrong. Pure: times are given by who calls.
+"""The PoP's last turns: what was said, how late the answer was, what went wrong. Pure: times are passed in.
 
 A turn is something that a caller said and that a reply was begun for: no greeting, no typed message.
 """
@@ -16,12 +16,12 @@ from voicepipe.conversation.timing import TurnSummary
 KEPT = 2000
 """Turns at a time; beyond that the oldest goes."""
 MOST_TOOLS = 8
-"""Of a turn."""
+"""Most tools of a turn that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedTurn:
-    """What a caller said, and the reply that was begun for it."""
+    """A caller's turn, for which a reply was begun."""
 
     at: float
     """Unix seconds at which the turn was confirmed."""
@@ -31,15 +31,15 @@ class AskedTurn:
     tenant: str
     agent: str
     spoken: bool = True
-    """False: the caller said nothing that this answers. It is a greeting, or answers what a client has typed."""
+    """False: the reply answers no words of the caller. It is a greeting, or answers what a client has typed."""
     number: int = 0
-    """Its place in the call, from 0."""
+    """Its number in the call, from 0."""
     results: tuple[ToolUse, ...] = ()
-    """Tools of the client's that it goes on from."""
+    """Results of the client's tools from which it goes on."""
 
 
 class Stages(msgspec.Struct, frozen=True):
-    """Milliseconds, as `TurnSummary` has them; None: did not happen."""
+    """The stages of a turn in milliseconds, as in `TurnSummary`; None: did not happen."""
 
     endpointing: float | None = None
     asr: float | None = None
@@ -47,7 +47,7 @@ class Stages(msgspec.Struct, frozen=True):
     tts: float | None = None
     playout: float | None = None
     hidden: float | None = None
-    """Of the engines' time, what passed before the turn was confirmed: the caller did not wait for it."""
+    """The part of the engines' time before the turn was confirmed: the caller did not wait for it."""
 
 
 class ListedTurn(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class ListedTurn(msgspec.Struct, frozen=True):
     """The client said how long to wait: never late."""
     late: bool
     missed: bool
-    """The reply failed, or the fallback was said in its place."""
+    """The reply failed, or the fallback was said instead."""
     cut_in: bool
     """The caller had not finished."""
     speculation: str
@@ -75,27 +75,27 @@ class ListedTurn(msgspec.Struct, frozen=True):
 
 
 class FullTurn(msgspec.Struct, frozen=True):
-    """One turn in full: what was heard and answered, and its figures. Or a reply that answers no turn (`spoken`)."""
+    """One turn in full, with its words and figures, or a reply that answers no turn (`spoken`)."""
 
     turn: ListedTurn
     heard: str
     answered: str
-    """What the caller heard of it; a tool that the client is to run as [NAME]."""
+    """What the caller heard of the reply; a tool that the client is to run as [NAME]."""
     record: TurnSummary
     tools: tuple[ToolUse, ...] = ()
-    """Those of the agent's that ran for it."""
+    """Tools of the agent's that ran for it."""
     spoken: bool = True
     """As `AskedTurn.spoken`."""
     number: int = 0
-    """Its place in the call, from 0."""
+    """Its number in the call, from 0."""
     status: ReplyStatus = "completed"
-    """Of the reply; "cancelled": interrupted, or the caller hung up."""
+    """Status of the reply; "cancelled": interrupted, or the caller hung up."""
     input_tokens: int = 0
     output_tokens: int = 0
 
 
 class Listed(NamedTuple):
-    """What the figures of many turns are made of."""
+    """A turn with what figures of many turns are made of."""
 
     turn: ListedTurn
     stages: Stages
@@ -105,13 +105,12 @@ class LastTurns:
     """The last `KEPT` turns of a PoP, oldest first.
 
     They are kept encoded, in 0.6 kB each: as objects they take more than twice as much, and a PoP with few calls would
-    grow for most of an hour until all of them are there.
-    """
+    grow for most of an hour until all of them are there."""
 
     def __init__(self) -> None:
         self._packed: dict[str, bytes] = {}
         self.forgotten_at = 0.0
-        """When the newest of those was confirmed that are not kept any more; 0: all are."""
+        """When the newest turn that is no longer kept was confirmed; 0: all are kept."""
 
     def add(self, full: FullTurn) -> None:
         """A turn's reply is over."""
@@ -121,12 +120,13 @@ class LastTurns:
             self.forgotten_at = max(self.forgotten_at, oldest.turn.at)
 
     def amend(self, full: FullTurn) -> None:
-        """A turn that was added reads differently, if it is still kept."""
+        """Change the words of a turn, if it is still kept."""
         if full.turn.id in self._packed:
             self._packed[full.turn.id] = _pack(full)
 
     def forget(self, calls: Collection[str], tenant: str | None = None) -> set[str]:
-        """All turns of those of these calls that are `tenant`'s, None: whoever's. Calls that had any."""
+        """Delete the turns of these calls that are `tenant`'s, or anybody's with None. Returns the calls that had
+        any."""
         turns = [turn for turn, _ in map(_listed, self._packed.values())]
         gone = [turn for turn in turns if turn.call in calls and tenant in (None, turn.tenant)]
         for turn in gone:
@@ -134,12 +134,12 @@ class LastTurns:
         return {turn.call for turn in gone}
 
     def since(self, when: float, tenant: str | None = None) -> Iterator[Listed]:
-        """Those confirmed at `when` or later, in the order in which they ended; `tenant`'s, None: everyone's."""
+        """Turns confirmed at `when` or later, in the order in which they ended; `tenant`'s, or all with None."""
         turns = map(_listed, self._packed.values())
         return (listed for listed in turns if listed.turn.at >= when and tenant in (None, listed.turn.tenant))
 
     def late(self, when: float, most: int, tenant: str | None = None) -> list[FullTurn]:
-        """Of those that `since` gives, the late ones; the newest `most`, in full."""
+        """The late ones of the turns that `since` gives; the newest `most`, in full."""
         ids = [listed.turn.id for listed in self.since(when, tenant) if listed.turn.late]
         return [_full(self._packed[turn_id]) for turn_id in ids[-most:]]
 
@@ -176,8 +176,8 @@ _decode = msgspec.msgpack.Decoder().decode
 
 
 def full_turn(asked: AskedTurn, reply: ReplyDone, budget_ms: float) -> FullTurn:
-    """A turn whose reply is over, with all its words: `RedactedWords` says which may be kept. `budget_ms`: answered
-    later than this is late."""
+    """A turn whose reply is over, with all its words: `RedactedWords` decides which may be kept. `budget_ms`: a later
+    answer is late."""
     record = reply.record
     latency = record.turn_latency
     turn = ListedTurn(
@@ -210,7 +210,7 @@ def full_turn(asked: AskedTurn, reply: ReplyDone, budget_ms: float) -> FullTurn:
 
 
 def stages(record: TurnSummary) -> Stages:
-    """Each stage's milliseconds, and what of them was hidden in the silence."""
+    """The milliseconds of each stage, and the part of them that was hidden in the silence."""
     engines = (
         (record.at_settle, record.at_words),  # the recogniser
         (record.at_prepare, record.at_phrase),  # the model

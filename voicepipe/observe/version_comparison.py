@@ -1,4 +1,4 @@
-"""Two versions side by side, by what their PoPs counted: is one worse, and how sure is that? Pure.
+"""Compares two versions by what their PoPs counted: is one worse, and how sure is that? Pure.
 
 Turn latency has two humps, turns that were answered from a draft and turns that were not, so a difference of means
 takes many turns to be seen. Here each turn of one version is held against each of the other: the shift is the middle of
@@ -24,13 +24,14 @@ from numpy.typing import NDArray
 from voicepipe.observe.tally import ByCall, Tally, middle_ms
 
 SURE = 0.999
-"""Of the intervals. One that leaves out 0 names a difference. There are five, and operators look again and again: with
-99 % an equal version was named in 3 of 100 comparisons, with this in 2 of 100 in which they looked nine times."""
+"""Confidence of the intervals. One that leaves out 0 is a difference. There are five, and operators look again and
+again: with 99 % an equal version was reported in 3 of 100 comparisons, with this in 2 of 100 in which they looked nine
+times."""
 Z = NormalDist().inv_cdf((1 + SURE) / 2)
 FEWEST = 20
-"""Turns of each, ..."""
+"""Fewest turns of each version."""
 FEWEST_CALLS = 5
-"""... and calls that had one; of fewer nothing is said."""
+"""Fewest calls of each version that had a turn; with fewer nothing is reported."""
 SMALL_MS = 10.0
 SMALL = 0.005
 """Smaller differences do not matter, however sure they are."""
@@ -40,7 +41,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much more the second version has, and between which bounds that lies."""
+    """A difference between two versions (the second less the first), with its bounds."""
 
     more: float
     least: float
@@ -55,18 +56,18 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class MishapRate:
-    """One kind of mishap at both versions."""
+    """The rates of one kind of mishap at both versions."""
 
     what: str
     a: float
     b: float
-    """So many of 1."""
+    """From 0 to 1."""
     difference: Difference
 
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """Of one version, in ms."""
+    """Latencies of one version, in ms."""
 
     turns: int
     p50: float
@@ -76,7 +77,7 @@ class Latencies:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`a` is what is known, `b` what is new."""
+    """Two versions side by side. `a` is the known one, `b` the new one."""
 
     a: Latencies
     b: Latencies
@@ -85,11 +86,11 @@ class Comparison:
     rates: tuple[MishapRate, ...]
     turns: tuple[int, int]
     calls: tuple[int, int]
-    """That had a turn."""
+    """Calls that had a turn."""
 
     @property
     def is_told(self) -> bool:
-        """There are turns enough to say something, of calls enough."""
+        """There are enough turns, of enough calls, to report a result."""
         return min(self.turns) >= FEWEST and min(self.calls) >= FEWEST_CALLS
 
     @property
@@ -98,18 +99,18 @@ class Comparison:
 
     @property
     def worse(self) -> tuple[MishapRate, ...]:
-        """Mishaps that `b` has more of."""
+        """Kinds of mishaps that `b` has more of."""
         return tuple(rate for rate in self.rates if self.is_told and rate.difference.is_worse(SMALL))
 
     @property
     def is_worse(self) -> bool:
-        """`b`, in anything."""
+        """Whether `b` is worse in anything."""
         return self.is_slower or bool(self.worse)
 
 
 @dataclass(frozen=True, slots=True)
 class _CountedTurns:
-    """Of one version: something that each turn has, once it is said how many there are of each value."""
+    """A value that each turn of a version has, by the number of turns with each value."""
 
     values: Floats
     turns: Floats
@@ -125,19 +126,19 @@ class _CountedTurns:
 
     @property
     def squares(self) -> float:
-        """How far turns are from the mean: the squares of that, added up."""
+        """The sum of squares of the turns' differences from the mean."""
         return float((self.turns * (self.values - self.mean) ** 2).sum())
 
     @property
     def squares_of_calls(self) -> float:
-        """The same of calls: how far what a call adds up to is from so many times the mean as it has turns. If turns of
-        a call had nothing to do with each other, it would be as much as `squares`."""
+        """The same sum for calls: how far the sum of a call is from the mean times its number of turns. If turns of a
+        call were independent, it would be as much as `squares`."""
         its, mean = self.by_call, self.mean
         return its.xx - 2 * mean * its.nx + mean * mean * its.nn
 
 
 def compared(a: Tally, b: Tally) -> Comparison:
-    """`b` held against `a`."""
+    """Compare `b` with `a`."""
     ones, others = _timed(a), _timed(b)
     effects = _effects(ones, others)
     cut_ins = (min(a.cut_ins, a.turns), min(b.cut_ins, b.turns))
@@ -163,7 +164,7 @@ def compared(a: Tally, b: Tally) -> Comparison:
 
 
 def _timed(tally: Tally) -> _CountedTurns:
-    """Latencies."""
+    """The latencies of a version."""
     buckets = sorted(tally.latencies)
     return _CountedTurns(
         np.array([middle_ms(bucket) for bucket in buckets], float),
@@ -177,7 +178,8 @@ def _yes_no(count: int, of: int, by_call: ByCall | None = None) -> _CountedTurns
 
 
 def _effects(a: _CountedTurns, b: _CountedTurns) -> tuple[float, float]:
-    """Design effects. A few calls may be alike by chance, so that of both together counts where it is the greater."""
+    """Design effects. The turns of a few calls may be similar by chance, so that of both versions together counts where
+    it is greater."""
     calls, squares = a.by_call.calls + b.by_call.calls, a.squares + b.squares
     both = 1.0
     if calls > 2 and squares > 0:
@@ -210,8 +212,8 @@ def _shift(a: _CountedTurns, b: _CountedTurns, effects: tuple[float, float]) -> 
 
 
 def _mean(a: _CountedTurns, b: _CountedTurns, effects: tuple[float, float]) -> Difference:
-    """Of a hundred turns none may be one of the few that take seconds, and then their own spread is far too small: so
-    the spread of all counts, if that is the greater."""
+    """The mean with its bounds. Of a hundred turns none may be one of the few that take seconds, and then their own
+    spread is far too small: so the spread of all counts, if that is greater."""
     m, n = a.count, b.count
     if m < 2 or n < 2:
         return Difference(0.0, -math.inf, math.inf)
@@ -225,8 +227,8 @@ def _mean(a: _CountedTurns, b: _CountedTurns, effects: tuple[float, float]) -> D
 
 def _quantiles(ascending: Floats, weights: Floats, *parts: float) -> list[float]:
     so_far = np.cumsum(weights)
-    places = np.searchsorted(so_far, np.clip(parts, 0, 1) * so_far[-1])
-    return [float(ascending[min(place, len(ascending) - 1)]) for place in places]
+    indices = np.searchsorted(so_far, np.clip(parts, 0, 1) * so_far[-1])
+    return [float(ascending[min(index, len(ascending) - 1)]) for index in indices]
 
 
 def _rate(what: str, a: _CountedTurns, b: _CountedTurns) -> MishapRate:
@@ -239,7 +241,7 @@ def _rate(what: str, a: _CountedTurns, b: _CountedTurns) -> MishapRate:
 
 
 def _wilson(rate: float, of: float) -> tuple[float, float]:
-    """Bounds of the rate."""
+    """Bounds of the rate (Wilson's score)."""
     if not of:
         return 0.0, 1.0
     middle = rate + Z * Z / (2 * of)

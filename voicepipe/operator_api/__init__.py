@@ -1,1 +1,1 @@
-"""What operators ask over HTTP: records, the dashboard, metrics, the built-in pages."""
+"""The operators' HTTP endpoints: records, the dashboard, metrics, the built-in pages."""

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.call_api import PopApi
-from voicepipe.ingress.access import AccessControl, UnknownTurn, told, viewer
+from voicepipe.ingress.access import AccessControl, UnknownTurn, uncached, viewer
 from voicepipe.ingress.api_keys import account
 from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api.pages import LargeFile, page
@@ -20,11 +20,11 @@ DEFAULT_MINUTES = "15"
 A_WEEK = {"Cache-Control": "public, max-age=604800"}
 
 Answer = Callable[[Request, str | None], msgspec.Struct]
-"""What a request gets; the second argument is whose calls may be seen, as `PopApi.viewer` says it."""
+"""Answers a request; the second argument is the tenant whose calls may be seen, as in `PopApi.viewer`."""
 
 
 def routes(pop: PopApi, access: AccessControl, web: Path) -> list[BaseRoute]:
-    """What one PoP serves of its dashboard; `web` is the folder of the pages."""
+    """The routes of one PoP's dashboard; `web` is the folder of the pages."""
 
     def view(request: Request, tenant: str | None) -> msgspec.Struct:
         return pop.dashboard.view(tenant, minutes_of(request.query_params.get("minutes", DEFAULT_MINUTES)))
@@ -47,13 +47,13 @@ def routes(pop: PopApi, access: AccessControl, web: Path) -> list[BaseRoute]:
 
 
 def answering(pop: PopApi, access: AccessControl, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint for those who may see something, on their key's account: figures are made anew for each request."""
+    """An endpoint that needs a viewer's key, and counts on its account: figures are made anew for each request."""
 
     async def endpoint(request: Request) -> Response:
         tenant = viewer(pop, request)
 
         async def made() -> Response:
-            return told(answer(request, tenant))
+            return uncached(answer(request, tenant))
 
         return await access.carry_out(account(tenant), made())
 
@@ -70,7 +70,7 @@ def minutes_of(text: str) -> int:
 
 
 def plotly() -> Path | None:
-    """plotly.js inside the installed package of that name, which is not imported for it; None: it is not installed."""
+    """plotly.js inside the installed package of that name, which is not imported; None: it is not installed."""
     spec = find_spec("plotly")
     path = Path(spec.origin).parent / "package_data" / "plotly.min.js" if spec and spec.origin else None
     return path if path and path.is_file() else None

@@ -1,4 +1,4 @@
-"""What watches a server: GET /metrics, which Prometheus scrapes, and who may; how the server is, for load balancers."""
+"""Monitoring of a server: GET /metrics for Prometheus, with its keys; health checks for load balancers."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,40 +9,41 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from voicepipe.base.errors import Unauthorized
-from voicepipe.ingress.access import told
+from voicepipe.ingress.access import uncached
 from voicepipe.ingress.api_keys import key_of
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.loopback_only import asks_from_here
 
 METRICS = "/metrics"
 HEALTH = "/healthz", "/readyz"
-"""What a load balancer or Kubernetes asks. With tenants it is for everybody, and so it is at a PoP of a fleet."""
+"""Path of the health check of load balancers and Kubernetes. With tenants it is open to everybody, and so it is at a
+PoP of a fleet."""
 
 
 class HasStatus(Protocol):
-    """How a server is."""
+    """Has a health status."""
 
     @property
     def status(self) -> str:
-        """Of a server that takes calls it is "ok"."""
+        """The status of a server; "ok" while it takes calls."""
 
 
 def health_routes(health: Callable[[], HasStatus]) -> list[Route]:
     """/healthz answers with 200 as long as the server does, /readyz with 503 unless calls are taken."""
 
     async def healthz(request: Request) -> Response:
-        return told(health())
+        return uncached(health())
 
     async def readyz(request: Request) -> Response:
         now = health()
-        return told(now, 200 if now.status == "ok" else 503)
+        return uncached(now, 200 if now.status == "ok" else 503)
 
     return [Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)]
 
 
 def route(may_scrape: Callable[[str | None], bool], read: Callable[[str], Callable[[], tuple[bytes, str]]]) -> Route:
-    """Whoever has a key of which `may_scrape` says so; where it says so of none, this machine alone. `read`: as
-    `MetricsApi.read`."""
+    """GET /metrics, for holders of a key that `may_scrape` allows; where it allows none, for this machine only. `read`:
+    as `MetricsApi.read`."""
 
     async def metrics(request: Request) -> Response:
         key = key_of(request.headers.get("authorization"), [])

@@ -1,5 +1,5 @@
-"""The built-in pages. They are small and read once: whoever asks for one costs no thread, no file and no look at the
-disk, and there is nothing to ask for in pieces."""
+"""The built-in pages. They are small and read once: a request for one takes no thread, no file and no look at the disk,
+and there is no need for ranges."""
 
 import hashlib
 import mimetypes
@@ -12,13 +12,13 @@ from starlette.routing import BaseRoute, Route
 
 
 class LargeFile(FileResponse):
-    """Of a file that is large. In one piece: a hundred ranges of it would take ten times as long as all of it."""
+    """The response with a large file, all of it: a hundred ranges of it would take ten times as long."""
 
     max_ranges = 1
 
 
 def routes(folder: Path) -> list[BaseRoute]:
-    """One for each file, and "/" for index.html. Reads all of them."""
+    """A route for each file, and "/" for index.html. Reads all of them."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     served: list[BaseRoute] = [Route(f"/{path.relative_to(folder).as_posix()}", page(path)) for path in files]
     index = folder / "index.html"
@@ -26,7 +26,7 @@ def routes(folder: Path) -> list[BaseRoute]:
 
 
 def page(path: Path) -> Callable[[Request], Awaitable[Response]]:
-    """Serves what the file holds now."""
+    """The endpoint of a file, with its content at this moment."""
     content = path.read_bytes()
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     kind = f"{kind}; charset=utf-8" if kind.startswith("text/") else kind

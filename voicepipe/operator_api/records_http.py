@@ -1,4 +1,4 @@
-"""What is kept of calls, for their tenant's programs and for the operator."""
+"""The records of calls over HTTP, for their tenant's programs and for the operator."""
 
 import math
 import time
@@ -13,13 +13,13 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import Unauthorized
 from voicepipe.call_api import CostQuery, KeptCall, PopApi, RecordQuery, RecordsApi
-from voicepipe.ingress.access import AccessControl, CallGoesOn, NotPermitted, UnknownRecord, told, viewer
+from voicepipe.ingress.access import AccessControl, CallGoesOn, NotPermitted, UnknownRecord, uncached, viewer
 from voicepipe.ingress.api_keys import account, brings_token
 from voicepipe.ingress.wire_errors import WireError
 
 RECORDS, COSTS = "/v1/records", "/v1/costs"
 MOST, USUAL = 1000, 100
-"""Calls in one answer: at most, and where nobody says how many."""
+"""Calls in one answer: the most, and the default."""
 QUERY = ("limit", "before", "since", "until", "agent", "caller", "reason")
 DELETION = ("caller",)
 COST_QUERY = ("since", "until", "by")
@@ -28,16 +28,16 @@ DAY_S = 86_400.0
 
 
 class RecordList(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /v1/records."""
+    """Body of GET /v1/records."""
 
     object: str = "list"
     data: Sequence[KeptCall]
     next: str | None
-    """With `before=` this the list goes on; None: there is nothing more."""
+    """The value of `before=` with which the list goes on; None: there is nothing more."""
 
 
 class RecordDeleted(msgspec.Struct, frozen=True, kw_only=True):
-    """DELETE /v1/records/{id}."""
+    """Body of DELETE /v1/records/{id}."""
 
     id: str
     object: str = "record.deleted"
@@ -45,13 +45,13 @@ class RecordDeleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordsDeleted(msgspec.Struct, frozen=True, kw_only=True):
-    """DELETE /v1/records."""
+    """Body of DELETE /v1/records."""
 
     object: str = "records.deleted"
     caller: str
-    """As it was understood."""
+    """The number, as it was read."""
     deleted: int = 0
-    """Calls."""
+    """Calls that were deleted."""
     in_progress: int = 0
     """Calls from this number that are still kept, since they go on."""
     not_permitted: int = 0
@@ -59,16 +59,16 @@ class RecordsDeleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Asker(NamedTuple):
-    """Who asks for records."""
+    """The sender of a request for records."""
 
     viewer: str | None
     """As `PopApi.viewer`."""
     for_operator: bool = False
-    """A directory asks for its operator."""
+    """A directory asks on behalf of its operator."""
 
 
 class RecordsHttp:
-    """The endpoints."""
+    """The HTTP endpoints for records."""
 
     def __init__(self, pop: PopApi, access: AccessControl) -> None:
         self._pop = pop
@@ -90,41 +90,41 @@ class RecordsHttp:
         return await self._access.carry_out(account(tenant), self._listed(asked))
 
     async def one(self, request: Request) -> Response:
-        """GET: all that is kept of a call; while it goes on, so far."""
+        """GET: the record of a call; while it goes on, what there is so far."""
         tenant = self._asker(request).viewer
         return await self._access.carry_out(account(tenant), self._found(request.path_params["call_id"], tenant))
 
     async def delete(self, request: Request) -> Response:
-        """DELETE: all that is kept of a call; 409 while it goes on, 403 where it is no tenant's and a tenant asks."""
+        """DELETE: the record of a call; 409 while it goes on, 403 where it is no tenant's and a tenant asks."""
         tenant = self._asker(request).viewer
         return await self._access.carry_out(account(tenant), self._deleted(request.path_params["call_id"], tenant))
 
     async def delete_caller(self, request: Request) -> Response:
-        """DELETE: all that is kept of calls from one number, but of those that go on."""
+        """DELETE: the records of all calls from one number, except those that go on."""
         who = self._asker(request)
         number = deletion(request.query_params)
         return await self._access.carry_out(account(who.viewer), self._deleted_caller(number, who))
 
     async def costs(self, request: Request) -> Response:
-        """GET: what calls have cost, by agent or by tenant; of the last day, if nobody says of which time."""
+        """GET: the cost of calls, by agent or by tenant; of the last day by default."""
         tenant = self._asker(request).viewer
         asked = cost_query(request.query_params, tenant, time.time())
         return await self._access.carry_out(account(tenant), self._costs(asked))
 
     async def _costs(self, asked: CostQuery) -> Response:
-        return told(await self._records().costs(asked))
+        return uncached(await self._records().costs(asked))
 
     async def _listed(self, asked: RecordQuery) -> Response:
         rows = await self._records().listed(asked)
         shown = rows[: asked.limit - 1]
         more = cursor(shown[-1].began, shown[-1].id) if len(rows) == asked.limit else None
-        return told(RecordList(data=shown, next=more))
+        return uncached(RecordList(data=shown, next=more))
 
     async def _found(self, call_id: str, viewer: str | None) -> Response:
         record = await self._records().found(call_id, viewer)
         if record is None:
             raise _unknown(call_id)
-        return told(record)
+        return uncached(record)
 
     async def _deleted(self, call_id: str, viewer: str | None) -> Response:
         records, shown = self._pop.records, self._pop.dashboard
@@ -141,15 +141,15 @@ class RecordsHttp:
         if not deleted.ids:
             self._records()  # Who keeps none says so.
             raise _unknown(call_id)
-        return told(RecordDeleted(id=call_id))
+        return uncached(RecordDeleted(id=call_id))
 
     async def _deleted_caller(self, number: str, who: _Asker) -> Response:
         its = await self._records().delete_caller(number, who.viewer, for_operator=who.for_operator)
-        return told(RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
+        return uncached(RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
                                     not_permitted=its.not_permitted))  # fmt: skip
 
     def _asker(self, request: Request) -> _Asker:
-        """Raises Unauthorized."""
+        """The sender of a request. Raises Unauthorized."""
         if not brings_token(request):
             return _Asker(viewer(self._pop, request))
         who = self._access.caller(request)
@@ -168,12 +168,12 @@ def _unknown(call_id: str) -> UnknownRecord:
 
 
 def cursor(began: float, call_id: str) -> str:
-    """Of a list that goes on after this call."""
+    """The cursor with which a list goes on after this call."""
     return f"{began!r}_{call_id}"
 
 
-def _place(cursor: str) -> tuple[float, str] | None:
-    """Raises WireError."""
+def _position(cursor: str) -> tuple[float, str] | None:
+    """The position in a list that a cursor gives. Raises WireError."""
     if not cursor:
         return None
     began, _, call_id = cursor.partition("_")
@@ -184,7 +184,8 @@ def _place(cursor: str) -> tuple[float, str] | None:
 
 
 def query(asked: QueryParams, tenant: str | None) -> RecordQuery:
-    """One more call than `limit`, by which it is known whether there are more. Raises WireError."""
+    """The query of a request. It asks for one call more than `limit`, which shows whether there are more. Raises
+    WireError."""
     _check_names(asked, QUERY)
     try:
         limit = int(asked.get("limit", USUAL))
@@ -193,14 +194,14 @@ def query(asked: QueryParams, tenant: str | None) -> RecordQuery:
     if not 1 <= limit <= MOST:
         raise WireError("invalid_value", f"limit must be a whole number from 1 to {MOST}.", "limit")
     return RecordQuery(
-        tenant=tenant, limit=limit + 1, before=_place(asked.get("before", "")), since=_time(asked, "since"),
+        tenant=tenant, limit=limit + 1, before=_position(asked.get("before", "")), since=_time(asked, "since"),
         until=_time(asked, "until"), agent=asked.get("agent", ""), caller=_number(asked),
         reason=asked.get("reason", ""),
     )  # fmt: skip
 
 
 def deletion(asked: QueryParams) -> str:
-    """The number whose calls are to be deleted. Raises WireError: none is given, and nobody means all calls."""
+    """The number whose calls are to be deleted. Raises WireError: none is given; not all calls are meant then."""
     _check_names(asked, DELETION)
     if not (number := _number(asked)):
         raise WireError("missing_required_parameter", "Say whose calls are to be deleted: DELETE "
@@ -210,7 +211,7 @@ def deletion(asked: QueryParams) -> str:
 
 
 def cost_query(asked: QueryParams, tenant: str | None, now: float) -> CostQuery:
-    """Raises WireError."""
+    """The query of a request for costs. Raises WireError."""
     _check_names(asked, COST_QUERY)
     since, until = _time(asked, "since"), _time(asked, "until")
     by: Literal["agent", "tenant"] | None = BY.get(asked.get("by", "agent"))
@@ -231,7 +232,7 @@ def _check_names(asked: QueryParams, allowed: Sequence[str]) -> None:
 
 
 def _number(asked: QueryParams) -> str:
-    """A calling number. Who writes "+" as it is, where it stands for a space, means no space."""
+    """A calling number. A "+" that was not escaped arrives as a space, and is meant as "+"."""
     number = asked.get("caller", "")
     return f"+{number[1:]}" if number.startswith(" ") else number
 

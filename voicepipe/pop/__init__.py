@@ -1,1 +1,1 @@
-"""One point of presence: whom it admits, how it is, how it lives."""
+"""One point of presence: admission, state, life."""

@@ -18,15 +18,13 @@ from voicepipe.sizing.prediction import latency_ms, slowing
 
 WINDOW_S = 60.0
 FEWEST = 10
-"""Turns within the window; fewer say nothing."""
+"""Fewest turns within the window; fewer prove nothing."""
 
 
 def engines_ms(reply: ReplyDone, failed_ms: float) -> float | None:
-    """What the engines took from *prepare* to the reply's first sound; None if it says nothing of them.
-
-    Only answers to what a caller said do, and those that ran no tool. One that failed counts as `failed_ms`, unless the
-    engine is well and does not take what it was asked: then another answer would not have come faster.
-    """
+    """The engines' time from *prepare* to the reply's first sound, in ms; None if a turn does not show it. Only answers
+    to a caller's words do, and those that ran no tool. One that failed counts as `failed_ms`, unless the engine is well
+    and refused the request: then another answer would not have come faster."""
     record = reply.record
     if record.at_words is None or record.tool or record.refused:
         return None
@@ -36,47 +34,47 @@ def engines_ms(reply: ReplyDone, failed_ms: float) -> float | None:
 
 
 def is_broken(reply: ReplyDone) -> bool:
-    """Whether an engine failed, or was given up, rather than having too much to do."""
+    """Whether an engine failed, or was given up, rather than being overloaded."""
     return reply.record.broken or reply.record.ladder == "fallback"
 
 
 class AnsweredTurn(NamedTuple):
-    """One that was answered."""
+    """A turn that was answered."""
 
     at: float
     tenant: str
     call: str
     compute_ms: float
-    """From *prepare* to the first sound of the reply."""
+    """Time from *prepare* to the first sound of the reply."""
     broken: bool = False
     """Its engine failed."""
 
 
 class CallCounts(NamedTuple):
-    """In progress."""
+    """Numbers of calls in progress."""
 
     all: int
     own: int
-    """Of the tenant in question."""
+    """Those of the tenant in question."""
 
 
 class Admission:
-    """What turns cost lately, and whose they were. Times are monotonic seconds, given by who calls; no clock inside.
+    """Predicts from the turns of the last minute whether one more call would be answered in time. Times are monotonic
+    seconds, passed in; no clock inside.
 
     A tenant is judged by its own turns and by everybody's. Each time the worst is left out: of its own turns those of
     one call, and of a tenth of its calls where those are mostly late; of everybody's those of one other tenant, or of
-    such calls where the PoP has one tenant (`alone`). What makes only their replies late or fail is their own affair,
-    and keeps nobody else out.
-    """
+    such calls where the PoP has one tenant (`alone`). A cause that makes only some callers' replies late or fail keeps
+    no other caller out."""
 
     def __init__(self, slots: int, budget_ms: float, *, alone: bool = True) -> None:
         self._slots, self._budget_ms, self._alone = slots, budget_ms, alone
         self._turns: deque[AnsweredTurn] = deque()
         self._computed: dict[str | None, float] = {}
-        """What these turns say for a tenant: asked for by every caller and every look at the PoP's health."""
+        """Predictions for tenants: every caller and every look at the PoP's health asks for them."""
         self._limit = CallLimit(slots, budget_ms)
         self._own = defaultdict[str, CallLimit](lambda: CallLimit(slots, budget_ms))
-        """By tenant."""
+        """Limits by tenant."""
 
     def note(self, turn: AnsweredTurn, calls: CallCounts) -> None:
         """A turn was answered, beside so many calls."""
@@ -91,7 +89,7 @@ class Admission:
     def _judge(
         self, limit: CallLimit, now: float, calls: int, turns: Iterable[AnsweredTurn], compute_ms: float
     ) -> None:
-        """`turns` say `compute_ms`; 0: they are too few to tell."""
+        """Judge by the turns' `compute_ms`; 0: they are too few."""
         late = [turn for turn in turns if turn.at >= limit.since and self._is_late(turn)]
         broken = 2 * sum(turn.broken for turn in late) > len(late)
         limit.judge(now, latency_ms(compute_ms) if compute_ms else None, calls, broken=broken)
@@ -100,8 +98,8 @@ class Admission:
         return latency_ms(turn.compute_ms) > self._budget_ms
 
     def predicted_ms(self, now: float, calls: CallCounts, tenant: str | None = None) -> float:
-        """95th percentile of turn latency, in ms, if `tenant` placed one more call beside `calls`; None: a tenant from
-        whom no turn is known."""
+        """95th percentile of turn latency, in ms, if `tenant` placed one more call beside `calls`; None: a tenant
+        without turns so far."""
         self._forget(now)
         compute_ms = self._computed.get(tenant)
         if compute_ms is None:
@@ -113,12 +111,12 @@ class Admission:
         return max(latency_ms(compute_ms * growth), self._limit.least_ms(now, calls.all), least_ms)
 
     def _owned(self, tenant: str) -> float:
-        """What a tenant's turns say of it, in ms of compute; 0: nothing."""
+        """A tenant's own turns, in ms of compute; 0: too few."""
         since = self._own[tenant].since
         return self._without_worst([turn for turn in self._turns if turn.tenant == tenant and turn.at >= since])
 
     def _shared(self, tenant: str | None) -> float:
-        """What everybody's turns say to `tenant`, in ms of compute; 0: nothing."""
+        """Everybody's turns, as they count for `tenant`, in ms of compute; 0: too few."""
         turns = [turn for turn in self._turns if turn.at >= self._limit.since]
         if self._alone:
             return self._without_worst(turns)
@@ -126,8 +124,8 @@ class Admission:
         return min((_p95([turn for turn in slowest if turn.tenant != other]) for other in others), default=0.0)
 
     def _without_worst(self, turns: Sequence[AnsweredTurn]) -> float:
-        """What they say without the tenth of the calls, one at least, that makes them look worst: those whose turns are
-        mostly late, and one of those with a turn among the slowest. Their own prompts may be what makes them slow."""
+        """The compute of turns without the worst tenth of the calls, one at least: those whose turns are mostly late,
+        and one of those with a turn among the slowest. Their own prompts may be what makes them slow."""
         mostly = self._mostly_late(turns)
         slowest = _slowest_first(turn for turn in turns if turn.call not in mostly)
         counts = Counter(turn.call for turn in slowest)
@@ -152,8 +150,8 @@ def _slowest_first(turns: Iterable[AnsweredTurn]) -> list[AnsweredTurn]:
 
 
 def _p95(slowest_first: Sequence[AnsweredTurn], without: str = "", turns: int = 0) -> float:
-    """The 95th percentile of their compute, and never the slowest; 0: they are too few to say anything. `without` one
-    call, which has so many `turns`. Only the slowest are looked at, since this is asked about many a call."""
+    """The 95th percentile of their compute, and never the slowest; 0: they are too few. `without` one call, which has
+    so many `turns`. Only the slowest are looked at, since this is computed for many calls."""
     count = len(slowest_first) - turns
     if count < FEWEST:
         return 0.0

@@ -1,4 +1,5 @@
-"""A PoP among others: what it tells directories, the calls that they send, and where a caller may go instead."""
+"""A PoP as a member of a fleet: its reports to directories, the calls that they send, and other PoPs for callers whom
+it refuses."""
 
 import asyncio
 import logging
@@ -7,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from voicepipe.base.errors import NotBriefed
+from voicepipe.base.errors import SessionMissing
 from voicepipe.call_api import Alternate, Grant
 from voicepipe.config import Config
 from voicepipe.directory import subjects
@@ -16,18 +17,19 @@ from voicepipe.directory.fleet_keys import key_id, public_key
 from voicepipe.directory.fleet_view import FleetView
 from voicepipe.directory.key_sessions import KeySessions
 from voicepipe.directory.report import Condition, PopReport, decoded
-from voicepipe.directory.reporter import Reporter, TripTeller
+from voicepipe.directory.reporter import Reporter, TripReporter
 from voicepipe.directory.router import others
-from voicepipe.directory.subjects import Briefing, Command
-from voicepipe.directory.tokens import AGAIN, TokenGate, audience
+from voicepipe.directory.subjects import CallSession, Command
+from voicepipe.directory.tokens import AGAIN, TokenVerifier, audience
 
 logger = logging.getLogger(__name__)
 ANSWERED_S = 0.1
-"""PoPs that are heard again within this time of one another came back together: one report answers all."""
+"""PoPs that report again within so many seconds of one another came back together: one report answers all."""
 
 
 class Membership:
-    """Implements `call_api.Tokens`."""
+    """A PoP as a member of a fleet: it reports to directories, takes the calls that they send, and knows other PoPs for
+    callers that it refuses. Implements `call_api.Tokens`."""
 
     def __init__(
         self,
@@ -37,46 +39,46 @@ class Membership:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.dismissed = asyncio.Event()
-        """An operator orders the PoP to drain and to end."""
-        self.round_trips = TripTeller(bus, config.pop.id)
+        """Set when an operator orders the PoP to drain and to exit."""
+        self.round_trips = TripReporter(bus, config.pop.id)
         self._bus = bus
         self._pop = config.pop.id
         self._condition = condition
         self._clock = clock
         self._reporter = Reporter(bus, self._pop, condition)
         keys = {key_id(key): key for key in map(public_key, config.fleet.keys)}
-        self._gate = TokenGate(audience(self._pop, self._reporter.epoch), keys, time.time)
+        self._verifier = TokenVerifier(audience(self._pop, self._reporter.epoch), keys, time.time)
         self._key_sessions = KeySessions()
         self._view = FleetView()
         self._answered = -ANSWERED_S
-        """When a PoP was last heard again, and told at once how we are."""
+        """When a PoP last reported again, and got our report at once."""
 
     async def run(self) -> None:
         """Report until cancelled; then say goodbye."""
         await self._reporter.run()
 
     async def listen(self) -> None:
-        """Hear what directories and other PoPs say, until cancelled."""
-        mine = subjects.briefing_to(self._pop), subjects.command_to(self._pop)
+        """Receive what directories and other PoPs publish, until cancelled."""
+        mine = subjects.session_to(self._pop), subjects.command_to(self._pop)
         async with self._bus.listen(*mine, subjects.REPORTS, subjects.GOODBYES) as messages:
             async for message in messages:
                 with reading(message):
                     await self._take(message)
 
-    def tell(self) -> None:
-        """Report now, and not only when the second is over."""
-        self._reporter.tell()
+    def report_now(self) -> None:
+        """Report now, without waiting for the second."""
+        self._reporter.report_now()
 
     def alternates(self) -> tuple[Alternate, ...]:
-        """Where a caller may go who is turned away here."""
+        """PoPs to which a caller may go who is refused here."""
         seen = [seen for seen in self._view.alive(self._clock()) if seen.pop != self._pop]
         return tuple(Alternate(seen.pop, seen.condition.url) for seen in others(seen, self._condition()))
 
     def read(self, token: str, spent: bool = False) -> Grant:
-        return self._gate.read(token, spent)
+        return self._verifier.read(token, spent)
 
     def use(self, grant: Grant) -> None:
-        self._gate.use(grant)
+        self._verifier.use(grant)
         if grant.begins and grant.kind not in ("twilio", "telnyx"):  # Those begin with their streams: `came`.
             self._reporter.began(grant.id)
 
@@ -86,13 +88,13 @@ class Membership:
     async def session(self, grant: Grant) -> bytes:
         session = await self._key_sessions.get(grant.tenant, grant.id)
         if session is None:
-            raise NotBriefed(f"The session of this ek_ key has not come from the directory: {AGAIN}.")
+            raise SessionMissing(f"The session of this ek_ key has not come from the directory: {AGAIN}.")
         return session
 
     async def _take(self, message: BusMessage) -> None:
-        if message.subject == subjects.briefing_to(self._pop):
-            brief = msgspec.json.decode(message.data, type=Briefing)
-            await self._key_sessions.put(brief.tenant, brief.call, bytes(brief.session))
+        if message.subject == subjects.session_to(self._pop):
+            call_session = msgspec.json.decode(message.data, type=CallSession)
+            await self._key_sessions.put(call_session.tenant, call_session.call, bytes(call_session.session))
         elif message.subject == subjects.command_to(self._pop):
             msgspec.json.decode(message.data, type=Command)
             logger.warning("an operator drains this PoP: it takes no new calls, and ends with the last one")
@@ -104,10 +106,10 @@ class Membership:
                 self._view.left(pop, msgspec.json.decode(message.data, type=subjects.PopGoodbye).epoch, self._clock())
 
     def _heard(self, pop: str, report: PopReport) -> None:
-        """A PoP that was silent has perhaps been cut off, with directories that miss us as we missed it: they are told
-        as soon as the way is there again."""
+        """A PoP that was silent may have been cut off, together with directories, which did not get our reports either:
+        report to them as soon as they can be reached again."""
         now = self._clock()
         silent = not self._view.hears(pop, now)
         if self._view.heard(pop, report, now) and silent and pop != self._pop and now >= self._answered + ANSWERED_S:
             self._answered = now
-            self.tell()
+            self.report_now()

@@ -1,4 +1,4 @@
-"""ONE PoP: whom it admits, how it is, how it drains. `running.py` has its life."""
+"""One PoP: admission, state, draining. `running.py` has its life."""
 
 import asyncio
 import logging
@@ -50,16 +50,19 @@ from voicepipe.tools.tool_runner import ToolRunner
 
 log = logging.getLogger(__name__)
 SOON_S = 1
-"""Calls that end within this are not worth a word."""
+"""Calls that end within so many seconds are not logged."""
 FEWEST_LATE = 8
-"""Calls. With fewer something else makes the event loop late, and to refuse a caller would not help the others."""
+"""Fewest calls that can make the event loop late. With fewer something else does, and to refuse a caller would not help
+the others."""
 LOADS_S = 5.0
-"""Once a call has lasted so long, what it costs the event loop is seen."""
+"""Seconds after which a call's load on the event loop shows."""
 LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class _AdmittedCall:
+    """A call that was admitted, with its slot."""
+
     pop: "Pop"
     owner: str
     watched: LiveCall
@@ -86,17 +89,17 @@ class _AdmittedCall:
 
 
 def _each(observers: Sequence[Observer]) -> Observer:
-    """All of them as one, in this order."""
+    """Several followers as one, in this order."""
 
-    def tell(event: CallEvent) -> None:
+    def notify_all(event: CallEvent) -> None:
         for observer in observers:
             observer(event)
 
-    return tell
+    return notify_all
 
 
 class Pop:
-    """Implements `call_api.PopApi`."""
+    """One point of presence: it admits calls, and knows its own state. Implements `call_api.PopApi`."""
 
     def __init__(
         self,
@@ -131,7 +134,7 @@ class Pop:
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None
         self.edition: Callable[[], EditionState] | None = None
-        """Which edition of the fleet's agents, routes and tenants it goes by; None: it takes none."""
+        """The edition of the fleet's agents, routes and tenants that it uses; None: it takes none."""
         self.tts_cache = TtsCache(engines.tts, short=config.ladder.first_phrase == "short")
         self.engines = replace(engines, made_ahead=self.tts_cache)
         self.tts_cache.learn(agents)
@@ -145,16 +148,16 @@ class Pop:
         """The monotonic second of the latest admission."""
         self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=not config.is_shared)
         self._down: dict[str, float] = {}
-        """Engines that do not work, and the monotonic second at which that was seen."""
+        """Engines that do not work, and the monotonic second since when."""
         self._drained_by: float | None = None
-        """On the event loop's clock."""
+        """When its drain ends, on the event loop's clock."""
         self._draining = False
         self._empty = asyncio.Event()
         self._empty.set()
 
-    async def go_by(self, config: Config, agents: AgentStore) -> None:
-        """Other agents, routes and tenants than before; live calls keep what they began with. The rest of `config` is
-        as it was. Raises ConfigError: a tenant's key is not in the environment."""
+    async def use(self, config: Config, agents: AgentStore) -> None:
+        """Use other agents, routes and tenants; live calls keep what they began with. The rest of `config` is as it
+        was. Raises ConfigError: a tenant's key is not in the environment."""
         owners = keys(config)
         await asyncio.to_thread(self._agents.become, agents)
         self.config = config
@@ -214,8 +217,8 @@ class Pop:
         self._hour.refused(refusal)
 
     def _check(self, tenant: Tenant, leaving: CallSlot | None) -> float:
-        """Turn latency in ms, 95th percentile, that one more call would bring. Raises Refused: there is no place for
-        it, even if that one leaves."""
+        """Turn latency in ms, 95th percentile, with one more call. Raises Refused: there is no slot for it, even if
+        that one leaves."""
         if self._draining:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         if not self.engines.alive:
@@ -243,13 +246,13 @@ class Pop:
         return predicted
 
     def _lags(self, calls: int) -> bool:
-        """The event loop is late, and it is so many calls that make it late."""
+        """Whether the event loop is late because of the number of calls."""
         return calls >= FEWEST_LATE and self.watch.lag_now_ms() > self._allowed_lag_ms
 
     @property
     def _allowed_lag_ms(self) -> float:
-        """Half as much after a call has begun: a crowd that comes at once would all be let in before the first of them
-        is felt."""
+        """Half as much after a call has begun: a crowd that comes at once would all be admitted before the first of
+        them shows."""
         begins = time.monotonic() - self._admitted_at < LOADS_S
         return self.config.pop.loop_lag_ms / (2 if begins else 1)
 
@@ -260,14 +263,14 @@ class Pop:
 
     @property
     def predicted_ms(self) -> float:
-        """Turn latency, 95th percentile, that one more call would bring, of somebody who has none."""
+        """Turn latency, 95th percentile, with one more call of a tenant that has none."""
         return self._predicted_ms(None, CallCounts(self.calls, 0))
 
     def _predicted_ms(self, tenant: str | None, calls: CallCounts) -> float:
         return self._admission.predicted_ms(time.monotonic(), calls, tenant)
 
     def note(self, tenant: str, call_id: str, event: CallEvent) -> None:
-        """A call of this tenant's tells how it is going."""
+        """Process an event of a call of this tenant's."""
         if isinstance(event, ReplyDone):
             took_ms = engines_ms(event, self._failed_ms)
             if took_ms is not None:
@@ -276,7 +279,7 @@ class Pop:
 
     @property
     def _failed_ms(self) -> float:
-        """What engines took for an answer that did not come."""
+        """The time that counts for an answer that did not come."""
         return max(self.config.ladder.fallback_ms, self.config.pop.budget_ms)
 
     def health(self) -> Health:
@@ -293,7 +296,7 @@ class Pop:
         )
 
     def condition(self) -> Condition:
-        """What directories are told."""
+        """The condition for reports to directories."""
         pop, fleet, status = self.config.pop, self.config.fleet, self.status
         return Condition(
             status=status,
@@ -319,13 +322,13 @@ class Pop:
         )
 
     def _look(self) -> dict[str, float]:
-        """Which engines are down, and since when."""
+        """Check which engines are down, and since when."""
         self._down = {name: self._down.get(name, time.monotonic()) for name in self.engines.down()}
         return self._down
 
     @property
     def status(self) -> Status:
-        """ "ok" as long as a new tenant's call would be let in."""
+        """The PoP's status: "ok" while a new tenant's call would be admitted."""
         if self._draining:
             return "draining"
         if not self.serving.is_set():
@@ -338,10 +341,10 @@ class Pop:
         return "late" if late else "ok"
 
     async def drain(self) -> None:
-        """Take no new calls; return when the last one has ended, or `pop.drain_ms` after this was first asked for."""
+        """Take no new calls; returns when the last one has ended, or `pop.drain_ms` after this was first asked for."""
         self._draining = True
         if self.tokens:
-            self.tokens.tell()
+            self.tokens.report_now()
         now = asyncio.get_running_loop().time()
         self._drained_by = self._drained_by or now + self.config.pop.drain_ms / 1000
         drain_s = max(0.0, self._drained_by - now)
@@ -359,22 +362,22 @@ class Pop:
             empty.cancel()
 
     async def dismissed(self) -> None:
-        """Wait until an operator orders this PoP to drain and to end."""
+        """Returns when an operator orders this PoP to drain and to exit."""
         await (self.tokens.dismissed if self.tokens else asyncio.Event()).wait()
 
     async def watch_engines(self) -> None:
-        """So that it is known since when one is down."""
+        """Check the engines regularly, so that it is known since when one is down."""
         while True:
             await asyncio.sleep(LOOK_S)
             self._look()
 
     async def time_recogniser(self) -> None:
-        """Once. A scripted one would take it for its first caller."""
+        """Measure the recogniser once. A scripted one would take the measurement for its first caller."""
         if self.config.engines.asr != "scripted":
             await get_to_know(self.engines, lambda: self.calls > 0)
 
-    def tell_what_is_lacking(self) -> None:
-        """Log it: to telephones an address; to agents a language model, a voice."""
+    def log_what_is_missing(self) -> None:
+        """Log what is missing: an address for telephones, a language model or a voice for agents."""
         if said := unreached(self.config):
             log.warning("%s", said)
-        self.prepared.tell_what_is_lacking()
+        self.prepared.log_what_is_missing()

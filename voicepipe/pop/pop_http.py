@@ -32,7 +32,7 @@ from voicepipe.ingress.access import (
     find_agent,
     mistake,
     nowhere,
-    told,
+    uncached,
 )
 from voicepipe.ingress.api_keys import Caller, ClientSecrets, SecretRequest
 from voicepipe.ingress.calls import Calls
@@ -65,7 +65,7 @@ RTT = "/rtt"
 
 
 class Realtime:
-    """The /v1/realtime endpoints of one PoP."""
+    """The endpoints below /v1/realtime of one PoP."""
 
     def __init__(self, pop: PopApi, access: AccessControl, calls: Calls, secrets: ClientSecrets) -> None:
         self._pop = pop
@@ -75,7 +75,7 @@ class Realtime:
 
     async def websocket(self, socket: WebSocket) -> None:
         """GET /v1/realtime, refused by HTTP status before it is accepted."""
-        with ExitStack() as place:
+        with ExitStack() as resources:
             try:
                 if (call_id := socket.query_params.get("call_id")) is not None:
                     who = self._access.caller(socket)
@@ -85,28 +85,28 @@ class Realtime:
                 with attempt(self._pop, "websocket") as asked:
                     who = self._access.caller(socket)
                     asked.by(who.tenant)
-                    begun = self._begun(who, socket, place, asked)
+                    begun = self._begun(who, socket, resources, asked)
                     clients = await self._access.carry_out(who, begun)
             except Refused as error:
                 return await socket.send_denial_response(self._access.refuse(socket, error))
             except WireError as error:  # A key's session asks for what its agent has locked since.
-                self._access.tell(socket, 400, error)
+                self._access.log_refusal(socket, 400, error)
                 return await socket.send_denial_response(mistake(error))
             await socket.accept(_subprotocol(socket))
             await converse(socket, clients, partial(self._calls.known, who), Rights.of(who, clients.call.agent))
 
-    async def _begun(self, who: Caller, socket: WebSocket, place: ExitStack, asked: Attempt) -> RealtimeClients:
-        """A call whose place and end are `place`'s. Raises Refused, WireError."""
+    async def _begun(self, who: Caller, socket: WebSocket, resources: ExitStack, asked: Attempt) -> RealtimeClients:
+        """A call that was begun, whose slot and end belong to `resources`. Raises Refused, WireError."""
         limits = self._pop.config.limits
-        who = await self._access.briefed(who)
+        who = await self._access.with_session(who)
         agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
         asked.by(who.tenant, agent)
         session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
-        slot = place.enter_context(self._pop.admit(who.tenant, agent))
+        slot = resources.enter_context(self._pop.admit(who.tenant, agent))
         self._access.begins(who, "websocket")
         settings, rights = in_trace(settings, socket), Rights.of(who, agent)
         clients = opened(socket, slot, session, settings, limits, rights, who.network)
-        place.callback(clients.call.close)
+        resources.callback(clients.call.close)
         return clients
 
     async def client_secrets(self, request: Request) -> Response:
@@ -126,17 +126,17 @@ class Realtime:
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
         shown = with_voice(session, self._voice_of(session, agent))
-        return told({"value": made[0], "expires_at": made[1], "session": shown})
+        return uncached({"value": made[0], "expires_at": made[1], "session": shown})
 
     def _voice_of(self, session: Session, agent: Agent) -> str:
-        """The voice that will speak in a call of this session."""
+        """The voice that speaks in a call of this session."""
         asked = session.audio.output.voice
         known = self._pop.voice_for(asked) == asked
         return self._pop.voice_for(asked if known else agent.voice, agent.language)
 
 
 async def rtt(request: Request) -> Response:
-    """GET /rtt, for everybody: nothing, so that a page can tell how far this PoP is."""
+    """GET /rtt, without a key: an empty answer, by which a page measures the round trip to this PoP."""
     return Response(status_code=204, headers={"Cache-Control": "no-store", "Timing-Allow-Origin": "*"})
 
 
@@ -145,7 +145,7 @@ def _subprotocol(socket: WebSocket) -> str | None:
 
 
 def _door(connection: HTTPConnection) -> DoorKind | None:
-    """At which a request or a WebSocket asks for a call; None: it asks for something else."""
+    """The kind of ingress at which a request or a WebSocket asks for a call; None: it asks for something else."""
     scope = connection.scope
     if scope["type"] == "websocket":
         return "websocket" if scope["path"] == REALTIME and "call_id" not in connection.query_params else None
@@ -159,7 +159,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
     realtime = Realtime(pop, access, calls, secrets)
 
     def turned_away(connection: HTTPConnection, status: int, why: str) -> None:
-        access.tell(connection, status, why)
+        access.log_refusal(connection, status, why)
         if door := _door(connection):
             Attempt(pop, door).refused("forbidden", status)
 
@@ -188,7 +188,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
                        expose_headers=["Location"])
         )  # fmt: skip
     public = (*SIGNED, RTT, METRICS, *(HEALTH if in_fleet else ()))
-    middleware.append(Middleware(LocalOnly, tell=turned_away, origins=origins, public=public, tokens=in_fleet,
+    middleware.append(Middleware(LocalOnly, log=turned_away, origins=origins, public=public, tokens=in_fleet,
                                  has_keys=lambda: bool(pop.config.tenants)))  # fmt: skip
     return Starlette(routes=routes, middleware=middleware, exception_handlers=access.answers())
 

@@ -1,4 +1,4 @@
-"""Was one more call answered as soon as was predicted when it was let in?"""
+"""Compares turns with the prediction that was made when their call was admitted."""
 
 import time
 from collections.abc import Callable
@@ -9,20 +9,20 @@ from voicepipe.pop.admission import WINDOW_S, engines_ms
 from voicepipe.sizing.prediction import latency_ms
 
 FIRST_S = WINDOW_S
-"""Of a call: by then the prediction stands on other turns, and other calls have begun."""
+"""Seconds of a call: by then the prediction depends on other turns, and other calls have begun."""
 
 
 class PredictionFollower(Protocol):
-    """Who is told."""
+    """Is notified of turns whose latency was predicted."""
 
     def prediction_check(self, ratio: float) -> None:
-        """The latency of a turn to that which nineteen of twenty were to keep."""
+        """The latency of a turn, divided by the one that nineteen of twenty were to keep."""
 
 
 class PredictionCheck:
-    """Watches one call. `predicted_ms`: turn latency, 95th percentile, as predicted just before it was admitted;
-    `failed_ms`: what a turn without an answer counts as. Only the engines' time is compared, as it alone is predicted.
-    """
+    """Compares the turns of one call with the prediction that was made when it was admitted. `predicted_ms`: turn
+    latency, 95th percentile, as predicted just before; `failed_ms`: the value of a turn without an answer. Only the
+    engines' time is compared, since only that is predicted."""
 
     def __init__(
         self, follower: PredictionFollower, predicted_ms: float, failed_ms: float,
@@ -34,7 +34,7 @@ class PredictionCheck:
         self._until = clock() + FIRST_S
 
     def note(self, event: CallEvent) -> None:
-        """The call tells how it is going."""
+        """Process an event of the call."""
         if isinstance(event, ReplyDone) and self._clock() < self._until:
             took_ms = engines_ms(event, self._failed_ms)
             if took_ms is not None:

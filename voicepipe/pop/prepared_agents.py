@@ -1,4 +1,4 @@
-"""The agents of ONE PoP: who answers for each, what is missing for that, prompts that are read ahead, and files that
+"""The agents of one PoP: what answers for each, what is missing for that, prompts that are read ahead, and files that
 are read again when somebody edits them."""
 
 import asyncio
@@ -18,18 +18,19 @@ from voicepipe.records import signing
 log = logging.getLogger(__name__)
 EVERY_S = 1.0
 WARM_S = 120.0
-"""An edited agent's prompt is read ahead within this, or not: its calls come behind others'."""
+"""Seconds in which an edited agent's prompt is read ahead, or not at all: its calls come behind others'."""
 
 
 def beginning(agent: Agent) -> Prompt:
-    """What every prompt of the agent begins with."""
+    """The beginning of every prompt of the agent."""
     system = (Message("system", agent.instructions),) if agent.instructions else ()
     tools = (*(tool.spec for tool in agent.tools), *((END_CALL_TOOL,) if agent.end_call else ()))
     return Prompt(system, tools, agent=agent)
 
 
 class PreparedAgents:
-    """`llm`: how the configuration calls the language engine; `records`: calls are recorded."""
+    """The agents of a PoP with what answers for each. It reads their prompts ahead, takes over edited files, and finds
+    what is missing. `llm`: the configuration's name of the language engine; `records`: calls are recorded."""
 
     def __init__(self, agents: AgentStore, engines: Engines, tts_cache: TtsCache, llm: str, *, records: bool) -> None:
         self._agents = agents
@@ -39,12 +40,12 @@ class PreparedAgents:
         self._records = records
 
     def answering(self, agent: Agent) -> Answering:
-        """Who answers this agent's callers."""
+        """The language model and voice that answer for this agent."""
         llm = self._engines.llm
         return llm.answering(agent) if isinstance(llm, Choosy) else Answering(self._llm)
 
-    def tell_what_is_lacking(self) -> None:
-        """Log it: a language model, a voice, a receiver's key."""
+    def log_what_is_missing(self) -> None:
+        """Log what is missing: a language model, a voice, a receiver's key."""
         voices = self._engines.tts.voices()
         for agent in self._agents:
             lacks = self.answering(agent).lacks, no_voice(agent, voices), self._lacks_hook(agent)
@@ -65,7 +66,7 @@ class PreparedAgents:
                     warming = tasks.create_task(self._warm([*self._agents]))
 
     def _lacks_hook(self, agent: Agent) -> str:
-        """What keeps the receiver that the agent names from being told of its calls."""
+        """Why the receiver that the agent names gets no webhooks about its calls."""
         if agent.hooks.after_call and not self._records:
             return f"Agent {agent.name} names a hooks.after_call, and nothing is sent: set records.folder."
         lacks = signing.lacks(agent.hooks)
@@ -80,4 +81,4 @@ class PreparedAgents:
                 log.error("agent %s is not warmed up: its prompt was not read within %g s", agent.name, WARM_S)
             except EngineError as error:
                 log.error("agent %s is not warmed up: %s", agent.name, error)
-        self.tell_what_is_lacking()
+        self.log_what_is_missing()

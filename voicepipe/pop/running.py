@@ -15,7 +15,7 @@ from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.pop_config import with_slots
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.configured_bus import on_bus
-from voicepipe.directory.editions.pop_editions import PopEditions, begun, shelf_of
+from voicepipe.directory.editions.pop_editions import PopEditions, begun, store_of
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
 from voicepipe.observe.traces import traced
@@ -30,8 +30,8 @@ from voicepipe.turn.sentence_ends import callers_ends
 
 @asynccontextmanager
 async def running(config: Config, agent_file: Path | None = None) -> AsyncIterator["Pop"]:
-    """A PoP that answers at `config.http`; drained when the context ends. `agent_file`: the one that is wanted, as in
-    `AgentStore`. Raises ConfigError, EngineError."""
+    """Yields a PoP that answers at `config.http`; drained when the context ends. `agent_file`: the one that is wanted,
+    as in `AgentStore`. Raises ConfigError, EngineError."""
     async with AsyncExitStack() as stack:
         bus = await stack.enter_async_context(on_bus(config.bus)) if config.bus.servers else None
         yield await stack.enter_async_context(member(config, bus, agent_file=agent_file))
@@ -42,13 +42,13 @@ async def member(
     config: Config, bus: Bus | None, shared: Engines | None = None, listener: socket.socket | None = None,
     agent_file: Path | None = None,
 ) -> AsyncIterator["Pop"]:  # fmt: skip
-    """The same, heard of on `bus`; None: by nobody. `shared`: engines of `engines_for`, which several PoPs have.
-    `listener`: where it answers, from `server.bind`; None: it sees to that itself."""
+    """As `running`, as a member of the fleet on `bus`; None: without a fleet. `shared`: engines of `engines_for`, which
+    several PoPs have. `listener`: its socket, from `server.bind`; None: it makes one itself."""
     from voicepipe.pop.pop_http import serve
 
     descriptors.raise_limit()
     sys.setswitchinterval(SWITCH_S)
-    own, store = with_slots(config), shelf_of(config)
+    own, store = with_slots(config), store_of(config)
     its = await asyncio.to_thread(begun, own, store, agent_file)
     config, agents = its.config, its.agents
     await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.
@@ -59,12 +59,12 @@ async def member(
         ToolRunner() as tools,
     ):
         pop = Pop(config, agents, engines, tools, records, traces)
-        pop.tell_what_is_lacking()
+        pop.log_what_is_missing()
         editions: PopEditions | None = None
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
             if store:
-                editions = PopEditions(bus, own, store, its, pop.go_by, pop.tokens.tell)
+                editions = PopEditions(bus, own, store, its, pop.use, pop.tokens.report_now)
                 pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
             beside = (
@@ -110,7 +110,7 @@ async def engines_for(config: Config, agents: AgentStore) -> AsyncIterator[Engin
 
 @asynccontextmanager
 async def warmed(shared: Engines, agents: AgentStore) -> AsyncIterator[Engines]:
-    """Engines that are loaded, knowing these agents, too: each PoP has read its own. Raises EngineError."""
+    """Engines that are loaded, prepared for these agents, too: each PoP has read its own. Raises EngineError."""
     for agent in agents:
         await shared.llm.warm(beginning(agent))
     yield shared

@@ -1,1 +1,1 @@
-"""What is kept of calls: records on disk, and who is told of them."""
+"""What is kept of calls: records on disk, and webhooks about them."""

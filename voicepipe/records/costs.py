@@ -1,4 +1,4 @@
-"""What calls of a time have cost, by agent or tenant, and what the host's empty places did."""
+"""The cost of calls in a time, by agent or tenant, and the cost of the host's idle slots."""
 
 import sqlite3
 
@@ -10,23 +10,24 @@ from voicepipe.sizing.price import host_cost, idle_cost, thousand_tokens_cost
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one agent's or one tenant's calls at one PoP. Money is in the operator's currency; None: no price is known."""
+    """The cost of one agent's or one tenant's calls at a PoP. Money is in the operator's currency; None: no price is
+    known."""
 
     name: str
     pop: str
     region: str
     calls: int
     minutes: float
-    """Of them, in this time."""
+    """Minutes of these calls in this time."""
     cost: float | None
     cost_per_minute: float | None
     output_tokens: int
-    """Of the calls that ended in this time."""
+    """Tokens of the calls that ended in this time."""
     cost_per_1000_tokens: float | None
 
 
 class Costs(msgspec.Struct, frozen=True, kw_only=True):
-    """GET /v1/costs."""
+    """Body of GET /v1/costs."""
 
     object: str = "list"
     data: list[Cost]
@@ -34,14 +35,14 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     """Not before the first call that is kept."""
     until: float
     host_cost: float | None
-    """Of the whole host in this time, whether or not anyone called. The operator's to see alone."""
+    """Cost of the whole host in this time, with calls or without. For the operator only."""
     idle_cost: float | None
-    """Of it, what no call paid."""
+    """The part of it that no call paid."""
 
 
 def costs(db: sqlite3.Connection, query: CostQuery, host: RecordedHost, now: float) -> Costs:
-    """Calls count with the part of them that lies in this time. One that goes on has lasted until `now`. Of the time
-    before the first call that is kept nothing is said."""
+    """The costs of a time. Calls count with the part of them that lies in it. One that goes on has lasted until `now`.
+    The time before the first call that is kept is left out."""
     (kept_from,) = db.execute("SELECT min(began) FROM calls").fetchone()
     until = min(query.until, now)
     since = min(until, max(query.since, now if kept_from is None else kept_from))

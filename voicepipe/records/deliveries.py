@@ -1,4 +1,4 @@
-"""Tells receivers of calls that have ended: at least once, also when a receiver or the PoP was down meanwhile."""
+"""Delivers webhooks about calls that have ended: at least once, also when a receiver or the PoP was down meanwhile."""
 
 import asyncio
 import logging
@@ -22,42 +22,43 @@ from voicepipe.records.writer import RecordWriter
 logger = logging.getLogger(__name__)
 
 OF_EACH, AT_ONCE = 4, 256
-"""Requests under way, to one receiver and in all: one that hangs keeps no other waiting."""
+"""Requests in progress, to one receiver and in all: one that hangs keeps no other waiting."""
 TIMEOUT_S = 15.0
 FIRST_S, LONGEST_S = 2.0, 600.0
-"""Between tries: the first pause, and the longest; each is twice the one before."""
+"""Seconds between attempts: the first pause, and the longest; each is twice the one before."""
 GIVE_UP_S = 3 * 86_400
 IDLE_S = 60.0
 LAST_S = 5.0
-"""So long a PoP that ends tries on; what is left is for its next start."""
+"""Seconds for which a PoP that ends goes on; what is left is for its next start."""
 TRY_LATER = (408, 425, 429)
-"""Statuses below 500 that say nothing about what was sent."""
+"""Statuses below 500 after which the same request may succeed later."""
 EVENT = "call.ended"
 
 
 class Deliveries:
-    """One PoP's. `path`: its records."""
+    """Delivers webhooks about calls that have ended to their receivers: at least once, also when a receiver or the PoP
+    was down meanwhile. `path`: the PoP's records."""
 
     def __init__(self, path: Path, writer: RecordWriter, loop: asyncio.AbstractEventLoop) -> None:
         self.spool = Spool(0, None, None)
-        """As it was when last looked at."""
+        """The deliveries that are due, as last read."""
         self.failed = 0
-        """Tries that failed, since the start."""
+        """Attempts that failed, since the start."""
         self._path = path
         self._writer = writer
         self._under_way = set[str]()
-        """Ids."""
+        """Ids of deliveries in progress."""
         self._woken = asyncio.Event()
         self._idle = asyncio.Event()
-        """Nothing is left that can be delivered now."""
+        """Set when nothing is left that can be delivered now."""
         self._loop = loop
 
     def wake(self) -> None:
-        """There is one more. From any thread."""
+        """There is a new delivery. May be called from any thread."""
         self._loop.call_soon_threadsafe(self._woken.set)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Deliver until cancelled."""
         async with await asyncio.to_thread(self._client) as client, TaskGroup() as tasks:
             while True:
                 self._woken.clear()
@@ -114,7 +115,7 @@ class Deliveries:
         await self._later(delivery, problem, refused)
 
     async def _later(self, delivery: Delivery, problem: str, refused: bool) -> None:
-        """It is tried again, unless that was tried for long enough."""
+        """Try again later, unless that was done for long enough."""
         self.failed += 1
         age_s = time.time() - delivery.since
         if age_s > GIVE_UP_S:
@@ -137,7 +138,7 @@ class Deliveries:
         return msgspec.json.encode({"type": EVENT, "timestamp": at, "data": record})
 
     async def _sent(self, client: httpx.AsyncClient, delivery: Delivery, body: bytes) -> tuple[str, bool]:
-        """What went wrong (empty: nothing), and whether it is what was sent that the receiver does not want."""
+        """Send one delivery. Returns the error (empty: none), and whether the receiver refuses this request."""
         try:
             key = signing.secret(variable(delivery.secret_env))
         except ValueError as error:
@@ -157,5 +158,5 @@ class Deliveries:
 
 
 def _host(url: str) -> str:
-    """The rest of an address may be secret."""
+    """The host of an address, whose other parts may be secret."""
     return urlsplit(url).hostname or "its receiver"

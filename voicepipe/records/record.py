@@ -12,7 +12,7 @@ from voicepipe.observe.turns import FullTurn
 from voicepipe.sizing.price import call_cost
 
 CUT = "cut"
-"""Why a call ended whose PoP ended first: killed, or its host was."""
+"""The reason of a call whose PoP ended first: it was killed, or its host was."""
 
 
 class RecordedHost(msgspec.Struct, frozen=True):
@@ -22,10 +22,10 @@ class RecordedHost(msgspec.Struct, frozen=True):
     region: str
     slots: int = 1
     price_per_hour: float = 0.0
-    """0: nobody knows."""
+    """0: unknown."""
 
     def cost(self, seconds: float) -> float | None:
-        """Of a call that lasted so long; None: no price is known."""
+        """The cost of a call that lasted so long; None: no price is known."""
         return call_cost(self.price_per_hour, self.slots, seconds) if self.price_per_hour else None
 
 
@@ -41,7 +41,7 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     caller: str = ""
     """The calling number of a phone call."""
     called: str = ""
-    """What was dialled."""
+    """The number that was dialled."""
     ended: float | None = None
     """None: it goes on. Of a call that was cut: when the last thing of it was written."""
     reason: str = ""
@@ -60,22 +60,22 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     or no price is known."""
     network: NetworkQuality | None = None
     transferred_to: str = ""
-    """Whom the caller was put through to; empty: to nobody."""
+    """The party to whom the caller was transferred; empty: none."""
     trace: str = ""
     """The id of its trace (W3C), 32 hexadecimal digits; empty: it is not traced."""
 
 
 class CallRecord(CallSummary, frozen=True, kw_only=True):
-    """One call in full."""
+    """The whole record of a call: its summary, and what was said."""
 
     said: tuple[msgspec.Raw, ...]
-    """In order, each a `FullTurn`: a turn, a greeting, the answer to a typed message."""
+    """The turns in order, each a `FullTurn`; also a greeting, and the answer to a typed message."""
 
 
 def summary(
     call: CallFacts, host: RecordedHost, said: Sequence[FullTurn] = (), end: CallEnd | None = None
 ) -> CallSummary:
-    """What a call comes to, by what was said in it. `end`: None while it goes on."""
+    """The summary of a call, by its turns. `end`: None while it goes on."""
     turns = [full.turn for full in said if full.spoken]
     latencies = sorted([turn.latency_ms for turn in turns if turn.latency_ms is not None])
     return CallSummary(

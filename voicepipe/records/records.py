@@ -34,14 +34,15 @@ logger = logging.getLogger(__name__)
 
 TIDY_S = 3600.0
 SOON_S = 10.0
-"""So long who has something deleted waits for the file."""
+"""Seconds for which a request to delete waits for the file."""
 AGAIN_S, LONGEST_S = 0.02, 1.0
-"""Between tries to empty the write-ahead log: the first pause, and the longest; each is twice the one before."""
+"""Seconds between attempts to empty the write-ahead log: the first pause, and the longest; each is twice the one
+before."""
 READERS = 2
 """Questions that are answered at a time."""
 T = TypeVar("T")
 HooksOf = Callable[[str, str], Hooks]
-"""Of an agent and a tenant, by their names: who is told of a call when it has ended."""
+"""Gives the receivers of webhooks, by the names of an agent and a tenant."""
 STDOUT = "-"
 
 
@@ -55,30 +56,31 @@ def _for_its_owner(path: str, flags: int) -> int:
 
 
 class Lines:
-    """Records as JSON lines, for who ships logs. Blocking. `place`: a file, which may be rotated at any time, or
-    `STDOUT`; empty: nobody ships any."""
+    """Writes records as JSON lines, for log shippers. Blocking. `destination`: a file, which may be rotated at any
+    time, or `STDOUT`; empty: no lines are written."""
 
-    def __init__(self, place: str) -> None:
-        self._place = place
+    def __init__(self, destination: str) -> None:
+        self._destination = destination
 
     def write(self, record: CallRecord) -> None:
-        """One line. A file that cannot be written loses it: the record itself is kept."""
-        if not self._place:
+        """Write one line. A file that cannot be written loses it: the record itself is kept."""
+        if not self._destination:
             return
         line = msgspec.json.encode(record) + b"\n"
         try:
-            if self._place == STDOUT:
+            if self._destination == STDOUT:
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
             else:
-                with open(self._place, "ab", opener=_for_its_owner) as file:
+                with open(self._destination, "ab", opener=_for_its_owner) as file:
                     file.write(line)
         except OSError as error:
             logger.error("%s: not written to records.lines: %s", record.id, error)
 
 
 class Records(CallFollower):
-    """Implements `call_api.RecordsApi`."""
+    """The records of a PoP: it follows the calls, writes them down, and finds them again. Implements
+    `call_api.RecordsApi`."""
 
     def __init__(
         self, path: Path, host: RecordedHost, writer: RecordWriter, lines: Lines, keep_s: float, hooks: HooksOf,
@@ -87,19 +89,19 @@ class Records(CallFollower):
         self.writer = writer
         self.deliveries = Deliveries(path, writer, loop)
         self.deleted: list[Callable[[Collection[str]], object]] = []
-        """Who is told of calls that were deleted, by their ids."""
+        """Called with the ids of calls that were deleted."""
         self._path = path
         self._host = host
         self._readers = ThreadPoolExecutor(READERS, "records-read")
         self._lines = lines
         self._keep_s = keep_s
         self.hooks = hooks
-        """Asked when a call has ended."""
+        """Gives the receivers of webhooks; called when a call has ended."""
         self._dirty, self._clean = asyncio.Event(), asyncio.Event()
-        """The write-ahead log has what was deleted; it has not."""
+        """Set when the write-ahead log contains deleted data; set when it does not."""
 
     def close(self) -> None:
-        """What waits is written. Blocks."""
+        """Write what waits. Blocks."""
         self.writer.close()
         self._readers.shutdown(wait=False)
 
@@ -114,34 +116,34 @@ class Records(CallFollower):
     replied = amended = turn
 
     def ended(self, call: CallFacts, end: CallEnd) -> None:
-        told = self._telling(call.agent, call.tenant)
-        self.writer.put(lambda its: self._over(its, its.ended(call, end), told), always=True)
+        notice = self._notice(call.agent, call.tenant)
+        self.writer.put(lambda its: self._over(its, its.ended(call, end), notice), always=True)
 
     def left(self, call: CallFacts) -> None:
-        told, now = self._telling(call.agent, call.tenant), time.time()
-        self.writer.put(lambda its: self._over(its, its.left(call, now), told), always=True)
+        notice, now = self._notice(call.agent, call.tenant), time.time()
+        self.writer.put(lambda its: self._over(its, its.left(call, now), notice), always=True)
 
     def mark_cut(self, its: Store) -> None:
-        """Calls that were in progress when the PoP ended without a word have ended, too."""
+        """Mark the calls that were in progress when the PoP was killed as ended."""
         for call_id in its.in_progress():
             self.writer.put(partial(self._cut, call_id), always=True)
 
     def _cut(self, call_id: str, its: Store) -> Then | None:
         record = its.cut(call_id)
-        return self._over(its, record, self._telling(record.agent, record.tenant)) if record else None
+        return self._over(its, record, self._notice(record.agent, record.tenant)) if record else None
 
-    def _telling(self, agent: str, tenant: str) -> _Notice:
-        """Whom of a call; made before it is written, which may be tried twice."""
+    def _notice(self, agent: str, tenant: str) -> _Notice:
+        """The deliveries for a call; made before it is written, which may be tried twice."""
         return _Notice(self.hooks(agent, tenant), f"msg_{secrets.token_hex(12)}")
 
-    def _over(self, its: Store, record: CallRecord | None, told: _Notice) -> Then | None:
-        """A call has ended. None: nothing has."""
+    def _over(self, its: Store, record: CallRecord | None, notice: _Notice) -> Then | None:
+        """Follow-up of a call that has ended. None: none has."""
         if record is None:
             return None
-        if told.hooks.after_call:
+        if notice.hooks.after_call:
             now = time.time()
-            its.spool(Delivery(id=told.message_id, call=record.id, url=told.hooks.after_call,
-                               secret_env=told.hooks.secret_env, since=record.ended or now, due=now))  # fmt: skip
+            its.spool(Delivery(id=notice.message_id, call=record.id, url=notice.hooks.after_call,
+                               secret_env=notice.hooks.secret_env, since=record.ended or now, due=now))  # fmt: skip
 
         def then() -> None:
             self._lines.write(record)
@@ -150,7 +152,7 @@ class Records(CallFollower):
         return then
 
     async def tidy(self) -> None:
-        """Forget what is old, until cancelled."""
+        """Delete old records, until cancelled."""
         while True:
             before = time.time() - self._keep_s
             while await self.writer.carried_out(lambda its: its.forget(before)) == AT_A_TIME:  # noqa: B023
@@ -159,7 +161,7 @@ class Records(CallFollower):
             await asyncio.sleep(TIDY_S)
 
     async def empty_log(self) -> None:
-        """Take what was deleted out of the write-ahead log as soon as nobody reads the file, until cancelled."""
+        """Take deleted data out of the write-ahead log as soon as nobody reads the file, until cancelled."""
         while True:
             await self._dirty.wait()
             pause_s = AGAIN_S
@@ -178,8 +180,8 @@ class Records(CallFollower):
         return await self._deleted([call_id], tenant)
 
     async def delete_caller(self, caller: str, tenant: str | None, *, for_operator: bool = False) -> Deleted:
-        """All of this number's. Raises RecordsFailing."""
-        await self._written(lambda its: None)  # What was told of calls until now is read, too.
+        """Delete all calls of this number. Raises RecordsFailing."""
+        await self._written(lambda its: None)  # What was reported of calls until now is read, too.
         others = await self._asked(lambda db: store.not_permitted_of(db, caller, tenant, for_operator=for_operator))
         deleted = await self._deleted(await self._asked(lambda db: store.of_caller(db, caller, tenant)), tenant)
         return deleted._replace(not_permitted=others)
@@ -202,16 +204,16 @@ class Records(CallFollower):
         return Deleted(gone, in_progress, not_permitted)
 
     def _gone(self, deleted: Deleted) -> None:
-        """From the file; now from all else that holds it."""
+        """Calls were deleted from the file: have all else that holds them delete them."""
         if deleted.ids:
-            for tell in self.deleted:
-                tell(frozenset(deleted.ids))
+            for notify in self.deleted:
+                notify(frozenset(deleted.ids))
             self._clean.clear()
             self._dirty.set()
             self.deliveries.wake()
 
     async def _written(self, work: Callable[[Store], T], then: Callable[[T], object] = lambda result: None) -> T:
-        """As `RecordWriter.carried_out`, if it is soon. Raises RecordsFailing."""
+        """The result of `RecordWriter.carried_out`, if it comes soon. Raises RecordsFailing."""
         try:
             async with asyncio.timeout(SOON_S):
                 return await self.writer.carried_out(work, then)
@@ -223,7 +225,7 @@ class Records(CallFollower):
     # --- read
 
     async def listed(self, query: RecordQuery) -> list[CallSummary]:
-        """The newest first."""
+        """The calls, the newest first."""
         return await self._asked(lambda db: store.listed(db, query))
 
     async def found(self, call_id: str, tenant: str | None) -> CallRecord | None:
@@ -235,7 +237,7 @@ class Records(CallFollower):
         return await self._asked(lambda db: costs(db, query, self._host, time.time()))
 
     async def _asked(self, question: Callable[[sqlite3.Connection], T]) -> T:
-        """In one of few threads: long questions do not take those of the engines."""
+        """Answer a question in one of a few threads: long questions do not take those of the engines."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, question)
 
     def _read(self, question: Callable[[sqlite3.Connection], T]) -> T:
@@ -245,7 +247,8 @@ class Records(CallFollower):
 
 @asynccontextmanager
 async def kept(config: Config, hooks: HooksOf) -> AsyncIterator[Records | None]:
-    """A PoP's records, until all calls have ended; None: it keeps none. Raises ConfigError: they cannot be kept."""
+    """Yields a PoP's records, until all calls have ended; None: it keeps none. Raises ConfigError: they cannot be
+    kept."""
     if not config.records.folder:
         yield None
         return

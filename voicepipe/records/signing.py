@@ -23,7 +23,7 @@ def secret(text: str) -> bytes:
 
 
 def lacks(hooks: Hooks) -> str:
-    """What keeps us from signing for it, with what helps; empty: nothing, or nobody is to be told."""
+    """What keeps us from signing webhooks, with advice; empty: nothing, or there are no receivers."""
     try:
         if hooks.after_call:
             if not (text := variable(hooks.secret_env)):
@@ -35,7 +35,7 @@ def lacks(hooks: Hooks) -> str:
 
 
 def headers(key: bytes, message_id: str, now: float, body: bytes) -> dict[str, str]:
-    """Of one try. `now`: Unix seconds; receivers refuse what is older than a few minutes."""
+    """The headers of one attempt. `now`: Unix seconds; receivers refuse requests that are older than a few minutes."""
     at = str(int(now))
     digest = hmac.digest(key, b".".join((message_id.encode(), at.encode(), body)), hashlib.sha256)
     return {

@@ -21,7 +21,7 @@ from voicepipe.observe.turns import FullTurn
 from voicepipe.records.record import CUT, CallRecord, CallSummary, RecordedHost, summary
 
 VERSION = 1
-"""Of the tables; `user_version` of the file."""
+"""Version of the tables; `user_version` of the file."""
 TABLES = """
 CREATE TABLE calls (
     id TEXT PRIMARY KEY, tenant TEXT NOT NULL, agent TEXT NOT NULL, caller TEXT NOT NULL, began REAL NOT NULL,
@@ -42,11 +42,11 @@ CREATE INDEX deliveries_of_call ON deliveries (call);
 """
 _BARE = reduce(lambda column, separator: f"replace({column}, '{separator}', '')", SEPARATORS, "caller")
 FROM_CALLER = f"(caller = ? OR {_BARE} = ?)"
-"""Calls from a caller as they were written down, or from their number with other separators in it."""
+"""Condition for calls from a caller as they were written down, or from their number with other separators in it."""
 BUSY_S = 10.0
-"""So long a connection waits for another one's lock."""
+"""Seconds for which a connection waits for another one's lock."""
 AT_A_TIME = 200
-"""Calls that are deleted in one transaction: others do not wait long for it."""
+"""Calls that are deleted in one transaction, so that others do not wait long for it."""
 
 _encode = msgspec.json.Encoder().encode
 _facts = msgspec.json.Decoder(CallFacts)
@@ -55,24 +55,25 @@ _summary = msgspec.json.Decoder(CallSummary)
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody who is to be told of a call that has ended. The fields stand as the columns do."""
+    """A webhook that is to be delivered after a call has ended. The fields are in the order of the columns."""
 
     id: str
-    """The same at each try, so that a receiver can tell doubles."""
+    """The same at each attempt, so that a receiver can recognise repetitions."""
     call: str
     url: str
     secret_env: str
     since: float
     """Unix seconds at which the call ended."""
     due: float
-    """Not to be tried before."""
+    """Unix second of the next attempt, at the earliest."""
     tries: int = 0
     refused: bool = False
-    """By the last answer: the receiver is there and does not want it."""
+    """The last answer was a refusal: the receiver is reachable and does not want it."""
 
 
 class Store:
-    """The connection that writes. Raises sqlite3.Error: the file cannot be opened or written."""
+    """The PoP's records in a SQLite file, by the connection that writes. Raises sqlite3.Error: the file cannot be
+    opened or written."""
 
     def __init__(self, path: Path, host: RecordedHost) -> None:
         self._host = host
@@ -93,7 +94,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is written until the context ends, or none of it."""
+        """Writes everything until the context ends, or nothing of it."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -107,11 +108,11 @@ class Store:
         self._put(call, summary(call, self._host))
 
     def said(self, call_id: str, full: FullTurn) -> None:
-        """In place of what had the same number."""
+        """Write a turn, in place of one with the same number."""
         self._db.execute("INSERT OR REPLACE INTO said VALUES (?, ?, ?)", (call_id, full.number, _encode(full)))
 
     def ended(self, call: CallFacts, end: CallEnd) -> CallRecord:
-        """What is kept of it from now on."""
+        """Write a call's final record."""
         ends = summary(call, self._host, self._said(call.id), end)
         self._put(call, ends)
         return self.record(ends)
@@ -121,7 +122,7 @@ class Store:
         return [call_id for (call_id,) in self._db.execute("SELECT id FROM calls WHERE ended IS NULL")]
 
     def cut(self, call_id: str) -> CallRecord | None:
-        """Mark a call that was in progress when the PoP ended; None: it cannot be read any more."""
+        """Mark a call that was in progress when the PoP ended; None: its record cannot be read any more."""
         (facts,) = self._db.execute("SELECT facts FROM calls WHERE id = ?", (call_id,)).fetchone()
         try:
             call = _facts.decode(facts)
@@ -135,12 +136,14 @@ class Store:
         return self.record(ends)
 
     def left(self, call: CallFacts, at: float) -> CallRecord | None:
-        """It is in progress no more. If nobody has said how it ended, that was a fault of ours; else None."""
+        """The call is no longer in progress. If its end was not reported, that was a fault of ours, and its record is
+        returned; else None."""
         open_ = self._db.execute("SELECT 1 FROM calls WHERE id = ? AND ended IS NULL", (call.id,)).fetchone()
         return self.ended(call, CallEnd(reason="error", at=at)) if open_ else None
 
     def forget(self, before: float) -> int:
-        """Some of the calls that ended before this Unix second, and that nobody is still to be told of; how many."""
+        """Delete some of the calls that ended before this Unix second, and that have no deliveries left; returns how
+        many."""
         gone = self._db.execute(
             "SELECT id FROM calls WHERE began < ? AND ended < ? AND id NOT IN (SELECT call FROM deliveries) LIMIT ?",
             (before, before, AT_A_TIME),
@@ -149,8 +152,8 @@ class Store:
         return len(gone)
 
     def delete(self, ids: Sequence[str], tenant: str | None) -> Deleted:
-        """Those of these calls that have ended and are `tenant`'s (None: whoever's), also if somebody is still to be
-        told of them."""
+        """Delete those of these calls that have ended and are `tenant`'s (None: anybody's), also if deliveries are
+        left."""
         gone, in_progress, not_permitted = list[str](), 0, 0
         for call_id in ids:
             for owner, goes_on in self._db.execute("SELECT tenant, ended IS NULL FROM calls WHERE id = ?", (call_id,)):
@@ -164,27 +167,28 @@ class Store:
         return Deleted(gone, in_progress, not_permitted)
 
     def _delete(self, ids: Sequence[tuple[str]]) -> None:
-        """With all that hangs on them."""
+        """Delete calls with their turns and deliveries."""
         self._db.executemany("DELETE FROM said WHERE call = ?", ids)
         self._db.executemany("DELETE FROM deliveries WHERE call = ?", ids)
         self._db.executemany("DELETE FROM calls WHERE id = ?", ids)
 
     def spool(self, delivery: Delivery) -> None:
-        """Somebody is to be told of a call."""
+        """Add deliveries for a call."""
         self._db.execute("INSERT OR REPLACE INTO deliveries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(delivery))
 
     def put_off(self, delivery: Delivery) -> None:
-        """They are told later, unless the call has been deleted meanwhile."""
+        """Deliver later, unless the call has been deleted meanwhile."""
         self._db.execute("UPDATE deliveries SET due = ?, tries = ?, refused = ? WHERE id = ?",
                          (delivery.due, delivery.tries, delivery.refused, delivery.id))  # fmt: skip
 
     def delivered(self, delivery: Delivery) -> None:
-        """They know; what else waits for the same receiver, which was out of reach, is due at once."""
+        """Remove a delivery that has succeeded. Other deliveries to the same receiver, which was out of reach, are due
+        at once."""
         self.given_up(delivery)
         self._db.execute("UPDATE deliveries SET due = 0 WHERE url = ? AND due > 0 AND NOT refused", (delivery.url,))
 
     def given_up(self, delivery: Delivery) -> None:
-        """They are not told any more."""
+        """Give these deliveries up."""
         self._db.execute("DELETE FROM deliveries WHERE id = ?", (delivery.id,))
 
     def record(self, ends: CallSummary) -> CallRecord:
@@ -201,8 +205,8 @@ class Store:
 
 
 def checkpoint(path: Path) -> bool:
-    """What was written over is gone from the write-ahead log, too. False: not yet, since somebody reads or writes the
-    file, or it cannot be written."""
+    """Remove overwritten data from the write-ahead log, too. False: not yet, since the file is in use, or cannot be
+    written."""
     try:
         # SQLite itself would wait for readers with its lock held, and nobody could write meanwhile.
         with closing(sqlite3.connect(path, timeout=0)) as db:
@@ -214,13 +218,13 @@ def checkpoint(path: Path) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """For one question. Raises sqlite3.Error."""
+    """Yields a connection for one question. Raises sqlite3.Error."""
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S)) as db:
         yield db
 
 
 def listed(db: sqlite3.Connection, query: RecordQuery) -> list[CallSummary]:
-    """The newest first, at most `query.limit`."""
+    """The calls, the newest first, at most `query.limit`."""
     began, before_id = query.before or (None, None)
     conditions = (
         ("tenant = ?", query.tenant),
@@ -240,7 +244,8 @@ def listed(db: sqlite3.Connection, query: RecordQuery) -> list[CallSummary]:
 
 
 def found(db: sqlite3.Connection, call_id: str, tenant: str | None) -> CallRecord | None:
-    """None: there is none, it was forgotten, or it is another tenant's (`tenant` None: everyone's are asked for)."""
+    """The record of a call. None: there is none, it was deleted, or it is another tenant's (`tenant` None: all
+    tenants')."""
     row = db.execute("SELECT summary, tenant FROM calls WHERE id = ?", (call_id,)).fetchone()
     if row is None or tenant not in (None, row[1]):
         return None
@@ -256,7 +261,7 @@ def of_caller(db: sqlite3.Connection, caller: str, tenant: str | None) -> list[s
 
 
 def not_permitted_of(db: sqlite3.Connection, caller: str, tenant: str | None, *, for_operator: bool) -> int:
-    """Calls from this number (as `of_caller`) that are not `tenant`'s: no tenant's, and for the operator other
+    """Calls from this number (as in `of_caller`) that `tenant` may not delete: no tenant's, and for the operator other
     tenants', too."""
     (calls,) = db.execute(
         f"SELECT count(*) FROM calls WHERE {FROM_CALLER} AND tenant != coalesce(?, tenant) AND (? OR tenant = ?)",
@@ -266,12 +271,12 @@ def not_permitted_of(db: sqlite3.Connection, caller: str, tenant: str | None, *,
 
 
 def _spelled(caller: str) -> tuple[str, str | None]:
-    """What `FROM_CALLER` takes."""
+    """The arguments of `FROM_CALLER`."""
     return caller, compact(caller) or None
 
 
 def due(db: sqlite3.Connection, now: float, of_each: int) -> list[Delivery]:
-    """Those to be tried at this Unix second, so many of each receiver at most."""
+    """Deliveries that are due at this Unix second, so many for each receiver at most."""
     rows = db.execute(
         "SELECT id, call, url, secret_env, since, due, tries, refused FROM"
         " (SELECT *, row_number() OVER (PARTITION BY url ORDER BY due) AS place FROM deliveries WHERE due <= ?)"
@@ -286,13 +291,13 @@ def due(db: sqlite3.Connection, now: float, of_each: int) -> list[Delivery]:
 
 
 class Spool(NamedTuple):
-    """What is still to be delivered."""
+    """The deliveries that are left."""
 
     waiting: int
     next_due: float | None
     """Unix seconds."""
     since: float | None
-    """When the call ended that waits longest."""
+    """Unix seconds: when the call ended whose delivery waits longest."""
 
 
 def spool(db: sqlite3.Connection) -> Spool:
@@ -307,5 +312,5 @@ def _record(db: sqlite3.Connection, its: CallSummary) -> CallRecord:
 
 
 def _literal(text: str) -> str:
-    """For LIKE."""
+    """A text as a literal for LIKE."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

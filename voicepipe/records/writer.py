@@ -18,32 +18,33 @@ from voicepipe.records.store import BUSY_S, Store
 logger = logging.getLogger(__name__)
 
 MOST = 4096
-"""Jobs that wait, of 2 kB each or so."""
+"""Jobs that may wait, of about 2 kB each."""
 AT_ONCE = 256
 """Jobs of one transaction."""
 AGAIN_S = 1.0
-"""After which a file is tried again that could not be written: the disk is full, for instance."""
+"""Seconds after which a file that could not be written is tried again: the disk is full, for instance."""
 LAST_S = 5.0
-"""So long a PoP that ends tries on."""
+"""Seconds for which a PoP that ends goes on trying."""
 
 T = TypeVar("T")
 Then = Callable[[], object]
 Job = Callable[[Store], Then | None]
-"""Writes something; it may be carried out twice. What it returns is called, in the thread, once that is on the disk."""
+"""Writes something; it may be carried out twice. Its result is called, in the thread, once the data is on the disk."""
 
 
 class RecordWriter:
-    """Carries out jobs in their order. What cannot be written waits until it can; beyond `MOST` jobs are dropped."""
+    """A thread that carries out writing jobs in their order, so that the event loop never touches the file. What cannot
+    be written waits until it can; beyond `MOST` jobs are dropped."""
 
     def __init__(self, store: Store) -> None:
         self.failing = ""
-        """Why nothing can be written at the moment; empty: all is well."""
+        """Why nothing can be written at the moment; empty: writing works."""
         self._store = store
         self._jobs = queue.SimpleQueue[tuple[float, Job] | None]()
-        """With the monotonic second at which each was put."""
+        """Jobs, with the monotonic second at which each was put."""
         self._waits = QueueOutcomes()
         self._in_hand = 0
-        """Jobs of the transaction that is tried."""
+        """Jobs of the transaction in progress."""
         self._ends = False
         """The last entry of the queue has been taken."""
         self._left = 0
@@ -61,11 +62,11 @@ class RecordWriter:
 
     @property
     def waiting(self) -> int:
-        """Jobs."""
+        """Number of jobs that wait."""
         return self._jobs.qsize() + self._in_hand
 
     def put(self, job: Job, *, always: bool = False) -> None:
-        """Never waits. `always`: also where too many wait, since there are few of its kind."""
+        """Queue a job; never waits. `always`: also where too many wait, for the few jobs that must not be lost."""
         if always or self.waiting < MOST:
             return self._jobs.put((time.monotonic(), job))
         if not self._tells_loss:
@@ -75,8 +76,8 @@ class RecordWriter:
         self._waits.refused += 1
 
     async def carried_out(self, work: Callable[[Store], T], then: Callable[[T], object] = lambda result: None) -> T:
-        """What `work` returns, once that is on the disk; `then` is told of it in the event loop, also if nobody waits
-        for it any more. Raises what `work` raises."""
+        """The result of `work`, once its data is on the disk; `then` is called with it in the event loop, also if the
+        caller was cancelled. Raises what `work` raises."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 
@@ -88,9 +89,9 @@ class RecordWriter:
             except Exception as error:
                 loop.call_soon_threadsafe(_settle, done, None, error)
                 raise
-            return partial(loop.call_soon_threadsafe, told, result)
+            return partial(loop.call_soon_threadsafe, deliver, result)
 
-        def told(result: T) -> None:
+        def deliver(result: T) -> None:
             _settle(done, result, None)  # Who waits goes on after this.
             then(result)
 
@@ -119,7 +120,7 @@ class RecordWriter:
             self._in_hand = 0
 
     def _taken(self) -> list[Job]:
-        """All that wait, `AT_ONCE` at most; blocks until there is one."""
+        """All jobs that wait, `AT_ONCE` at most; blocks until there is one."""
         waited = [self._jobs.get()]
         with suppress(queue.Empty):
             while len(waited) < AT_ONCE:
@@ -133,7 +134,7 @@ class RecordWriter:
         return jobs
 
     def _unwritten(self, jobs: list[Job]) -> list[Job]:
-        """Carries them out together, or each alone where one of them fails. Returns those that must be tried again: the
+        """Carry out jobs together, or each alone where one of them fails. Returns those that must be tried again: the
         file cannot be written at present."""
         try:
             with self._store.transaction():

@@ -1,4 +1,4 @@
-"""Which numbers, said one after the other, are parts of a card's. Pure.
+"""Finds the numbers that, said one after the other, are parts of a card's. Pure.
 
 A card number has 13 to 19 digits. Nobody asks whether its check digit is right, since a recogniser mishears digits; the
 check digit decides where numbers stand apart.
@@ -11,23 +11,24 @@ from voicepipe.redaction.kept_text import Digits, split
 from voicepipe.redaction.numbers_read import Gap
 
 SHORTEST, LONGEST = 13, 19
-"""Digits."""
+"""Digits of a card number."""
 WITH_CODES = LONGEST + 8
 """Digits of a card number with its expiry date and its code behind it."""
 PHONE = 9
-"""Digits. Two such numbers after each other are two telephone numbers, unless something speaks for a card."""
+"""Digits of a telephone number. Two such numbers in a row are two telephone numbers, unless something indicates a
+card."""
 THREE_QUARTERS = 12
 """Digits of a card number in groups of four of which one is missing."""
 ISSUED = re.compile(
     r"4(?:\d{12}|\d{15}|\d{18})|5[0-8]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6\d{15,18}"
 )
-"""Card numbers by what they begin with."""
+"""Beginnings of card numbers."""
 DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 
 
 def found(numbers: Sequence[Digits], talk: bool, written: bool = False) -> Iterator[list[Digits]]:
-    """Parts of card numbers, among numbers of which none is apart. `talk`: there is talk of cards, so that other words
-    may stand between the parts. `written`: by a program, which says what a number is where it is another one."""
+    """Parts of card numbers, among numbers of which none is separate from the others. `talk`: the talk is of cards, so
+    that other words may be between the parts. `written`: by a program, which marks numbers of other kinds."""
     for number in numbers:
         if len(number.at.digits) >= SHORTEST and not (written and number.at.known and not is_right(number.at.digits)):
             yield [number]
@@ -40,7 +41,7 @@ def found(numbers: Sequence[Digits], talk: bool, written: bool = False) -> Itera
 
 
 def count(numbers: Sequence[Digits]) -> int:
-    """Digits that were said in all, without those that were said again."""
+    """Digits that were said in all, without those that were repeated."""
     return sum([len(number.at.digits) for number in numbers if not number.again])
 
 
@@ -49,7 +50,7 @@ def joined(numbers: Sequence[Digits]) -> str:
 
 
 def is_right(digits: str) -> bool:
-    """A card may have this number: its beginning, its length and its check digit are right."""
+    """Whether it may be a card number: its beginning, its length and its check digit are right."""
     if not ISSUED.fullmatch(digits):
         return False
     values = list(map(int, reversed(digits)))
@@ -57,7 +58,7 @@ def is_right(digits: str) -> bool:
 
 
 def _runs(numbers: Sequence[Digits], talk: bool) -> Iterator[list[Digits]]:
-    """What may be one number."""
+    """Sequences of numbers that may be one number."""
     run: list[Digits] = []
     for number in numbers:
         if run and not number.again and not _goes_on(run, number, talk):
@@ -84,7 +85,7 @@ def _goes_on(run: Sequence[Digits], number: Digits, talk: bool) -> bool:
 
 
 def _right_ones(numbers: Sequence[Digits]) -> Iterator[list[Digits]]:
-    """Numbers that are a card's together, whatever is between them."""
+    """Numbers that together are a card's, whatever is between them."""
     for first in range(len(numbers)):
         digits = ""
         for last in range(first, len(numbers)):

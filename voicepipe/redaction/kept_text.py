@@ -1,4 +1,4 @@
-"""One text that is kept: the numbers in it, and how it reads with some of them masked. JSON stays JSON. Pure."""
+"""One text that is kept: its numbers, and the text with some of them masked. JSON stays JSON. Pure."""
 
 import json
 import re
@@ -16,34 +16,34 @@ TOKEN = re.compile(
 
 @dataclass(slots=True, eq=False)
 class Digits:
-    """A number of a text."""
+    """A number in a text that is kept."""
 
     at: Number
     text: "Text"
     mask: str = ""
-    """What is read in its place; empty: the number itself."""
+    """The text that replaces it; empty: the number itself."""
     final: bool = False
-    """That stays so."""
+    """The mask no longer changes."""
     again: bool = False
-    """It was said before, and adds nothing to what it stands beside."""
+    """It repeats an earlier number, and adds nothing to the numbers beside it."""
 
 
 @dataclass(slots=True, eq=False)
 class Leaf:
-    """A stretch in which numbers are read: a whole text, or one string or number of its JSON."""
+    """A part of a text in which numbers are found: a whole text, or one string or number of its JSON."""
 
     text: str
     before: str = ""
-    """What stands between the leaf before and this one."""
+    """The text between the leaf before and this one."""
     raw: str = ""
-    """As it stands in JSON; empty: in none."""
+    """Its JSON; empty: it is no JSON."""
     name: str = ""
-    """The names that it stands under in JSON, a dot between them."""
+    """Its names in JSON, with a dot between them."""
     follows: bool = False
-    """It stands in the same list of JSON as the leaf before."""
+    """It is in the same list of JSON as the leaf before."""
     numbers: list[Digits] = field(default_factory=list)
     replaced: list[tuple[int, int, str]] = field(default_factory=list)
-    """What else is not shown: begin, end, and what is read there."""
+    """Other parts to replace: begin, end, and the replacement."""
 
     def __post_init__(self) -> None:
         self.text = unicodedata.normalize("NFC", self.text)  # "três", an operator's pattern: with one accent alone
@@ -52,27 +52,29 @@ class Leaf:
         spans = [*self.replaced, *_masked(self.numbers)]
         if not spans:
             return self.before + (self.raw or self.text)
-        pieces: list[str] = []
+        parts: list[str] = []
         at = 0
         for begin, end, instead in sorted(spans):
             if begin >= at:
-                pieces += [self.text[at:begin], instead]
-            elif end > at and instead != pieces[-1]:
-                pieces.append(instead)
+                parts += [self.text[at:begin], instead]
+            elif end > at and instead != parts[-1]:
+                parts.append(instead)
             at = max(at, end)
-        said = "".join([*pieces, self.text[at:]])
+        said = "".join([*parts, self.text[at:]])
         return self.before + (json.dumps(said, ensure_ascii=False) if self.raw else said)
 
 
 @dataclass(slots=True, eq=False)
 class Text:
+    """One text that is kept, with its numbers, some of which may be masked. JSON stays JSON."""
+
     key: Hashable
     leaves: list[Leaf]
     after: str = ""
-    """What stands behind the last leaf."""
+    """The text behind the last leaf."""
     cut: bool = False
     kept: str = ""
-    """As it was last told."""
+    """The text as it was last returned."""
 
     @property
     def is_json(self) -> bool:
@@ -86,7 +88,7 @@ class Text:
 
 
 def split(numbers: Iterable[Digits], at: Gap) -> Iterator[list[Digits]]:
-    """Stretches of numbers with smaller gaps inside."""
+    """Sequences of numbers with smaller gaps inside."""
     stretch: list[Digits] = []
     for number in numbers:
         if stretch and number.at.gap >= at:
@@ -143,7 +145,7 @@ def _json(key: Hashable, text: str) -> Text:
 
 
 def _masked(numbers: Sequence[Digits]) -> Iterator[tuple[int, int, str]]:
-    """Masks; the parts of one number have one."""
+    """The masks; the parts of one number have one."""
     begin = end = 0
     mask = ""
     for number in numbers:

@@ -1,5 +1,5 @@
-"""The words in which people say digits, and those that stand between them. English in full; of six other languages the
-digits and the numbers below a hundred."""
+"""The words for digits, and the words between them. English in full; of six other languages the digits and the numbers
+below a hundred."""
 
 import re
 from enum import IntEnum, auto
@@ -8,7 +8,7 @@ from voicepipe.conversation import english
 
 
 class Kind(IntEnum):
-    """What a word is to whoever looks for digits."""
+    """The role of a word in finding digits."""
 
     UNIT = auto()
     """0 to 9."""
@@ -19,29 +19,29 @@ class Kind(IntEnum):
     HUNDRED = auto()
     THOUSAND = auto()
     TIMES = auto()
-    """ "double": the next digit comes so often."""
+    """"double": the next digit counts so often."""
     PLURAL = auto()
-    """ "ones" in "four ones": the digit comes so often."""
+    """"ones" in "four ones": the digit counts so often."""
     PERHAPS = auto()
-    """ "oh", "for": a digit only beside digits."""
+    """"oh", "for": a digit only beside digits."""
     FILLER = auto()
-    """May stand between the digits of one number."""
+    """May be between the digits of one number."""
     COUNTED = auto()
     """ "digits", "moment": a single digit before it belongs to no number."""
     NAMED = auto()
-    """ "phone", "booking": the number behind it is mostly such a one."""
+    """"phone", "booking": the number behind it is mostly of that kind."""
     MEASURED = auto()
-    """ "people", "euros": the number before it ends there and is known."""
+    """"people", "euros": the number before it ends there, and its kind is known."""
     PLAIN = auto()
-    """ "at", "until": neither a filler nor a digit that was misheard."""
+    """"at", "until": neither a filler nor a misheard digit."""
     APART = auto()
     """ "or": what follows is another number."""
 
 
 LETTER_APOSTROPHE = "ʼ"
-"""Stands for the apostrophe of "it's" here, since it is a letter."""
+"""Replaces the apostrophe of "it's" here, since it is a letter."""
 Word = tuple[Kind, str]
-"""Its kind, and its digits."""
+"""A word's kind, and its digits."""
 
 UNITS = {
     "en": " ".join(english.UNITS[:10]),
@@ -82,9 +82,9 @@ TENS = {
 STRESSED = {"dos": "dós", "tres": "trés", "seis": "séis", "tre": "tré"}
 """As these are written at the end of a longer word: "veintidós", "trentatré"."""
 DOUBTFUL = set("un une una um uma ein eine een due sei once sept elf doze seize meia".split())
-"""Digits only where their language is spoken: elsewhere they are other words."""
+"""Words that are digits only in their own language: elsewhere they are other words."""
 SHARED = set("six zero null".split())
-"""Digits wherever they are said, and no sign of a language."""
+"""Words that are digits in every language, and no evidence of one."""
 
 PERHAPS = {"oh": "0", "o": "0", "for": "4", "to": "2", "too": "2", "won": "1", "ate": "8", "tree": "3"}
 TIMES = {"double": "2", "triple": "3", "treble": "3", "quadruple": "4", "doppel": "2", "dupla": "2", "doble": "2"}
@@ -133,20 +133,20 @@ ASKED = re.compile(
     | telefone | quant[ao]s | que\ horas
     )\b"""
 )
-"""In what the agent says: the numbers that come next are no part of a card's."""
+"""Words of the agent after which the next numbers are no part of a card's."""
 CARD = set("""
     card cards credit debit visa mastercard amex maestro digits cvc cvv expiry expire expires expiration karte
     kreditkarte kartennummer bancaire bleue crédit crédito credito tarjeta kaart creditcard kaartnummer cartão
     cartao
 """.split())  # fmt: skip
-"""Who says these is about to say a card number, or has said one."""
+"""Words that indicate a card number, before or after them."""
 
 WORDS: dict[str, Word] = {}
-"""What words are wherever they are said."""
+"""The meaning of words in every language."""
 ABROAD: dict[str, dict[str, Word]] = {}
-"""What `DOUBTFUL` words are, by language."""
+"""The meaning of `DOUBTFUL` words, by language."""
 EVIDENCE: dict[str, set[str]] = {}
-"""Words that tell which languages may be spoken."""
+"""Words that are evidence of the languages in which they occur."""
 
 
 def _joined(language: str, units: dict[str, str], tens: dict[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Numbers in a text, however they are written or said, as digits; and what stands between them. Pure.
+"""Finds the numbers in a text, written or said, as digits; and the kind of text between them. Pure.
 
 "My card is 4111 11, uh, double one" has the numbers 411111 and 11, which may be one number: only a filler is between.
 """
@@ -16,42 +16,43 @@ from voicepipe.redaction.number_words import ABROAD, CARD, EVIDENCE, LETTER_APOS
 
 
 class Gap(IntEnum):
-    """What is between two numbers."""
+    """The kind of text between two numbers."""
 
     CLOSE = 0
-    """Nothing but fillers: they may be parts of one."""
+    """Nothing but fillers: they may be parts of one number."""
     LOOSE = 1
-    """Other words: they are parts of one only if more speaks for it."""
+    """Other words: they are parts of one number only if more indicates it."""
     APART = 2
-    """They are two."""
+    """They are two numbers."""
 
 
 @dataclass(slots=True)
 class Number:
-    """What is read without a word between, in `text[start:end]`."""
+    """A number without other words in it, in `text[start:end]`."""
 
     start: int
     end: int
     digits: str
     gap: Gap
-    """To the number before it, or to the beginning of the text."""
+    """The gap to the number before it, or to the beginning of the text."""
     known: bool = False
-    """The words beside it say that it is no card's: "phone number", "people"."""
+    """The words beside it show that it is no card's: "phone number", "people"."""
     soft: bool = False
-    """Written as a time of day. A recogniser may write "eleven eleven" so: it belongs to a number that has begun."""
+    """It is written as a time of day. A recogniser may write "eleven eleven" so: it belongs to a number that has
+    begun."""
 
 
 @dataclass(slots=True)
 class NumbersReading:
-    """Of one text."""
+    """The numbers of one text, and what else in it concerns numbers."""
 
     numbers: list[Number] = field(default_factory=list)
     tail: Gap = Gap.CLOSE
-    """From the last number, or from the beginning, to the end of the text."""
+    """The gap from the last number, or from the beginning, to the end of the text."""
     wordy: bool = False
     """There are words that are neither numbers nor fillers."""
     card: bool = False
-    """There is talk of cards."""
+    """The text speaks of cards."""
 
 
 TOKEN = regex.compile(
@@ -73,7 +74,7 @@ TOKEN = regex.compile(
 )
 UUID = re.compile(r"(?i)\b(?=[\d-]*[a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 JOINS = {"and": (Kind.HUNDRED, Kind.THOUSAND), "y": (Kind.TEN,), "e": (Kind.TEN,), "et": (Kind.TEN,)}
-"""Inside a number: "one hundred and eleven", "treinta y uno"."""
+"""Words inside a number: "one hundred and eleven", "treinta y uno"."""
 WORD = regex.compile(r"[^\W\d_]+")
 APOSTROPHE = regex.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 DIGIT = regex.compile(r"\d")
@@ -91,7 +92,7 @@ NUMBER_WORDS = frozenset(
 FILLERS = frozenset(word for word, (kind, _) in WORDS.items() if kind in (Kind.FILLER, Kind.PERHAPS, Kind.COUNTED))
 APART = frozenset(word for word, (kind, _) in WORDS.items() if kind is Kind.APART)
 SPECIAL = (WORDS.keys() - FILLERS) | ABROAD.keys() | PERHAPS.keys() | CARD
-"""What must be looked at also where no number is near."""
+"""Characters that matter also where no number is near."""
 SOUNDS_LIKE_DIGITS = re.compile(r"(?i)\b(?:{0})\W+(?:{0})\b".format("|".join(PERHAPS)))
 
 
@@ -119,23 +120,25 @@ def read(text: str, languages: set[str]) -> NumbersReading:
 
 
 class _NumberReader:
+    """Reads the numbers of one text, word by word."""
+
     def __init__(self, text: str, languages: set[str]) -> None:
         self._text = UUID.sub(lambda found: "x" * len(found[0]), text) if "-" in text else text
         self._languages = languages
         self._reading = NumbersReading()
         self._parts: list[NumberPart] = []
-        """Of the number that is being read."""
+        """The parts of the number in progress."""
         self._gap = Gap.CLOSE
         self._named = False
-        """The last word that is no filler says what kind of number comes."""
+        """The last word that is no filler announces another kind of number."""
         self._after = False
-        """Directly behind a number."""
+        """The position is directly behind a number."""
         self._others = 0
-        """Words since then that are no fillers."""
+        """There were words since then that are no fillers."""
         self._close = 0
         """Digits of the numbers of which the next one may be a part."""
         self._spoken = False
-        """The last number was, in part."""
+        """The last number was said in words, at least in part."""
 
     def read(self) -> NumbersReading:
         for found in TOKEN.finditer(self._text):
@@ -222,7 +225,7 @@ class _NumberReader:
         self._gap, self._named, self._after, self._others, self._spoken = Gap.CLOSE, False, True, 0, spoken
 
     def _flush(self) -> None:
-        """The number has ended, if there is one."""
+        """End the number in progress, if there is one."""
         if not self._parts:
             return
         parts, self._parts = self._parts, []
@@ -239,7 +242,8 @@ class _NumberReader:
 
 
 def _languages(words: Sequence[str]) -> set[str]:
-    """Those that are certainly spoken: by one word that is a digit in them alone, or by two that may also be others."""
+    """The languages that are certainly spoken: by one word that is a digit in them alone, or by two that may also be
+    other words."""
     sure: set[str] = set()
     doubtful: dict[str, set[int]] = {}
     for at, word in enumerate(words):
@@ -258,7 +262,7 @@ def _ascii(digits: str) -> str:
 
 
 def _runs(parts: list[NumberPart]) -> list[tuple[list[NumberPart], bool]]:
-    """Parts in order, those that are digits together, and those that only sound like digits apart."""
+    """The parts in sequences: words that are digits together, and words that only sound like digits apart."""
     if len(parts) == 1:
         return [(parts, parts[0].kind is not Kind.PERHAPS)]
     if all(part.kind is Kind.PERHAPS for part in parts):
@@ -275,7 +279,7 @@ def _runs(parts: list[NumberPart]) -> list[tuple[list[NumberPart], bool]]:
 
 
 def _is_amid(parts: Sequence[NumberPart], index: int) -> bool:
-    """Between single digits: "one for one one"."""
+    """Whether a part is between single digits: "one for one one"."""
     return 0 < index < len(parts) - 1 and all(
         part.kind in SPOKEN or (part.kind is None and len(part.digits) == 1)
         for part in (parts[index - 1], parts[index + 1])
@@ -306,7 +310,7 @@ def _spelled(parts: Sequence[NumberPart]) -> str:
 
 
 def _cardinal(parts: Sequence[NumberPart], at: int) -> tuple[str, int]:
-    """The number that begins there, as far as it goes: "four thousand one hundred eleven" is 4111."""
+    """The number that begins there, and its end: "four thousand one hundred eleven" is 4111."""
     value, at = _hundreds(parts, at)
     if at < len(parts) and parts[at].kind is Kind.THOUSAND:
         rest, at = _hundreds(parts, _rest(parts, at + 1), (Kind.THOUSAND,))
@@ -336,13 +340,13 @@ def _past_join(parts: Sequence[NumberPart], at: int) -> int:
 
 
 def _rest(parts: Sequence[NumberPart], at: int) -> int:
-    """Where what follows "hundred" goes on: behind an "and", or an "oh" ("four hundred oh five")."""
+    """The position after "hundred" where a number goes on: behind an "and", or an "oh" ("four hundred oh five")."""
     at = _past_join(parts, at)
     return at + 1 if at < len(parts) and parts[at].kind is Kind.PERHAPS and parts[at].digits == "0" else at
 
 
 def _below_hundred(parts: Sequence[NumberPart], at: int) -> tuple[int, int]:
-    """0 and the same place: no such number is there."""
+    """A number below a hundred that begins there, and its end; 0 and the same position: there is none."""
     if at == len(parts) or parts[at].kind not in (Kind.UNIT, Kind.TEEN, Kind.TEN):
         return 0, at
     part, value = parts[at], int(parts[at].digits)

@@ -1,7 +1,7 @@
 """What may be kept of a call's words: card numbers and pressed keys are taken out before anything is kept. Pure.
 
 A number may go on in the speaker's next utterance. What may be the beginning of a card number is therefore masked at
-once, and told as it was when it turns out to be harmless: a crash leaves the mask.
+once, and shown as it was when it turns out to be harmless: a crash leaves the mask.
 """
 
 import re
@@ -22,79 +22,83 @@ from voicepipe.turn.keypad import MOST as MOST_KEYS
 from voicepipe.turn.keypad import PRESSED
 
 CARD, OPEN, KEYS, OWN = "[card]", "[digits]", "[keys]", "[redacted]"
-"""What is read in place of card numbers and their codes; of what may become one; of keys; of what patterns match."""
-KEYS_TOLD = f"The caller pressed keys on their telephone: {KEYS}."
+"""The masks of card numbers and their codes; of numbers that may become one; of keys; of matches of the operator's
+patterns."""
+KEYS_MESSAGE = f"The caller pressed keys on their telephone: {KEYS}."
 STRENGTH = {"": 0, OPEN: 1, KEYS: 2, CARD: 2}
 
 PATTERN_S = 0.05
-"""So long, on the event loop, a pattern of somebody's own may take for a text."""
+"""Seconds on the event loop that an operator's pattern may take for a text."""
 OPEN_FROM = 3
-"""Digits that are masked while they may become more."""
+"""Digits of a number from which on it is masked while it may become more."""
 PART = 7
-"""Digits that are not shown, where there was talk of a card, even if no more of them come."""
+"""Digits of a part that is masked where the talk was of a card, even if no more of them come."""
 PATIENCE, PATIENCE_IN_TALK = 2, 4
-"""Utterances of other words after which a number does not go on; while there is talk of cards."""
+"""Utterances of other words after which a number does not go on; and while the talk is of cards."""
 TALK_LASTS, DIGITS_LAST = 12, 6
 """Texts after which talk of cards is forgotten: of other words; of digits that the caller says meanwhile."""
 NEAR, NEAR_NUMBER = 2, 6
-"""Texts in which what is broken off may be a card number: the one that speaks of cards and the next; more where it
-speaks of a card's number."""
+"""Texts in which an incomplete number may be a card's: the one that mentions cards and the next; more where it mentions
+a card's number."""
 CODES_IN = 2
-"""Utterances behind a card number's in which short numbers are its expiry date and its code."""
+"""Utterances after a card number in which short numbers are its expiry date and its code."""
 CODE = (3, 9)
-"""Digits of these: a code, a date with a code."""
+"""Digits of a code, and of a date with a code."""
 CARD_GRAM, KEYS_GRAM = 5, 4
-"""Digits in a row in which a card number, or keys, are recognised when they come again. A card's last four are not."""
+"""Digits in a row by which a card number, or keys, are recognised when they are repeated. A card's last four are not
+enough."""
 MOST_OPEN = 60
-"""Numbers that may become one."""
+"""Numbers in progress that are kept."""
 REMEMBERED, REMEMBERED_DIGITS = 300, 4000
-"""Texts with numbers that may still read differently, and digits in them; what is older stays as it is."""
+"""Texts with numbers that may still change, and digits in them; older ones stay as they are."""
 
 CODE_NAMES = re.compile(r"(?i)cv[cvn]\d?$|csc$|security.?code|card.?code|expir|\bexp\b|exp_|valid.?(?:to|thru|until)")
 CODES = re.compile(r"(?i)\b(?:cv[cvn]2?|csc|security code|expir\w*|expiry)\b")
-"""Who says these tells a code next, or is told one."""
+"""Words that announce a code."""
 CARD_NUMBER = re.compile(r"(?i)n[uú]m(?:b?er|éro)|nummer|digits|ziffern")
-"""Beside talk of cards: of their numbers."""
+"""Words beside talk of cards that announce their numbers."""
 CARD_NAMES = re.compile(r"(?i)card(?:.?n(?:um|r|o)|$|\.)|\bpan$|\bcc.?n(?:um|r|o)")
 KNOWN_NAMES = re.compile(
     r"(?i)phone|mobile|fax|booking|reserv|order|ticket|zip|postal|postcode|date|time|birth|guest|people|price|amount|total"
 )
-"""Of a tool's JSON: what stands under these names is a card's expiry date or code; a card number; something else."""
+"""Names in a tool's JSON whose values are a card's expiry date or code; a card number; something else."""
 NO_CARD = re.compile(r"1\d{12}|-.*|(?!\d{13,}\.0+$).*[.eE].*")
-"""Numbers of JSON: a time in ms, and what is no whole number."""
+"""Numbers of JSON that are no card's: a time in ms, and decimals."""
 
 K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(slots=True)
 class _SpeakerText:
+    """The numbers in progress of one speaker."""
+
     chain: list[Digits] = field(default_factory=list)
-    """What was said that may be parts of one number, and may go on."""
+    """Numbers that may be parts of one number, and may go on."""
     gap: Gap = Gap.CLOSE
-    """What came since."""
+    """The gap since then."""
     idle: int = 0
-    """Utterances since."""
+    """Utterances since then."""
     codes: int = -1
-    """Utterances that may still tell the codes of a card; negative: none may."""
+    """Utterances that may still contain the codes of a card; negative: none may."""
     asked: bool = False
-    """For a number that is no card's."""
+    """The agent has asked for a number that is no card's."""
     card: bool = False
-    """It has just been spoken of where the chain was said."""
+    """The text of the chain mentions a card."""
     last: str = ""
     """The digits of the last utterance that had any."""
 
 
 class _FoundSecrets:
-    """What is taken out wherever it comes again."""
+    """Secrets that are masked wherever they are repeated."""
 
     def __init__(self) -> None:
         self._whole: dict[str, str] = {}
-        """Masks, by numbers that show a secret only where nothing stands beside them."""
+        """Masks by numbers that show a secret only where nothing stands beside them."""
         self._grams: dict[str, str] = {}
-        """Masks, by digits that show it anywhere."""
+        """Masks by digits that show a secret anywhere."""
         self.has_card = False
         self.are_new = False
-        """What was kept before has not been looked through for them."""
+        """Earlier texts have not been searched for them."""
 
     def card(self, digits: str) -> None:
         self.has_card = True
@@ -107,7 +111,7 @@ class _FoundSecrets:
         self._learn(self._whole, [digits], CARD)
 
     def keys(self, digits: str, pressed: str) -> None:
-        """Of one turn, and with those of the turns before."""
+        """The keys of a turn, alone and with those of the turns before."""
         if len(digits) >= OPEN_FROM:
             self._learn(self._whole, [digits], KEYS)
         self._learn(self._grams, _grams(pressed, KEYS_GRAM), KEYS)
@@ -119,7 +123,7 @@ class _FoundSecrets:
         self.are_new |= len(known) > before
 
     def masks(self, run: Sequence[Digits]) -> list[str]:
-        """Of numbers one after the other; empty where a number shows none."""
+        """The masks of consecutive numbers; empty where a number shows no secret."""
         if not self._whole and not self._grams:
             return [""] * len(run)
         digits = "".join([number.at.digits for number in run])
@@ -141,39 +145,38 @@ def _grams(digits: str, size: int) -> list[str]:
 
 
 class Redactor(Generic[K]):
-    """One call's. Texts come in the order in which they were said, each once, with a key by which to find it again.
-
-    Each method returns how texts must be kept from now on, by their keys: the one that was given, and those of before
-    that must read differently. Texts are cut at `LONGEST` characters; who cuts them before may cut a number, which is
-    then not known as one. JSON that is no longer stays JSON.
-    """
+    """Redacts the texts of one call: card numbers and pressed keys are masked before anything is kept. Texts come in
+    the order in which they were said, each once, with a key by which to find it again. Each method returns texts as
+    they must be kept from now on, by their keys: the one that was given, and earlier ones that change. Texts are cut at
+    `LONGEST` characters; a caller who cuts them before may cut a number, which is then not recognised as one. JSON that
+    is cut is no longer JSON."""
 
     def __init__(self, config: RedactionConfig) -> None:
         self._config = config
         self._patterns = [regex.compile(pattern) for pattern in config.patterns]
         self._caller, self._agent = _SpeakerText(), _SpeakerText()
         self._talk = 0
-        """Texts for which there still is talk of cards."""
+        """Texts for which the talk still is of cards."""
         self._near = 0
-        """Texts for which a card has just been spoken of."""
+        """Texts for which a card was mentioned just before."""
         self._languages: set[str] = set()
-        """That were spoken, besides English."""
+        """The languages that were spoken, besides English."""
         self._secrets = _FoundSecrets()
         self._pressed = ""
-        """Digits among the keys that were pressed last."""
+        """Digits among the last keys that were pressed."""
         self._texts: dict[K, Text] = {}
-        """Those with numbers."""
+        """The texts with numbers."""
         self._digits = 0
-        """In them."""
+        """Digits in these texts."""
         self._touched: dict[Any, None] = {}
-        """Keys of texts that may read differently now."""
+        """Keys of texts that may change now."""
 
     def heard(self, key: K, text: str) -> dict[K, str]:
-        """What the caller said or wrote."""
+        """The caller's words, said or written."""
         return self._uttered(key, text, self._caller)
 
     def said(self, key: K, text: str) -> dict[K, str]:
-        """What the agent answered. After "For how many people?" no card number of the caller's goes on."""
+        """The agent's words. After "For how many people?" no card number of the caller's goes on."""
         return self._uttered(key, text, self._agent)
 
     def tool(self, key: K, text: str) -> dict[K, str]:
@@ -187,14 +190,14 @@ class Redactor(Generic[K]):
             for chain in split(its.numbers(), Gap.APART):
                 self._judge(chain, written=True)
         its.cut = its.cut or (not its.is_json and len(text) >= TOOL_CHARS)
-        return self._told(key, its)
+        return self._as_kept(key, its)
 
     def remembered(self) -> Iterable[K]:
-        """The keys of texts that may have to read differently later."""
+        """The keys of texts that may still change."""
         return self._texts
 
     def close(self) -> dict[K, str]:
-        """The call is over: what is open becomes no card number any more."""
+        """The call is over: numbers in progress become no card's any more."""
         self._end(self._caller)
         self._end(self._agent)
         return self._revised()
@@ -224,19 +227,19 @@ class Redactor(Generic[K]):
                 self._talk, self._near, self._caller.asked = 0, 0, True
             self._go_on(speaker, leaf.numbers, reading)
             speaker.card |= self._near > 0 and bool(speaker.chain)
-        return self._told(key, its)
+        return self._as_kept(key, its)
 
     def _without_keys(self, its: Text, leaf: Leaf) -> str:
-        """What is left to read. The keys are masked for good, and their digits count."""
-        for told in PRESSED.finditer(leaf.text):
-            leaf.replaced.append((told.start(), told.end(), KEYS_TOLD))
-            digits = "".join(filter(str.isdigit, told[1]))
+        """The rest of the text without pressed keys, which are masked for good and whose digits count."""
+        for match in PRESSED.finditer(leaf.text):
+            leaf.replaced.append((match.start(), match.end(), KEYS_MESSAGE))
+            digits = "".join(filter(str.isdigit, match[1]))
             if digits:
-                number = Number(told.start(), told.end(), digits, Gap.CLOSE)
+                number = Number(match.start(), match.end(), digits, Gap.CLOSE)
                 leaf.numbers.append(Digits(number, its, final=True))
             self._pressed = (self._pressed + digits)[-MOST_KEYS:]
             self._secrets.keys(digits, self._pressed)
-        return PRESSED.sub(lambda told: " " * len(told[0]), leaf.text)
+        return PRESSED.sub(lambda match: " " * len(match[0]), leaf.text)
 
     def _go_on(self, speaker: _SpeakerText, numbers: Sequence[Digits], reading: NumbersReading) -> None:
         tail, wordy = reading.tail, reading.wordy
@@ -270,8 +273,8 @@ class Redactor(Generic[K]):
                 self._mask(number, OPEN)
 
     def _least(self, speaker: _SpeakerText) -> Gap:
-        """Between two utterances. The agent's numbers were not misheard, so in them a card's is known by its check
-        digit, or by the caller's."""
+        """The least digits of a match, between two utterances. The agent's numbers were not misheard, so a card's is
+        recognised by its check digit, or by the caller's."""
         apart = speaker is self._agent or (speaker.chain and speaker.chain[-1].at.known)
         return Gap.LOOSE if apart else Gap.CLOSE
 
@@ -279,14 +282,14 @@ class Redactor(Generic[K]):
         return speaker is self._caller and self._talk > 0
 
     def _mark_again(self, speaker: _SpeakerText, numbers: Sequence[Digits]) -> None:
-        """Who was not understood says the number again."""
+        """A caller who was not understood repeats the number."""
         before, digits = joined(speaker.chain), joined(numbers)
         if len(digits) >= CARD_GRAM and digits in (before, speaker.last) and not is_right(before + digits):
             for number in numbers if speaker.chain else ():
                 number.again = True
 
     def _end(self, speaker: _SpeakerText) -> None:
-        """What was begun does not go on."""
+        """End the number in progress."""
         self._recognise(speaker.chain, Gap.APART)
         numbers = [number for number in speaker.chain if not number.at.soft]
         is_part = speaker.card and count(numbers) >= PART and not any(number.at.known for number in numbers)
@@ -297,7 +300,7 @@ class Redactor(Generic[K]):
         speaker.chain, speaker.gap, speaker.idle, speaker.card = [], Gap.CLOSE, 0, False
 
     def _find_codes(self, speaker: _SpeakerText, numbers: Sequence[Digits]) -> None:
-        """Behind a card number."""
+        """Find the codes after a card number."""
         for number in numbers:
             digits = number.at.digits
             if number.mask == CARD and len(digits) >= OPEN_FROM:
@@ -329,7 +332,7 @@ class Redactor(Generic[K]):
     # --- texts
 
     def _read_leaf(self, its: Text, leaf: Leaf) -> None:
-        """Of a tool's text."""
+        """Process a leaf of a tool's text."""
         self._find_patterns(leaf)
         reading = read(leaf.text, set(self._languages))
         numbers = [Digits(number, its) for number in reading.numbers]
@@ -357,7 +360,7 @@ class Redactor(Generic[K]):
                 found = [(0, len(leaf.text))]
             leaf.replaced += [(*span, OWN) for span in found]
 
-    def _told(self, key: K, its: Text) -> dict[K, str]:
+    def _as_kept(self, key: K, its: Text) -> dict[K, str]:
         if its.cut and self._config.cards:
             self._seal(its.leaves[-1])
         if numbers := its.numbers():
@@ -376,7 +379,7 @@ class Redactor(Generic[K]):
         return self._revised() | {key: its.kept}
 
     def _seal(self, leaf: Leaf) -> None:
-        """It was cut: digits at its end may have gone on, which nobody will ever learn."""
+        """Mask digits at the end of a text that was cut, since they may have gone on."""
         if leaf.numbers and not any(map(str.isalnum, leaf.text[leaf.numbers[-1].at.end :])):
             self._mask(leaf.numbers[-1], OPEN)
             leaf.numbers[-1].final = True
@@ -392,6 +395,6 @@ class Redactor(Generic[K]):
 
 
 def logged(result: str) -> str:
-    """What a tool answered, for the log: no whole card number is in it."""
+    """A tool's result for the log, without card numbers."""
     redactor = Redactor[int](USUAL)
     return (redactor.tool(0, result) | redactor.close())[0]

@@ -9,18 +9,19 @@ logger = logging.getLogger(__name__)
 
 PERIOD_S = 0.020
 PHASES = 4
-"""Calls tick in turns, 5 ms apart, so that they do not all want the processor in the same moment ..."""
+"""Calls tick in groups, 5 ms apart, so that they do not all need the processor at the same moment."""
 TOGETHER = 16
-"""... but so many at a time, since what follows the same path finds it in the processor's caches."""
+"""Calls of a group that tick together, since code that runs again is in the processor's caches."""
 SWITCH_S = 0.0005
-"""For `sys.setswitchinterval`. A thread that computes in Python lets another one have the interpreter after so long, if
-that asks for it. The event loop asks each time that this clock wakes it; by default it would wait for 5 ms."""
+"""Seconds, for `sys.setswitchinterval`. A thread that computes in Python gives up the interpreter after so long, if
+another asks for it. The event loop asks each time that this clock wakes it; by default it would wait for 5 ms."""
 
 Tick = Callable[[float], None]
 
 
 class MediaClock:
-    """Calls every tick that was added once in 20 ms, with the monotonic second. One timer, whatever the calls."""
+    """One 20 ms clock for all calls of a process. It calls each tick that was added every 20 ms, with the monotonic
+    second, by a single timer."""
 
     def __init__(self) -> None:
         self.late_s = 0.0
@@ -29,14 +30,14 @@ class MediaClock:
         self._added = asyncio.Event()
 
     def add(self, tick: Tick) -> Callable[[], None]:
-        """Tick from now on, until the function that is returned is called."""
+        """Call the tick from now on, until the function that is returned is called."""
         phase = next((phase for phase in self._phases if len(phase) < TOGETHER), min(self._phases, key=len))
         phase.add(tick)
         self._added.set()
         return lambda: phase.discard(tick)
 
     async def run(self) -> None:
-        """Tick until cancelled. A tick that fails is logged: it is one call's, and all of them hang on this."""
+        """Run until cancelled. A tick that fails is logged: it is one call's, and all calls depend on this clock."""
         step, turn = PERIOD_S / PHASES, 0
         due = time.monotonic() + step
         while True:

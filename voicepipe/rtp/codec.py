@@ -14,23 +14,28 @@ FADE = 0.5
 
 
 class Encoder(Protocol):
+    """Encodes 20 ms of sound."""
+
     def __call__(self, pcm: Pcm) -> bytes:
         """The payload of 20 ms: int16[n] at the codec's `out_rate`."""
 
 
 class Decoder(Protocol):
+    """Decodes payloads, and makes up sound for lost ones."""
+
     def __call__(self, payload: bytes) -> Pcm:
-        """int16[n] at 16 kHz. Raises ValueError: not this codec's."""
+        """int16[n] at 16 kHz. Raises ValueError: the payload is not this codec's."""
 
     def conceal(self, samples: int) -> Pcm:
-        """int16[samples] in place of a packet that is lost."""
+        """int16[samples] instead of a packet that is lost."""
 
     def recover(self, following: bytes, samples: int) -> Pcm:
-        """As `conceal`, where the packet after the lost one is there and may hold a copy of it."""
+        """As `conceal`, where the packet after the lost one has come and may contain a copy of it."""
 
 
 class Fading:
-    """A codec that knows nothing of lost packets: the last one stands in, fading. `decode` gives sound at `rate` Hz."""
+    """Decoder of a codec without concealment: the last packet is repeated, fading. `decode` gives sound at `rate`
+    Hz."""
 
     def __init__(self, decode: Callable[[bytes], Pcm], rate: int) -> None:
         self._decode = decode
@@ -53,17 +58,17 @@ class Fading:
 
 
 class Codec:
-    """One entry of an SDP's media formats that we can hear and speak."""
+    """A codec that we can receive and send, as SDP names it."""
 
     def __init__(self, name: str, clock: int, out_rate: int, silence: int) -> None:
         self.name = name
-        """As in SDP's rtpmap, in lower case."""
+        """The name as in SDP's rtpmap, in lower case."""
         self.clock = clock
         """RTP clock in Hz."""
         self.out_rate = out_rate
         """Rate in Hz of the sound that the encoder takes."""
         self.silence = silence
-        """A payload of at most so many bytes says that its sender is silent and sends nothing more (DTX)."""
+        """A payload of at most so many bytes means that its sender is silent and sends nothing more (DTX)."""
 
     def encoder(self) -> Encoder:
         match self.name:
@@ -88,6 +93,6 @@ PCMA = Codec("pcma", g711.RATE, g711.RATE, 0)
 G722 = Codec("g722", g722.CLOCK, RATE, 0)
 CODECS = (OPUS, G722, PCMU, PCMA)
 COMFORT_NOISE = 13
-"""Payload type of what some phones send, unasked, in place of silence (RFC 3389)."""
+"""Payload type of comfort noise (RFC 3389), which some phones send, unasked, instead of silence."""
 STATIC = {0: "pcmu", 8: "pcma", 9: "g722"}
 """Formats that need no rtpmap (RFC 3551, 6)."""

@@ -1,4 +1,4 @@
-"""What the payload types of a stream stand for (RFC 3551, RFC 3264): sound in a codec, keys, or comfort noise."""
+"""The formats of a stream's payload types (RFC 3551, RFC 3264): sound in a codec, keys, or comfort noise."""
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
@@ -10,7 +10,7 @@ KEYS = "telephone-event"
 
 
 class NonAudio(Enum):
-    """What is in a stream beside sound."""
+    """A format of a stream that is no sound."""
 
     KEYS = "telephone-event"
     NOISE = "CN"
@@ -19,10 +19,11 @@ class NonAudio(Enum):
 
 Format = Codec | NonAudio
 Formats = Mapping[int, Format]
-"""By payload type."""
+"""Formats by payload type."""
 
 NOISE: Formats = {COMFORT_NOISE: NonAudio.NOISE, 19: NonAudio.NOISE}
-"""What some phones send unasked. 19 was comfort noise in drafts of RFC 3551, and still is in some gateways."""
+"""Comfort noise, which some phones send unasked. 19 was comfort noise in drafts of RFC 3551, and still is in some
+gateways."""
 _KNOWN = {(codec.name, codec.clock): codec for codec in CODECS}
 UNMAPPED = {number: (name, 8000, "1") for number, name in STATIC.items()}
 """Payload types that need no rtpmap, as `formats` takes them: a format's name in lower case, clock in Hz, channels."""
@@ -35,7 +36,7 @@ def codec_of(name: str, clock: int, channels: str = "") -> Codec | None:
 
 
 def formats(maps: Iterable[tuple[int, tuple[str, int, str]]]) -> Formats:
-    """Those that we can hear, of all that a description names by number, and by name, clock and channels."""
+    """The formats that we can receive, of all that a description names by number, and by name, clock and channels."""
     found: dict[int, Format] = {}
     for number, (name, clock, channels) in maps:
         if codec := codec_of(name, clock, channels):

@@ -42,38 +42,42 @@ Address = tuple[str, int]
 """IPv4 address and port."""
 
 MEDIA = Rate(1000, 250)
-"""Datagrams at once, and a second. A phone sends 50 packets of 20 ms, the shortest that browsers make are 10 ms: 100;
-RTX or FEC at most doubles that, and RTCP is 5 % (RFC 3550, 6.2): 210. 20 s that a network held up may come at once."""
+"""Datagrams of media at once, and a second. A phone sends 50 packets of 20 ms, the shortest that browsers make are 10
+ms: 100; RTX or FEC at most doubles that, and RTCP is 5 % (RFC 3550, 6.2): 210. 20 s that a network held up may come at
+once."""
 STRANGE_MEDIA = Rate(50, 100)
-"""A NAT's new mapping is proved by the peer's next check, which libwebrtc sends within 2.5 s: 125 packets of 20 ms."""
+"""Datagrams of media from an address that is not yet known. A NAT's new mapping is proved by the peer's next check,
+which libwebrtc sends within 2.5 s: 125 packets of 20 ms."""
 CHECKS = Rate(100, 25)
-"""libwebrtc sends a check each 48 ms over all paths together (WEAK_PING_INTERVAL): 21 a second; RFC 8445 one each 50 ms
-(14.2); stacks that begin with one each 20 ms have checked all pairs, 100 at most (6.1.2.5), after 2 s."""
+"""STUN checks at once, and a second. libwebrtc sends a check each 48 ms over all paths together (WEAK_PING_INTERVAL):
+21 a second; RFC 8445 one each 50 ms (14.2); stacks that begin with one each 20 ms have checked all pairs, 100 at most
+(6.1.2.5), after 2 s."""
 STRANGE_CHECKS = Rate(60, 20)
-"""An address is the peer's own from its first authentic check on: these are one or two for each of its addresses, and
-whatever somebody sends who has seen the user name on its way."""
+"""STUN checks from addresses that are not yet known. An address is known from its first authentic check on: these are
+one or two for each of its addresses, and those of anybody who has seen the user name on its way."""
 MOST_QUEUED, MOST_ALERTS = 256, 8
-"""A message of 256 KiB, the longest, is 226 datagrams of 1,163 bytes, and may all be in flight."""
+"""Datagrams that may wait. A message of 256 KiB, the longest, is 226 datagrams of 1,163 bytes, and may all be in
+flight."""
 MOST_RECORDS = 16
 """DTLS records in a datagram: the longest flight of DTLS 1.2 has five messages (RFC 6347, 4.2.4), its certificate in
-two or three pieces."""
+two or three fragments."""
 MOST_REMOTE = 64
 """Addresses of a peer; it may name half of them: ten interfaces with a host, a mapped and a relayed address each."""
 ALL_PEERS = Rate(0.2, 0.2)
 """Seconds of the processor at once, and a second, for the DTLS and SCTP of all peers together."""
 ONE_PEER = Rate(0.1, 0.05)
-"""What is taken for a datagram is 0.1 to 0.3 ms on the machines that were measured: 160 to 500 of them a second, 190 to
-600 kB. A Realtime client sends some events for each turn; its sound comes by RTP."""
+"""Seconds of the processor for one peer. A datagram takes 0.1 to 0.3 ms on the machines that were measured: 160 to 500
+of them a second, 190 to 600 kB. A Realtime client sends some events for each turn; its sound comes by RTP."""
 SURE = Rate(0.05, 0.01)
-"""What each has whatever the others do. An event takes 0.1 to 0.3 ms."""
+"""Seconds of the processor that each peer has whatever the others use. An event takes 0.1 to 0.3 ms."""
 HANDSHAKE = Rate(64, 10)
 """Datagrams of a handshake: its time is not measured, since other tasks' would be measured with it (`recv`). A flight
 has eight at most, and is sent again after 1 s, 2 s, 4 s ... (RFC 6347, 4.2.4.1), by BoringSSL from 50 ms on: seven
 times in 3.2 s."""
 PAUSE_S = 0.02
-"""A peer whose share is used up waits for so long, or several times."""
+"""Seconds for which a peer whose share is used up waits, once or several times."""
 SLICE_S = 0.005
-"""After so much of it others have their turn."""
+"""Seconds of the processor after which others have their turn."""
 
 _COOKIE = b"\x21\x12\xa4\x42"
 _REQUEST, _ANSWERS = b"\0\1", (b"\1\1", b"\1\x11")
@@ -83,10 +87,11 @@ _RECORD = struct.Struct("!11xH")
 
 @dataclass(frozen=True, slots=True)
 class UdpNetwork:
-    """One PoP's: where a call's UDP socket is bound, what of it is told to the peer, and what all peers share."""
+    """The network settings of a PoP for calls: the addresses of their UDP sockets, the public address, and the
+    processor's time that all peers share."""
 
     addresses: tuple[str, ...] = ("127.0.0.1",)
-    """Of this machine."""
+    """Addresses of this machine."""
     public: str = ""
     """The address that a 1:1 NAT shows for them; empty: there is none."""
     ports: tuple[int, int] = (0, 0)
@@ -96,7 +101,7 @@ class UdpNetwork:
 
 
 def records(datagram: bytes) -> Iterator[bytes]:
-    """The DTLS records in a datagram, `MOST_RECORDS` at most; what is cut off is one, for DTLS to refuse."""
+    """The DTLS records in a datagram, `MOST_RECORDS` at most; the rest is one, which DTLS refuses."""
     start = 0
     for _ in range(MOST_RECORDS):
         if start >= len(datagram):
@@ -107,7 +112,8 @@ def records(datagram: bytes) -> Iterator[bytes]:
 
 
 def _length(datagram: bytes, start: int) -> int:
-    """Of the record that begins there. DTLS 1.3 has a short header (RFC 9147, 4), which may leave its length out."""
+    """Length of the record that begins there. DTLS 1.3 has a short header (RFC 9147, 4), which may leave its length
+    out."""
     kind = datagram[start]
     if kind >> 5 != 1:
         return 13 + _RECORD.unpack_from(datagram, start)[0] if start + 13 <= len(datagram) else len(datagram)
@@ -118,7 +124,7 @@ def _length(datagram: bytes, start: int) -> int:
 
 
 class _Sending:
-    """A transport that sends by the socket itself, at the same price. uvloop would remember each address that something
+    """A transport that sends by the socket itself, in the same time. uvloop would remember each address that something
     was sent to, up to 2,048 of them: a PoP's memory would grow with its callers for hours."""
 
     def __init__(self, transport: asyncio.BaseTransport, opened: socket.socket) -> None:
@@ -166,7 +172,7 @@ class _Protocol(StunProtocol):
     async def request(
         self, request: Message, addr: Address, integrity_key: bytes | None = None, retransmissions: int | None = None
     ) -> tuple[Message, Address]:
-        """aioice's, of whose time limits each stays in a circle with the call: by the frames that it has passed."""
+        """As aioice's, whose timers each form a reference cycle with the call: by the frames that they have passed."""
         try:
             return await super().request(request, addr, integrity_key, retransmissions)
         except TransactionError as error:
@@ -183,14 +189,14 @@ class _Protocol(StunProtocol):
 
 
 class SrtpReader(Protocol):
-    """Who reads what comes by ICE beside STUN and DTLS."""
+    """Reads the packets that come by ICE besides STUN and DTLS."""
 
     def srtp(self, data: bytes, arrived: float) -> None:
         """An SRTP or SRTCP packet that reached the socket at the monotonic second `arrived`."""
 
 
 class IceConnection(Connection):
-    """aioice's ICE agent."""
+    """aioice's ICE agent, with limits on what a peer or a stranger can send."""
 
     def __init__(self, network: UdpNetwork, reader: SrtpReader) -> None:
         super().__init__(ice_controlling=False)
@@ -202,7 +208,7 @@ class IceConnection(Connection):
         self.known: set[Address] = set()
         """Addresses that the peer has named, or proved by STUN to be its own."""
         self.user = f"{self.local_username}:".encode()
-        """What the user name of a request to us begins with."""
+        """The beginning of the user name in requests to us."""
         self._network = network
         self._media, self._strange_media = Bucket(MEDIA), Bucket(STRANGE_MEDIA)
         self._checks, self._strange_checks = Bucket(CHECKS), Bucket(STRANGE_CHECKS)
@@ -210,9 +216,9 @@ class IceConnection(Connection):
         self.is_up = False
         """The handshake is over: from now on the peer has a share of the processor's time."""
         self._allowance = Allowance(network.commons, Bucket(ONE_PEER, owes=math.inf), Bucket(SURE))
-        """Of the processor's time, in seconds. A peer owes all that it had beyond its own."""
+        """The peer's share of the processor's time, in seconds. It owes all that it had beyond its own."""
         self._began = self._slice = 0.0
-        """When the thread's clock handed out a datagram; what went into datagrams since others had their turn."""
+        """When the thread's clock handed out a datagram; time of datagrams since others had their turn."""
 
     # --- what arrives
 
@@ -231,7 +237,7 @@ class IceConnection(Connection):
         return (self._checks if source in self.known else self._strange_checks).admits(time.monotonic())
 
     def data_received(self, data: bytes, component: int) -> None:
-        """aioice's; it also hands on what it cannot parse, which is no data here."""
+        """As in aioice, which also passes on what it cannot parse, which is no data here."""
         most = MOST_QUEUED + (MOST_ALERTS if data[0] == _ALERT else 0)
         is_refused = self._queue.qsize() >= most or not (self.is_up or self._handshake.admits(time.monotonic()))
         if is_refused or not 20 <= data[0] <= 63:
@@ -242,8 +248,8 @@ class IceConnection(Connection):
             self._queue.put_nowait((record, component))
 
     async def recv(self) -> bytes:
-        """aioice's: the next datagram for DTLS, which works on it, without a pause, until it asks for another one.
-        While it shakes hands it waits with a time limit, and so in a task of its own: others run in between."""
+        """As in aioice: the next datagram for DTLS, which processes it, without a pause, until it asks for another one.
+        During the handshake it waits with a time limit, and so in a task of its own: others run in between."""
         if self._began:
             spent = time.thread_time() - self._began
             self._began = 0.0
@@ -259,7 +265,7 @@ class IceConnection(Connection):
         return data
 
     def check_incoming(self, message: Message, addr: Address, protocol: StunProtocol) -> None:
-        """aioice's: an authentic request, maybe from an address that is new."""
+        """As in aioice: an authentic request, maybe from a new address."""
         if "PRIORITY" not in message.attributes or (addr not in self.known and not self._has_room()):
             self.refused += 1
             return
@@ -275,7 +281,7 @@ class IceConnection(Connection):
             self.known = {(known._network_host, known.port) for known in self._remote_candidates}
 
     def _has_room(self) -> bool:
-        """Whether one more address may be learnt. If need be those are forgotten that led nowhere."""
+        """Whether one more address may be learnt. If need be, addresses that led nowhere are forgotten."""
         if len(self._remote_candidates) < MOST_REMOTE:
             return True
         used = list(self._nominated.values())
@@ -331,15 +337,15 @@ class IceConnection(Connection):
 
     @property
     def pair(self) -> CandidatePair | None:
-        """The path to the peer that is used now: another one whenever it has found a better."""
+        """The path to the peer that is in use: another one whenever ICE has found a better."""
         return self._nominated.get(1)
 
     async def get_event(self) -> ConnectionEvent | None:
-        """aioice's, whose reader would ask again without end where the connection was closed before it began."""
+        """As in aioice, whose reader would ask again without end where the connection was closed before it began."""
         return await super().get_event() or ConnectionClosed()
 
     def drop(self) -> None:
-        """Whatever `close` has left behind ends: checks, sockets, who waits for data."""
+        """End whatever `close` has left: checks, sockets, waiting readers."""
         self._closing = self._check_list_done = True
         for task in (self._query_consent_task, *(pair.task for pair in self._check_list)):
             if task:

@@ -12,34 +12,38 @@ from dataclasses import dataclass
 from voicepipe.rtp.packet import RtpPacket, newer_by
 
 MEASURED = 100
-"""Packets by whose lateness the next missing one is waited for: 2 s."""
+"""Packets by whose lateness the wait for a missing one is set: 2 s."""
 LEAST_WAIT_S, MOST_WAIT_S = 0.030, 0.100
-"""A missing packet is waited for so long after it was due. The next one, 20 ms later, may just have overtaken it."""
+"""Bounds of the seconds for which a missing packet is waited for after it was due. The next one, 20 ms later, may just
+have overtaken it."""
 BASE_S = 5.0
-"""The fastest packet of the last 5 to 10 s is what the others' lateness is counted from: clocks drift."""
+"""Seconds whose fastest packet is the base of the others' lateness, the last 5 to 10: clocks drift."""
 STALL_S = 0.4
-"""A sender who announced no silence and sends nothing for so long is silent; networks rarely stall for longer."""
+"""Seconds without a packet after which a sender who announced no silence is silent; networks rarely stall for
+longer."""
 MOST_LOST = 10
 """More packets lost in a row than these, 200 ms, are left out: a hole is no silence, and ends no turn."""
 MOST_WAITING = 500
 """Packets that may wait behind a missing one, 10 s: it is given up after a tenth of one."""
 RESTART = 3000
-"""A sequence number that jumps further than this begins anew (RFC 3550, A.1)."""
+"""A sequence number that jumps further than this begins a new stream (RFC 3550, A.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeardPacket:
+    """A packet that came, in its turn."""
+
     packet: RtpPacket
     arrived: float
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """To be concealed. Times here are in the codec's RTP clock."""
+    """A lost packet, to be concealed. Times here are in the codec's RTP clock."""
 
     span: int
     following: bytes | None
-    """The payload right after it, if that is there."""
+    """The payload right after it, if that has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Silent:
     span: int
 
 
-Piece = HeardPacket | Lost | Silent
+PlayoutItem = HeardPacket | Lost | Silent
 
 
 @dataclass(slots=True)
@@ -58,20 +62,21 @@ class Counts:
 
     received: int = 0
     lost: int = 0
-    """Given up."""
+    """Packets that were given up."""
     late: int = 0
-    """Came after they had been given up, or for a second time."""
+    """Packets that came after they had been given up, or for a second time."""
 
 
 class JitterBuffer:
-    """One direction of one stream. `clock` is its RTP clock in Hz."""
+    """Puts the packets of one stream in order, and says which are lost. Pure: all times are monotonic seconds, passed
+    in. `clock` is its RTP clock in Hz."""
 
     def __init__(self, clock: int) -> None:
         self.counts = Counts()
         self.jitter = 0.0
-        """Seconds (RFC 3550, 6.4.1)."""
+        """Interarrival jitter in seconds (RFC 3550, 6.4.1)."""
         self.highest_seq = 0
-        """With the number of its cycles above 16 bits."""
+        """The highest sequence number, with the number of its cycles above 16 bits."""
         self._first_seq = 0
         self._clock = clock
         self._span = clock // 50
@@ -82,9 +87,9 @@ class JitterBuffer:
         """Unwrapped timestamp at which the next packet begins."""
         self._silent = False
         self._aside = False
-        """What came last in its turn was no sound."""
+        """The last packet in its turn was no sound."""
         self._filled = False
-        """Silence was put in for what may yet come."""
+        """Silence was inserted for sound that may still come."""
         self._arrived = 0.0
         self._transit = 0.0
         self._lateness: deque[float] = deque(maxlen=MEASURED)
@@ -105,13 +110,13 @@ class JitterBuffer:
 
     @property
     def expected(self) -> int:
-        """Packets that were sent, as far as their numbers tell."""
+        """Packets that were sent, by their sequence numbers."""
         return self.highest_seq - self._first_seq + 1 if self._next is not None else 0
 
     def push(self, packet: RtpPacket, now: float, *, silent: bool = False, sound: bool = True) -> None:
-        """A packet that arrived at `now`; `silent`: it says that its sender sends nothing more for a while. Without
-        `sound` it only has its place among the others (a key, comfort noise): its timestamp stands still, and the time
-        up to the next sound is silence."""
+        """A packet that arrived at `now`; `silent`: it means that its sender sends nothing more for a while. One
+        without `sound` (a key, comfort noise) only has its turn among the others: its timestamp stands still, and the
+        time up to the next sound is silence."""
         if self._next is None or abs(newer_by(packet.seq, self._next & 0xFFFF, 16)) > RESTART:
             self._restart(packet)
         assert self._next is not None
@@ -130,22 +135,23 @@ class JitterBuffer:
         self._waiting[seq] = (packet, timestamp, now) if sound else None
         self._arrived, self._silent = now, silent
 
-    def pop(self, now: float) -> Piece | None:
-        """What comes next by now; None: nothing yet. Call it until then, at each packet and every 20 ms."""
+    def pop(self, now: float) -> PlayoutItem | None:
+        """The next packet, loss or silence that is due by `now`; None: nothing is. Call it until then, at each packet
+        and every 20 ms."""
         if self._next is None:
             return None
         while True:
             if self._filled and self._waiting:
                 self._resume()
             if self._next in self._waiting:
-                if piece := self._in_turn():
-                    return piece
+                if item := self._in_turn():
+                    return item
             elif not self._waiting:
                 return self._quiet(now)
             elif now < self._given_up_at():
                 return None
-            elif piece := self._missing():
-                return piece
+            elif item := self._missing():
+                return item
 
     def _restart(self, packet: RtpPacket) -> None:
         self._waiting.clear()
@@ -171,7 +177,7 @@ class JitterBuffer:
             self._base = min(self._base, transit)
         self._lateness.append(transit - self._base)
 
-    def _in_turn(self) -> Piece | None:
+    def _in_turn(self) -> PlayoutItem | None:
         assert self._next is not None
         found = self._waiting[self._next]
         self._aside = found is None
@@ -194,7 +200,7 @@ class JitterBuffer:
     def _given_up_at(self) -> float:
         return self._base + self._due / self._clock + self.wait_s
 
-    def _missing(self) -> Piece | None:
+    def _missing(self) -> PlayoutItem | None:
         assert self._next is not None
         first = min(self._waiting)
         found, packets = self._waiting[first], first - self._next
@@ -214,7 +220,7 @@ class JitterBuffer:
         self._due += span // packets
         return Lost(span // packets, packet.payload if packets == 1 else None)
 
-    def _quiet(self, now: float) -> Piece | None:
+    def _quiet(self, now: float) -> PlayoutItem | None:
         announced = self._silent or self._filled or self._aside
         if now < (self._given_up_at() if announced else self._arrived + STALL_S):
             return None
@@ -223,7 +229,7 @@ class JitterBuffer:
         return Silent(self._span)
 
     def _resume(self) -> None:
-        """Packets again: what comes is heard, even if silence was put in its place."""
+        """Packets come again: they are heard, even if silence was inserted for them."""
         assert self._next is not None
         first = min(self._waiting)
         self.counts.lost += first - self._next
@@ -234,7 +240,7 @@ class JitterBuffer:
                 self._begin(timestamp, arrived)
 
     def _begin(self, timestamp: int, arrived: float) -> None:
-        """What comes next begins at `timestamp`, whatever came before; faster packets will say how late it was."""
+        """The next packet begins at `timestamp`, whatever came before; faster packets will show how late it was."""
         self._due = timestamp
         self._base = self._base_next = arrived - timestamp / self._clock
         self._lateness.clear()

@@ -1,4 +1,4 @@
-"""From where a phone call's media are taken, and where ours go (symmetric RTP, "comedia"). Pure.
+"""The source from which a phone call's media are accepted, and the address for ours (symmetric RTP, "comedia"). Pure.
 
 Behind a NAT a phone knows neither its address nor its port, so its SDP is wrong and the first packets tell. Taken at
 their word, anybody's packets would: so a source must have the address of the SDP or that of the signalling, the first
@@ -13,43 +13,44 @@ Address = tuple[str, int]
 """IPv4 address and port."""
 
 LOOPBACK = "127.0.0.1"
-"""What comes from there no other machine has sent."""
+"""The loopback network: no other machine has sent what comes from there."""
 CONTINUES = 500
-"""A sequence number that is ahead by at most so many packets, 10 s, carries a stream on."""
+"""A sequence number that is ahead by at most so many packets, 10 s, continues a stream."""
 STAYS = 50
-"""So many packets, 1 s, from the old source after a new description: it is not going to change."""
+"""Packets, 1 s, from the old source after a new description: then it does not change any more."""
 
 
 class _Lock(IntEnum):
-    """How far a source is to be believed in; a better one takes the place of a worse one."""
+    """How sure a source is; a surer one replaces one that is less sure."""
 
     OLD = 0
-    """Of the description before."""
+    """The source by the description before."""
     LIKELY = 1
-    """An address that is acceptable, a port that is not the SDP's: a NAT's."""
+    """An acceptable address with another port than the SDP's: a NAT's."""
     SAID = 2
     """The SDP's address and port."""
 
 
 class Latch:
-    """One call's. `said`: the address in the peer's SDP; `signalled`: the IP address that its signalling came from;
-    `here`: that is one of this machine's, all of which are one (a softphone names its network's and sends from
-    127.0.0.1)."""
+    """Decides from which source a phone call's media are accepted, and where ours are sent (symmetric RTP,
+    "comedia"). `said`: the address in the peer's SDP; `signalled`: the IP address that its signalling came from;
+    `here`: that is one of this machine's, all of which count as one (a softphone gives its network's address and
+    sends from 127.0.0.1)."""
 
     def __init__(self, said: Address, signalled: str, *, here: bool = False) -> None:
         self.target = said
-        """Where ours go."""
+        """The address to which our media are sent."""
         self.ssrc: int | None = None
-        """Of the stream that was heard last."""
+        """SSRC of the latest stream."""
         self._source: Address | None = None
         self._lock = _Lock.OLD
         self._seq = self._heard = 0
         self._said, self._signalled, self._here = said, signalled, here
 
     def again(self, said: Address, signalled: str, *, here: bool = False, resumed: bool = False) -> None:
-        """A new description: another source may take over. Not so with one that changes nothing, as a session's refresh
-        does, unless the call was `resumed` from a hold, in which a NAT may have forgotten the phone. c=0.0.0.0 (hold)
-        names none, and changes nothing."""
+        """A new description: another source may replace the present one. Not so with one that changes nothing, such as
+        a session's refresh, unless the call was `resumed` from a hold, in which a NAT may have forgotten the phone.
+        c=0.0.0.0 (hold) gives no address, and changes nothing."""
         unchanged = (said, signalled) == (self._said, self._signalled)
         if said[0] == "0.0.0.0" or (unchanged and not resumed):
             return
@@ -61,11 +62,12 @@ class Latch:
             self._source = None
 
     def acceptable(self, source: Address) -> bool:
-        """Whether anything from there can be the peer's at all: cheap, to be asked before anything else is done."""
+        """Whether a datagram from there can be the peer's at all; a cheap test before all others."""
         return source[0] in (self._said[0], self._signalled) or self._here and source[0] == LOOPBACK
 
     def takes(self, source: Address, ssrc: int, seq: int) -> bool:
-        """Whether an RTP packet, authentic where there is SRTP, is the peer's. If so, its source may become the one."""
+        """Whether an RTP packet, authentic where there is SRTP, is the peer's. If so, its source may become the one
+        that is used."""
         if source != self._source and not self._moves_to(source, ssrc, seq):
             return False
         self.ssrc, self._seq = ssrc, seq

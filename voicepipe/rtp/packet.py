@@ -9,7 +9,7 @@ _EXTENSION = struct.Struct("!HH")
 
 
 class PacketError(ValueError):
-    """Bytes that are no RTP or RTCP packet."""
+    """The bytes are no RTP or RTCP packet."""
 
 
 class RtpPacket(NamedTuple):
@@ -21,11 +21,11 @@ class RtpPacket(NamedTuple):
     ssrc: int
     payload: bytes
     marker: bool = False
-    """The first after a silence in which nothing was sent (RFC 3551, 4.1)."""
+    """It is the first after a silence in which nothing was sent (RFC 3551, 4.1)."""
 
     @classmethod
     def parse(cls, data: bytes) -> "RtpPacket":
-        """Contributing sources, header extensions and padding are skipped. Raises PacketError."""
+        """Parse a packet. Contributing sources, header extensions and padding are skipped. Raises PacketError."""
         if len(data) < HEADER:
             raise PacketError(f"{len(data)} bytes are too few for RTP")
         flags, kind, seq, timestamp, ssrc = _FIXED.unpack_from(data)
@@ -48,7 +48,7 @@ class RtpPacket(NamedTuple):
 
 
 def is_rtcp(data: bytes) -> bool:
-    """Which of the two a datagram is that carries both (RFC 5761, 4)."""
+    """Whether a datagram is RTCP, on a port that carries both (RFC 5761, 4)."""
     return len(data) > 1 and 192 <= data[1] <= 223
 
 

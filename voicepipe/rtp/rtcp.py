@@ -7,7 +7,7 @@ from voicepipe.rtp.packet import PacketError
 
 SENDER, RECEIVER, DESCRIPTION, GOODBYE = 200, 201, 202, 203
 MOST_PACKETS = 16
-"""Of a compound. Peers send a report, a description, a goodbye and some feedback; what is behind that is not read."""
+"""Packets of a compound that are read. Peers send a report, a description, a goodbye and some feedback."""
 _HEAD = struct.Struct("!BBHI")
 _SENDER = struct.Struct("!QIII")
 _BLOCK = struct.Struct("!IIIIII")
@@ -17,26 +17,26 @@ _TO_1900 = 2_208_988_800
 
 @dataclass(frozen=True, slots=True)
 class RtcpReport:
-    """What the receiver of a stream says of it."""
+    """A receiver report about a stream."""
 
     ssrc: int
     fraction_lost: float
-    """Of the packets since the last report, 0 to 1."""
+    """Part of the packets since the last report, 0 to 1."""
     lost: int
-    """Since the beginning."""
+    """Packets since the beginning."""
     highest_seq: int
-    """With the number of its cycles in the upper 16 bits."""
+    """The highest sequence number, with the number of its cycles in the upper 16 bits."""
     jitter: int
-    """In the codec's RTP clock (RFC 3550, 6.4.1)."""
+    """Jitter in the codec's RTP clock (RFC 3550, 6.4.1)."""
     last_sr: int
     """Middle 32 bits of the NTP time of the last sender report; 0: none came."""
     since_last_sr: float
-    """Seconds."""
+    """Seconds since then."""
 
 
 @dataclass(frozen=True, slots=True)
 class SenderInfo:
-    """Where a stream's sender stands."""
+    """A sender report's position in its stream."""
 
     ntp: int
     """NTP time, 64 bits."""
@@ -47,16 +47,16 @@ class SenderInfo:
 
 @dataclass(frozen=True, slots=True)
 class Rtcp:
-    """What a compound packet says."""
+    """The content of a compound packet."""
 
     ssrc: int
-    """Who sent it."""
+    """SSRC of its sender."""
     sender: SenderInfo | None = None
     reports: tuple[RtcpReport, ...] = ()
 
 
 def ntp(unix: float) -> int:
-    """NTP's 64 bits for a Unix second. They begin anew in 2036, and a clock that is wrong may be there already."""
+    """A Unix second in NTP's 64 bits. They begin anew in 2036, and a clock that is wrong may be there already."""
     return int((unix + _TO_1900) * 2**32) & (2**64 - 1)
 
 
@@ -78,7 +78,7 @@ def build(ssrc: int, cname: str, sender: SenderInfo | None, reports: tuple[RtcpR
 
 
 def parse(data: bytes) -> Rtcp:
-    """A compound packet, up to `MOST_PACKETS`. Raises PacketError."""
+    """Parse a compound packet, up to `MOST_PACKETS`. Raises PacketError."""
     ssrc, sender, reports = 0, None, list[RtcpReport]()
     start = 0
     for _ in range(MOST_PACKETS):

@@ -1,4 +1,4 @@
-"""One call's outgoing stream: speech at once, silence where none comes, keys in place of both. Timestamps keep to the
+"""The outgoing stream of a call: speech at once, silence where none comes, keys instead of both. Timestamps keep to the
 time, whatever is sent or not."""
 
 import secrets
@@ -14,22 +14,22 @@ from voicepipe.rtp.telephone_events import KeyFormat, KeySender
 
 PACKET_S = 0.020
 STEADY = 5
-"""Packets of silence that are the same, after which the coder is not asked for the next: most of a call is silence, and
-its packet is half as dear as one of speech."""
+"""Identical packets of silence after which the encoder is not called for the next: most of a call is silence, and its
+packet takes half as long as one of speech."""
 
 
 class PacketSink(Protocol):
-    """Where a peer's packets come to: a call's `RtpSession`."""
+    """Receives a peer's packets: a call's `RtpSession`."""
 
     def datagram(self, data: bytes, arrived: float) -> None:
         """RTP or RTCP, decrypted, that reached the socket at the monotonic second `arrived`."""
 
 
 class PacketWire(Protocol):
-    """The way to a peer and back. It protects packets by SRTP where that was agreed."""
+    """The connection to a peer. It protects packets by SRTP where that was agreed."""
 
     def deliver_to(self, sink: PacketSink) -> None:
-        """From now on `sink` gets the peer's packets."""
+        """Give the peer's packets to `sink` from now on."""
 
     def send_rtp(self, packet: bytes) -> None:
         """Protect and send an RTP packet."""
@@ -39,7 +39,8 @@ class PacketWire(Protocol):
 
 
 class RtpSender:
-    """`send` and `tick` are to be called every 20 ms."""
+    """The outgoing stream of a call: speech at once, silence where none comes, keys instead of both. `send` and `tick`
+    are to be called every 20 ms."""
 
     def __init__(
         self, codec: Codec, payload_type: int, keys: KeyFormat | None, wire: PacketWire, clock: Callable[[], float]
@@ -53,9 +54,9 @@ class RtpSender:
         # Half of the numbers are left, so that early losses do not hide that they begin anew (RFC 3711).
         self._seq, self._timestamp = secrets.randbits(15), secrets.randbits(32)
         self._due = 0.0
-        """When what was sent last has been played."""
+        """When the last packet has been played."""
         self._gap = True
-        """Between what was sent last and what comes next no packets were sent."""
+        """No packets were sent between the last one and the next."""
         self._speaking = False
         self._keys: KeySender | None = None
         """None: the peer takes none."""
@@ -66,7 +67,7 @@ class RtpSender:
         self._codec, self._encode = codec, codec.encoder()
         self._silence: Pcm = np.zeros(codec.out_rate // 50, np.int16)
         self._still, self._same = b"", 0
-        """The latest packet of silence, and how many before it were the same."""
+        """The latest packet of silence, and the number of identical ones before it."""
 
     def send(self, pcm: Pcm) -> None:
         """20 ms of speech at once: int16[n] at the codec's `out_rate`. Under a key or on hold it is not sent."""
@@ -79,7 +80,7 @@ class RtpSender:
         self._speaking = True
 
     def tick(self, now: float) -> None:
-        """What is due without speech: a key, or silence."""
+        """Send what is due without speech: a key, or silence."""
         if not self.on:
             return
         key = self._key()
@@ -102,7 +103,7 @@ class RtpSender:
         self._keys.press(keys, ms)
 
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
-        """Go on with another codec. Keys that are not out yet go with the old one, or with the peer's way to take
+        """Go on with another codec. Keys that were not sent yet go with the old one, or in the peer's new format for
         them."""
         if codec is not self._codec or keys is None or self._keys is None or keys.clock != self._keys.durations:
             self._keys = KeySender(codec.clock, keys.clock) if keys else None
@@ -111,20 +112,20 @@ class RtpSender:
         self._type, self._keys_type = payload_type, keys.payload_type if keys else 0
 
     def hold(self, *, sends: bool) -> None:
-        """Send nothing, or go on."""
+        """Stop sending, or go on."""
         self.on = sends
         self._speaking = self._speaking and sends
 
     def _key(self) -> KeySender | None:
-        """Whose packet the next one is, if it is a key's."""
+        """The key to which the next packet belongs, if any."""
         return self._keys if self._keys and self._keys.wants(self._timestamp) else None
 
     def timestamp(self, now: float) -> int:
-        """Of this very moment: what was sent last has been played at `_due`."""
+        """The timestamp of this moment: the last packet has been played at `_due`."""
         return (self._timestamp + round((now - self._due) * self._codec.clock)) & 0xFFFFFFFF
 
     def _skip(self, now: float) -> None:
-        """Nothing was sent for a while: timestamps go on with the time."""
+        """Nothing was sent for a while: timestamps advance with the time."""
         if self._due:
             self._timestamp += round((now - self._due) * self._codec.clock)
         self._due, self._gap = now, True

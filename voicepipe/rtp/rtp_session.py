@@ -1,4 +1,4 @@
-"""One call's media, both ways: packets in, sound out, and the reverse. Synchronous; somebody else moves datagrams."""
+"""The media of a call, both ways: packets in, sound out, and the reverse. Synchronous, without I/O."""
 
 import random
 import time
@@ -12,27 +12,28 @@ from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.formats import NOISE, Format, Formats, NonAudio
-from voicepipe.rtp.jitter import RESTART, Counts, HeardPacket, JitterBuffer, Lost, Piece, Silent
+from voicepipe.rtp.jitter import RESTART, Counts, HeardPacket, JitterBuffer, Lost, PlayoutItem, Silent
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp, newer_by
 from voicepipe.rtp.rtp_sender import PacketWire, RtpSender
 from voicepipe.rtp.telephone_events import KeyFormat, KeyReceiver
 
 AHEAD_S = 5.0
-"""Sound that is so far ahead of real time is dropped before it is decoded: what a network held up only catches up."""
+"""Seconds: sound that is further ahead of real time is dropped before it is decoded; what a network held up only
+catches up."""
 AT_ONCE = 10
-"""Pieces of sound, 200 ms, that are decoded and heard between two ticks: what a network has held up for longer follows
-with the next ticks, so that other calls have their turns."""
+"""Packets of sound, 200 ms, that are decoded and processed between two ticks: what a network has held up for longer
+follows with the next ticks, so that other calls have their turns."""
 
 
 MOST_BEFORE = 50
-"""Pieces, 1 s, of a source that has changed."""
+"""Packets, 1 s, of a source that was replaced."""
 REPORT_S = 5.0
-"""Between reports (RFC 3550, 6.2), at random from half to one and a half times that."""
+"""Seconds between reports (RFC 3550, 6.2), at random from half to one and a half times that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How a call's media fares. Counts are packets since it began."""
+    """Statistics of a call's media. Counts are packets since it began."""
 
     received: int
     lost: int
@@ -42,9 +43,9 @@ class Statistics:
     sent: int
     jitter_ms: float
     wait_ms: float
-    """For so long a missing packet is waited for now."""
+    """How long a missing packet is waited for now."""
     rtt_ms: float | None
-    """By the peer's last report; None before there was one."""
+    """Round trip by the peer's last report; None before there was one."""
     remote_lost: float
     """Share of our packets that the peer missed lately, 0 to 1."""
 
@@ -55,11 +56,11 @@ def cname(ssrc: int) -> str:
 
 
 class MediaListener(Protocol):
-    """Where the peer's sound and keys come to."""
+    """Receives the peer's sound and keys."""
 
     def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
-        """What follows: int16[n] at 16 kHz; `arrived`: the monotonic second at which the packet came that completed it;
-        `filled`: it was made up for one that was lost."""
+        """The next sound: int16[n] at 16 kHz; `arrived`: the monotonic second at which the packet came that completed
+        it; `filled`: it was made up for one that was lost."""
 
     def key(self, key: str) -> None:
         """The peer pressed one of `telephone_events.KEYS`."""
@@ -69,31 +70,31 @@ class _NoListener:
     """Null object of `MediaListener`."""
 
     def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
-        """It is not heard."""
+        """Drop the sound."""
 
     def key(self, key: str) -> None:
-        """It means nothing."""
+        """Ignore the key."""
 
 
 class Reports:
-    """What both ends report of one call's streams (RFC 3550, 6.4): when, and what is learnt from the peer's."""
+    """The RTCP reports of one call, both ways (RFC 3550, 6.4)."""
 
     def __init__(self) -> None:
         self.rtt_s: float | None = None
-        """There and back, by the peer's last report; None before there was one."""
+        """Round trip by the peer's last report; None before there was one."""
         self.remote_lost = 0.0
         """Share of our packets that the peer missed lately, 0 to 1."""
         self._at = 0.0
         self.restart()
 
     def restart(self) -> None:
-        """The peer's stream began anew."""
+        """The peer began a new stream."""
         self._last_sr, self._last_sr_at = 0, 0.0
         self._reported = 0, 0
         """Packets expected and received by the last report."""
 
     def due(self, now: float) -> bool:
-        """Whether one is to be sent now; asked every 20 ms."""
+        """Whether a report is to be sent now; called every 20 ms."""
         if now < self._at:
             return False
         first = not self._at
@@ -101,7 +102,7 @@ class Reports:
         return not first
 
     def of(self, remote: int, buffer: JitterBuffer, clock: int, now: float) -> rtcp.RtcpReport:
-        """On the stream `remote`, in its RTP clock's Hz."""
+        """Our report on the stream `remote`, in its RTP clock's Hz."""
         # What came late was not lost (RFC 3550, 6.4.1): it only was of no use.
         expected, received = buffer.expected, buffer.counts.received
         due, lost = expected - self._reported[0], expected - received - (self._reported[0] - self._reported[1])
@@ -112,7 +113,7 @@ class Reports:
         return rtcp.RtcpReport(remote, fraction, expected - received, buffer.highest_seq, jitter, self._last_sr, since)
 
     def heard(self, report: rtcp.Rtcp, arrived: float, *, ours: int, remote: int | None) -> None:
-        """The peer's, on our stream `ours`."""
+        """The peer has reported on our stream `ours`."""
         if report.sender and report.ssrc == remote:
             self._last_sr, self._last_sr_at = rtcp.middle(report.sender.ntp), arrived
         for block in report.reports:
@@ -124,10 +125,11 @@ class Reports:
 
 
 class RtpSession:
-    """`listener` gets the caller's sound in order, once it is `listened` to; until then it waits, 10 s at most. It gets
-    the keys that they press, too, if `keys` says how they are sent. `send` and `tick` are to be called every 20 ms.
+    """The media of one call, both ways; it does no I/O itself. `listener` gets the caller's sound in order, once
+    `listened` is set; until then it waits, 10 s at most. It also gets the keys that they press, if `keys` says how they
+    are sent. `send` and `tick` are to be called every 20 ms.
 
-    We speak in one codec, `codec`, by `payload_type`. The peer is heard in it and in all that `may_send` names, and may
+    We send in one codec, `codec`, by `payload_type`. The peer may send in it and in all that `may_send` names, and may
     change from one to another with any packet."""
 
     def __init__(
@@ -141,11 +143,11 @@ class RtpSession:
         keys: KeyFormat | None = None,
     ) -> None:
         self.listened = False
-        """Whether the caller's sound is wanted."""
+        """The caller's sound is passed to `listener`."""
         self.codec = codec
-        """In which we speak."""
+        """The codec in which we send."""
         self.heard_codec = codec
-        """In which the peer speaks, by the sound that was heard last."""
+        """The codec of the peer's latest sound."""
         self._formats: dict[int, Format] = {**NOISE, **_spoken(codec, payload_type, keys)}
         """What the peer may send, by payload type."""
         self._wire = wire
@@ -159,23 +161,23 @@ class RtpSession:
         self._remote: int | None = None
         """The peer's SSRC."""
         self._deaf = False
-        """On hold: whatever sounds is not the caller."""
+        """On hold: what comes is not the caller."""
         self._heard_at = clock()
         """When the peer's last packet came, or from when on one is missed."""
         self._invalid = 0
         self.hasty = 0
-        """Packets among them that came faster than sound is made."""
+        """Packets that came faster than sound is made."""
         self._began: float | None = None
         """When the first packet came."""
         self._heard_s = 0.0
         self._room = AT_ONCE
-        """So many more pieces may be heard before the next tick."""
+        """Further packets of sound that may be processed before the next tick."""
         self._before = Counts()
-        """Of sources that the peer does not use any more."""
+        """Sources that the peer does not use any more."""
         wire.deliver_to(self)
 
     def begin(self) -> None:
-        """The call is accepted: from now on the peer is missed."""
+        """The call is accepted: from now on the peer's packets are expected."""
         self._heard_at = self._clock()
 
     # --- in
@@ -232,17 +234,18 @@ class RtpSession:
 
     @property
     def behind(self) -> bool:
-        """More has come than is heard before the next tick."""
+        """More has come than is processed before the next tick."""
         return self._room == 0
 
     def _hear_out(self) -> None:
-        """What has come is heard before something else begins: 1 s of it at most."""
+        """Process what has come before something else begins: 1 s of it at most."""
         room, self._room = self._room, MOST_BEFORE
         self._deliver(self._clock())
         self._room = room
 
     def _change_source(self, ssrc: int | None, codec: Codec) -> None:
-        """The peer began anew, or in a codec of another clock, by which its timestamps count from now on."""
+        """The peer began a new stream, or changed to a codec with another clock, by which its timestamps count from now
+        on."""
         self._hear_out()
         old = self._buffer.counts
         self._before = Counts(*(a + b for a, b in zip(astuple(self._before), astuple(old), strict=True)))
@@ -251,19 +254,19 @@ class RtpSession:
         self._reports.restart()
 
     def _deliver(self, now: float) -> None:
-        while self.listened and self._room and (piece := self._buffer.pop(now)):
+        while self.listened and self._room and (item := self._buffer.pop(now)):
             self._room -= 1
-            pcm = self._sound(piece)
+            pcm = self._sound(item)
             self._heard_s += pcm.size / RATE
-            if isinstance(piece, HeardPacket):
-                self._listener.sound(pcm, piece.arrived, False)
+            if isinstance(item, HeardPacket):
+                self._listener.sound(pcm, item.arrived, False)
             else:
                 self._listener.sound(pcm, now, True)
 
-    def _sound(self, piece: Piece) -> Pcm:
-        samples = RATE // 50 if isinstance(piece, HeardPacket) else piece.span * RATE // self.heard_codec.clock
+    def _sound(self, item: PlayoutItem) -> Pcm:
+        samples = RATE // 50 if isinstance(item, HeardPacket) else item.span * RATE // self.heard_codec.clock
         try:
-            match piece:
+            match item:
                 case HeardPacket(packet=packet):
                     if isinstance(codec := self._formats.get(packet.payload_type), Codec):
                         self._hear_in(codec)
@@ -283,12 +286,12 @@ class RtpSession:
         self._out.send(pcm)
 
     def press(self, keys: str, ms: int = 160) -> None:
-        """Send keys (`telephone_events.KEYS`) one after another, in place of what is said meanwhile; on hold they wait.
-        Raises ValueError, and sends none: the peer takes none, not all are keys, or too many wait already."""
+        """Send keys (`telephone_events.KEYS`) one after another, instead of speech meanwhile; on hold they wait. Raises
+        ValueError, and sends none: the peer takes none, not all are keys, or too many wait already."""
         self._out.press(keys, ms)
 
     def tick(self, now: float) -> None:
-        """What is due without a packet: silence while nothing is said, what is lost, reports."""
+        """Do what is due without a packet: send silence while nothing is said, conceal losses, send reports."""
         self._out.tick(now)
         self._room = AT_ONCE
         self._deliver(now)
@@ -296,21 +299,23 @@ class RtpSession:
             self._report(goodbye=False)
 
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
-        """What we speak in from now on; it is heard as well. The streams go on, ours with its SSRC and timestamps."""
+        """Send in this codec from now on; it is received as well. The streams go on, ours with its SSRC and
+        timestamps."""
         self.may_send(_spoken(codec, payload_type, keys))
         self.codec = codec
         self._out.change(codec, payload_type, keys)
 
     def may_send(self, formats: Formats) -> None:
-        """What the peer may send from now on, by payload type, beside all that was said before: packets of the last
+        """What the peer may send from now on, by payload type, in addition to all earlier formats: packets of the last
         agreement may still be on their way, and a payload type means one thing as long as a session lasts (RFC 3264,
-        8.3.2). Where it does not, the latest word counts."""
+        8.3.2). Where it does not, the latest meaning counts."""
         if any(self._formats.get(number, form) is not form for number, form in formats.items()):
             self._hear_out()
         self._formats.update(formats)
 
     def hold(self, *, sends: bool, hears: bool) -> None:
-        """Whether sound is sent and heard from now on. While none is heard no time passes; keys and reports go on."""
+        """Whether sound is sent and received from now on. While none is received no time passes; keys and reports go
+        on."""
         self._out.hold(sends=sends)
         if hears == self._deaf:
             self._deaf, self._heard_at = not hears, self._clock()
@@ -322,7 +327,7 @@ class RtpSession:
         return self._out.on
 
     def close(self) -> None:
-        """Tell the peer that nothing follows. What it still sends is not heard."""
+        """Tell the peer that nothing follows, by RTCP. What it still sends is dropped."""
         self._report(goodbye=True)
         self.listened, self._listener = False, _NoListener()  # Who listened knows us.
 
@@ -336,7 +341,7 @@ class RtpSession:
         self._wire.send_rtcp(rtcp.build(self.ssrc, cname(self.ssrc), sender, of, goodbye=goodbye))
 
     def silent_s(self, now: float) -> float:
-        """For so long nothing has come from the peer; 0 on hold."""
+        """Seconds for which nothing has come from the peer; 0 on hold."""
         return 0.0 if self._deaf else now - self._heard_at
 
     def statistics(self) -> Statistics:
@@ -350,5 +355,5 @@ class RtpSession:
 
 
 def _spoken(codec: Codec, payload_type: int, keys: KeyFormat | None) -> Formats:
-    """What we send, which a peer mostly sends by the same payload types."""
+    """The formats that we send, which a peer mostly sends by the same payload types."""
     return {payload_type: codec, **({keys.payload_type: NonAudio.KEYS} if keys else {})}

@@ -41,41 +41,43 @@ from aiortc.rtcsctptransport import (
 from voicepipe.rtp.sctp_packet import is_fit
 
 DataChannel = RTCDataChannel
-"""What a peer opens, and who is asked to open one."""
+"""A data channel, which the peer opens, or which we ask it to open."""
 LONGEST_MESSAGE = 256 * 1024
-"""Bytes of a message that may be asked for; what browsers send at most unless they are told of more."""
+"""Bytes of the longest message that can be configured; browsers send no longer ones unless they are allowed to."""
 WINDOW = 2 * LONGEST_MESSAGE
-"""Bytes that came and that nobody has read."""
+"""Bytes of messages that came and were not read."""
 MOST_AHEAD = 512
-"""Chunks that came out of turn: with full ones, of 1,163 bytes, the window is closed before. Of short ones a peer may
+"""Chunks that came out of order: with full ones, of 1,163 bytes, the window is closed before. Of short ones a peer may
 have more in flight behind a loss (its congestion window counts bytes): those are sent again, which is slower."""
 MOST_WAITING = 1024
 """Chunks that wait for the rest of their message: four messages of the longest kind at once."""
 MOST_STREAMS = 1024
 """As many as Chrome offers (kMaxSctpStreams); channels take the lowest numbers that are free (RFC 8832, 6)."""
 MOST_CHANNELS = 16
-"""The convention has one."""
+"""Data channels of a peer; the convention has one."""
 MOST_GREETINGS = 32
 """INITs and COOKIE-ECHOs: each is sent nine times at most (Max.Init.Retransmits, RFC 9260, 16)."""
 MOST_GAPS, MOST_DUPLICATES = 200, 64
-"""In a SACK of ours, which has to fit into a packet (28 bytes, and 4 for each: 1,084); the others are told later."""
+"""Entries in a SACK of ours, which has to fit into a packet (28 bytes, and 4 for each: 1,084); the others follow
+later."""
 LONGEST_LABEL = 1024
 """Bytes of a message that opens a channel."""
 MESSAGE_COST = 512
-"""Bytes by which a message counts more than it is long: short ones fill memory, too."""
+"""Bytes that a message counts in addition to its length: short ones fill memory, too."""
 LITTLE = 16 * 1024
-"""Bytes of room: a sender that was shown less may have stopped, since it is to leave a small window unused (RFC 9260,
-6.1). It waits for a SACK of ours that tells of more; without one it only probes now and then."""
+"""Bytes of window: a sender that was offered less may have stopped, since it is to leave a small window unused (RFC
+9260, 6.1). It waits for a SACK of ours that offers more; without one it only probes now and then."""
 _HALF = SCTP_TSN_MODULO // 2
 
 
 class Sctp(RTCSctpTransport):
-    """`message_bytes`: the longest message that is taken, at most `LONGEST_MESSAGE`."""
+    """SCTP and the data channels of one peer, by aiortc, with limits. `message_bytes`: the longest message that is
+    accepted, at most `LONGEST_MESSAGE`."""
 
     def __init__(self, transport: RTCDtlsTransport, message_bytes: int) -> None:
         super().__init__(transport)
         self.on_overlong: Callable[[], None] | None = None
-        """A message is longer than that. Nothing of what the peer sends is read any more."""
+        """Called when a message is longer than that. Nothing that the peer sends is read any more."""
         self.message_bytes = min(message_bytes, LONGEST_MESSAGE)
         self.refused = 0
         """Packets, chunks and messages that no honest peer sends."""
@@ -89,21 +91,21 @@ class Sctp(RTCSctpTransport):
         """Chunks that wait for the rest of their message."""
         self._is_deaf = False
         self._opened: asyncio.Future[None] | None = None
-        """Tells the peer that it may go on."""
+        """Notifies the peer that it may go on."""
 
     def reserve(self, message: str | bytes) -> None:
-        """It waits to be read: its bytes are not free yet."""
+        """A message waits to be read: its bytes are in use."""
         self._reserved += len(message) + MESSAGE_COST
 
     def release(self, message: str | bytes) -> None:
-        """It was read."""
+        """A message was read."""
         was_closed = self._room < LITTLE
         self._reserved -= len(message) + MESSAGE_COST
         if was_closed and self._room >= LITTLE and self._association_state == self.State.ESTABLISHED:
             self._opened = asyncio.ensure_future(self._tell_room())
 
     def drop(self) -> None:
-        """Whatever `stop` has left behind ends: timers, channels, listeners, messages that were never sent."""
+        """End whatever `stop` has left: timers, channels, listeners, messages that were never sent."""
         self._set_state(self.State.CLOSED)
         self._data_channel_queue.clear()  # They know their channels, which know us.
 
@@ -149,7 +151,7 @@ class Sctp(RTCSctpTransport):
     async def _receive_data_chunk(self, chunk: DataChunk) -> None:
         if self._last_received_tsn is None or self._is_deaf:
             return
-        self._sack_needed = True  # Also for what is dropped: it tells how large the window is.
+        self._sack_needed = True  # Also for what is dropped: it has the size of the window.
         ahead = (chunk.tsn - self._last_received_tsn) % SCTP_TSN_MODULO
         is_new = 0 < ahead < _HALF
         if is_new and (ahead > MOST_AHEAD or not self._has_room()):
@@ -174,7 +176,7 @@ class Sctp(RTCSctpTransport):
     def _has_room(self) -> bool:
         if self._room > 0 and self._fragments < MOST_WAITING:
             return True
-        # A stream that is reset takes what waited in it along, of which aiortc tells nobody.
+        # A stream that is reset takes what waited in it along, and aiortc does not report that.
         streams = self._inbound_streams.values()
         self._fragments = sum(len(stream.reassembly) for stream in streams)
         self._advertised_rwnd = WINDOW - sum(_size(stream.reassembly) for stream in streams)
@@ -185,7 +187,7 @@ class Sctp(RTCSctpTransport):
         return len(stream.reassembly) if stream else 0
 
     def _is_overlong(self, stream_id: int) -> bool:
-        """Whether the fragments of one message that are here without a gap are more than is taken."""
+        """Whether the fragments of one message that came without a gap are longer than the limit."""
         size, expected = 0, None
         stream = self._inbound_streams.get(stream_id)
         for chunk in stream.reassembly if stream else ():
@@ -197,7 +199,7 @@ class Sctp(RTCSctpTransport):
         return False
 
     def _mark_received(self, tsn: int) -> bool:
-        """As aiortc's, but what came out of turn is not sorted and searched anew for each chunk."""
+        """As in aiortc, except that chunks out of order are not sorted and searched anew for each chunk."""
         assert self._last_received_tsn is not None
         if not 0 < (tsn - self._last_received_tsn) % SCTP_TSN_MODULO < _HALF or tsn in self._sack_misordered:
             self._sack_duplicates.append(tsn)

@@ -1,4 +1,4 @@
-"""Whether an SCTP packet (RFC 9260) is one that an honest peer sends, by its bytes. Pure.
+"""Checks by its bytes whether an SCTP packet (RFC 9260) is one that an honest peer sends. Pure.
 
 To be asked before a parser that trusts its peer: aiortc's takes a parameter of length 0 for one that never ends, so
 that a single packet stops the process, and answers every one of 370 heartbeats that fit into a packet.
@@ -9,30 +9,31 @@ from collections import Counter
 
 HEADER = 12
 MOST_CHUNKS = 74
-"""In a packet: no more than 1,500 bytes of it are read, and the shortest DATA chunk, of one byte, takes 20."""
+"""Chunks in a packet: no more than 1,500 bytes of it are read, and the shortest DATA chunk, of one byte, takes 20."""
 MOST_OF_A_KIND = 2
-"""Chunks of one kind in a packet that are no DATA. RFC 9260 bundles one SACK; a RE-CONFIG may answer one and ask in
-another (RFC 6525, 5.1)."""
+"""Chunks of one kind in a packet, except DATA. RFC 9260 bundles one SACK; a RE-CONFIG may answer one and ask in another
+(RFC 6525, 5.1)."""
 MOST_PARAMETERS = 16
-"""In a chunk: usrsctp's INIT has eight, dcSCTP's (Chrome) three or four."""
+"""Parameters in a chunk: usrsctp's INIT has eight, dcSCTP's (Chrome) three or four."""
 MOST_REQUESTS = 2
-"""In a RE-CONFIG (RFC 6525, 3.1)."""
+"""Requests in a RE-CONFIG (RFC 6525, 3.1)."""
 
 DATA, INIT, INIT_ACK, SACK, HEARTBEAT, HEARTBEAT_ACK, ABORT, SHUTDOWN, ERROR = 0, 1, 2, 3, 4, 5, 6, 7, 9
 RECONFIG, FORWARD_TSN = 130, 192
 _LEAST = {DATA: 13, INIT: 16, INIT_ACK: 16, SACK: 12, SHUTDOWN: 4, FORWARD_TSN: 4}
-"""Bytes that a chunk's value has at least."""
+"""Fewest bytes of a chunk's value."""
 _PARAMETERS = {INIT: 16, INIT_ACK: 16, HEARTBEAT: 0, HEARTBEAT_ACK: 0, ABORT: 0, ERROR: 0, RECONFIG: 0}
 """Where in a chunk's value its parameters begin."""
 _REQUESTS = {13: 12, 16: 8, 17: 8}
-"""Bytes that these parameters of a RE-CONFIG have at least: reset, response, more streams."""
+"""Fewest bytes of these parameters of a RE-CONFIG: reset, response, more streams."""
 _COUNTS = struct.Struct("!8xHH")
 _HEAD = struct.Struct("!BBH")
 _PARAMETER = struct.Struct("!HH")
 
 
 def is_fit(packet: bytes) -> bool:
-    """Whether its chunks and their parameters have lengths that fit into it, and there are not too many of them."""
+    """Whether a packet is one that an honest peer sends: its chunks and their parameters fit into it, and there are not
+    too many of them."""
     end, start, kinds = len(packet), HEADER, Counter[int]()
     if end < HEADER + _HEAD.size:
         return False

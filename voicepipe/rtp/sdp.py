@@ -18,7 +18,7 @@ from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError, 
 from voicepipe.rtp.transport import Remote, Transport
 
 _SETUP: dict[str, Literal["client", "server"]] = {"auto": "client", "client": "server", "server": "client"}
-"""Our part in the handshake for the peer's: where it leaves us the choice we begin, which saves a flight."""
+"""Our role in the handshake for the peer's: where it leaves us the choice we begin, which saves a flight."""
 _FMTP = {"opus": {"minptime": 10, "useinbandfec": 1}}
 _DIRECTIONS = {"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive"}
 _DATA = "webrtc-datachannel"
@@ -28,27 +28,27 @@ _USED = frozenset(
     "candidate end-of-candidates fingerprint group ice-lite ice-options ice-pwd ice-ufrag inactive max-message-size "
     "mid recvonly rtcp-mux rtpmap sctp-port sendonly sendrecv setup".split()
 )
-"""Attributes that a call depends on. No others get to aiortc's parser: for each a=rtcp-fb and each a=fmtp it goes
-through all a=rtpmap, for each a=ssrc through all others. Of 20 kB it made half a second's work."""
+"""Attributes that a call depends on. aiortc's parser gets no others: for each a=rtcp-fb and each a=fmtp it goes through
+all a=rtpmap, for each a=ssrc through all others. 20 kB of them took half a second."""
 
 MOST_CANDIDATES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class WebRtcDescription:
-    """What a peer's offer or answer comes to."""
+    """The content of a peer's offer or answer for a WebRTC call."""
 
     session: SessionDescription
     audio: MediaDescription
     codec: Codec
     payload_type: int
     formats: Formats
-    """All that we can hear of what it names."""
+    """The formats in it that we can receive."""
     remote: Remote
 
 
 def read(text: str) -> WebRtcDescription:
-    """An offer, or the answer to ours. Raises SdpError."""
+    """Read an offer, or the answer to ours. Raises SdpError."""
     if len(text) > LONGEST:
         raise SdpError(f"This SDP has {len(text)} characters; at most {LONGEST} are read.")
     session = _parsed(text)
@@ -113,7 +113,7 @@ def _parsed(text: str) -> SessionDescription:
 
 
 def _used(text: str) -> str:
-    """The lines that a call depends on. Raises SdpError: more media or formats than anybody offers."""
+    """The lines that a call depends on. Raises SdpError: there are more media or formats than anybody offers."""
     used, media, formats = list[str](), 0, 0
     for line in text.splitlines():  # Where aiortc's parser splits it, which is not at CRLF alone.
         if line.startswith("m="):
@@ -133,7 +133,7 @@ def _used(text: str) -> str:
 
 
 def _formats(audio: MediaDescription) -> Formats:
-    """Those that we can hear, in the peer's order of preference. Raises SdpError: there is no sound among them."""
+    """The formats that we can receive, in the peer's order of preference. Raises SdpError: no sound is among them."""
     known = dict(UNMAPPED)
     for codec in audio.rtp.codecs:
         known[codec.payloadType or 0] = codec.name.lower(), codec.clockRate, ""

@@ -5,10 +5,11 @@ import re
 from dataclasses import dataclass, field
 
 LONGEST = 20_000
-"""Characters. A browser's offer of sound has three to five thousand; some parsers take the square of what they get."""
+"""Characters of the longest description. A browser's offer of sound has three to five thousand; some parsers take the
+square of the length."""
 MOST_MEDIA = 32
 MOST_FORMATS = 128
-"""Payload types of one medium: they have seven bits (RFC 3550, 5.1). A browser offers 60 of video, ten of sound."""
+"""Payload types of one medium: they have seven bits (RFC 3550, 5.1). A browser offers 60 for video, ten for sound."""
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _MEDIA = re.compile(
     r"([A-Za-z0-9.+-]{1,40}) ([0-9]{1,5})(?:/[0-9]{1,5})? ([A-Za-z0-9/.+-]{1,60})((?: +[!-~]{1,100})+) *"
@@ -18,33 +19,34 @@ Attributes = dict[str, list[str]]
 
 
 class SdpError(ValueError):
-    """A description that we cannot have a call with; the text says why."""
+    """No call is possible with this description; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class MediaDescription:
-    """One m= line and what belongs to it."""
+    """An m= line and the lines that belong to it."""
 
     kind: str
     port: int
     proto: str
     formats: tuple[str, ...]
     connection: str
-    """c= line, its own or the session's; empty: there is none."""
+    """The c= line, its own or the session's; empty: there is none."""
     attributes: Attributes
-    """Its own."""
+    """Its own attributes."""
     session: Attributes
-    """The description's, which hold for every medium that does not say otherwise. All media share them, so whoever
-    goes through them for each does the work of the square of the text."""
+    """The description's attributes, which hold for every medium that has no others. All media share them: going through
+    them for each medium takes the square of the text's length."""
 
     def all(self, name: str) -> list[str]:
-        """The values of its own attributes of this name: what says how a medium is sent stands nowhere else."""
+        """The values of its own attributes of this name: attributes about how a medium is sent are never the
+        session's."""
         return self.attributes.get(name, [])
 
 
 @dataclass(slots=True)
 class _MediaSection:
-    """What stands behind an m= line, or before the first."""
+    """The lines behind an m= line, or before the first."""
 
     media: str = ""
     connection: str = ""
@@ -59,13 +61,13 @@ class _MediaSection:
 
 
 def check_formats(number: int) -> None:
-    """Raises SdpError: an m= line has more of them than there are payload types."""
+    """Raises SdpError: an m= line has more formats than there are payload types."""
     if number > MOST_FORMATS:
         raise SdpError(f"An m= line of this SDP has {number} formats; at most {MOST_FORMATS} are read.")
 
 
 def parse(text: str) -> tuple[MediaDescription, ...]:
-    """The media of a description, in order. Raises SdpError."""
+    """Parse the media of a description, in order. Raises SdpError."""
     if len(text) > LONGEST:
         raise SdpError(f"This SDP has {len(text)} characters; at most {LONGEST} are read.")
     lines = [line for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
@@ -78,7 +80,7 @@ def parse(text: str) -> tuple[MediaDescription, ...]:
 
 
 def _sections(lines: list[str]) -> list[_MediaSection]:
-    """The session's, and one for each medium."""
+    """The section of the session, and one for each medium."""
     section = _MediaSection()
     sections = [section]
     for number, line in enumerate(lines, 1):

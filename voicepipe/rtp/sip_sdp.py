@@ -19,38 +19,38 @@ from voicepipe.rtp.telephone_events import KeyFormat
 
 _KEY_TYPES = {8000: 101, 48_000: 110}
 FASTEST = 48_000
-"""Hz: the duration of a key has 16 bits."""
+"""Hz of the fastest clock: the duration of a key has 16 bits."""
 _OPUS_TYPE = 111
 _PLAIN, _SECURE = ("RTP/AVP", "RTP/AVPF"), ("RTP/SAVP", "RTP/SAVPF")
 _MIRRORED = {"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive", "sendrecv": "sendrecv"}
 _RTPMAP = re.compile(r"([0-9]{1,3})\s+([A-Za-z0-9._+-]{1,40})/([0-9]{1,6})(?:/([0-9]{1,2}))?")
 _RTCP = re.compile(r"([0-9]{1,5})(?:\s+(.*))?")
 Maps = dict[int, tuple[str, int, str]]
-"""By payload type: a format's name in lower case, clock and channels."""
+"""A format's name in lower case, clock and channels, by payload type."""
 
 
 @dataclass(frozen=True, slots=True)
 class SipDescription:
-    """What a peer's offer or answer comes to."""
+    """The content of a peer's offer or answer for a phone call."""
 
     media: tuple[MediaDescription, ...]
     audio: int
-    """Which of them the call is held by."""
+    """The medium of the call."""
     remote: Address
-    """0.0.0.0 where the peer wants nothing sent (RFC 2543's way to hold)."""
+    """The peer's address; 0.0.0.0 where the peer wants nothing sent (RFC 2543's way to hold)."""
     rtcp: Address
-    """Where our reports go, unless `rtcp_mux`."""
+    """The address for our reports, unless `rtcp_mux`."""
     rtcp_mux: bool
     codecs: tuple[tuple[int, Codec], ...]
     """Payload types and codecs that we have, the preferred one first."""
     formats: Formats
-    """All that we can hear of what it names. An offerer may be sent any of those in the answer (RFC 3264, 7), and some
-    send what stands in their offer alone."""
+    """The formats in it that we can receive. An offerer may be sent any of those in the answer (RFC 3264, 7), and some
+    send formats that are only in their offer."""
     keys: KeyFormat | None
-    """By the first codec's clock if there are several; None: the peer takes none."""
+    """The format of keys, by the first codec's clock if there are several; None: the peer takes none."""
     direction: str
     crypto: tuple[Crypto, ...]
-    """The keys that the peer offers to protect what it sends by; empty: it is sent in clear."""
+    """The keys by which the peer offers to protect what it sends; empty: it is sent in clear."""
 
     @property
     def payload_type(self) -> int:
@@ -67,13 +67,12 @@ class SipDescription:
 
     @property
     def held(self) -> bool:
-        """What the peer sends, if it does, is music."""
+        """Whether what the peer sends, if anything, is music on hold."""
         return self.direction in ("sendonly", "inactive") or self.remote[0] == "0.0.0.0"
 
 
 class Local:
-    """Our end in all descriptions of one call: an address that the peer can reach, and the RTP port on it; RTCP's is
-    the next."""
+    """Our address and RTP port in all descriptions of one call; RTCP's port is the next."""
 
     def __init__(self, address: str, port: int) -> None:
         self.address = address
@@ -83,7 +82,7 @@ class Local:
         self._said = ""
 
     def described(self, media: Iterable[str]) -> str:
-        """The description of these m= lines and attributes; a new version unless it says what the last one said."""
+        """A description with these m= lines and attributes; a new version unless it is the same as the last one."""
         lines = ["s=-", f"c=IN IP4 {self.address}", "t=0 0", *media]
         said = "".join(f"{line}\r\n" for line in lines)
         self._version += said != self._said
@@ -92,10 +91,8 @@ class Local:
 
 
 def read(text: str, prefer: tuple[str, ...] = ()) -> SipDescription:
-    """An offer, or the answer to ours; codecs (`Codec.name`) in the order of `prefer`, then in the peer's.
-
-    Raises SdpError.
-    """
+    """Read an offer, or the answer to ours; codecs (`Codec.name`) in the order of `prefer`, then in the peer's. Raises
+    SdpError."""
     media, refusal = parse(text), None
     for index, one in enumerate(media):
         if one.kind == "audio" and one.port:
@@ -107,7 +104,8 @@ def read(text: str, prefer: tuple[str, ...] = ()) -> SipDescription:
 
 
 def answer(said: SipDescription, local: Local, crypto: Crypto | None = None) -> str:
-    """Our answer to an offer: its media in its order, those refused with port 0. `crypto`: ours, where it has some."""
+    """Our answer to an offer: its media in its order, those refused with port 0. `crypto`: ours, where the offer has
+    some."""
     lines = []
     for index, theirs in enumerate(said.media):
         if index != said.audio:
@@ -122,15 +120,15 @@ def answer(said: SipDescription, local: Local, crypto: Crypto | None = None) -> 
 
 
 def offer(local: Local, codecs: Iterable[Codec], crypto: tuple[Crypto, ...] = ()) -> str:
-    """Ours, where an INVITE has none. With `crypto` (`sdes.offered`) only SRTP is offered."""
+    """Our offer, where an INVITE has none. With `crypto` (`sdes.offered`) only SRTP is offered."""
     types, events = _offered(codecs)
     lines = _audio(local, "RTP/SAVP" if crypto else "RTP/AVP", types, events)
     return local.described([*lines, *(f"a=crypto:{one}" for one in crypto), "a=sendrecv"])
 
 
 def offered(codecs: Iterable[Codec]) -> Formats:
-    """What may be sent to us by an offer of these codecs. An answer may give them other payload types: these hold for
-    what is sent to its sender (RFC 3264, 5.1)."""
+    """The formats that may be sent to us by an offer of these codecs. An answer may give them other payload types:
+    these hold for what is sent to its sender (RFC 3264, 5.1)."""
     types, events = _offered(codecs)
     return {**types, **dict.fromkeys(events, NonAudio.KEYS)}
 
@@ -169,7 +167,7 @@ def _described(everything: tuple[MediaDescription, ...], index: int, prefer: tup
 
 
 def _maps(media: MediaDescription) -> Maps:
-    """Of what is offered, in the peer's order."""
+    """The formats of an offer, in the peer's order."""
     maps = dict(UNMAPPED)
     for value in media.all("rtpmap"):
         if found := _RTPMAP.fullmatch(value):
@@ -187,7 +185,7 @@ def _codecs(maps: Maps, heard: Formats) -> list[tuple[int, Codec]]:
 
 
 def _keys(maps: Maps, codec: Codec) -> KeyFormat | None:
-    """The best for sound in this codec."""
+    """The best format of keys for sound in this codec."""
     found = [KeyFormat(number, clock) for number, (name, clock, _) in maps.items() if name == KEYS]
     usable = [one for one in found if 0 < one.clock <= FASTEST]
     return min(usable, key=lambda one: one.clock != codec.clock, default=None)

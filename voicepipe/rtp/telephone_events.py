@@ -1,4 +1,4 @@
-"""Keys of a phone as RTP events (RFC 4733): heard, and sent. Pure; timestamps are of the stream that carries them.
+"""Keys of a phone as RTP events (RFC 4733): received, and sent. Pure; timestamps are of the stream that carries them.
 
 All packets of one key carry the timestamp at which it went down (RFC 4733, 2.2.1), so that any one of them is enough to
 know of it. Not all senders keep to that: `_Press` says which packets are one press.
@@ -12,19 +12,19 @@ from typing import NamedTuple
 from voicepipe.rtp.packet import PacketError, RtpPacket, newer_by
 
 KEYS = "0123456789*#ABCD"
-"""By their event number; those above are no keys."""
+"""Keys by their event number; higher numbers are no keys."""
 ENDS = 3
-"""The last packet of a key is sent so often, as nothing follows that would tell that it was lost."""
+"""The last packet of a key is sent so often, as nothing follows that would show its loss."""
 PAUSE_S = 0.060
-"""At least so long no key is down between two: less, and a gateway that makes tones of them makes one of two."""
+"""Seconds without a key between two, at least: with less, a gateway that makes tones of them makes one of two."""
 WAITING = 80
 """Keys that may wait to be sent: some 20 s of them."""
 LONGEST_S = 1.0
-"""The duration has 16 bits: 1.4 s at 48 kHz."""
+"""Seconds of the longest key: the duration has 16 bits, 1.4 s at 48 kHz."""
 _PAYLOAD = struct.Struct("!BBH")
 _SEGMENT = 0xFFFF
-"""A key that is held for longer than the duration can say goes on as a new event that begins there, without a marker
-(RFC 4733, 2.5.1.3)."""
+"""A key that is held for longer than the duration can express goes on as a new event that begins there, without a
+marker (RFC 4733, 2.5.1.3)."""
 _NEARLY_SEGMENT = 64_000
 """A duration above this is about to begin again at 0. Some senders leave the timestamp as it is then."""
 _KEY_UP = 320
@@ -33,36 +33,36 @@ _CLOSE = 5
 """Packets that are no further apart than this, 100 ms, may be copies: first and last packets are often sent three
 times."""
 _REMEMBERED = 8
-"""Presses whose late packets are known for theirs."""
+"""Presses whose late packets are still recognised."""
 _LATE = 1 << 18
-"""A timestamp that is away by more than this, 5 to 33 s, is no late packet's: the source began anew."""
+"""A timestamp that is away by more than this, 5 to 33 s, is no late packet's: it begins a new stream."""
 _LATE_PACKETS = 500
-"""So is a sequence number that lies back by more than this: 10 s."""
+"""So does a sequence number that lies back by more than this: 10 s."""
 _VOLUME = 10
-"""-10 dBm0, as phones send it."""
+"""Volume of -10 dBm0, as phones send it."""
 
 
 class KeyFormat(NamedTuple):
-    """How a stream carries keys, as its SDP says."""
+    """The format of keys in a stream, by its SDP."""
 
     payload_type: int
-    """Of telephone-event."""
+    """The payload type of telephone-event."""
     clock: int
-    """Durations count in it, in Hz. By the letter it is the sound's; phones that speak Opus often have but 8000."""
+    """Clock of the durations in Hz. By the RFC it is the sound's; phones with Opus often have only 8000."""
 
 
 class TelephoneEvent(NamedTuple):
-    """The payload of one packet."""
+    """The payload of a packet of telephone events."""
 
     number: int
     ended: bool
     duration: int
-    """Up to now, in `KeyFormat.clock`."""
+    """Duration up to now, in `KeyFormat.clock`."""
     volume: int = _VOLUME
 
     @classmethod
     def parse(cls, payload: bytes) -> "TelephoneEvent":
-        """Raises PacketError."""
+        """Parse a payload. Raises PacketError."""
         if len(payload) < _PAYLOAD.size:
             raise PacketError(f"{len(payload)} bytes are too few for an event")
         number, flags, duration = _PAYLOAD.unpack_from(payload)
@@ -74,7 +74,7 @@ class TelephoneEvent(NamedTuple):
 
 @dataclass(slots=True)
 class _Press:
-    """One press of a key, by its packets so far. Sequence numbers are unwrapped."""
+    """A press of a key, by its packets so far. Sequence numbers are unwrapped."""
 
     number: int
     first: int
@@ -84,12 +84,12 @@ class _Press:
     timestamp: int = 0
     duration: int = 0
     lasts: int = 0
-    """From `timestamp` on it lasts at least for so long, in units of the timestamp."""
+    """Its duration so far from `timestamp` on, at least, in units of the timestamp."""
     marked: bool = False
     ended: bool = False
 
     def take(self, seq: int, packet: RtpPacket, event: TelephoneEvent) -> None:
-        """Its newest packet."""
+        """Add its newest packet."""
         ahead = newer_by(packet.timestamp, self.timestamp, 32)
         self.lasts = max(self.lasts - max(0, ahead), event.duration)
         self.last, self.timestamp, self.duration = seq, packet.timestamp, event.duration
@@ -132,7 +132,7 @@ class _Press:
 
 
 class KeyReceiver:
-    """Tells each press of a key once, at the first of its packets that comes."""
+    """Finds presses of keys in packets: each once, at the first of its packets that comes."""
 
     def __init__(self) -> None:
         self._ssrc: int | None = None
@@ -140,7 +140,7 @@ class KeyReceiver:
         """The latest ones, in the order in which they were sent."""
 
     def heard(self, packet: RtpPacket) -> str | None:
-        """The key that this packet of events tells of, if it is the first of a press. Raises PacketError."""
+        """The key of this packet of events, if it is the first of a press. Raises PacketError."""
         event = TelephoneEvent.parse(packet.payload)
         seq = self._unwrapped(packet)
         behind = next((n for n, press in enumerate(reversed(self._presses)) if press.first <= seq), len(self._presses))
@@ -161,7 +161,8 @@ class KeyReceiver:
         return KEYS[event.number] if event.number < len(KEYS) else None
 
     def _unwrapped(self, packet: RtpPacket) -> int:
-        """Its sequence number, counted on from the last one. A source that begins anew is heard as one that is new."""
+        """The sequence number, counted on from the last one. A source that begins a new stream has its packets read as
+        new."""
         if self._presses and packet.ssrc == self._ssrc:
             latest = self._presses[-1]
             ahead = newer_by(packet.seq, latest.last & 0xFFFF, 16)
@@ -175,21 +176,21 @@ class KeyReceiver:
 
 
 class KeySender:
-    """Keys to be sent one after another, 20 ms at a time. Timestamps count in the stream's RTP clock `clock`, durations
-    in `durations` (`KeyFormat.clock`)."""
+    """Sends keys one after another, 20 ms at a time. Timestamps count in the stream's RTP clock `clock`, durations in
+    `durations` (`KeyFormat.clock`)."""
 
     def __init__(self, clock: int, durations: int) -> None:
         self.durations = durations
         self._clock = clock
         self._waiting: deque[tuple[int, int]] = deque()
-        """Number and duration."""
+        """Number and duration of each key."""
         self._began: int | None = None
         self._free: int | None = None
-        """From this timestamp on the next key may go down."""
+        """The timestamp from which on the next key may go down."""
         self._ends = 0
 
     def press(self, keys: str, ms: int) -> None:
-        """Raises ValueError, and sends none of them: not all are keys, or too many wait already."""
+        """Queue keys. Raises ValueError, and queues none: not all are keys, or too many wait already."""
         if not keys or not set(keys) <= set(KEYS):
             raise ValueError(f"{keys!r} holds what is no key: keys are {KEYS}.")
         if len(self._waiting) + len(keys) > WAITING:

@@ -38,31 +38,31 @@ __all__ = ["Drops", "Remote", "Transport", "UdpNetwork", "certificate"]
 logger = logging.getLogger(__name__)
 
 CLOSE_S = 1.0
-"""Seconds that each part has to tell the peer and to end; then it is dropped."""
+"""Seconds that each part has to notify the peer and to end; then it is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What the peer's description says of its end."""
+    """The peer's end, by its description."""
 
     ice: RTCIceParameters
     candidates: Sequence[RTCIceCandidate]
     """None where the peer will be known by the packets that it sends."""
     fingerprints: tuple[RTCDtlsFingerprint, ...]
     dtls_role: Literal["client", "server"]
-    """Ours in the handshake: the client begins it ("active")."""
+    """Our role in the handshake: the client begins it ("active")."""
     sctp_port: int | None = None
     """None: no data channels."""
     max_message: int = 65536
 
 
 class Drops(NamedTuple):
-    """How much of what the peer sent was dropped since the call began, by why."""
+    """Counts of what the peer sent and was dropped since the call began, by the reason."""
 
     media: int
     """Packets of sound: more than any phone sends."""
     data: int
-    """Datagrams of the data channels: more than its share of the processor's time is enough for."""
+    """Datagrams of the data channels beyond the peer's share of the processor's time."""
     lies: int
     """SCTP packets and chunks that no honest peer sends."""
     unplaced: int
@@ -71,17 +71,17 @@ class Drops(NamedTuple):
 
 @cache
 def certificate() -> RTCCertificate:
-    """This process's own: one for all calls, as making a key takes time."""
+    """The process's own certificate: one for all calls, as making a key takes time."""
     return RTCCertificate.generateCertificate()
 
 
 class Transport:
-    """One peer connection's lower half. `controlling`: we made the offer; `message_bytes`: the longest message that is
-    taken from the peer, at most `LONGEST_MESSAGE`."""
+    """The transport of one WebRTC call: ICE, DTLS-SRTP and data channels, by aiortc. `controlling`: we made the offer;
+    `message_bytes`: the longest message that is accepted from the peer, at most `LONGEST_MESSAGE`."""
 
     def __init__(self, network: UdpNetwork, *, controlling: bool, message_bytes: int = LONGEST_MESSAGE) -> None:
         self.on_channel: Callable[[RTCDataChannel], None] | None = None
-        """Gets data channels that the peer opens."""
+        """Called with data channels that the peer opens."""
         self._unsigned = 0
         """Datagrams that were no SRTP of this call's."""
         self._ice = IceConnection(network, self)
@@ -104,17 +104,17 @@ class Transport:
 
     @property
     def source(self) -> str:
-        """The peer's IP address on the path that is used now; empty: there is none yet."""
+        """The peer's IP address on the path in use; empty: there is none yet."""
         pair = self._ice.pair
         return str(pair.remote_addr[0]) if pair else ""
 
     @property
     def drops(self) -> Drops:
-        """Of what the peer itself has sent, as far as its address tells."""
+        """Drops of what the peer itself has sent, judged by its address."""
         return Drops(self._ice.media_refused, self._ice.data_refused, self.sctp.refused, self.sctp.unplaced)
 
     async def gather(self) -> list[RTCIceCandidate]:
-        """Bind; our candidates. Raises NoPort."""
+        """Bind sockets; returns our candidates. Raises NoPort."""
         await self._ice.gather_candidates()
         return [candidate_from_aioice(candidate) for candidate in self._ice.local_candidates]
 
@@ -127,10 +127,8 @@ class Transport:
         return list(certificate().getFingerprints())
 
     async def connect(self, remote: Remote) -> None:
-        """ICE, then DTLS, then SCTP where the peer wants it; waits for ever for a peer that sends nothing.
-
-        Raises ConnectionError.
-        """
+        """Connect ICE, then DTLS, then SCTP where the peer wants it; waits for ever for a peer that sends nothing.
+        Raises ConnectionError."""
         self._dtls._set_role(remote.dtls_role)
         if remote.ice.iceLite:  # Such a peer leaves it to us to choose a path (RFC 8445, 6.1.1).
             self._ice.ice_controlling = True
@@ -150,7 +148,7 @@ class Transport:
             await self.sctp.start(RTCSctpCapabilities(remote.max_message), remote.sctp_port)
 
     def open_channel(self, label: str) -> RTCDataChannel:
-        """A data channel of ours, which opens once there is a connection."""
+        """Open a data channel of ours, once there is a connection."""
         return RTCDataChannel(self.sctp, RTCDataChannelParameters(label=label))
 
     def deliver_to(self, sink: PacketSink) -> None:
@@ -172,11 +170,11 @@ class Transport:
             pair.protocol.transport.sendto(data, pair.remote_addr)
 
     async def gone(self) -> None:
-        """Returns when the peer has hung up, or has not been heard from for half a minute (RFC 7675)."""
+        """Returns when the peer has hung up, or nothing has come from it for half a minute (RFC 7675)."""
         await self._gone.wait()
 
     async def close(self) -> None:
-        """Tell the peer, and let go of the socket, within a few seconds. Safe to call twice."""
+        """Notify the peer, and release the socket, within a few seconds. Safe to call twice."""
         self._up = False
         try:
             for step in (self.sctp.stop, self._dtls.stop, self._ice_transport.stop, self._ice.close):

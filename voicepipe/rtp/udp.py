@@ -23,28 +23,29 @@ from voicepipe.rtp.sdes import Srtp
 from voicepipe.rtp.sip_sdp import SipDescription
 
 LONGEST = 1500
-"""Bytes of a datagram; longer ones are no phone's."""
+"""Bytes of the longest datagram; phones send no longer ones."""
 WINDOW_S, MOST = 0.020, 50
-"""More datagrams than these in that time, fifty times those of a call, wait in the socket until it is over; what does
-not fit in there is dropped by the system. What a stall of the network held back is still read in no time."""
+"""Seconds, and datagrams in them, fifty times those of a call: more wait in the socket until the time is over, and what
+does not fit in there is dropped by the system. What a stall of the network held back is still read in no time."""
 REPORTS = Rate(50, 20)
 """Datagrams of RTCP at once, and a second, at both ports together. Phones send one in 5 s (RFC 3550, 6.2), FreeSWITCH
-one each 100 ms if it is told to (`rtcp-audio-interval-msec`). What a network held up for some seconds comes at once."""
+one each 100 ms if configured to (`rtcp-audio-interval-msec`). What a network held up for some seconds comes at once."""
 EXPEDITED = 0xB8
-"""Type of service of voice (DSCP EF, RFC 4594): routers that know of it let it pass first."""
+"""Type of service of voice (DSCP EF, RFC 4594): routers that support it forward it first."""
 _SEQ_SSRC = struct.Struct("!2xH4xI")
 _NOWHERE = "0.0.0.0"
 
 
 class UdpMedia:
-    """The `PacketWire` of one call. `open`, then `agree` on each description of the peer's, `close` at the end."""
+    """The two UDP sockets of a phone call, as its `PacketWire`: RTP on an even port and RTCP on the next, or both on
+    the first (rtcp-mux). `open`, then `agree` on each description of the peer's, `close` at the end."""
 
     def __init__(self, address: str, ports: tuple[int, int] = (0, 0)) -> None:
         """`address`: of this machine; `ports`: first and last, (0, 0): any."""
         self.invalid = 0
         """Datagrams that were not the peer's."""
         self.refused: Address | None = None
-        """Where the last of them came from."""
+        """The source of the last of them."""
         self._address, self._ports = address, ports
         self._latch: Latch | None = None
         self._srtp: Srtp | None = None
@@ -56,12 +57,12 @@ class UdpMedia:
 
     @property
     def source(self) -> str:
-        """The IP address that the peer's media come from, or that it has said; empty: neither is known."""
+        """The IP address that the peer's media come from, or that its SDP gives; empty: neither is known."""
         host = self._latch.target[0] if self._latch else _NOWHERE
         return "" if host == _NOWHERE else host
 
     def open(self) -> int:
-        """Bind, and listen; the RTP port. Raises NoPort."""
+        """Bind, and listen; returns the RTP port. Raises NoPort."""
         refusal: OSError | None = None
         for port in candidates(self._ports, pairs=True):
             try:
@@ -79,7 +80,7 @@ class UdpMedia:
         )
 
     def agree(self, said: SipDescription, signalled: str, srtp: Srtp | None) -> None:
-        """What the peer's description says from now on. `signalled`: the IP address that its signalling came from."""
+        """Apply the peer's description from now on. `signalled`: the IP address that its signalling came from."""
         here = _is_ours(signalled)
         if self._latch is None:
             self._latch = Latch(said.remote, signalled, here=here)
@@ -110,7 +111,7 @@ class UdpMedia:
                 self._send(1, data, self._rtcp_to)
 
     def close(self) -> None:
-        """Let go of the sockets. Safe to call twice."""
+        """Release the sockets. Safe to call twice."""
         for one in self._sockets:
             one.close()
         self._sockets = ()
@@ -166,14 +167,14 @@ class UdpMedia:
 
 
 class _Datagrams(Protocol):
-    """Who reads two sockets."""
+    """Receives the datagrams of two sockets."""
 
     def came(self, data: bytes, source: Address, arrived: float, *, control: bool) -> None:
         """A datagram, at the monotonic second `arrived`; `control`: at the port for RTCP."""
 
 
 class _Socket:
-    """Hands on what comes to one of the two ports; `control`: to that for RTCP."""
+    """Passes on what comes to one of the two ports; `control`: to that for RTCP."""
 
     def __init__(self, sock: socket.socket, reader: _Datagrams, *, control: bool = False) -> None:
         self._sock = sock
@@ -197,14 +198,15 @@ class _Socket:
         self._sock.close()
 
     def _readable(self) -> None:
-        """Read all that is there: with one datagram a wake-up a call falls behind where they are over 20 ms apart."""
+        """Read all datagrams that have come: with one for each wake-up a call falls behind where wake-ups are over 20
+        ms apart."""
         arrived = time.monotonic()
         if arrived - self._began > WINDOW_S:
             self._began, self._read = arrived, 0
         while self._read < MOST:
             try:
                 data, source = self._sock.recvfrom(LONGEST + 1)
-            except OSError:  # Nothing more, or what is told of one that we have sent.
+            except OSError:  # Nothing more, or an error for one that we have sent.
                 return
             self._read += 1
             if len(data) <= LONGEST:
@@ -216,8 +218,8 @@ class _Socket:
 
 
 def _bound_pair(address: str, port: int) -> tuple[socket.socket, socket.socket]:
-    """On an even port and the next; where the system chooses (0) on the one that it chose and its neighbour. Raises
-    OSError."""
+    """Bind to an even port and the next; where the system chooses (0), to the one that it chose and its neighbour.
+    Raises OSError."""
     with ExitStack() as stack:
         one = stack.enter_context(_bound(address, port))
         port = one.getsockname()[1]
@@ -227,7 +229,7 @@ def _bound_pair(address: str, port: int) -> tuple[socket.socket, socket.socket]:
 
 
 def _is_ours(address: str) -> bool:
-    """Whether this machine has this IPv4 address: only then can it be listened on."""
+    """Whether this machine has this IPv4 address: only then can a socket listen on it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.bind((address, 0))

@@ -30,12 +30,12 @@ LOOPBACK = "127.0.0.1"
 KEY_ENV = "VOICEPIPE_LAN_KEY"
 PASSWORD_ENV = "VOICEPIPE_LAN_SIP_PASSWORD"
 SHORTEST = 8
-"""Characters of either."""
+"""Characters of the shortest key or password."""
 SIP_USER = "lan"
 VALID = timedelta(days=30)
-"""One browser warning a month."""
+"""Validity of a certificate: one browser warning a month."""
 RENEWED = timedelta(days=1)
-"""Before its end, so that a certificate does not expire while it is served."""
+"""Time before its end at which it is renewed, so that a certificate does not expire while it is served."""
 
 
 def opened(config: Config) -> Config:
@@ -66,7 +66,7 @@ def sip_user(config: Config) -> tuple[str, str]:
 
 
 def urls(config: Config) -> list[str]:
-    """What to open on another machine. The key is in the fragment, which browsers do not send to servers."""
+    """Addresses to open on another machine. The key is in the fragment, which browsers do not send to servers."""
     [key] = keys(config)
     return [f"https://{address}:{config.http.port}/#key={quote(key, safe='')}" for address in addresses()]
 
@@ -78,7 +78,7 @@ def fingerprint(config: Config) -> str:
 
 
 def trust(config: Config) -> ssl.SSLContext:
-    """For clients in this process: trusts the PoP's certificate and no other."""
+    """An SSL context for clients in this process, which trusts the PoP's certificate and no other."""
     return ssl.create_default_context(cafile=config.http.cert)
 
 
@@ -89,10 +89,8 @@ def addresses() -> list[str]:
 
 
 def certificate(file: Path, names: Collection[str]) -> Path:
-    """`file`, holding a certificate for these host names and addresses, and its private key; made where it does not.
-
-    Raises ConfigError: it cannot be written.
-    """
+    """`file`, with a certificate for these host names and addresses, and its private key; made where it is missing or
+    unfit. Raises ConfigError: it cannot be written."""
     if not _serves(file, names):
         try:
             _write(file, _made(names))
@@ -105,7 +103,7 @@ def certificate(file: Path, names: Collection[str]) -> Path:
 
 
 def _serves(file: Path, names: Collection[str]) -> bool:
-    """Whether `file` is there, for long enough and for all of `names`."""
+    """Whether `file` is valid for long enough and for all of `names`."""
     try:
         made = x509.load_pem_x509_certificate(file.read_bytes())
         known = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -123,7 +121,7 @@ def _name(name: str) -> x509.GeneralName:
 
 
 def _made(names: Collection[str]) -> bytes:
-    """PEM: a certificate that signs itself, and its private key."""
+    """A self-signed certificate and its private key, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "voicepipe on this network")])
     now = datetime.now(UTC)
@@ -146,7 +144,7 @@ def _made(names: Collection[str]) -> bytes:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Whole or not at all, and for its owner alone, as temporary files are."""
+    """Write a file whole or not at all, and readable by its owner only, as temporary files are."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=file.parent)
     with open(descriptor, "wb") as new:

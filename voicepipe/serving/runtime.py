@@ -24,9 +24,10 @@ logger = logging.getLogger(__name__)
 
 SIP_PORT = 5060
 REFUSALS = (check_exposure, check_phones, check_certificate, check_keys)
-"""Raise ConfigError where a PoP with this configuration does not start. Secrets are `environment.check`."""
+"""Raise ConfigError where a PoP with this configuration does not start. Secrets are checked by `environment.check`."""
 NOT_FOR_SERVICES = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Ask other services to read files again, or to open their logs anew. A terminal that is closed sends SIGHUP, too."""
+"""Signals that make other services read files again, or open their logs anew. A terminal that is closed sends SIGHUP,
+too."""
 LOOKUPS = Limits(
     threads=32,  # So many names at a time may have a name server that does not answer.
     line=256,
@@ -37,7 +38,8 @@ LOOKUPS = Limits(
 
 
 class Loop(uvloop.Loop):
-    """uvloop, but a name whose name server does not answer delays no other: httpx asks the loop where hosts are."""
+    """uvloop, with lookups of host names that do not delay one another where a name server does not answer: httpx asks
+    the loop for addresses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -147,18 +149,18 @@ async def serve_directory(config: DirectoryConfig, host: str | None, port: int |
 
 
 async def forever() -> int:
-    """Until the command is cancelled."""
+    """Wait until the command is cancelled."""
     never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     return await never
 
 
 def with_address(config: Config, host: str | None, port: int | None) -> Config:
-    """The configuration with the command line's address in it, known to be free now. Raises ConfigError."""
+    """The configuration with the command line's address, which was free just now. Raises ConfigError."""
     return msgspec.structs.replace(config, http=http_with_address(config.http, host, port))
 
 
 def http_with_address(http: HttpConfig, host: str | None, port: int | None) -> HttpConfig:
-    """The same, of a server of any kind. Raises ConfigError."""
+    """As `with_address`, for a server of any kind. Raises ConfigError."""
     changes = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
     http = msgspec.structs.replace(http, **changes)
     try:
@@ -185,15 +187,15 @@ def with_sip_port(config: Config, port: int) -> Config:
 
 
 def _of_options(error: ConfigError, *options: str) -> ConfigError:
-    """`error` with these options of the command line in front: no file is to be blamed for them."""
+    """`error` with these options of the command line in front: the files are not at fault."""
     if not options:
         return error
     return ConfigError(f"{' '.join(f'--{option}' for option in options)}: {error}")
 
 
 def with_phones(config: Config) -> Config:
-    """The configuration with phones at their usual port, unless it says where, or at any that is free; without phones
-    where it listens on IPv6, by which none call."""
+    """The configuration with phones at their usual port, unless it has one, or at any that is free; without phones
+    where it listens on IPv6, which SIP does not use."""
     if config.sip.port or ":" in sip_host(config.sip, config.http):
         return config
     try:
@@ -203,7 +205,7 @@ def with_phones(config: Config) -> Config:
 
 
 def free_port(http: HttpConfig) -> int:
-    """`http.port`, or any free one for 0. Raises ConfigError if nobody can listen there."""
+    """`http.port`, or any free one for 0. Raises ConfigError: it cannot be used."""
     try:
         family = socket.getaddrinfo(http.host, http.port, type=socket.SOCK_STREAM)[0][0]
         with socket.create_server((http.host, http.port), family=family) as server:
@@ -222,12 +224,12 @@ def _refusal(http: HttpConfig, error: OSError) -> str:
 
 
 def sip_url(config: Config) -> str:
-    """What a telephone on this machine calls."""
+    """The address that a telephone on this machine calls."""
     host = sip_host(config.sip, config.http)
     return f"sip:{config.pop.default_agent}@{'127.0.0.1' if host == '0.0.0.0' else host}:{config.sip.port}"
 
 
 def url(http: HttpConfig, scheme: str = "http") -> str:
-    """Where a program on this machine reaches the server; `scheme` is http or ws."""
+    """The server's address for programs on this machine; `scheme` is http or ws."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(http.host, http.host)
     return f"{scheme}{'s' if http.cert else ''}://{f'[{host}]' if ':' in host else host}:{http.port}"

@@ -1,4 +1,4 @@
-"""Sentences on which way to take, why, and what it can and cannot do."""
+"""Sentences of advice: which option to take, why, and what it can and cannot do."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ from voicepipe.sizing.options import Option, best, enough_gpus, lifts
 from voicepipe.sizing.turn import turn
 
 MOST_LIFTS = 4
-"""That are named."""
+"""Changes that are listed."""
 
 
 def advice(found: Sequence[Option], calls: int, budget_ms: int) -> Iterator[str]:
-    """`calls`: that were asked for."""
+    """Sentences of advice; `calls`: the number that was asked for."""
     chosen = best(found, calls)
     if chosen is None:
         yield _does_not_fit(found[-1])  # with the least precise weights
@@ -67,7 +67,7 @@ def _does_not_fit(option: Option) -> str:
 
 
 def _way(chosen: Option, found: Sequence[Option], calls: int) -> Iterator[str]:
-    """How it is spread over the GPUs; a faster way that does not answer."""
+    """How the model is spread over the GPUs; a faster way that does not work."""
     group, fitting = chosen.group, [option for option in found if option.host.fits]
     if group.pipeline > 1:
         yield f"It needs {group.gpus} cards in {group.dtype}: a pipeline saves memory and no time."
@@ -90,7 +90,7 @@ def _way(chosen: Option, found: Sequence[Option], calls: int) -> Iterator[str]:
 
 
 def _talking_ms(option: Option) -> float:
-    """Of a token."""
+    """Milliseconds of communication for a token."""
     return communication_ms(option.group, 1 + round(option.turn.replies))
 
 

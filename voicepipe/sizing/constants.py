@@ -34,7 +34,7 @@ MULTIPLYING = 0.5  # share of the FLOPS that a prompt of some hundred tokens rea
 STEP_MS = 1.0  # of each step, on the CPU: scheduling and sampling [1]
 LAYER_MS = 0.015  # of each layer: launching its kernels from a CUDA graph [1]
 REQUEST_MS = 6.0  # from our process to vLLM's and back: tokenising, its queue, its scheduler. Estimate
-STEP_TOKENS = 512  # `vllm.args.max_num_batched_tokens`: a longer prompt is read in pieces. Left out: 2048 [6]
+STEP_TOKENS = 512  # `vllm.args.max_num_batched_tokens`: a longer prompt is read in chunks. Left out: 2048 [6]
 MOST_SEQUENCES = 32  # `vllm.args.max_num_seqs`: replies at a time. Left out: 128 [6]
 
 # Whisper, by CTranslate2

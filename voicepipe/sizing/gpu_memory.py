@@ -9,32 +9,33 @@ zero point of 4."""
 
 
 def llm_weights(shape: LlmShape, dtype: str) -> int:
-    """Of the whole model. Embedding, output projection and norms stay 16-bit in the usual quantised checkpoints."""
+    """Bytes of the whole model. Embedding, output projection and norms stay 16-bit in the usual quantised
+    checkpoints."""
     wide = shape.others + (1 if shape.tied else 2) * shape.embedding
     return round(shape.linear * DTYPES[dtype] + 2 * wide)
 
 
 def kv_token(shape: LlmShape) -> int:
-    """Of one token of what a call has said: a key and a value for each layer and head of them, 16-bit."""
+    """Bytes of one token in the KV cache: a key and a value for each layer and head, 16-bit."""
     return 2 * shape.layers * shape.kv_heads * shape.head_dim * 2
 
 
 def kv_call(shape: LlmShape, tokens: int) -> int:
-    """Of one call with so many tokens of context."""
+    """Bytes of a call with so many tokens of context."""
     blocks = -(-tokens // BLOCK_TOKENS)
     return blocks * BLOCK_TOKENS * kv_token(shape)
 
 
 def kv_shards(shape: LlmShape, tensor_parallel: int) -> int:
-    """Among how many GPUs of a tensor-parallel group the cache is divided: a head of it is never split."""
+    """GPUs of a tensor-parallel group among which the cache is divided: a head of it is never split."""
     return min(tensor_parallel, shape.kv_heads)
 
 
 def whisper_working(batch: int = WHISPER_BATCH) -> int:
-    """Of Whisper without its weights. The logits of all steps are kept (`return_logits_vocab`)."""
+    """Bytes of Whisper without its weights. The logits of all steps are kept (`return_logits_vocab`)."""
     return ASR_WORKSPACE + batch * WHISPER_LOGITS
 
 
 def whisper(shape: AsrShape) -> int:
-    """With 16-bit weights, without its process's CUDA context."""
+    """Bytes of Whisper with 16-bit weights, without its process's CUDA context."""
     return 2 * shape.weights + whisper_working()

@@ -12,17 +12,19 @@ GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class GpuModel:
+    """A GPU by its data sheet."""
+
     name: str
     memory_gib: float
-    """As the driver reports it."""
+    """Memory as the driver reports it."""
     bandwidth_gbs: float
-    """Of its memory, GB/s."""
+    """Bandwidth of its memory, GB/s."""
     bf16_tflops: float
-    """Dense, accumulated in float32."""
+    """Dense bf16, accumulated in float32."""
     fp8_tflops: float = 0.0
-    """Likewise; 0: it computes in no fp8, so that such weights only save memory."""
+    """Dense fp8, accumulated in float32; 0: it computes in no fp8, so that such weights only save memory."""
     nvlink_gbs: float = 0.0
-    """Both ways together, GB/s; 0: none."""
+    """NVLink, both ways together, GB/s; 0: none."""
 
 
 GPUS = {
@@ -45,13 +47,13 @@ GPUS = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What connects the GPUs of a group."""
+    """The interconnect of the GPUs of a group."""
 
     name: str
     latency_us: float
-    """Of one all-reduce of a few kilobytes among two GPUs; half as much again for each doubling of them."""
+    """Latency of one all-reduce of a few kilobytes among two GPUs; half as much again for each doubling of them."""
     gbs: float
-    """That an all-reduce reaches, one way, GB/s."""
+    """Rate that an all-reduce reaches, one way, GB/s."""
 
 
 LINKS = {
@@ -65,7 +67,7 @@ LINKS = {
 
 ALIASES = {"a100": "a100-80", "h100-80": "h100"} | {name.removeprefix("rtx-"): name for name in GPUS}
 FILLING = re.compile(r"nvidia|geforce|sxm\d?|hbm\d")
-"""Parts of nvidia-smi's names that tell none of these GPUs from another."""
+"""Parts of nvidia-smi's names that all of these GPUs may have."""
 MOST = 64
 """GPUs of one host."""
 
@@ -99,7 +101,7 @@ def _readings(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(name: str) -> str:
-    """As the keys of `GPUS` are written."""
+    """A name in the form of the keys of `GPUS`."""
     spaced = re.sub(r"\brtx(?=\d)", "rtx-", re.sub(r"[\s_-]+", "-", name.lower()))
     parts = (part for part in spaced.split("-") if part and not FILLING.fullmatch(part))
     return "-".join(re.sub(r"(?<=\d)gb$", "", part) for part in parts)

@@ -1,4 +1,4 @@
-"""One host: a model with engines for speech on its GPUs, and what those must hold."""
+"""One host: a model with engines for speech on its GPUs, and the memory that they need."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,8 @@ from voicepipe.sizing.voices import Voice
 
 @dataclass(frozen=True, slots=True)
 class SizedHost:
-    """The language model's group, and recognition with synthesis on the GPU after it, or on its first."""
+    """A host of given GPUs with the language model's group, and recognition with synthesis on the GPU after it, or on
+    its first."""
 
     group: Group
     gpus: int
@@ -26,7 +27,7 @@ class SizedHost:
     traffic: Traffic = field(default_factory=Traffic)
 
     def regrouped(self, **changes: Any) -> "SizedHost":
-        """With these changes to its group."""
+        """The host with these changes to its group."""
         return replace(self, group=replace(self.group, **changes))
 
     @property
@@ -45,22 +46,23 @@ class SizedHost:
 
     @property
     def llm_fixed(self) -> int:
-        """Bytes of each GPU of the group without what calls have said."""
+        """Bytes of each GPU of the group without the KV cache."""
         weights = gpu_memory.llm_weights(self.group.shape, self.group.dtype)
         return weights // self.group.gpus + c.LLM_WORKSPACE + c.CONTEXT
 
     @property
     def speech_fixed(self) -> int:
-        """Bytes of the GPU that recognises and speaks."""
+        """Bytes of the GPU for recognition and synthesis."""
         return self.asr.memory + self.tts.memory + c.CONTEXT
 
     @property
     def kv_room(self) -> int:
-        """Bytes of each GPU of the group for what calls have said; below 0: so much is missing without any."""
+        """Bytes of each GPU of the group for the KV cache; below 0: so much is missing without any."""
         return self.usable - self.llm_fixed - (self.speech_fixed if self.shared else 0)
 
     def kv_needed(self, calls: int) -> int:
-        """Bytes of each GPU of the group. vLLM wants room for one context of `max_model_len`, too."""
+        """Bytes of each GPU of the group that the KV cache needs. vLLM wants room for one context of `max_model_len`,
+        too."""
         shape = self.group.shape
         all_calls = calls * gpu_memory.kv_call(shape, self.traffic.context_tokens)
         shards = gpu_memory.kv_shards(shape, self.group.tensor) * self.group.pipeline
@@ -68,5 +70,5 @@ class SizedHost:
 
     @property
     def fits(self) -> bool:
-        """With room for one call."""
+        """Whether it fits, with room for one call."""
         return self.kv_needed(1) <= self.kv_room and self.speech_fixed <= self.usable

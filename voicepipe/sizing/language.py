@@ -1,5 +1,5 @@
-"""A language model by the roofline: in each step memory is read, or numbers are multiplied, whichever takes longer; and
-how many replies it then writes at a time. Times are milliseconds."""
+"""A language model by the roofline: each step takes the time of reading memory or of multiplying numbers, whichever is
+longer; and the replies that it generates at a time. Times are milliseconds."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from voicepipe.sizing.stage import SharedGpu, StageJob
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A model and the GPUs that it is spread over."""
+    """A language model and the GPUs that it is spread over."""
 
     shape: LlmShape
     dtype: str
@@ -33,7 +33,7 @@ class Group:
 
 
 def step_ms(group: Group, tokens: int, context: int, *, sequences: int) -> float:
-    """One step: `tokens` tokens in, of `sequences` sequences with `context` tokens each behind them."""
+    """Time of one step with `tokens` tokens, of `sequences` sequences with `context` earlier tokens each."""
     shape, gpu = group.shape, group.gpu
     linear = shape.layers * (shape.attention + _experts_touched(shape, tokens) * shape.mlp)
     reading = linear * DTYPES[group.dtype] / READING[group.dtype] + 2 * shape.embedding / READING["bf16"]
@@ -48,13 +48,13 @@ def step_ms(group: Group, tokens: int, context: int, *, sequences: int) -> float
 
 
 def _experts_touched(shape: LlmShape, tokens: int) -> float:
-    """Of the experts of a layer, how many at least one of the tokens goes through, if chance chooses."""
+    """The number of a layer's experts that at least one of the tokens goes through, if they are chosen at random."""
     return shape.experts * (1 - (1 - shape.experts_used / shape.experts) ** tokens) if shape.experts > 1 else 1.0
 
 
 def communication_ms(group: Group, tokens: int) -> float:
-    """Of one step: two all-reduces a layer within the tensor-parallel group, in which each GPU sends and gets
-    2 (n - 1) / n of the numbers; a hand-over between a pipeline's parts."""
+    """Time of one step's communication: two all-reduces a layer within the tensor-parallel group, in which each GPU
+    sends and gets 2 (n - 1) / n of the numbers; a transfer between a pipeline's parts."""
     link, gpus = group.link, group.tensor
     latency_ms, all_ms = link.latency_us / 1e3, tokens * group.shape.dim * 2 / link.gbs / 1e6
     reduce_ms = latency_ms * (1 + 0.5 * (math.log2(gpus) - 1)) + 2 * (gpus - 1) / gpus * all_ms
@@ -63,57 +63,57 @@ def communication_ms(group: Group, tokens: int) -> float:
 
 
 def prefill_ms(group: Group, new: int, cached: int, sequences: int) -> float:
-    """Until a prompt of `new` tokens behind `cached` ones is read, in pieces, beside `sequences` - 1 replies, each of
-    which gets a token in each step."""
+    """Time until a prompt of `new` tokens behind `cached` ones is read, in chunks, beside `sequences` - 1 replies, each
+    of which gets a token in each step."""
     others = sequences - 1
-    piece = max(1, STEP_TOKENS - others)
-    pieces = ((min(piece, new - read), cached + read) for read in range(0, new, piece))
-    return sum(step_ms(group, tokens + others, context, sequences=sequences) for tokens, context in pieces)
+    chunk = max(1, STEP_TOKENS - others)
+    chunks = ((min(chunk, new - read), cached + read) for read in range(0, new, chunk))
+    return sum(step_ms(group, tokens + others, context, sequences=sequences) for tokens, context in chunks)
 
 
 class TokenWriting(NamedTuple):
-    """A language model under calls. The GPU has nothing to do while a step is scheduled."""
+    """The times of a language model under calls. The GPU is idle while a step is scheduled."""
 
     prefill: StageJob
-    """Until the first token."""
+    """Time until the first token."""
     step: StageJob
-    """Of each token after it."""
+    """Time of each token after it."""
     replies: float
-    """At a time, in the mean. `MOST_SEQUENCES`: they come faster than they end."""
+    """Replies at a time, in the mean. `MOST_SEQUENCES`: they come faster than they end."""
     beside: SharedGpu
 
     @property
     def token(self) -> float:
-        """From one token to the next."""
+        """Time from one token to the next."""
         return self.step.lasts(self.beside.slow)
 
     @property
     def present(self) -> float:
-        """Share of the time in which it writes at least one reply, if they come by chance."""
+        """Part of the time in which it generates at least one reply, if replies come at random."""
         return 1 - math.exp(-self.replies)
 
     @property
     def on_gpu(self) -> float:
-        """Share of the time in which it has work there."""
+        """Part of the time in which it has work on the GPU."""
         return self.present * self.beside.slow * self.step.gpu / self.token
 
     @property
     def full(self) -> bool:
-        """More replies come at a time than it takes, or do one time in twenty."""
+        """Whether more replies come at a time than it takes, at least one time in twenty."""
         return self.replies + 2 * math.sqrt(self.replies) > MOST_SEQUENCES
 
     def work(self, tokens: int) -> StageJob:
-        """Until so many are written."""
+        """Time until so many tokens are generated."""
         return self.prefill + self.step.times(tokens - 1)
 
     def takes(self, tokens: int) -> NormalDist:
-        """The same, from the request on, behind the step that is under way then."""
+        """As `work`, from the request on, after the step that is in progress then."""
         work = self.work(tokens).behind(self.token, self.present, self.beside)
         return work + (math.inf if self.full else REQUEST_MS)
 
 
 def writing(group: Group, tokens: float, new: int, cached: int, beside: SharedGpu) -> TokenWriting:
-    """Where so many tokens a millisecond are wanted, behind prompts of `new` tokens and `cached` ones."""
+    """The times where so many tokens a millisecond are needed, after prompts of `new` tokens and `cached` ones."""
 
     def step(batch: int) -> StageJob:
         return StageJob(STEP_MS, step_ms(group, batch, cached or new, sequences=batch) - STEP_MS)

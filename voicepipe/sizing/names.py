@@ -10,28 +10,31 @@ NARROW = {
     "fp8": r"fp8|int8|w8a8|w8a16|8bit",
     "awq4": r"awq|gptq|int4|w4a16|nvfp4|mxfp4|4bit|bnb",
 }
-"""How names of quantised copies say their weights' bits; those of methods mean 4 where nothing else is said. 8-bit
-integers take what fp8 does."""
+"""Parts of names of quantised copies that give their weights' bits; those of methods mean 4 where nothing else is
+given. 8-bit integers count as fp8."""
 MANNER = re.compile(
     rf"instruct|chat|it|hf|base|dynamic|quantized|bf16|fp16|v\d+(\.\d+)?|\d{{4}}|{'|'.join(NARROW.values())}"
 )
 """Parts of a name that change nothing of a model's shape: how it was trained or stored, and when."""
 
 TOOL_CALLS = {"qwen": "hermes", "llama-3.": "llama3_json"}
-"""How models whose names begin so write tool calls, by vLLM's names of parsers. Llama 3.0 was not trained to."""
+"""Formats of tool calls, by the beginnings of models' names, as vLLM names their parsers. Llama 3.0 was not trained to
+make any."""
 
 
 class NamedModel(NamedTuple):
+    """A model that is known by its name."""
+
     name: str
-    """Of `shapes.LLMS`."""
+    """Its name in `shapes.LLMS`."""
     source: str
-    """What `vllm.model` is to be."""
+    """The value for `vllm.model`."""
     dtype: str
-    """In which its weights are stored, if they are quantised; empty: 16-bit."""
+    """The type of its weights, if they are quantised; empty: 16-bit."""
 
 
 def known(text: str) -> NamedModel | None:
-    """None: no such model is known."""
+    """The model of this name. None: it is not known."""
     owner, _, last = text.rpartition("/")
     parts = [part for part in re.split(r"[-_]|\.(?!\d)", last.lower()) if part]
     kept = [part for part in parts if not MANNER.fullmatch(part)]
@@ -43,11 +46,11 @@ def known(text: str) -> NamedModel | None:
 
 
 def near(text: str) -> str:
-    """The known name that is most like it; empty: none is."""
+    """The known name that is most similar; empty: none is."""
     return next(iter(get_close_matches(text.rpartition("/")[2].lower(), LLMS, n=1)), "")
 
 
 def tool_call_parser(text: str) -> str:
-    """What `vllm.tool_call_parser` is to be for the model of this name; empty: we do not know."""
+    """The value for `vllm.tool_call_parser` for the model of this name; empty: unknown."""
     name = found.name if (found := known(text)) else ""
     return next((parser for begins, parser in TOOL_CALLS.items() if name.startswith(begins)), "")

@@ -14,22 +14,22 @@ from voicepipe.sizing.turn import TurnEstimate, most_calls, turn
 from voicepipe.sizing.voices import NeuTtsCost
 
 SMALLER = 0.7
-"""A model with at most this part of the weights is worth naming as a smaller one."""
+"""A model with at most this part of the weights is suggested as a smaller one."""
 MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way, under the calls that were asked for."""
+    """One way to put a model on a host's GPUs, under the calls that were asked for."""
 
     host: SizedHost
     turn: TurnEstimate
     calls: int
-    """That are answered in time."""
+    """Calls that are answered in time."""
     bound: str
-    """What keeps it from one more."""
+    """The bottleneck that keeps it from one more."""
     compute_ms: float
-    """That the engines may take for a turn that is answered in time."""
+    """Time that the engines may take for a turn that is answered in time."""
 
     @property
     def group(self) -> Group:
@@ -43,26 +43,27 @@ class Option:
 
     @property
     def gpus(self) -> int:
-        """Of one PoP, with the one for recognition and synthesis."""
+        """GPUs of one PoP, with the one for recognition and synthesis."""
         return self.group.gpus + (not self.host.shared)
 
     @property
     def pops(self) -> int:
-        """For so many of these the host has GPUs."""
+        """PoPs for which the host has GPUs."""
         return self.host.gpus // self.gpus
 
     @property
     def host_calls(self) -> int:
-        """That all of them answer in time."""
+        """Calls that all of them answer in time."""
         return self.pops * self.calls
 
     def slots(self, calls: int) -> int:
-        """`pop.slots` where so many calls were asked for: as many of them as are answered in time, at least 1."""
+        """The value for `pop.slots` where so many calls were asked for: as many of them as are answered in time, at
+        least 1."""
         return max(1, min(calls, self.calls))
 
     def kv_cache_bytes(self, calls: int) -> int:
-        """`vllm.kv_cache_memory_bytes`: for the context of its slots and a tenth more, in whole MiB, as far as there is
-        room. `calls`: that were asked for."""
+        """The value for `vllm.kv_cache_memory_bytes`: for the context of its slots and a tenth more, in whole MiB, as
+        far as there is room. `calls`: the number that was asked for."""
         needed = math.ceil(self.host.kv_needed(self.slots(calls)) * 1.1 / MIB)
         return min(needed, self.host.kv_room // MIB) * MIB
 
@@ -81,21 +82,22 @@ def options(host: SizedHost, dtypes: Sequence[str]) -> Iterator[SizedHost]:
 
 
 def enough_gpus(host: SizedHost) -> int:
-    """The next larger number that holds the model, each layer spread over all of them; 0: not even 64 do."""
+    """The next larger number of GPUs that holds the model, each layer spread over all of them; 0: not even 64 do."""
     more = (2**n for n in range(7) if 2**n > host.gpus and host.group.shape.heads % 2**n == 0)
     return next((gpus for gpus in more if replace(host, gpus=gpus).regrouped(tensor=gpus, pipeline=1).fits), 0)
 
 
 def judged(host: SizedHost, calls: int, compute_ms: float) -> Option:
-    """`compute_ms`: what the engines may take for a turn that is answered in time, 19 times of 20."""
+    """The option with its calls. `compute_ms`: time that the engines may take for a turn that is answered in time, 19
+    times of 20."""
     most, bound = most_calls(host, compute_ms)
     return Option(host, turn(host, calls), most, bound, compute_ms)
 
 
 def best(found: Sequence[Option], calls: int) -> Option | None:
-    """Of those that fit: its PoPs answer the calls in time, each on the fewest GPUs, with the most precise weights.
-    Where none does, it is the one with which a turn takes the least, of those that answer a call in time if there are
-    any."""
+    """The best option of those that fit: its PoPs answer the calls in time, each on the fewest GPUs, with the most
+    precise weights. Where none does, it is the one whose turn takes the least time, of those that answer a call in time
+    if there are any."""
 
     def rank(option: Option) -> tuple[float, ...]:
         group, late = option.group, 0.0 if option.host_calls >= calls else option.turn.compute_p95
@@ -106,8 +108,8 @@ def best(found: Sequence[Option], calls: int) -> Option | None:
 
 
 def lifts(option: Option) -> list[tuple[str, int]]:
-    """What would let it answer more calls in time, asked for or not: one change at a time, and the calls with it, the
-    best first. Of smaller models it is the largest."""
+    """Changes by which it would answer more calls in time, asked for or not: one change at a time, and the calls with
+    it, the best first. Of smaller models it is the largest."""
 
     def lifted(changes: Iterator[tuple[str, SizedHost]]) -> Iterator[tuple[str, int]]:
         for what, host in changes:

@@ -1,7 +1,7 @@
 """The turn latency that engines' time makes, and how load lengthens that time. Pure."""
 
 NOMINAL_MS = 160.0
-"""Turn latency when the engines are fast enough: the silence that a complete sentence requires, and handing over."""
+"""Turn latency when the engines are fast enough: the silence that a complete sentence requires, and passing it on."""
 BEFORE_COMPUTE_MS = 80.0
 """From the caller's last voiced sample to *prepare*, with the words of that moment."""
 SLOWING = 0.25
@@ -9,12 +9,12 @@ SLOWING = 0.25
 
 
 def slowing(load: float) -> float:
-    """How much longer engines take at `load` (calls per slot) than when idle: a factor of 1 or more."""
+    """The factor, of 1 or more, by which engines take longer at `load` (calls per slot) than when idle."""
     return 1 + SLOWING * load * load
 
 
 def latency_ms(compute_ms: float) -> float:
-    """The turn latency that so much compute makes: the wait for a turn's end hides most of it."""
+    """The turn latency for so much compute: the wait for a turn's end hides most of it."""
     return max(NOMINAL_MS, BEFORE_COMPUTE_MS + compute_ms)
 
 

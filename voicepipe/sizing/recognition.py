@@ -13,7 +13,7 @@ from voicepipe.sizing.traffic import Traffic
 
 @dataclass(frozen=True, slots=True)
 class Whisper:
-    """It reads an utterance in windows, again and again while it is said."""
+    """The times of Whisper, which reads an utterance in windows, again and again while it is said."""
 
     shape: AsrShape
     name: str = ""
@@ -21,12 +21,12 @@ class Whisper:
 
     @property
     def memory(self) -> int:
-        """Bytes, without its process's CUDA context."""
+        """Bytes of memory, without its process's CUDA context."""
         return gpu_memory.whisper(self.shape)
 
     def reading(self, gpu: GpuModel, window_s: float, speech_s: float) -> StageJob:
-        """One pass over an utterance with `speech_s` seconds of speech, in a window of `window_s`, silence included. A
-        batch is no faster than a loop (OpenNMT/CTranslate2#1648)."""
+        """Time of one pass over an utterance with `speech_s` seconds of speech, in a window of `window_s`, silence
+        included. A batch is no faster than a loop (OpenNMT/CTranslate2#1648)."""
         shape, frames = self.shape, window_s * c.FRAMES_A_SECOND
         matrices = 12 * shape.dim**2 * shape.layers
         encode_flops = 2 * matrices * frames + 4 * shape.layers * frames**2 * shape.dim
@@ -37,7 +37,7 @@ class Whisper:
         return StageJob(c.PASS_MS + c.FEATURES_MS * window_s, encode + tokens * token)
 
     def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu) -> LoadedStage:
-        """Under so many calls, beside others on the GPU."""
+        """The stage under so many calls, beside others on the GPU."""
         reading = self.reading(gpu, traffic.window_s, traffic.utterance_s)
         finals, partials = traffic.ends(calls), calls * traffic.speaking / traffic.partial_s / 1000
         # Partials are left out where there is no time.
@@ -47,7 +47,8 @@ class Whisper:
 
 @dataclass(frozen=True, slots=True)
 class Nemotron:
-    """Nemotron Speech Streaming: each bit of sound is encoded once, in steps for all calls of which a chunk is due."""
+    """The times of Nemotron Speech Streaming, which encodes each chunk of sound once, in steps for all calls of which a
+    chunk is due."""
 
     chunk_ms: int = 160
     name: str = "nemotron"
@@ -57,24 +58,24 @@ class Nemotron:
 
     @property
     def memory(self) -> int:
-        """Bytes, without its process's CUDA context."""
+        """Bytes of memory, without its process's CUDA context."""
         return 2 * c.NEMOTRON_WEIGHTS + c.ASR_WORKSPACE + c.NEMOTRON_STREAMS * c.NEMOTRON_SLOT
 
     def row_ms(self, gpu: GpuModel) -> float:
-        """What a step takes more for each call in it: its frames, and keys and values of those that it remembers, which
-        NVIDIA's server works out anew."""
+        """Time that a step takes more for each call in it: its frames, and keys and values of those that it remembers,
+        which NVIDIA's server computes anew."""
         remembered = 4 * c.NEMOTRON_DIM**2 * c.NEMOTRON_LAYERS * c.REMEMBERED
         flops = 2 * c.NEMOTRON_WEIGHTS * self.chunk_ms / c.FRAME_MS + remembered
         return flops / (gpu.bf16_tflops * c.REACHED) / 1e9
 
     def step_ms(self, gpu: GpuModel, rows: float) -> float:
-        """One step of so many calls."""
+        """Time of one step of so many calls."""
         read = 2 * c.NEMOTRON_WEIGHTS / (gpu.bandwidth_gbs * c.READING["bf16"]) / 1e6
         return read + c.NEMOTRON_LAYER_MS * c.NEMOTRON_LAYERS + rows * self.row_ms(gpu)
 
     def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu) -> LoadedStage:
-        """As of Whisper. A step begins when a chunk is due, none is under way, and the last one began `gather_ms` ago;
-        where there is no time, each takes all calls."""
+        """As `Whisper.stage`. A step begins when a chunk is due, none is in progress, and the last one began
+        `gather_ms` ago; where there is no time, each takes all calls."""
         speaking, finals, slow = calls * traffic.speaking, traffic.ends(calls), beside.slow
         chunks = speaking / self.chunk_ms  # a millisecond
         one_by_one = max(1e-3, 1 - chunks * slow * self.row_ms(gpu)) / (slow * self.step_ms(gpu, 0))
@@ -91,5 +92,5 @@ Recogniser = Whisper | Nemotron
 
 
 def recogniser(name: str) -> Recogniser:
-    """By the name that `voicepipe plan --asr` has for it."""
+    """The recogniser of a name that `voicepipe plan --asr` has."""
     return Nemotron() if name == "nemotron" else Whisper(ASRS[name], name)

@@ -24,7 +24,7 @@ class LlmShape:
     qk_norm: bool = False
     experts: int = 1
     experts_used: int = 1
-    """By one token."""
+    """Experts that one token goes through."""
     kind: str = "llama"
     """`model_type` of config.json."""
 
@@ -74,7 +74,7 @@ class AsrShape:
 
     @property
     def encoder(self) -> int:
-        """Weights. Keys' projections have no bias."""
+        """Weights of the encoder. Keys' projections have no bias."""
         dim = self.dim
         layer = 12 * dim * dim + 8 * dim + 4 * dim
         return 3 * dim * (self.mels + dim) + 2 * dim + 1500 * dim + self.layers * layer + 2 * dim
@@ -153,7 +153,7 @@ ASRS = {
     "large-v3": AsrShape(128, 1280, 20, 32, 32, 51_866),
     "large-v3-turbo": AsrShape(128, 1280, 20, 32, 4, 51_866),
 }
-"""OpenAI's Whisper."""
+"""Shapes of OpenAI's Whisper models."""
 
 FOREIGN = {
     "its attention is latent": ("kv_lora_rank", "q_lora_rank", "qk_rope_head_dim"),
@@ -161,7 +161,7 @@ FOREIGN = {
         "n_routed_experts", "n_shared_experts", "shared_expert_intermediate_size", "first_k_dense_replace",
     ),
 }  # fmt: skip
-"""What `LlmShape` cannot tell, and the keys that say it."""
+"""Features that `LlmShape` does not have, with the keys that show them."""
 
 
 def of_config(config: Mapping[str, Any]) -> LlmShape:
@@ -198,8 +198,8 @@ def of_config(config: Mapping[str, Any]) -> LlmShape:
 
 
 def quantised(config: Mapping[str, Any]) -> str:
-    """The `gpu_memory.DTYPES` in which a config.json says its weights are: by their bits, since names of methods do not
-    tell. 8-bit integers take what fp8 does. Raises ConfigError: none of them."""
+    """The entry of `gpu_memory.DTYPES` for a config.json's weights: by their bits, since names of methods do not give
+    them. 8-bit integers count as fp8. Raises ConfigError: none of them."""
     quantisation = config.get("quantization_config") or {}
     if not (method := str(quantisation.get("quant_method", ""))):
         return "bf16"
@@ -210,7 +210,7 @@ def quantised(config: Mapping[str, Any]) -> str:
 
 
 def _bits(quantisation: Mapping[str, Any], method: str) -> int:
-    """Of one weight; 0: it is not said."""
+    """Bits of one weight; 0: not given."""
     groups = (quantisation.get("config_groups") or {}).values()  # compressed-tensors, ModelOpt
     said = [quantisation.get("bits"), quantisation.get("w_bit")]  # GPTQ, AWQ
     said += [((group or {}).get("weights") or {}).get("num_bits") for group in groups]

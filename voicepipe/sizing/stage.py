@@ -12,26 +12,26 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 ROUNDS = 10
-"""After which shares and factors agree."""
+"""Rounds after which shares and factors agree."""
 
 
 class SharedGpu(NamedTuple):
-    """What the others on its GPU are for one stage."""
+    """The effect of the other stages on a GPU on one of them."""
 
     slow: float = 1.0
-    """By what its work on the GPU takes longer, in the mean."""
+    """The factor by which its work on the GPU takes longer, in the mean."""
     spread: float = 0.0
     """Standard deviation of that: some jobs meet all of them from beginning to end, and some meet none."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageJob:
-    """One job."""
+    """One job of a stage."""
 
     cpu: float
-    """Launching, and what is done before and after: others may have the GPU meanwhile."""
+    """Time of launching, and of work before and after: others may have the GPU meanwhile."""
     gpu: float
-    """While nobody else is at it."""
+    """Time on the GPU while nobody else uses it."""
 
     def __add__(self, other: "StageJob") -> "StageJob":
         return StageJob(self.cpu + other.cpu, self.gpu + other.gpu)
@@ -40,11 +40,11 @@ class StageJob:
         return StageJob(count * self.cpu, count * self.gpu)
 
     def lasts(self, slow: float) -> float:
-        """`slow`: by what the GPU takes longer beside others."""
+        """Time of the job; `slow`: the factor by which the GPU takes longer beside others."""
         return self.cpu + slow * self.gpu
 
     def behind(self, met_ms: float, share: float, beside: SharedGpu) -> NormalDist:
-        """How long it takes with the wait for a job of `met_ms` that is under way with probability `share`, and that
+        """Time of the job with the wait for one of `met_ms` that is in progress with probability `share`, and that
         cannot be interrupted: any part of it may be left."""
         wait = share * met_ms / 2
         variance = share * met_ms**2 / 3 - wait**2
@@ -53,12 +53,14 @@ class StageJob:
 
 @dataclass(frozen=True, slots=True)
 class LoadedStage:
+    """A stage under load."""
+
     takes: NormalDist
-    """Until the one who waits for it has what he waits for."""
+    """Time until a caller has the result."""
     busy: float
-    """Share of the time in which it works at least; 1 and more: it cannot keep up."""
+    """Part of the time in which it works at least; 1 and more: it cannot keep up."""
     on_gpu: float
-    """Share of the time in which it has work on the GPU, 1 at most."""
+    """Part of the time in which it has work on the GPU, 1 at most."""
 
 
 def served(
@@ -68,8 +70,8 @@ def served(
     beside: SharedGpu,
     least: float | None = None,
 ) -> LoadedStage:
-    """A stage that does one job after the other. `awaited` is asked for so often a millisecond, and goes before the
-    others. `jobs`: all of them, and how often each comes; who waits meets the first of them under way. `least`: share
+    """A stage that does one job after the other. `awaited` comes so often a millisecond, and goes before the others.
+    `jobs`: all of them, and how often each comes; a caller who waits meets the first of them in progress. `least`: part
     of the time that it works at least, if some can be left out or done together."""
     slow, (often, met) = beside.slow, jobs[0]
     works, gpu = sum(rate * work.lasts(slow) for rate, work in jobs), sum(rate * work.gpu for rate, work in jobs)

@@ -24,24 +24,24 @@ CASES = np.array([NormalDist().inv_cdf((n + 0.5) / MANY) for n in range(MANY)])
 
 @dataclass(frozen=True, slots=True)
 class TurnEstimate:
-    """What the engines take, in ms, in a turn in which each wait is the mean one."""
+    """The engines' times, in ms, in a turn in which each wait is the mean one."""
 
     asr: float
     first_token: float
     first_phrase: float
-    """From the first token until the first phrase is whole, or is cut."""
+    """Time from the first token until the first phrase is whole, or is cut."""
     tts: float
     token: float
     """From one token to the next, with `replies` others at a time."""
     replies: float
-    """That are generated at a time, in the mean."""
+    """Replies that are generated at a time, in the mean."""
     compute_p95: float
     """19 of 20 turns take no longer."""
     busy: dict[str, float]
-    """Share of the time in which recognition ("asr") and synthesis ("tts") work at least; 1 and more: it cannot keep
-    up. Workers of one GPU add none."""
+    """Part of the time in which recognition ("asr") and synthesis ("tts") work at least; 1 and more: it cannot keep up.
+    Workers of one GPU add none."""
     slow: dict[str, float]
-    """By what the work on the GPU takes longer of each stage that shares one ("asr", "llm", "tts")."""
+    """The factor by which work on the GPU takes longer, for each stage that shares one ("asr", "llm", "tts")."""
 
     @property
     def compute(self) -> float:
@@ -56,7 +56,7 @@ class TurnEstimate:
 
 
 def turn(host: SizedHost, calls: int) -> TurnEstimate:
-    """At `calls` calls."""
+    """The estimate at `calls` calls."""
     traffic = host.traffic
 
     def hear(others: SharedGpu) -> LoadedStage:
@@ -108,22 +108,21 @@ def _rung(host: SizedHost, asr_ms: float, token_ms: float) -> float:
 
 
 class Making(NamedTuple):
-    """Of one phrase."""
+    """The times of making one phrase."""
 
     written: NormalDist
-    """From when the engines begin until it is whole."""
+    """Time from when the engines begin until it is whole."""
     sounds: NormalDist
-    """From then to its first sound."""
+    """Time from then to its first sound."""
 
 
 def first_sound(long: Making, short: Making, rung: float) -> tuple[float, float, float]:
     """When the voice gets the first phrase, and its first sound after that, in a turn in which each wait is the mean
     one; and by when 19 of 20 turns have their first sound.
 
-    `short`: of a phrase that is cut, `rung` ms after the engines began if it is not whole; infinite: none is. One that
-    is whole just before the rung is spoken as it is. A voice that makes whole phrases then takes longer than for one
-    that was cut, so that the turn that waited longest need not be the slowest: percentiles are counted over cases.
-    """
+    `short`: times of a phrase that is cut, `rung` ms after the engines began if it is not whole; infinite: none is. One
+    that is whole just before is spoken as it is. A voice that makes whole phrases then takes longer than for one that
+    was cut, so that the turn that waited longest need not be the slowest: percentiles are counted over cases."""
     waits = np.array([0.0, *CASES])
     whole, shorter = (made.written.mean + waits * made.written.stdev for made in (long, short))
     late = whole > rung
@@ -136,7 +135,7 @@ def first_sound(long: Making, short: Making, rung: float) -> tuple[float, float,
 
 
 def most_calls(host: SizedHost, compute_ms: float) -> tuple[int, str]:
-    """How many calls fit and are answered within `compute_ms`, and what keeps one more from it."""
+    """The number of calls that fit and are answered within `compute_ms`, and what keeps one more from it."""
     few = bisect_left(range(1, MOST_CALLS + 1), True, key=lambda calls: bool(_obstacle(host, calls, compute_ms)))
     return few, _obstacle(host, few + 1, compute_ms)
 

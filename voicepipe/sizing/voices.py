@@ -15,25 +15,25 @@ from voicepipe.sizing.traffic import LATER_PHRASE_S, FirstPhrase, Traffic
 
 @dataclass(frozen=True, slots=True)
 class PhraseVoice:
-    """It makes a phrase as a whole, one after the other. Not scaled by GPU: the source does not say on which it was,
-    and a phrase is bound by launching small kernels more than by what a data sheet tells."""
+    """The times of a voice that makes a phrase as a whole, one after the other. Not scaled by GPU: the source does not
+    say on which it was, and a phrase is bound by launching small kernels more than by a data sheet's figures."""
 
     name: str
 
     @property
     def memory(self) -> int:
-        """Bytes, with the CUDA contexts of processes of its own."""
+        """Bytes of memory, with the CUDA contexts of processes of its own."""
         own_process = c.CONTEXT if self.name == "coqui" else 0
         return c.TTS_WEIGHTS[self.name] + c.TTS_WORKSPACE + own_process
 
     def phrase(self, speech_s: float) -> StageJob:
-        """Of so many seconds."""
+        """Time of a phrase of so many seconds."""
         made = 1000 * c.RTF[self.name] * speech_s
         return StageJob(c.PHRASE_MS + (1 - c.ON_GPU) * made, c.ON_GPU * made)
 
     def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu, first: FirstPhrase) -> LoadedStage:
-        """Under so many calls, beside others on the GPU. `first`: the phrase that is waited for; those that are made
-        for nothing are as in `traffic`."""
+        """The stage under so many calls, beside others on the GPU. `first`: the phrase that is waited for; phrases that
+        are wasted are as in `traffic`."""
         awaited, dropped, later = map(self.phrase, (first.speech_s, traffic.phrase.speech_s, LATER_PHRASE_S))
         jobs = [(traffic.phrases(calls), later), (traffic.wasted(calls), dropped)]
         return served(awaited, traffic.ends(calls), jobs, beside)
@@ -45,24 +45,25 @@ NEUTTS = LlmShape(24, 896, 14, 2, 64, 4864, 217_652, qkv_bias=True, kind="qwen2"
 
 @dataclass(frozen=True, slots=True)
 class NeuTtsCost:
-    """A language model of sound in a process of its own, and a codec in the PoP's, in overlapping windows."""
+    """The times of NeuTTS: a language model of sound in a process of its own, and a codec in the PoP's, in overlapping
+    windows."""
 
     name: str = "neutts"
 
     @property
     def memory(self) -> int:
-        """As of `PhraseVoice`."""
+        """Bytes of memory, as in `PhraseVoice`."""
         model = gpu_memory.llm_weights(NEUTTS, "bf16") + c.LLM_WORKSPACE + c.CONTEXT + c.NEUTTS_CACHE
         return model + 4 * c.CODEC_WEIGHTS + c.TTS_WORKSPACE
 
     def window(self, gpu: GpuModel) -> StageJob:
-        """Of the codec."""
+        """Time of one window of the codec."""
         read = 4 * c.CODEC_WEIGHTS / (gpu.bandwidth_gbs * c.READING["bf16"]) / 1e6
         multiply = 2 * c.CODEC_WEIGHTS * c.WINDOW_TOKENS / (gpu.bf16_tflops * c.CODEC_FLOPS) / 1e9
         return StageJob(c.CODEC_MS, read + multiply)
 
     def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu, first: FirstPhrase) -> LoadedStage:
-        """As of `PhraseVoice`. All first phrases take the same."""
+        """As `PhraseVoice.stage`. All first phrases take the same."""
         wasted, window, slow = traffic.wasted(calls), self.window(gpu), beside.slow
         speech_s = calls * traffic.spoken / 1000 + wasted * traffic.phrase.speech_s  # a millisecond
         group = Group(NEUTTS, "bf16", gpu, link("", gpu))
@@ -78,7 +79,7 @@ class NeuTtsCost:
 
 
 def _windows(speech_s: float) -> int:
-    """Of a phrase: 8, 16, 32, 48, 48 ... new tokens each."""
+    """The windows of a phrase: 8, 16, 32, 48, 48 ... new tokens each."""
     return 3 + max(0, math.ceil((speech_s * c.SOUND_TOKENS_A_SECOND - 8 - 16 - 32) / 48))
 
 
@@ -86,5 +87,5 @@ Voice = PhraseVoice | NeuTtsCost
 
 
 def voice(name: str) -> Voice:
-    """By the name that the configuration has for it."""
+    """The voice of a name that the configuration has."""
     return NeuTtsCost() if name == "neutts" else PhraseVoice(name)

@@ -26,7 +26,7 @@ from latency_probes.via import Candidate, Via
 from voicepipe.base.environment import made_up
 from voicepipe.base.errors import ProbeError
 from voicepipe.base.figures import for_tables, keep
-from voicepipe.base.places import RTT_MS_PER_KM, distance_km, reckoned_rtt_ms
+from voicepipe.base.places import RTT_MS_PER_KM, distance_km, estimated_rtt_ms
 from voicepipe.directory.router import PLAYOUT_MS
 
 AT_ONCE = 10
@@ -62,7 +62,7 @@ class CallersCity:
     def taken_ms(self, pop: str) -> float:
         """What a directory takes for the round trip."""
         told = self.told_ms.get(pop)
-        return reckoned_rtt_ms(CALLERS[self.name], POPS[pop]) if told is None else told
+        return estimated_rtt_ms(CALLERS[self.name], POPS[pop]) if told is None else told
 
 
 def round_trips() -> dict[str, dict[str, float]]:

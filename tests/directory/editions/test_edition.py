@@ -54,11 +54,11 @@ def test_what_is_no_edition_is_told(said: bytes) -> None:
 
 def test_a_pop_begins_with_the_newest_edition_that_is_still_good(tmp_path: Path, keys: pytest.MonkeyPatch) -> None:
     config = settings("fra", public_key(tmp_path), FRANKFURT, fleet={"editions": str(tmp_path / "editions")})
-    store = pop_editions.shelf_of(config)
+    store = pop_editions.store_of(config)
     assert store
     for edition in (Edition(1, HELLO, 1.0), Edition(2, {**RULED, **GOOD_DAY}, 2.0)):
         store.keep(edition)
-        store.go_by(edition)
+        store.use(edition)
     its = pop_editions.begun(config, store)
     assert its.edition and its.edition.number == 2 and its.config.tenants and not its.problem
     keys.delenv("HARBOUR_KEY")

@@ -16,12 +16,12 @@ def test_a_shelf_knows_what_counts_after_a_restart(tmp_path: Path) -> None:
     one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
     for edition in (one, two):
         folder = store.keep(edition)
-        store.go_by(edition)
+        store.use(edition)
     assert (folder / "agents" / "front-desk.toml").read_text() == GOOD_DAY["agents/front-desk.toml"]
     again = EditionStore(tmp_path / "editions", "fra", "fleet.editions")
     assert list(again._best_first(0)) == again.all() == [two, one] and again.find(1) == one
     assert list(again._best_first(1)) == [one, two]
-    again.go_by(one)
+    again.use(one)
     assert list(again._best_first(0)) == [one, two]
     assert list(EditionStore(tmp_path / "editions", "lhr", "fleet.editions")._best_first(0)) == []
 
@@ -31,7 +31,7 @@ def test_an_edition_whose_file_is_broken_is_left_out(tmp_path: Path) -> None:
     one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
     for edition in (one, two):
         folder = store.keep(edition)
-        store.go_by(edition)
+        store.use(edition)
     (folder / "edition.json").write_text("")
     assert list(store._best_first(0)) == store.all() == [one] and store.find(2) is None
     store.keep(two)  # It comes again.
@@ -43,7 +43,7 @@ def test_a_shelf_keeps_the_last_ones_and_the_one_that_counts(tmp_path: Path) -> 
     editions = [Edition(number, HELLO, 1.0) for number in range(1, MOST + 4)]
     for edition in editions:
         store.keep(edition)
-    store.go_by(editions[0])
+    store.use(editions[0])
     assert [edition.number for edition in store.all()] == [*range(MOST + 3, 3, -1), 1]
 
 

@@ -22,7 +22,7 @@ async def test_it_is_over_once_all_have_spoken() -> None:
     for after_s, host in enumerate(sorted(HOSTS), 1):
         asyncio.get_running_loop().call_later(after_s, its.said, host, "")
     assert await over(its, HOSTS) == ((), 3)
-    assert its.told() == []
+    assert its.lines() == []
 
 
 async def test_nobody_is_waited_for_where_nobody_was_asked() -> None:
@@ -35,21 +35,21 @@ async def test_a_line_names_all_who_say_so() -> None:
     its.said("fra", "a.toml: no such voice\nb.toml: no such model")
     its.said("directory second", "")
     assert await over(its, HOSTS) == ((), 0)
-    assert its.told() == ["a.toml: no such voice (so fra, lhr)", "b.toml: no such model (so fra)"]
+    assert its.lines() == ["a.toml: no such voice (so fra, lhr)", "b.toml: no such model (so fra)"]
 
 
 async def test_who_has_fallen_silent_is_named_and_no_problem() -> None:
     its = ProposalRound(HOSTS)
     its.said("fra", "")
     assert await over(its, {"fra"}) == (("directory second", "lhr"), VERDICTS_S)
-    assert its.told() == []
+    assert its.lines() == []
 
 
 async def test_who_is_heard_and_says_nothing_is_a_problem() -> None:
     its = ProposalRound(HOSTS)
     its.said("directory second", "")
     assert await over(its, HOSTS) == ((), VERDICTS_S)
-    assert its.told() == [f"{SAYS_NOTHING} (so fra, lhr)"]
+    assert its.lines() == [f"{SAYS_NOTHING} (so fra, lhr)"]
 
 
 async def test_a_host_that_was_not_asked_has_no_word() -> None:
@@ -57,7 +57,7 @@ async def test_a_host_that_was_not_asked_has_no_word() -> None:
     its.said("stranger", "a.toml: no such voice")
     its.said("fra", "")
     assert await over(its, set()) == ((), 0)
-    assert its.told() == []
+    assert its.lines() == []
 
 
 def test_each_proposal_has_a_name_of_its_own() -> None:

@@ -11,7 +11,7 @@ from tests.directory.reports import FRANKFURT
 from tests.directory.server.in_process import KEY, asking, three_pops, told
 from voicepipe.directory.bus import BusMessage
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.tokens import TokenGate, audience
+from voicepipe.directory.tokens import TokenVerifier, audience
 
 EPOCH = 1_700_000_000_000
 
@@ -35,7 +35,7 @@ async def test_a_caller_is_told_where_to_call_with_a_token_for_each_place(client
     assert said["degraded"] is False
     assert said["expires_in"] == 60
     assert answer.headers["cache-control"] == "no-store"
-    gate = TokenGate(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
+    gate = TokenVerifier(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
     grant = gate.read(said["candidates"][0]["token"])
     assert (grant.id, grant.tenant, grant.agents, grant.slots) == (said["call_id"], "acme", ("front-desk",), 3)
 
@@ -43,7 +43,7 @@ async def test_a_caller_is_told_where_to_call_with_a_token_for_each_place(client
 async def test_a_token_allows_what_was_asked_for_and_no_more(client: httpx.AsyncClient, directory: Directory) -> None:
     both = {"front-desk": "en", "clinic": "en"}
     directory.take(told("fra", place=FRANKFURT, agents=both, seq=9))
-    gate = TokenGate(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
+    gate = TokenVerifier(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
     asked = {"kind": "webrtc", "require": {"agent": "clinic"}}
     answer = await client.post("/v1/calls", json=asked, headers={"Authorization": "Bearer k-clinic"})
     grant = gate.read(answer.json()["candidates"][0]["token"])

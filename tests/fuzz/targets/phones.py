@@ -54,8 +54,8 @@ async def _datagram(data: bytes) -> None:
     for config in CONFIGS:
         pop = FakePop(config)
         pop.refuse = PopFull("All slots are taken.")
-        edge = SipServer(pop, Calls())
-        stack = edge._stack
+        server = SipServer(pop, Calls())
+        stack = server._stack
         stack._socket.address = "127.0.0.1", 5060
         stack._socket._send_to_name = lambda *_: None
         stack._transactions = Transactions(stack._socket, stack._requested)

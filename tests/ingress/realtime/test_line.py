@@ -171,14 +171,14 @@ def append_of(audio: object) -> ask.InputAppend:
 def test_a_long_append_is_decoded_a_second_at_a_time() -> None:
     """In one step 15 MB of base64 took 24 ms, in which nobody else was heard."""
     sound = tone(30 * 24_000 + 7, 24_000).tobytes()
-    pieces = list(append_of(base64.b64encode(sound).decode()).pieces())
-    assert b"".join(pieces) == sound and max(map(len, pieces)) == 48_000
-    assert list(append_of("").pieces()) == []
+    chunks = list(append_of(base64.b64encode(sound).decode()).chunks())
+    assert b"".join(chunks) == sound and max(map(len, chunks)) == 48_000
+    assert list(append_of("").chunks()) == []
 
 
 @pytest.mark.parametrize("wrong", ["AAA", "====", "A" * 64_001, "A" * 64_000 + "€€€€", 1, None])
 def test_an_append_that_is_no_base64_is_told_so(wrong: object) -> None:
     with pytest.raises(WireError) as error:
-        list(append_of(wrong).pieces())
+        list(append_of(wrong).chunks())
     assert error.value.code == ("invalid_value" if isinstance(wrong, str) else "invalid_type")
     assert error.value.param == "audio"

@@ -1,15 +1,15 @@
-"""What a datagram is, at a glance."""
+"""What a datagram is, at a check_datagram."""
 
 import pytest
 
 from tests.attacks.sip_junk import costly
-from voicepipe.ingress.sip.datagram_check import COMMAS, LINES, LONGEST, SEMICOLONS, glance
+from voicepipe.ingress.sip.datagram_check import COMMAS, LINES, LONGEST, SEMICOLONS, check_datagram
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(5))
 def test_what_would_cost_the_parser_seconds_is_known_at_a_glance(number: int) -> None:
-    seen = glance(costly("127.0.0.1")[number])
+    seen = check_datagram(costly("127.0.0.1")[number])
     assert seen and seen.excessive
 
 
@@ -20,7 +20,7 @@ HEAD = (
 
 
 def test_what_a_request_says_at_a_glance() -> None:
-    seen = glance(HEAD + b"Contact: <sip:ann@a.example>\r\n\r\nv=0\xff")
+    seen = check_datagram(HEAD + b"Contact: <sip:ann@a.example>\r\n\r\nv=0\xff")
     assert seen
     assert (seen.method, seen.version, seen.call_id, seen.cseq) == ("INVITE", "SIP/2.0", "abc", (7, "INVITE"))
     assert (seen.from_tag, seen.to_tag, seen.branch) == ("x1", "y2", "z9hG4bK1")
@@ -28,7 +28,7 @@ def test_what_a_request_says_at_a_glance() -> None:
 
 
 def test_a_response_has_no_method() -> None:
-    seen = glance(b"SIP/2.0 200 OK\r\nCSeq: 1 BYE\r\n\r\n")
+    seen = check_datagram(b"SIP/2.0 200 OK\r\nCSeq: 1 BYE\r\n\r\n")
     assert seen and (seen.method, seen.version, seen.cseq) == ("", "SIP/2.0", (1, "BYE"))
     assert (seen.call_id, seen.to_tag, seen.branch) == ("", "", "")
 
@@ -47,19 +47,19 @@ def test_a_response_has_no_method() -> None:
     ],
 )
 def test_junk_is_no_sip(data: bytes) -> None:
-    assert glance(data) is None
+    assert check_datagram(data) is None
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\r"])
 def test_lines_end_in_any_way_and_may_be_folded(end: bytes) -> None:
     folded = HEAD.replace(b"Call-ID: abc", b"i :\r\n  abc").replace(b"CSeq: 7", b"cSEQ\t:7").replace(b"\r\n", end)
-    seen = glance(b"\r\n" + folded + end)
+    seen = check_datagram(b"\r\n" + folded + end)
     assert seen and (seen.call_id, seen.cseq) == ("abc", (7, "INVITE"))
 
 
 @pytest.mark.parametrize("cseq", [b"x INVITE", b"-1 INVITE", b"1" * 12 + b" INVITE", "٣ INVITE".encode(), b""])
 def test_a_number_that_is_none(cseq: bytes) -> None:
-    seen = glance(HEAD.replace(b"7 INVITE", cseq) + b"\r\n")
+    seen = check_datagram(HEAD.replace(b"7 INVITE", cseq) + b"\r\n")
     assert seen and seen.cseq == (-1, "")
 
 
@@ -76,10 +76,10 @@ def test_a_number_that_is_none(cseq: bytes) -> None:
     ids=["lines", "more lines", "commas", "more commas", "semicolons", "length"],
 )
 def test_what_would_cost_much_is_not_to_be_parsed(more: bytes, excessive: bool) -> None:
-    seen = glance(HEAD + more + b"\r\n")
+    seen = check_datagram(HEAD + more + b"\r\n")
     assert seen and seen.excessive is excessive
 
 
 def test_names_of_old_telephones_are_read_in_their_own_letters() -> None:
-    seen = glance(HEAD.replace(b"Ann", b"J\xfcrgen") + b"\r\n")
+    seen = check_datagram(HEAD.replace(b"Ann", b"J\xfcrgen") + b"\r\n")
     assert seen and seen.first("From").startswith("Jürgen <sip:")

@@ -23,7 +23,7 @@ from voicepipe.call_api import CallSlot, Refusal, Tenant
 from voicepipe.config import PopConfig
 from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.ingress.sip import transactions
-from voicepipe.ingress.sip.datagram_check import LONGEST, glance
+from voicepipe.ingress.sip.datagram_check import LONGEST, check_datagram
 from voicepipe.ingress.sip.sip_access import SipAccess
 from voicepipe.ingress.sip.sip_limits import SipLimits
 from voicepipe.ingress.sip.transactions import Transactions
@@ -134,7 +134,7 @@ async def test_the_parsers_time_is_bounded(header: str) -> None:
     pop = FakePop(sip())
     async with serving(pop), phone(pop) as ann:
         costs = message("OPTIONS", "127.0.0.1", [header])
-        assert len(costs) <= LONGEST and (seen := glance(costs)) and not seen.excessive
+        assert len(costs) <= LONGEST and (seen := check_datagram(costs)) and not seen.excessive
         before = time.thread_time()
         ann.send(costs)
         assert await insists(ann, message("OPTIONS", "127.0.0.1")) == 200
@@ -330,7 +330,7 @@ async def test_an_acknowledgement_that_comes_late_begins_the_call(monkeypatch: p
 def test_one_sender_takes_nothing_of_the_time_that_others_have() -> None:
     """What is over its own limit was challenged and charged to all strangers first."""
     keeper = SipLimits(SipAccess(sip(users=(DESK,)).sip), lambda seen: False)
-    asks = glance(message("REGISTER", "127.0.0.66"))
+    asks = check_datagram(message("REGISTER", "127.0.0.66"))
     assert asks
     for number in range(20_000):
         now = number / 5000

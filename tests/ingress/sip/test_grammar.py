@@ -13,7 +13,7 @@ from tests.support.virtual_time import run as in_virtual_time
 from voicepipe.base.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.datagram_check import glance
+from voicepipe.ingress.sip.datagram_check import check_datagram
 from voicepipe.ingress.sip.kept_messages import KeptRequest
 from voicepipe.ingress.sip.message import SipMessage
 from voicepipe.ingress.sip.sip_server import SipServer
@@ -27,7 +27,7 @@ PEER = "192.0.2.9", 5070
 @settings(max_examples=400, deadline=None)
 @given(requests)
 def test_every_valid_request_is_read(made: Made) -> None:
-    seen = glance(made.data)
+    seen = check_datagram(made.data)
     assert seen and not seen.excessive
     message = SipMessage(raw := KeptRequest(seen.text))
     assert (raw.method, message.call_id, message.cseq[1]) == (made.method, made.call_id, made.method)

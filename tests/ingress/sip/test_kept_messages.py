@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.ingress.sip.grammar import Grammar, Made
 from tests.ingress.sip.peer import Said
-from voicepipe.ingress.sip.datagram_check import glance
+from voicepipe.ingress.sip.datagram_check import check_datagram
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.kept_messages import SHORT_OF, KeptRequest, KeptResponse, Via
 from voicepipe.ingress.sip.stateless import answer
@@ -21,7 +21,7 @@ PEER = "192.0.2.9", 5070
 @given(requests)
 def test_every_answer_repeats_what_was_asked(made: Made) -> None:
     """RFC 3261, 8.2.6.2: by way of a transaction, and without one."""
-    seen = glance(made.data)
+    seen = check_datagram(made.data)
     assert seen
     told = Said.parse(KeptRequest(seen.text).genResponse(200, "OK").localStr((PEER, "udp")).encode())
     stateless = answer(seen, PEER, 401, "Unauthorized")

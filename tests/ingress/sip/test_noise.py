@@ -14,7 +14,7 @@ from tests.ingress.sip.test_strangers import STRANGER, stack
 from tests.ingress.sip.torture import answerable, tortures
 from tests.support.waiting import until
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.datagram_check import glance
+from voicepipe.ingress.sip.datagram_check import check_datagram
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.stateless import answer
@@ -70,7 +70,7 @@ async def test_noise_at_the_sip_port(
 @given(st.binary(max_size=300).map(lambda data: data.decode("latin-1")) | st.text(max_size=300))
 def test_what_cannot_be_read_is_said_to_be_so(text: str) -> None:
     for made in (text, f"INVITE sip:a@b SIP/2.0\r\n{text}"):
-        if seen := glance(made.encode()):
+        if seen := check_datagram(made.encode()):
             answer(seen, ("127.0.0.1", 5060), 400, "Bad Request")
     for made in (text, f"<{text}>", f"<sip:{text}>", f'"{text}" <sip:a@b>;{text}'):
         try:

@@ -196,7 +196,7 @@ async def test_guesses_are_counted_for_the_user_whose_password_is_checked(monkey
             assert (await eve.final("REGISTER", before)).code == code
 
 
-@pytest.mark.parametrize("doors", [{"users": (DESK,)}, {"trunks": (ELSEWHERE,)}])
+@pytest.mark.parametrize("access", [{"users": (DESK,)}, {"trunks": (ELSEWHERE,)}])
 async def test_a_stranger_gets_one_answer_to_one_invite(access: dict[str, Any]) -> None:
     """Or who writes another's address on it would have seven sent there."""
     async with calling(FakePop(sip(**access))) as eve:

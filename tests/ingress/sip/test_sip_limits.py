@@ -4,13 +4,13 @@ import pytest
 
 from tests.ingress.sip.peer import sip
 from tests.ingress.sip.test_sip_access import ELSEWHERE, TRUNK
-from voicepipe.ingress.sip.datagram_check import DatagramCheck, glance
+from voicepipe.ingress.sip.datagram_check import DatagramCheck, check_datagram
 from voicepipe.ingress.sip.sip_access import SipAccess
 from voicepipe.ingress.sip.sip_limits import ANSWERS, CALLS_OWN, SenderKind, SipLimits
 
 
 def within_a_call() -> DatagramCheck:
-    seen = glance(
+    seen = check_datagram(
         b"INFO sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP a;branch=z9hG4bKx\r\nFrom: <sip:a@b>;tag=1\r\n"
         b"To: <sip:a@b>;tag=2\r\nCall-ID: one\r\nCSeq: 1 INFO\r\n\r\n"
     )
@@ -43,7 +43,7 @@ TRUSTING, STRANGERS = SipAccess(sip(trunks=(TRUNK,)).sip), SipAccess(sip(trunks=
 
 
 def asks(method: str = "OPTIONS", more: str = "") -> DatagramCheck:
-    seen = glance(
+    seen = check_datagram(
         f"{method} sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP a;branch=z9hG4bKx\r\nFrom: <sip:a@b>;tag=1\r\n"
         f"To: <sip:a@b>\r\nCall-ID: one\r\nCSeq: 1 {method}\r\n{more}\r\n".encode()
     )
@@ -78,7 +78,7 @@ def test_one_sender_has_so_many_messages_and_another_its_own() -> None:
     read = sum(keeps.judge(asks(), "127.0.0.1", 0.0).read for _ in range(2 * int(each.burst)))
     assert read == each.burst
     assert keeps.judge(asks(), "127.0.0.2", 0.0).read
-    assert "127.0.0.1" in keeps.news(0.0) and keeps.news(0.0) == "", "told once a minute"
+    assert "127.0.0.1" in keeps.summary(0.0) and keeps.summary(0.0) == "", "told once a minute"
     assert keeps.judge(asks(), "127.0.0.1", 1.0).read, "it comes back"
 
 

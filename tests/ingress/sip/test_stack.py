@@ -11,7 +11,7 @@ import pytest
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import phone, sip
 from voicepipe.ingress.sip import transactions
-from voicepipe.ingress.sip.datagram_check import DatagramCheck, glance
+from voicepipe.ingress.sip.datagram_check import DatagramCheck, check_datagram
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 
 PEER = "127.0.0.1", 9
@@ -24,7 +24,7 @@ def opened(on_request: Any) -> Stack:
 
 
 def request(method: str, number: int, more: str = "") -> DatagramCheck:
-    seen = glance(
+    seen = check_datagram(
         f"{method} sip:c@d SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bK{number}{more}\r\n"
         f"From: <sip:a@b>;tag=x{number}\r\nTo: <sip:c@d>\r\nCall-ID: abc{number}\r\nCSeq: 5 {method}\r\n"
         "Contact: <sip:a@b>\r\nContent-Length: 0\r\n\r\n".encode()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.ingress.sip.datagram_check import glance
+from voicepipe.ingress.sip.datagram_check import check_datagram
 from voicepipe.ingress.sip.stateless import answer
 
 HEAD = "v: SIP/2.0/UDP 192.0.2.1;;,\r\nf: <sip:a@b>;tag=1\r\nTo:\r\n  <sip:c@d\r\ni: 17\r\nCSeq: 1 INVITE\r\n"
@@ -11,7 +11,7 @@ SOURCE = "192.0.2.9", 5066
 
 
 def refusal(text: str) -> tuple[str, tuple[str, int]] | None:
-    seen = glance(text.encode())
+    seen = check_datagram(text.encode())
     return answer(seen, SOURCE, 400, "Bad Request", [("X", "y")]) if seen else None
 
 

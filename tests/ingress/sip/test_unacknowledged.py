@@ -38,201 +38,201 @@ class Call:
     awaits_ack = True
 
 
-def acknowledged(lent: UnacknowledgedCalls[Call], who: Admitted, *took_s: float) -> None:
+def acknowledged(waiting: UnacknowledgedCalls[Call], who: Admitted, *took_s: float) -> None:
     """Calls of theirs, so long after our answers."""
     for each_s in took_s:
         call = Call()
-        lent.lend(call, who, 10.0)
-        lent.acknowledged(call, 10.0 + each_s)
+        waiting.add(call, who, 10.0)
+        waiting.acknowledged(call, 10.0 + each_s)
 
 
-def patience_s(lent: UnacknowledgedCalls[Call], who: Admitted) -> float:
-    """How old a place of theirs must be before they get it themselves. Room for two is in `lent`, and none is taken."""
+def patience_s(waiting: UnacknowledgedCalls[Call], who: Admitted) -> float:
+    """Age at which a call of theirs gives way to another of theirs. `waiting` has room for two, and is empty."""
     calls = [Call(), Call()]
     for call in calls:
-        lent.lend(call, who, 0.0)
+        waiting.add(call, who, 0.0)
     try:
         for age_ms in range(10_000):
             try:
-                assert lent.in_the_way(who, age_ms / 1000) is calls[0], "the oldest"
+                assert waiting.in_the_way(who, age_ms / 1000) is calls[0], "the oldest"
             except SipRefusal:
                 continue
             return age_ms / 1000
         raise AssertionError("never")
     finally:
         for call in calls:
-            lent.end(call)
+            waiting.end(call)
 
 
 def test_half_of_the_places_are_lent_and_the_greediest_gives_way() -> None:
-    lent = UnacknowledgedCalls[Call](4)
+    waiting = UnacknowledgedCalls[Call](4)
     of_b, *of_a = [Call() for _ in range(4)]
-    lent.lend(of_b, B, 0.0)
+    waiting.add(of_b, B, 0.0)
     for call in of_a:
-        assert lent.in_the_way(A, 1.0) is None
-        lent.lend(call, A, 1.0)
-    assert lent.in_the_way(B, 1.1) is of_a[0], "to somebody else at once"
+        assert waiting.in_the_way(A, 1.0) is None
+        waiting.add(call, A, 1.0)
+    assert waiting.in_the_way(B, 1.1) is of_a[0], "to somebody else at once"
     with pytest.raises(SipRefusal, match="3 calls whose answers"):
-        lent.in_the_way(A, 1.4)
-    assert lent.in_the_way(A, 1.6) is of_a[0], "to their own once it had its time"
+        waiting.in_the_way(A, 1.4)
+    assert waiting.in_the_way(A, 1.6) is of_a[0], "to their own once it had its time"
     of_a[1].awaits_ack = False
-    assert lent.in_the_way(A, 1.4) is None
-    lent.lend(of_a[1], A, 1.4)
-    lent.end(of_a[0])
-    lent.end(of_a[0])
-    assert lent.in_the_way(A, 1.4) is None
+    assert waiting.in_the_way(A, 1.4) is None
+    waiting.add(of_a[1], A, 1.4)
+    waiting.end(of_a[0])
+    waiting.end(of_a[0])
+    assert waiting.in_the_way(A, 1.4) is None
 
 
 def test_who_has_all_the_calls_that_they_may_have_gives_up_one_where_most_are_not_acknowledged() -> None:
     """`calls` of a trunk: who forges its address cannot keep its callers out by that either."""
-    lent, busy = UnacknowledgedCalls[Call](10), SipRefusal(486, "Busy Here", "all of its calls")
+    waiting, busy = UnacknowledgedCalls[Call](10), SipRefusal(486, "Busy Here", "all of its calls")
     of_a, of_b = Call(), Call()
-    lent.lend(of_b, B, 0.0)
+    waiting.add(of_b, B, 0.0)
 
     def is_busy(now: float, calls: int) -> None:
         with pytest.raises(SipRefusal, match="all of its calls"):
-            lent.in_the_way(A, now, busy, calls)
+            waiting.in_the_way(A, now, busy, calls)
 
     is_busy(5.0, calls=1)
-    lent.lend(of_a, A, 5.0)
+    waiting.add(of_a, A, 5.0)
     is_busy(5.4, calls=1)
-    assert lent.in_the_way(A, 5.6, busy, 1) is of_a
+    assert waiting.in_the_way(A, 5.6, busy, 1) is of_a
     is_busy(5.6, calls=2)  # A trunk in its busy hour, and a caller who lost a packet.
     of_a.awaits_ack = False
     is_busy(5.6, calls=1)
 
 
 def test_a_place_is_given_up_after_twice_the_time_that_its_senders_calls_take_to_be_acknowledged() -> None:
-    lent = UnacknowledgedCalls[Call](2)
-    assert patience_s(lent, A) == pytest.approx(T1_S, abs=0.002), "nothing is known of them yet"
-    acknowledged(lent, A, 0.08)
-    assert patience_s(lent, A) == pytest.approx(0.16, abs=0.002)
-    assert patience_s(lent, B) == pytest.approx(T1_S, abs=0.002), "that says nothing of others"
+    waiting = UnacknowledgedCalls[Call](2)
+    assert patience_s(waiting, A) == pytest.approx(T1_S, abs=0.002), "nothing is known of them yet"
+    acknowledged(waiting, A, 0.08)
+    assert patience_s(waiting, A) == pytest.approx(0.16, abs=0.002)
+    assert patience_s(waiting, B) == pytest.approx(T1_S, abs=0.002), "that says nothing of others"
 
 
 def test_one_slow_call_counts_at_once_and_for_long() -> None:
-    lent = UnacknowledgedCalls[Call](2)
-    acknowledged(lent, A, 0.03, 0.2)
-    assert patience_s(lent, A) == pytest.approx(0.4, abs=0.002)
-    acknowledged(lent, A, *[0.03] * (FORGETS // 4))
-    assert patience_s(lent, A) > 0.3
-    acknowledged(lent, A, *[0.03] * (5 * FORGETS))
-    assert patience_s(lent, A) == pytest.approx(0.06, abs=0.005)
+    waiting = UnacknowledgedCalls[Call](2)
+    acknowledged(waiting, A, 0.03, 0.2)
+    assert patience_s(waiting, A) == pytest.approx(0.4, abs=0.002)
+    acknowledged(waiting, A, *[0.03] * (FORGETS // 4))
+    assert patience_s(waiting, A) > 0.3
+    acknowledged(waiting, A, *[0.03] * (5 * FORGETS))
+    assert patience_s(waiting, A) == pytest.approx(0.06, abs=0.005)
 
 
 @pytest.mark.parametrize(("took_s", "patient_s"), [(0.0, LEAST_S), (0.001, LEAST_S), (0.3, T1_S), (0.499, T1_S)])
 def test_patience_has_bounds(took_s: float, patient_s: float) -> None:
-    lent = UnacknowledgedCalls[Call](2)
-    acknowledged(lent, A, took_s)
-    assert patience_s(lent, A) == pytest.approx(patient_s, abs=0.002)
+    waiting = UnacknowledgedCalls[Call](2)
+    acknowledged(waiting, A, took_s)
+    assert patience_s(waiting, A) == pytest.approx(patient_s, abs=0.002)
 
 
 @pytest.mark.parametrize("took_s", [T1_S, T1_S + 0.03, 3.5])
 def test_what_was_acknowledged_when_our_answer_had_been_sent_again_tells_nothing(took_s: float) -> None:
     """A packet was lost. It would keep a trunk's places for 0.5 s each, where few of its packets are."""
-    lent = UnacknowledgedCalls[Call](2)
-    acknowledged(lent, A, took_s)
-    assert patience_s(lent, A) == pytest.approx(T1_S, abs=0.002)
-    acknowledged(lent, A, 0.03, took_s)
-    assert patience_s(lent, A) == pytest.approx(0.06, abs=0.002)
+    waiting = UnacknowledgedCalls[Call](2)
+    acknowledged(waiting, A, took_s)
+    assert patience_s(waiting, A) == pytest.approx(T1_S, abs=0.002)
+    acknowledged(waiting, A, 0.03, took_s)
+    assert patience_s(waiting, A) == pytest.approx(0.06, abs=0.002)
 
 
 def test_a_call_that_rings_before_it_is_answered_has_that_time_as_well() -> None:
-    lent = UnacknowledgedCalls[Call](2, ring_s=2.0)
-    assert patience_s(lent, A) == pytest.approx(2.0 + T1_S, abs=0.002)
-    acknowledged(lent, A, 2.1)
-    assert patience_s(lent, A) == pytest.approx(2.2, abs=0.002)
+    waiting = UnacknowledgedCalls[Call](2, ring_s=2.0)
+    assert patience_s(waiting, A) == pytest.approx(2.0 + T1_S, abs=0.002)
+    acknowledged(waiting, A, 2.1)
+    assert patience_s(waiting, A) == pytest.approx(2.2, abs=0.002)
 
 
 def test_what_is_acknowledged_again_or_after_its_end_tells_nothing() -> None:
-    lent, call = UnacknowledgedCalls[Call](2), Call()
-    lent.lend(call, A, 0.0)
-    lent.acknowledged(call, 0.03)
-    lent.acknowledged(call, 0.4)
-    assert patience_s(lent, A) == pytest.approx(0.06, abs=0.002)
-    lent.lend(call, A, 0.0)
-    lent.end(call)
-    lent.acknowledged(call, 0.4)
-    assert patience_s(lent, A) == pytest.approx(0.06, abs=0.002)
+    waiting, call = UnacknowledgedCalls[Call](2), Call()
+    waiting.add(call, A, 0.0)
+    waiting.acknowledged(call, 0.03)
+    waiting.acknowledged(call, 0.4)
+    assert patience_s(waiting, A) == pytest.approx(0.06, abs=0.002)
+    waiting.add(call, A, 0.0)
+    waiting.end(call)
+    waiting.acknowledged(call, 0.4)
+    assert patience_s(waiting, A) == pytest.approx(0.06, abs=0.002)
 
 
 def test_a_caller_who_lost_a_packet_keeps_the_place_while_there_is_room_or_an_older_one() -> None:
-    lent = UnacknowledgedCalls[Call](3)
-    acknowledged(lent, A, 0.03)
+    waiting = UnacknowledgedCalls[Call](3)
+    acknowledged(waiting, A, 0.03)
     forged, honest = Call(), Call()
-    lent.lend(forged, A, 0.0)
-    lent.lend(honest, A, 0.1)
-    assert lent.in_the_way(A, 0.6) is None
-    lent.lend(Call(), A, 0.6)
-    assert lent.in_the_way(A, 0.7) is forged
+    waiting.add(forged, A, 0.0)
+    waiting.add(honest, A, 0.1)
+    assert waiting.in_the_way(A, 0.6) is None
+    waiting.add(Call(), A, 0.6)
+    assert waiting.in_the_way(A, 0.7) is forged
 
 
 def test_below_the_limit_a_place_is_given_up_only_once_our_answer_was_sent_twice_for_nothing() -> None:
     """The PoP is full of honest calls. Whoever has lost one packet is left alone."""
-    lent, call, anybody = UnacknowledgedCalls[Call](10), Call(), lambda call: True
-    acknowledged(lent, A, 0.03)
-    lent.lend(call, A, 0.0)
+    waiting, call, anybody = UnacknowledgedCalls[Call](10), Call(), lambda call: True
+    acknowledged(waiting, A, 0.03)
+    waiting.add(call, A, 0.0)
     for who in (A, B):
-        assert lent.overdue(who, UNHEARD_S - 0.01, anybody) is None
-        assert lent.overdue(who, UNHEARD_S, anybody) is call
-        assert lent.overdue(who, UNHEARD_S, lambda call: False) is None, "that would not make room"
+        assert waiting.overdue(who, UNHEARD_S - 0.01, anybody) is None
+        assert waiting.overdue(who, UNHEARD_S, anybody) is call
+        assert waiting.overdue(who, UNHEARD_S, lambda call: False) is None, "that would not make room"
     call.awaits_ack = False
-    assert lent.overdue(B, UNHEARD_S, anybody) is None
+    assert waiting.overdue(B, UNHEARD_S, anybody) is None
     ringing, call = UnacknowledgedCalls[Call](10, ring_s=2.0), Call()
-    ringing.lend(call, A, 0.0)
+    ringing.add(call, A, 0.0)
     assert ringing.overdue(B, 1.9 + UNHEARD_S, anybody) is None
     assert ringing.overdue(B, 2.0 + UNHEARD_S, anybody) is call
 
 
-def left_unheard(lent: UnacknowledgedCalls[Call], who: Admitted, now: float, calls: int) -> None:
+def left_unheard(waiting: UnacknowledgedCalls[Call], who: Admitted, now: float, calls: int) -> None:
     """Places of theirs that were had for long and taken then."""
     for _ in range(calls):
         call = Call()
-        lent.lend(call, who, now - UNHEARD_S)
-        lent.gave_way(call, now)
+        waiting.add(call, who, now - UNHEARD_S)
+        waiting.gave_way(call, now)
 
 
 def test_who_leaves_many_unacknowledged_gives_them_up_to_others_at_once_and_to_themselves_soon() -> None:
-    lent, call, anybody = UnacknowledgedCalls[Call](10), Call(), lambda call: True
-    acknowledged(lent, A, 0.03)
-    left_unheard(lent, A, 100.0, int(UNHEARD.burst))
-    lent.lend(call, A, 100.0)
-    assert lent.overdue(B, 100.1, anybody) is None, "that may be packets that were lost"
-    left_unheard(lent, A, 100.0, 1)
-    assert lent.overdue(B, 100.01, anybody) is call
-    assert lent.overdue(A, 100.05, anybody) is None
-    assert lent.overdue(A, 100.07, anybody) is call
+    waiting, call, anybody = UnacknowledgedCalls[Call](10), Call(), lambda call: True
+    acknowledged(waiting, A, 0.03)
+    left_unheard(waiting, A, 100.0, int(UNHEARD.burst))
+    waiting.add(call, A, 100.0)
+    assert waiting.overdue(B, 100.1, anybody) is None, "that may be packets that were lost"
+    left_unheard(waiting, A, 100.0, 1)
+    assert waiting.overdue(B, 100.01, anybody) is call
+    assert waiting.overdue(A, 100.05, anybody) is None
+    assert waiting.overdue(A, 100.07, anybody) is call
     of_b = Call()
-    lent.end(call)
-    lent.lend(of_b, B, 100.0)
-    assert lent.overdue(A, 101.0, anybody) is None, "that says nothing of others"
-    lent.end(of_b)
-    lent.lend(call, A, 200.0)
-    assert lent.overdue(B, 201.0, anybody) is None, "it is forgotten"
+    waiting.end(call)
+    waiting.add(of_b, B, 100.0)
+    assert waiting.overdue(A, 101.0, anybody) is None, "that says nothing of others"
+    waiting.end(of_b)
+    waiting.add(call, A, 200.0)
+    assert waiting.overdue(B, 201.0, anybody) is None, "it is forgotten"
 
 
 def test_who_was_in_the_way_for_a_moment_is_no_sign_of_anything() -> None:
-    lent, call = UnacknowledgedCalls[Call](10), Call()
+    waiting, call = UnacknowledgedCalls[Call](10), Call()
     for _ in range(100):
         early = Call()
-        lent.lend(early, A, 10.0)
-        lent.gave_way(early, 10.0 + UNHEARD_S - 0.1)
-    lent.lend(call, A, 11.0)
-    assert lent.overdue(B, 12.0, lambda call: True) is None
+        waiting.add(early, A, 10.0)
+        waiting.gave_way(early, 10.0 + UNHEARD_S - 0.1)
+    waiting.add(call, A, 11.0)
+    assert waiting.overdue(B, 12.0, lambda call: True) is None
 
 
 def test_a_trunk_with_all_its_calls_gives_up_what_is_overdue_though_most_are_acknowledged() -> None:
-    lent, busy, of_a, of_b = (
+    waiting, busy, of_a, of_b = (
         UnacknowledgedCalls[Call](10),
         SipRefusal(486, "Busy Here", "all of its calls"),
         Call(),
         Call(),
     )
-    lent.lend(of_b, B, 0.0)
-    lent.lend(of_a, A, 1.0)
+    waiting.add(of_b, B, 0.0)
+    waiting.add(of_a, A, 1.0)
     with pytest.raises(SipRefusal, match="all of its calls"):
-        lent.in_the_way(A, 0.9 + UNHEARD_S, busy, 8)
-    assert lent.in_the_way(A, 1.0 + UNHEARD_S, busy, 8) is of_a
+        waiting.in_the_way(A, 0.9 + UNHEARD_S, busy, 8)
+    assert waiting.in_the_way(A, 1.0 + UNHEARD_S, busy, 8) is of_a
 
 
 @asynccontextmanager

@@ -150,6 +150,6 @@ async def test_a_list_of_calls_without_end(call: bytes, read: list[int]) -> None
 @pytest.mark.parametrize("problem", [{}, {"title": "x\r\nERROR " * 50}, {"detail": "x " * 10_000}])
 def test_what_is_told_of_an_error_is_short_and_one_line(problem: dict[str, str]) -> None:
     body = json.dumps({"errors": [problem] * (ERROR_BYTES // (len(json.dumps(problem)) + 2))}).encode()[:ERROR_BYTES]
-    told = telnyx_api.told(telnyx_api.problems(body), body)
-    assert told and len(told) <= telnyx_api.SHOWN and "\n" not in told
-    assert spent(lambda: telnyx_api.told(telnyx_api.problems(body), body)) < SMALL_S
+    described = telnyx_api.described(telnyx_api.problems(body), body)
+    assert described and len(described) <= telnyx_api.SHOWN and "\n" not in described
+    assert spent(lambda: telnyx_api.described(telnyx_api.problems(body), body)) < SMALL_S

@@ -4,7 +4,7 @@ from itertools import accumulate
 
 import pytest
 
-from voicepipe.ingress.webrtc.conduct import END_S, IN_A_ROW, LOOK_S, MANY, TOLD_EVERY_S, Conduct, ConductVerdict
+from voicepipe.ingress.webrtc.conduct import END_S, IN_A_ROW, LOOK_S, MANY, NOTIFIED_EVERY_S, Conduct, ConductVerdict
 from voicepipe.rtp.transport import Drops
 
 NOTHING = Drops(0, 0, 0, 0)
@@ -19,7 +19,7 @@ def looked(counts: list[Drops], *, moves: bool = False) -> list[ConductVerdict]:
 
 
 def codes(verdicts: list[ConductVerdict]) -> list[str]:
-    return [error.code for verdict in verdicts for _, error in verdict.told]
+    return [error.code for verdict in verdicts for _, error in verdict.errors]
 
 
 def only(kind: str, count: int) -> Drops:
@@ -29,8 +29,8 @@ def only(kind: str, count: int) -> Drops:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_goes_on_is_told_once_and_again_after_a_while(kind: str) -> None:
     much = only(kind, getattr(MANY, kind))
-    verdicts = looked([much] * (IN_A_ROW + 2 + int(TOLD_EVERY_S / LOOK_S)))
-    assert [bool(verdict.told) for verdict in verdicts].count(True) == 2
+    verdicts = looked([much] * (IN_A_ROW + 2 + int(NOTIFIED_EVERY_S / LOOK_S)))
+    assert [bool(verdict.errors) for verdict in verdicts].count(True) == 2
     assert not codes(looked([only(kind, getattr(MANY, kind) - 1)] * 100)), "what is less than that is not"
 
 

@@ -21,7 +21,7 @@ def placed(waiting: Waiting, who: Caller, held: ExitStack) -> int:
     """How many places `who` gets, one after the other."""
     for count in range(100):
         try:
-            held.enter_context(waiting.place(who))
+            held.enter_context(waiting.slot(who))
         except TenantFull:
             return count
     return 100

@@ -1,4 +1,4 @@
-"""A directory takes what operators push: asks every host whether it would take it, keeps it, and tells it to the fleet.
+"""A directory takes what operators push: it asks every host whether it would take it, keeps it, and publishes it.
 
 The bus stores nothing. Each directory says once a second which edition is the newest that it has; who has an older one
 asks for it, be it a PoP that was cut off or a directory that has just begun.
@@ -34,49 +34,49 @@ from voicepipe.ingress.loopback_only import check_who_may_call
 logger = logging.getLogger(__name__)
 
 EVERY_S = 1.0
-"""Between two words of which edition is the newest."""
+"""Seconds between announcements of the newest edition."""
 THERE_S = 3.5
-"""A directory that has said nothing for so long is not there."""
+"""Seconds of silence after which a directory counts as gone."""
 AT_ONCE_S = 0.5
-"""Several hosts that ask for one edition within this time are answered at once."""
+"""Seconds within which several hosts' requests for one edition get one answer."""
 AGAIN_S = 30.0
-"""One that could not be kept is tried again after so long."""
+"""Seconds after which an edition that could not be kept is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What became of a push."""
+    """The outcome of a push."""
 
     edition: Edition
     unheard: tuple[str, ...]
-    """Hosts that have said nothing, and report no more. They take it over when they hear of it."""
+    """Hosts that have not answered, and report no more. They take the edition over when they receive it."""
 
 
 class DirectoryBeginning(NamedTuple):
-    """What a directory begins with."""
+    """The edition with which a directory begins."""
 
     config: DirectoryConfig
     edition: Edition | None = None
     problem: str = ""
-    """Why it is not the newest."""
+    """Why it is not the newest edition."""
 
 
-def shelf_of(config: DirectoryConfig) -> EditionStore | None:
+def store_of(config: DirectoryConfig) -> EditionStore | None:
     """None: this directory takes no pushes."""
     its = config.directory
     return EditionStore(Path(its.editions), its.id, "directory.editions") if its.editions else None
 
 
 def begun(own: DirectoryConfig, store: EditionStore | None) -> DirectoryBeginning:
-    """The edition that it went by last; if its routes and tenants are not good any more, the newest whose are. Raises
-    ConfigError: none are."""
+    """The edition that the directory used last; if its routes and tenants are no longer valid, the newest one whose
+    are. Raises ConfigError: none is valid."""
     operator_keys_of(own.http, ())  # What its own file lacks is said of that.
     found = store.begin(lambda edition, folder: with_rules(own, edition.files)) if store else None
     return DirectoryBeginning(*found) if found else DirectoryBeginning(own)
 
 
 def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryConfig:
-    """A directory's configuration with an edition's routes and tenants. Raises ConfigError, which names the file."""
+    """A directory's configuration with an edition's routes and tenants. Raises ConfigError with the file's name."""
     if RULES not in files:
         return config
     config = parse_rules(files[RULES], RULES).at_directory(config)
@@ -95,8 +95,9 @@ def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryCo
 
 
 class DirectoryEditions:
-    """Of one directory. `own` is its own configuration, without any edition; `begun` what it began with; `take` has it
-    go by other routes and tenants; `clock` gives monotonic seconds."""
+    """The editions of a directory: it accepts pushes, agrees on them with the fleet, and keeps them. `own` is its own
+    configuration, without any edition; `begun` the one with which it began; `take` makes it use other routes and
+    tenants; `clock` gives monotonic seconds."""
 
     def __init__(
         self,
@@ -119,15 +120,15 @@ class DirectoryEditions:
         self._pushing, self._changing = asyncio.Lock(), asyncio.Lock()
         self._round: ProposalRound | None = None
         self._published: dict[int, float] = {}
-        """When each edition was last told to all."""
+        """When each edition was last published."""
         self._failed, self._again_at = NONE, 0.0
-        """The last one that could not be kept, and when it is tried again."""
+        """The last edition that could not be kept, and when it is tried again."""
         self._others: dict[str, tuple[Head, float]] = {}
-        """What other directories have, and when each said so."""
+        """The newest edition of each other directory, and when it was announced."""
 
     @property
     def problem(self) -> str:
-        """What keeps this directory from going by the newest edition; empty: nothing does."""
+        """Why this directory does not use the newest edition; empty: it does."""
         beyond = [name for name, number in self._at_pops().items() if number > self._head.number]
         if beyond and not self._problem:
             return f"{', '.join(beyond)} have a newer edition, which no directory has that is heard here: push again."
@@ -142,10 +143,9 @@ class DirectoryEditions:
     async def push(
         self, files: Mapping[str, str], like: int = 0, *, own_rules: bool = False, dry: bool = False
     ) -> Pushed:
-        """Have the fleet go by these files, unless a host finds something wrong with them. Without routes and tenants
-        those of the last push stay, or with `own_rules` each host goes back to its own. `dry`: only ask. Raises
-        ConfigError, with a line for each problem, and nobody has taken anything; NoPop: this directory has lost the
-        bus."""
+        """Have the fleet use these files, unless a host finds an error in them. Without routes and tenants those of the
+        last push stay, or with `own_rules` each host goes back to its own. `dry`: only check. Raises ConfigError, with
+        a line for each problem, and no host has taken anything; NoPop: this directory has lost the bus."""
         async with self._pushing:
             if not self._bus.is_connected():
                 raise NoPop("This directory has lost the bus, so no PoP would hear of it: push again soon.")
@@ -170,30 +170,30 @@ class DirectoryEditions:
         return await self.push(older.files, older.like or number)
 
     async def kept(self) -> list[Edition]:
-        """All that it may be rolled back to, the newest first."""
+        """The editions to which the fleet may be rolled back, the newest first."""
         return await asyncio.to_thread(self._store.all)
 
-    # --- what it says, and hears
+    # --- what it publishes, and receives
 
     async def run(self) -> None:
-        """Say which edition is the newest, until cancelled."""
+        """Announce the newest edition, until cancelled."""
         while True:
             await self._say_newest()
             await asyncio.sleep(EVERY_S)
 
     async def listen(self) -> None:
-        """Hear of other directories' editions, and of who asks for one, until cancelled."""
+        """Receive other directories' editions, and requests for editions, until cancelled."""
         patterns = (messages.HEADS, messages.EDITIONS, messages.PROPOSALS, messages.DIRECTORIES_WANT,
                     messages.DIRECTORIES_SAY, messages.POPS_WANT, messages.POPS_SAY)  # fmt: skip
         async with self._bus.listen(*patterns) as heard:
             async for message in heard:
                 with reading(message):
-                    await self._hear(message)
+                    await self._receive(message)
 
-    async def _hear(self, message: BusMessage) -> None:
+    async def _receive(self, message: BusMessage) -> None:
         match message.subject:
             case messages.HEADS:
-                await self._hear_of(msgspec.json.decode(message.data, type=Newest))
+                await self._receive_newest(msgspec.json.decode(message.data, type=Newest))
             case messages.EDITIONS:
                 await self._offered(await asyncio.to_thread(unpacked, message.data))
             case messages.PROPOSALS:
@@ -206,7 +206,7 @@ class DirectoryEditions:
             case _:
                 await self._send(msgspec.json.decode(message.data, type=EditionWanted))
 
-    async def _hear_of(self, newest: Newest) -> None:
+    async def _receive_newest(self, newest: Newest) -> None:
         head = newest.head
         if newest.directory != self._own.directory.id:
             self._others[newest.directory] = head, self._clock()
@@ -214,12 +214,12 @@ class DirectoryEditions:
             await self._bus.publish(messages.DIRECTORIES_WANT, msgspec.json.encode(EditionWanted(head.number)))
 
     async def _offered(self, edition: Edition) -> None:
-        """Another directory's, or our own come back."""
+        """Process an edition from the bus: another directory's, or our own come back."""
         async with self._changing:
             if not self._wants(edition.head):
                 return
             try:
-                await self._go_by(edition)
+                await self._use(edition)
             except ConfigError as error:
                 self._failed, self._again_at = edition.head, self._clock() + AGAIN_S
                 self._problem = f"edition {edition.number}: {error}"
@@ -233,7 +233,8 @@ class DirectoryEditions:
         return self.current.head if self.current else NONE
 
     def _next_number(self) -> int:
-        """Beyond all that were ever heard of here, also by PoPs that got theirs from a directory that is gone."""
+        """The next number: above all that were ever seen here, also at PoPs that got theirs from a directory that is
+        gone."""
         there = (head.number for head in self._there().values())
         return max([self._head.number, *self._at_pops().values(), *there]) + 1
 
@@ -242,7 +243,7 @@ class DirectoryEditions:
         return {pop: state.number for pop, state in states.items() if state}
 
     def _there(self) -> dict[str, Head]:
-        """The other directories that are heard."""
+        """The other directories that announce editions at present."""
         now = self._clock()
         return {name: head for name, (head, at) in self._others.items() if now - at < THERE_S}
 
@@ -262,20 +263,20 @@ class DirectoryEditions:
         await self._bus.publish(messages.EDITIONS, said)
 
     async def _put_first(self, edition: Edition, said: bytes) -> None:
-        """Keep it here and tell it to all. Raises ConfigError: it cannot be kept, or is not the newest any more."""
+        """Keep the edition here, then publish it. Raises ConfigError: it cannot be kept, or is no longer the newest."""
         async with self._changing:
             if edition.head <= self._head:
                 raise ConfigError(f"Another push came meanwhile, and is edition {self._head.number}: push again.")
-            await self._go_by(edition)
+            await self._use(edition)
         logger.info("edition %d (%s) is pushed: %d files", edition.number, edition.digest, len(edition.files))
         await self._publish(edition, said)
         await self._say_newest()
 
-    async def _go_by(self, edition: Edition) -> None:
-        """Keep it, and go by its routes and tenants; if they cannot be had here, by those before, and say so. Raises
-        ConfigError: it cannot be kept."""
+    async def _use(self, edition: Edition) -> None:
+        """Keep the edition, and use its routes and tenants; if they are not valid here, the ones before stay, and
+        `problem` says so. Raises ConfigError: it cannot be kept."""
         await asyncio.to_thread(self._store.keep, edition)
-        await asyncio.to_thread(self._store.go_by, edition)
+        await asyncio.to_thread(self._store.use, edition)
         self.current, self._problem = edition, ""
         try:
             self._take(with_rules(self._own, edition.files))
@@ -286,7 +287,8 @@ class DirectoryEditions:
     # --- whether a proposal is good
 
     async def _judged(self, edition: Edition) -> tuple[bytes, tuple[str, ...]]:
-        """It as it travels, and the hosts that fell silent: all others would take it. Raises ConfigError."""
+        """The edition packed for the bus, and the hosts that fell silent: all others would take it. Raises
+        ConfigError."""
         await asyncio.to_thread(_check, self._own, edition)
         said = await asyncio.to_thread(packed, edition)
         self._round = its = ProposalRound(self._asked())
@@ -295,18 +297,18 @@ class DirectoryEditions:
             unheard = await its.over(self._asked)
         finally:
             self._round = None
-        if problems := its.told():
+        if problems := its.lines():
             raise ConfigError("\n".join(problems))
         return said, unheard
 
     def _asked(self) -> set[str]:
-        """Hosts that are heard now, and take what is pushed."""
+        """Hosts that report now, and take pushes."""
         seen = [seen for seen in self._directory.pops() if not seen.silent and (state := seen.condition.edition)
                 and not state.pinned]  # fmt: skip
         return {one.pop for one in seen} | {f"directory {name}" for name in self._there()}
 
     async def _judge(self, proposal: Proposal) -> None:
-        """What another directory asks. Our own, which we hear as well, was judged before."""
+        """Answer another directory's proposal. Our own, which comes back to us, was checked before."""
         if self._round and self._round.id == proposal.id:
             return
         try:
@@ -323,7 +325,7 @@ class DirectoryEditions:
 
 
 def _check(own: DirectoryConfig, edition: Edition) -> None:
-    """Raises ConfigError: a file is wrong, whatever host has it, or this directory could not go by it."""
+    """Raises ConfigError: a file has an error on any host, or this directory could not use it."""
     with laid_out(edition.files) as folder:
         AgentStore(folder / AGENTS, read=read_agent)
     with_rules(own, edition.files)

@@ -1,4 +1,4 @@
-"""One edition of what a fleet goes by: agents' files, and a file of routes and tenants."""
+"""An edition of a fleet's configuration: agents' files, and a file of routes and tenants."""
 
 import hashlib
 import os
@@ -16,20 +16,20 @@ from voicepipe.base.errors import ConfigError
 from voicepipe.config.file_kind import RULES
 
 AGENTS = "agents"
-"""Folder of an edition: agents' files, and one folder below those what they name (`intents_file`). Beside it lies
-`RULES`, with routes and tenants."""
+"""Folder of an edition with the agents' files, and one folder below those that they name (`intents_file`). Beside it
+lies `RULES`, with routes and tenants."""
 _PATH = re.compile(rf"{AGENTS}/([\w-][\w.-]*/)?[\w-][\w.-]*\.toml|{re.escape(RULES)}", re.ASCII)
 TEXT_BYTES = 8 * 1024 * 1024
-"""Of all files of an edition."""
+"""Bytes of all files of an edition."""
 PACKED_BYTES = 900_000
-"""Compressed, as it travels; NATS takes messages of a megabyte."""
+"""Bytes of a compressed edition on the bus; NATS takes messages of a megabyte."""
 MOST_FILES, PATH_BYTES = 2000, 200
 DIGEST = 12
-"""Hexadecimal digits by which editions are told apart: enough for mistakes, and no protection against forgers."""
+"""Hexadecimal digits that distinguish editions: enough against mistakes, and no protection against forgers."""
 
 
 class Head(msgspec.Struct, frozen=True, order=True):
-    """Which edition is meant. The higher number is the newer; of two with one number, pushed at two directories at the
+    """Identifies an edition. The higher number is the newer; of two with one number, pushed at two directories at the
     same moment, the higher digest wins everywhere."""
 
     number: int
@@ -41,20 +41,20 @@ NONE = Head(0, "")
 
 
 class Edition(msgspec.Struct, frozen=True, dict=True):
-    """What was pushed."""
+    """A fleet's agents, routes and tenants, as they were pushed."""
 
     number: int
     """Rises by one with each push."""
     files: dict[str, str]
     """Texts by their paths, with "/" between folders: "agents/front-desk.toml"."""
     at: float
-    """Unix seconds of the directory that took it."""
+    """Unix seconds at the directory that accepted it."""
     like: int = 0
-    """The number of the older one whose files these are: it was rolled back to. 0: these are new."""
+    """The number of the older edition with the same files: it was rolled back to. 0: the files are new."""
 
     @cached_property
     def digest(self) -> str:
-        """Of the files alone: an edition that was rolled back to has it again."""
+        """The digest of the files alone: an edition that was rolled back to has it again."""
         said = msgspec.json.encode(sorted(self.files.items()))
         return hashlib.sha256(said).hexdigest()[:DIGEST]
 
@@ -80,8 +80,8 @@ def check(files: Mapping[str, str]) -> None:
 
 
 def gathered(folder: Path, rules: Path | None = None) -> dict[str, str]:
-    """The files of `folder`, agents and what lies one folder below, with `rules`. Python files stay where they are:
-    code is installed at each host. Raises ConfigError."""
+    """The files of `folder`, agents and what lies one folder below, with `rules`. Python files are left out: code is
+    installed at each host. Raises ConfigError."""
     if not folder.is_dir():
         raise ConfigError(f"{folder}: is no folder; give the one that holds the agents' files, such as configs/agents")
     found = sorted(file for pattern in ("*.toml", "*/*.toml") for file in folder.glob(pattern))
@@ -93,7 +93,7 @@ def gathered(folder: Path, rules: Path | None = None) -> dict[str, str]:
 
 
 def write(files: Mapping[str, str], folder: Path) -> None:
-    """Into `folder`, which need not be there; they are on its disk afterwards. Raises OSError."""
+    """Write the files into `folder`, which need not exist; they are on its disk afterwards. Raises OSError."""
     for path, text in files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -105,22 +105,22 @@ def write(files: Mapping[str, str], folder: Path) -> None:
 
 @contextmanager
 def laid_out(files: Mapping[str, str]) -> Iterator[Path]:
-    """The files in a folder of their own, for as long as somebody looks at them. What is wrong with them is told by
-    their paths in the edition. Raises ConfigError."""
+    """Yields a folder with the files, for as long as the context lasts. Errors in them name their paths in the edition.
+    Raises ConfigError."""
     check(files)
     try:
         with TemporaryDirectory(prefix="voicepipe-edition-") as made:
             folder = Path(made)
             write(files, folder)
-            with told_by_path(folder):
+            with paths_in_edition(folder):
                 yield folder
     except OSError as error:
         raise ConfigError(f"This host cannot write the files down to look at them: {error.strerror}") from None
 
 
 @contextmanager
-def told_by_path(folder: Path) -> Iterator[None]:
-    """What is wrong with files in `folder` is told by their paths in the edition. Raises ConfigError."""
+def paths_in_edition(folder: Path) -> Iterator[None]:
+    """Within the context, errors in files in `folder` name their paths in the edition. Raises ConfigError."""
     try:
         yield
     except ConfigError as error:
@@ -132,7 +132,7 @@ def told_by_path(folder: Path) -> Iterator[None]:
 
 
 def packed(edition: Edition) -> bytes:
-    """As it travels. Raises ConfigError: it is too large for the bus."""
+    """The edition compressed for the bus. Raises ConfigError: it is too large."""
     said = zlib.compress(msgspec.json.encode(edition))
     if len(said) > PACKED_BYTES:
         raise ConfigError(
@@ -143,7 +143,7 @@ def packed(edition: Edition) -> bytes:
 
 
 def unpacked(said: bytes) -> Edition:
-    """Takes milliseconds: call it from a thread. Raises ValueError: it is none."""
+    """The edition in these bytes. Takes milliseconds: call it from a thread. Raises ValueError: they are none."""
     reading = zlib.decompressobj()
     try:
         text = reading.decompress(said, 2 * TEXT_BYTES)
@@ -155,7 +155,7 @@ def unpacked(said: bytes) -> Edition:
 
 
 def _text(file: Path) -> str:
-    """Raises ConfigError."""
+    """A file's text. Raises ConfigError."""
     try:
         return file.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The editions that one host keeps on its disk, and the one that it goes by, also where it begins without a bus."""
+"""The editions that a host keeps on its disk, and the one that it uses, also where it starts without a bus."""
 
 import logging
 import os
@@ -17,25 +17,26 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 MOST = 50
-"""Kept; the oldest go. What a fleet may be rolled back to."""
+"""Editions that are kept, and to which a fleet may be rolled back; beyond that the oldest are deleted."""
 _NAME = re.compile(r"(\d{6,})-([0-9a-f]+)")
 _EDITION = "edition.json"
-"""Within an edition's folder, beside its files: all that was pushed."""
+"""Name of the file in an edition's folder with the whole edition."""
 _CURRENT = "current"
-"""The name of the folder that counts."""
+"""Name of the file with the name of the folder in use."""
 
 
 class EditionStore:
-    """Of the host `host`, below `folder`; what is missing is made. It reads and writes files: call it from a thread.
-    Methods raise ConfigError where that fails. `key` of the configuration names the folder."""
+    """The editions that a host keeps on its disk below `folder`, and the one that it uses, so that it can start without
+    a bus. Missing folders are made. It reads and writes files: call it from a thread. Methods raise ConfigError where
+    that fails. `key` of the configuration names the folder."""
 
     def __init__(self, folder: Path, host: str, key: str) -> None:
         self.folder = folder / host
-        """Several hosts of one machine may have one folder in their configurations."""
+        """The host's own folder: several hosts of one machine may have one folder in their configurations."""
         self._key = key
 
     def keep(self, edition: Edition) -> Path:
-        """Write it down; the folder with its files."""
+        """Write the edition to disk; returns the folder with its files."""
         folder = self._of(edition.head)
         try:
             if self._read(edition.head) != edition:
@@ -49,8 +50,8 @@ class EditionStore:
             raise self._failed(error) from None
         return folder
 
-    def go_by(self, edition: Edition) -> None:
-        """From now on, and after a restart. Of the others the oldest go."""
+    def use(self, edition: Edition) -> None:
+        """Use this edition from now on, and after a restart. The oldest others are deleted."""
         try:
             beside = self.folder / f".{_CURRENT}"
             write({beside.name: self._of(edition.head).name}, self.folder)
@@ -63,9 +64,10 @@ class EditionStore:
             raise self._failed(error) from None
 
     def begin(self, opened: Callable[[Edition, Path], T], number: int = 0) -> tuple[T, Edition, str] | None:
-        """What a host begins with: what `opened` makes of an edition and the folder with its files; the edition; and
-        why it is not a better one, if it is not. The best is that of this `number`, if it is not 0, then the one that
-        counted last, then the newest. None: no edition is kept. Raises ConfigError: none can be opened."""
+        """The edition with which a host begins: the result of `opened` for an edition and the folder with its
+        files; the edition; and the problem of a better one, if there is any. The best is that of this `number`, if
+        it is not 0, then the one in use last, then the newest. None: no edition is kept. Raises ConfigError: none
+        can be opened."""
         problem = ""
         for edition in self._best_first(number):
             try:
@@ -85,17 +87,17 @@ class EditionStore:
         return None
 
     def _best_first(self, number: int) -> Iterator[Edition]:
-        """An edition that cannot be read is logged and left out."""
+        """The folders in this order. An edition that cannot be read is logged and left out."""
         heads, current = self._heads(), self._current()
         heads.sort(key=lambda head: (head.number != number, head != current))
         return filter(None, map(self._read, heads))
 
     def find(self, number: int) -> Edition | None:
-        """The one of this number."""
+        """The edition of this number."""
         return next((its for head in self._heads() if head.number == number and (its := self._read(head))), None)
 
     def all(self) -> list[Edition]:
-        """The newest first."""
+        """All editions, the newest first."""
         return list(filter(None, map(self._read, self._heads())))
 
     def _current(self) -> Head | None:
@@ -117,7 +119,7 @@ class EditionStore:
             return None
 
     def _heads(self) -> list[Head]:
-        """The newest first."""
+        """The heads of all editions, the newest first."""
         try:
             found = [_NAME.fullmatch(path.name) for path in self.folder.iterdir()]
         except OSError:  # None was kept yet.
@@ -135,7 +137,7 @@ class EditionStore:
 
 
 def _synced(folder: Path) -> None:
-    """A rename within it outlives the host's power."""
+    """Write the folder to disk: a rename within it survives a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

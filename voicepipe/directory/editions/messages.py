@@ -1,4 +1,4 @@
-"""What directories and PoPs tell each other of editions, and on which subjects of the bus.
+"""The messages about editions between directories and PoPs, and their subjects on the bus.
 
 Directories publish below `vp.fleet.`, which PoPs only hear; PoPs answer below `vp.pop.ID.`, where no other host may
 publish.
@@ -9,52 +9,53 @@ import msgspec
 from voicepipe.directory.editions.edition import Head
 
 HEADS = "vp.fleet.head"
-"""`Newest`, from each directory once a second."""
+"""Subject of `Newest`, from each directory once a second."""
 EDITIONS = "vp.fleet.edition"
-"""`edition.packed`: one that was pushed, or that somebody asked for."""
+"""Subject of `edition.packed`: an edition that was pushed or requested."""
 PROPOSALS = "vp.fleet.proposal"
-"""`Proposal`: would you take this?"""
+"""Subject of `Proposal`."""
 DIRECTORIES_WANT = "vp.fleet.wanted"
-"""`EditionWanted`, of a directory."""
+"""Subject of `EditionWanted`, from directories."""
 DIRECTORIES_SAY = "vp.fleet.verdict"
-"""`ProposalVerdict`, of a directory."""
+"""Subject of `ProposalVerdict`, from directories."""
 POPS_WANT = "vp.pop.*.wanted"
-"""`EditionWanted`."""
+"""Subject of `EditionWanted`, from PoPs."""
 POPS_SAY = "vp.pop.*.verdict"
-"""`ProposalVerdict`."""
+"""Subject of `ProposalVerdict`, from PoPs."""
 PROBLEM_LENGTH = 20_000
-"""Characters of a verdict's problem; more say nothing new."""
+"""Characters of a verdict's problem at most."""
 
 
 class Newest(msgspec.Struct, frozen=True):
-    """The newest edition that a directory has."""
+    """Announces the newest edition that a directory has."""
 
     directory: str
-    """Its id."""
+    """The directory's id."""
     head: Head
     """Number 0: it has none."""
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """What is about to be pushed. Whoever hears it reads it as they would on taking it over, and says what is wrong."""
+    """Asks all hosts whether they would take an edition that is about to be pushed. Each host reads it as on taking it
+    over, and answers with a `ProposalVerdict`."""
 
     id: str
     edition: bytes
-    """`edition.packed`; it travels as MessagePack, since JSON would make it longer by a third."""
+    """`edition.packed`; it travels as MessagePack, since JSON would be longer by a third."""
 
 
 class ProposalVerdict(msgspec.Struct, frozen=True):
-    """On a proposal."""
+    """A host's answer to a `Proposal`."""
 
     id: str
     problem: str = ""
-    """One line for each problem, which begins with the file; empty: it would be taken over."""
+    """One line for each problem, which begins with the file; empty: the host would take the edition over."""
     directory: str = ""
-    """The directory's id, if it is one that speaks."""
+    """The directory's id, if a directory answers."""
 
 
 class EditionWanted(msgspec.Struct, frozen=True):
-    """An edition is asked for; who has it publishes it."""
+    """Requests an edition; a host that has it publishes it."""
 
     number: int
 

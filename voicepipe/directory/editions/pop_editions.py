@@ -1,4 +1,4 @@
-"""A PoP takes over what is pushed: it checks each edition as if it began with it, and keeps the last good one.
+"""A PoP takes over what is pushed: it checks each edition as at a start, and keeps the last valid one.
 
 Calls go on with the agent that they began with, as when an agent's file is edited.
 """
@@ -19,7 +19,7 @@ from voicepipe.config.agent_store import AgentStore, open_agents, read_agent
 from voicepipe.config.file_kind import RULES
 from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.editions import messages
-from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, told_by_path, unpacked
+from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, paths_in_edition, unpacked
 from voicepipe.directory.editions.edition_store import EditionStore
 from voicepipe.directory.editions.messages import EditionWanted, Newest, Proposal, ProposalVerdict
 from voicepipe.directory.report import EditionState
@@ -28,34 +28,34 @@ from voicepipe.records import signing
 
 logger = logging.getLogger(__name__)
 
-TOLD = 300
-"""Characters of a problem that reports tell of."""
+REPORTED_LENGTH = 300
+"""Characters of a problem that reports contain."""
 EXAMPLES = "voicepipe.tools.restaurant"
-"""Of the agents that are shipped."""
+"""The agents that are shipped."""
 AGAIN_S = 30.0
-"""An edition that could not be taken over is tried again after so long: a disk may have room again."""
+"""Seconds after which an edition that could not be taken over is tried again: a disk may have room again."""
 
 
 class PopBeginning(NamedTuple):
-    """What a PoP begins with."""
+    """The edition with which a PoP begins."""
 
     config: Config
     agents: AgentStore
     edition: Edition | None = None
-    """None: its own files."""
+    """None: the PoP's own files."""
     problem: str = ""
-    """Why it is not the one that it should be."""
+    """Why it is not the edition that it should be."""
 
 
-def shelf_of(config: Config) -> EditionStore | None:
+def store_of(config: Config) -> EditionStore | None:
     """None: this PoP keeps to its own files."""
     folder = config.fleet.editions
     return EditionStore(Path(folder), config.pop.id, "fleet.editions") if folder else None
 
 
 def begun(own: Config, store: EditionStore | None, wanted: Path | None = None) -> PopBeginning:
-    """The edition that it stays at or went by last; if that is not good any more, the newest that is; its own files, if
-    it has never taken one over (`wanted`: as in `AgentStore`). Raises ConfigError: none of them is good."""
+    """The edition that the PoP stays at or used last; if that is no longer valid, the newest that is; its own files, if
+    it has never taken one over (`wanted`: as in `AgentStore`). Raises ConfigError: none of them is valid."""
     pinned = own.fleet.edition
     found = store.begin(lambda edition, folder: opened(own, folder), pinned) if store else None
     (config, agents), edition, problem = found or ((own, open_agents(own, wanted)), None, "")
@@ -66,8 +66,8 @@ def begun(own: Config, store: EditionStore | None, wanted: Path | None = None) -
 
 def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
     """A PoP's own configuration with the agents, routes and tenants of an edition that lies in `folder`; and the
-    agents. Raises ConfigError, with the paths of the edition: the PoP would not begin with it."""
-    with told_by_path(folder):
+    agents. Raises ConfigError, with the paths of the edition: the PoP would not start with it."""
+    with paths_in_edition(folder):
         config = replace(own, pop=replace(own.pop, agents=str(folder / AGENTS)))
         if (rules := folder / RULES).exists():
             config = load_rules(rules).at_pop(config)
@@ -82,8 +82,8 @@ def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
 
 
 def _check_functions(folder: Path, modules: Collection[str]) -> None:
-    """Raises ConfigError: an agent names a function of a module that the PoP's own file does not list, nor is it the
-    example agent's. Whoever may push would otherwise run any code here."""
+    """Raises ConfigError: an agent names a function of a module that neither the PoP's own file lists nor the example
+    agent uses. Anybody who can push could otherwise run any code here."""
     problems, allowed = [], (*modules, EXAMPLES)
     for file in sorted(folder.glob("*.toml")):
         for index, tool in enumerate(read_agent(file).tools):
@@ -98,17 +98,18 @@ def _check_functions(folder: Path, modules: Collection[str]) -> None:
 
 
 def _short(problem: str) -> str:
-    """Its first lines, for reports."""
+    """The first lines of a problem, for reports."""
     first, *others = problem.splitlines() or [""]
-    told = [first]
-    while others and len("\n".join((*told, others[0]))) <= TOLD:
-        told.append(others.pop(0))
-    return "\n".join(told) + (f" (and {len(others)} more)" if others else "")
+    kept = [first]
+    while others and len("\n".join((*kept, others[0]))) <= REPORTED_LENGTH:
+        kept.append(others.pop(0))
+    return "\n".join(kept) + (f" (and {len(others)} more)" if others else "")
 
 
 class PopEditions:
-    """Of one PoP. `own` is its own configuration, without any edition; `begun` what it began with; `take` has the PoP
-    go by another one, with its agents; `tell` reports to directories at once; `clock` gives monotonic seconds."""
+    """The editions of a PoP: it checks each new one as at a start, and keeps the last valid one. `own` is its own
+    configuration, without any edition; `begun` the one with which it began; `take` makes the PoP use another one, with
+    its agents; `report_now` reports to directories at once; `clock` gives monotonic seconds."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class PopEditions:
         store: EditionStore,
         begun: PopBeginning,
         take: Callable[[Config, AgentStore], Awaitable[None]],
-        tell: Callable[[], None],
+        report_now: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bus = bus
@@ -127,25 +128,25 @@ class PopEditions:
         self._store = store
         self._current = begun.edition.head if begun.edition else NONE
         self._take = take
-        self._tell = tell
+        self._report_now = report_now
         self._clock = clock
         self._failed, self._again_at = NONE, 0.0
-        """The last one that it could not take over, and when it is tried again."""
+        """The last edition that it could not take over, and when it is tried again."""
         self._problem = _short(begun.problem)
 
     def state(self) -> EditionState:
-        """For reports."""
+        """The state for reports."""
         return EditionState(self._current.number, self._current.digest, self._problem, bool(self._pinned))
 
     async def listen(self) -> None:
-        """Take over what comes, until cancelled."""
+        """Take over what is published, until cancelled."""
         hearing = self._bus.listen(messages.HEADS, messages.EDITIONS, messages.PROPOSALS)
         async with hearing as heard:
             async for message in heard:
                 with reading(message):
-                    await self._hear(message)
+                    await self._receive(message)
 
-    async def _hear(self, message: BusMessage) -> None:
+    async def _receive(self, message: BusMessage) -> None:
         if message.subject == messages.HEADS:
             head = msgspec.json.decode(message.data, type=Newest).head
             if self._wants(head):
@@ -163,14 +164,15 @@ class PopEditions:
             await self._bus.publish(messages.verdict_of(self._pop), said)
 
     def _wants(self, head: Head) -> bool:
-        """One that is newer than ours, and did not fail a moment ago; where the PoP stays at one, that one."""
+        """Whether to take an edition over: it is newer than ours, and did not fail a moment ago; where the PoP stays at
+        one, only that one."""
         if self._pinned:
             failed = self._failed.number == self._pinned and self._clock() < self._again_at
             return self._current.number != self._pinned and not failed
         return head > self._current and not (head == self._failed and self._clock() < self._again_at)
 
     async def _take_over(self, edition: Edition) -> None:
-        """Go by it, or stay as we are and say why."""
+        """Use the edition, or stay at the present one and report the problem."""
         try:
             config, agents = await asyncio.to_thread(self._kept, edition)
             await self._take(config, agents)
@@ -182,18 +184,18 @@ class PopEditions:
             self._current, self._problem = edition.head, ""
             logger.info("edition %d (%s) is taken over: agents %s", edition.number, edition.digest,
                         ", ".join(agents.names()))  # fmt: skip
-        self._tell()
+        self._report_now()
 
     def _kept(self, edition: Edition) -> tuple[Config, AgentStore]:
-        """It is good, and on the disk as the one that counts. Raises ConfigError."""
+        """The edition is valid, and on the disk as the one in use. Raises ConfigError."""
         if problem := self._problem_of(edition):  # Before anything is written.
             raise ConfigError(problem)
         config, agents = opened(self._own, self._store.keep(edition))
-        self._store.go_by(edition)
+        self._store.use(edition)
         return config, agents
 
     def _problem_of(self, said: bytes | Edition) -> str:
-        """What would keep this PoP from taking it over; empty: nothing."""
+        """Why this PoP cannot take it over; empty: it can."""
         try:
             edition = unpacked(said) if isinstance(said, bytes) else said
             with laid_out(edition.files) as folder:

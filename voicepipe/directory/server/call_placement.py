@@ -1,5 +1,5 @@
-"""What a caller asks of a directory, whichever way they come, and where their call may go: by its file, with the
-tenants and routes of the newest edition."""
+"""A caller's request for a PoP, by any protocol, and the PoPs for it: by the directory's file, with the tenants and
+routes of the newest edition."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,8 +25,8 @@ from voicepipe.ingress.phone import route_for
 from voicepipe.ingress.tenants import Tenants
 from voicepipe.ingress.wire_errors import WireError
 
-MOST_TOLD = 64
-"""PoPs whose round trips a caller may tell, and those that they have tried."""
+MOST_ROUND_TRIPS = 64
+"""PoPs whose round trips a caller may give, and PoPs that they may name as tried."""
 MOST_TRIED = 6
 """PoPs that a directory tries for a client that cannot ask again: in a crowd the nearest may have filled by then."""
 Text = Annotated[str, Meta(max_length=200)]
@@ -34,7 +34,7 @@ Pop = Annotated[str, Meta(max_length=64)]
 
 
 class Require(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a PoP must have."""
+    """Requirements that a PoP must meet."""
 
     agent: Text = ""
     language: Text = ""
@@ -46,23 +46,23 @@ class CallRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Body of POST /v1/calls."""
 
     kind: Annotated[str, Meta(pattern="^(websocket|webrtc)$")] = "websocket"
-    rtt_ms: Annotated[dict[Pop, Annotated[float, Meta(ge=0, le=10_000)]], Meta(max_length=MOST_TOLD)] = {}
+    rtt_ms: Annotated[dict[Pop, Annotated[float, Meta(ge=0, le=10_000)]], Meta(max_length=MOST_ROUND_TRIPS)] = {}
     place: Place | None = None
     require: Require = Require()
-    tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_TOLD)] = ()
+    tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_ROUND_TRIPS)] = ()
 
 
 class Rules:
-    """What one directory goes by. `keys`: of the tenants that `config` names, as `credentials.keys_of` finds them."""
+    """The configuration that a directory uses, and the tenants' keys, as `credentials.keys_of` finds them."""
 
     def __init__(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
         self.config = config
-        """Its tenants and routes may be others later; all else stays."""
+        """Its tenants and routes may change; all else stays."""
         self.keys = Tenants(keys, "directory")
 
     def become(self, config: DirectoryConfig) -> None:
-        """Those of this configuration count from now on. Raises ConfigError: a tenant's key is not in the environment;
-        then nothing has changed."""
+        """Use this configuration from now on. Raises ConfigError: a tenant's key is not in the environment; then
+        nothing has changed."""
         self.keys.become(keys_of(config.tenants))
         self.config = config
 
@@ -71,7 +71,7 @@ class Rules:
 
 
 class CallPlacing:
-    """By the rules of one directory's tenants."""
+    """Chooses PoPs for calls over HTTP, by the rules of one directory's tenants."""
 
     def __init__(self, rules: Rules, directory: Directory, references: SignedKeys) -> None:
         self.here = place_of(rules.config.directory.place)
@@ -81,8 +81,8 @@ class CallPlacing:
         self._rules = rules
 
     async def place(self, who: Caller, asked: CallRequest, network: str, most: int = CANDIDATES) -> Placement:
-        """`network`: as `Grant.network`. Raises NoPop; UnknownModel; WireError; Unauthorized: the session of their
-        `ek_` key is lost."""
+        """The PoPs for a call. `network`: as `Grant.network`. Raises NoPop; UnknownModel; WireError; Unauthorized: the
+        session of their `ek_` key is lost."""
         wanted = replace(self.wanted(who, asked), most=most)
         if who.tenant.agents and not set(wanted.agents) <= set(who.tenant.agents):
             raise UnknownModel(f"The key's owner has no agent {wanted.agents[0]!r}.")
@@ -93,7 +93,7 @@ class CallPlacing:
         return await self._directory.place(wanted, grant, session)
 
     def wanted(self, who: Caller, asked: CallRequest) -> WantedCall:
-        """What a PoP must have for this caller. Raises WireError: it would have to be in two zones."""
+        """The requirements of this caller. Raises WireError: the call would have to be in two zones."""
         require = asked.require
         agent = who.agent or require.agent
         owner = self._rules.tenant(who.tenant.name)
@@ -109,29 +109,29 @@ class CallPlacing:
         )
 
     async def place_named(self, who: Caller, kind: str, model: str | None, network: str = "") -> Placement:
-        """For a client that was not made for directories. Raises as `place`."""
+        """The PoPs for a client that was not made for directories. Raises as `place`."""
         return await self.place(who, CallRequest(kind=kind, require=self.named(model)), network, MOST_TRIED)
 
     def named(self, model: str | None) -> Require:
         """The agent that such a client means: stock SDKs insist on model names of their own, which mean the default
-        one."""
+        agent."""
         known = any(model in seen.condition.agents for seen in self._directory.pops())
         return Require(agent=model if model and known else "")
 
     def grant(self, who: Caller) -> Grant:
-        """What tokens for this caller allow, whatever they ask for."""
+        """The rights of this caller's tokens, whatever they ask for."""
         holder = self._references.read(who.secret).ek if who.secret else ""
         return Grant(id="", tenant=who.tenant.name, agents=who.tenant.agents, slots=who.tenant.slots, holder=holder,
                      agent=who.agent or "", locked=who.locked)  # fmt: skip
 
 
 def network_of_client(connection: HTTPConnection) -> str:
-    """Of who asks; where a trusted proxy has passed it on, of whom that names."""
+    """The network of a request's client; where a trusted proxy has forwarded it, of the client that the proxy names."""
     return network_of(connection.client.host) if connection.client else ""
 
 
 def _zone(own: str, required: str) -> str:
-    """Of a call whose tenant has a zone, or whose caller requires one. Raises WireError: they are two."""
+    """The zone of a call whose tenant has one, or whose caller requires one. Raises WireError: they are two."""
     if own and required and own != required:
         stays = f"This key's calls stay in zone {own!r}, so none can be in zone {required!r}: leave the zone out."
         raise WireError("invalid_value", stays, "require.zone")
@@ -139,9 +139,9 @@ def _zone(own: str, required: str) -> str:
 
 
 def askable(pops: Sequence[SeenPop], wanted: WantedCall, about: str = "") -> list[SeenPop]:
-    """Which PoPs may be asked what is not about one call: those that may take such a call, the best first. `about`: an
-    agent; those that have it, if any. One that drains or is silent is asked only where all do. Raises NoPop, which says
-    what none has."""
+    """PoPs for a request that is not about one call: those that may take such a call, the best first. `about`: an
+    agent; PoPs that have it, if any. A PoP that drains or is silent is asked only where all do. Raises NoPop with the
+    requirement that none meets."""
     possible = fit(pops, wanted)
     having = [seen for seen in possible if about in seen.condition.agents] or possible
     staying = [seen for seen in having if not seen.silent and seen.condition.status != "draining"] or having
@@ -149,8 +149,8 @@ def askable(pops: Sequence[SeenPop], wanted: WantedCall, about: str = "") -> lis
 
 
 class PhonePlacing:
-    """Where a phone call may go: by the number that was dialled, the routes of one directory and the carrier's
-    place."""
+    """Chooses PoPs for phone calls: by the number that was dialled, the routes of one directory and the carrier's place
+    on the globe."""
 
     def __init__(self, rules: Rules, directory: Directory) -> None:
         self._rules = rules
@@ -161,8 +161,8 @@ class PhonePlacing:
         self, kind: PhoneKind, called: str, gateway: Place | None, *, domain: str = "", trunk: str = "",
         asked: str = "", network: str, most: int = CANDIDATES,
     ) -> Placement:  # fmt: skip
-        """`gateway`: where the carrier's is; None: where the directory stands. `asked`: the agent of a route that names
-        none. `network`: as `Grant.network`. Raises NoRoute, NoPop."""
+        """The PoPs for a phone call. `gateway`: the carrier's place; None: the directory's. `asked`: the agent of a
+        route that names none. `network`: as `Grant.network`. Raises NoRoute, NoPop."""
         routes = self._rules.config.routes
         route = route_for(routes, DirectoryRoute(), kind=kind, called=called, domain=domain, trunk=trunk)
         owner = self._owner(route)
@@ -181,7 +181,7 @@ class PhonePlacing:
         return await self._directory.place(wanted, grant)
 
     def _owner(self, route: DirectoryRoute) -> DirectoryTenant | None:
-        """Never a guess among several: `together.check_routes`."""
+        """The tenant of a call; never a guess among several: `together.check_routes`."""
         if not self._rules.config.tenants:
             return None
         [name] = [route.tenant] if route.tenant else {tenant.name for tenant in self._rules.config.tenants}

@@ -1,5 +1,4 @@
-"""A directory's HTTP server: where to call, asked by callers who then connect to a PoP by themselves, and the way
-through for those who cannot."""
+"""A directory's HTTP server: it tells callers where to call, and relays for those who cannot ask."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -26,7 +25,7 @@ from voicepipe.directory.router import TAKES
 from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, PhonePlacing, Rules, network_of_client
 from voicepipe.directory.server.editions_http import EditionsApi
 from voicepipe.directory.server.fleet_metrics import FleetMetrics
-from voicepipe.directory.server.operator import OperatorApi, OperatorDoor
+from voicepipe.directory.server.operator import OperatorAccess, OperatorApi
 from voicepipe.directory.server.provider_webhooks import ProviderWebhooks
 from voicepipe.directory.server.relay import Relay
 from voicepipe.directory.server.relay_drain import RelayDrain
@@ -34,7 +33,7 @@ from voicepipe.directory.server.request_proxy import TIMEOUT, RequestProxy
 from voicepipe.directory.server.secrets import FleetKeys, SecretsApi
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.directory.tokens import VALID_S
-from voicepipe.ingress.access import AccessControl, body, decoded, nowhere, told
+from voicepipe.ingress.access import AccessControl, body, decoded, nowhere, uncached
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.loopback_only import LocalOnly
 from voicepipe.ingress.telephony.signatures import SIGNED
@@ -43,11 +42,12 @@ from voicepipe.operator_api import metrics_http, pages
 from voicepipe.operator_api.metrics_http import METRICS
 
 REGIONS_AGE_S = 30
-"""So long a client may keep the list of regions."""
+"""Seconds for which a client may keep the list of regions."""
 PERCENT = 25
-"""Of the server's time for one `ek_` key, and twice as much for one tenant, so that none has all of it."""
+"""Percent of the server's time for one `ek_` key; one tenant has twice as much, so that none has all of it."""
 KEPT_S = 4.0
-"""A connection to a PoP that is not used: PoPs close theirs after 5 s, and a request would be lost that meets that."""
+"""Seconds for which an unused connection to a PoP is kept: PoPs close theirs after 5 s, and a request that meets that
+would be lost."""
 WEB = Path(__file__).parents[2] / "web"
 
 
@@ -55,17 +55,17 @@ Status = Literal["ok", "cut_off", "no_pops", "draining"]
 
 
 class DirectoryHealth(msgspec.Struct, frozen=True):
-    """GET /healthz of a directory."""
+    """Body of GET /healthz at a directory."""
 
     status: Status
     pops: int
-    """Those that take calls."""
+    """PoPs that take calls."""
     relayed: int
-    """Calls that go through it."""
+    """Calls that go through the directory."""
 
 
 class DirectoryApi:
-    """The endpoints for those who ask where to call."""
+    """The HTTP endpoints for callers who ask where to call."""
 
     def __init__(
         self, directory: Directory, access: AccessControl, placement: CallPlacing, relay_drain: RelayDrain
@@ -83,17 +83,17 @@ class DirectoryApi:
         ]
 
     async def calls(self, request: Request) -> Response:
-        """POST: up to three places where this call may go, the best first, with a token for each."""
+        """POST: up to three PoPs for this call, the best first, with a token for each."""
         who = self._access.caller(request)
         sent = await body(request)
         return await self._access.carry_out(who, self._placed(who, sent, network_of_client(request)))
 
     async def _placed(self, who: Caller, sent: bytes, network: str) -> Response:
         placement = await self._placement.place(who, decoded(sent or b"{}", CallRequest), network)
-        return told(_answer(placement))
+        return uncached(_answer(placement))
 
     async def regions(self, request: Request) -> Response:
-        """GET: the PoPs, the nearest to the directory first, and where callers reach them."""
+        """GET: the PoPs with their addresses, the nearest to the directory first."""
         self._access.caller(request)
         here = self._placement.here
         rows = [_region(seen) for seen in sorted(self._directory.pops(), key=lambda seen: _distance(seen, here))]
@@ -108,7 +108,7 @@ class DirectoryApi:
 
 
 async def _to_map(request: Request) -> Response:
-    """Who knows where a PoP's dashboard is finds the fleet's there, too."""
+    """Redirects from the address of a PoP's dashboard to the fleet's."""
     return RedirectResponse("map")
 
 
@@ -122,8 +122,8 @@ def app(
     relay_drain: RelayDrain | None = None,
     editions: DirectoryEditions | None = None,
 ) -> Starlette:
-    """The ASGI application of one directory. `client` reaches PoPs; `beside` is served besides its own; `relay_drain`
-    is told when it is to be stopped; `editions`: None if it takes no pushes."""
+    """The ASGI application of a directory. `client` reaches PoPs; `beside` is served besides its own endpoints;
+    `relay_drain` is notified when it is to be stopped; `editions`: None if it takes no pushes."""
     config, relay_drain = rules.config, relay_drain or RelayDrain()
     metrics = FleetMetrics(config.directory.id)
     directory.followers.append(metrics)
@@ -132,15 +132,15 @@ def app(
         return metrics.read(accept, directory.heard(), relay_drain.calls, directory.is_cut_off)
 
     access = AccessControl(rules.keys, FleetKeys(references, rules.keys), PERCENT)
-    door = OperatorDoor(rules.keys, operator.operator)
+    operators = OperatorAccess(rules.keys, operator.operator)
     placement = CallPlacing(rules, directory, references)
-    proxy = RequestProxy(access, directory, placement, client, door)
+    proxy = RequestProxy(access, directory, placement, client, operators)
     middleware = []
     if config.http.origins:
         middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],
                                      allow_headers=["*"], expose_headers=["Location"]))  # fmt: skip
     public = (METRICS, *SIGNED)
-    middleware.append(Middleware(LocalOnly, tell=access.tell, origins=config.http.origins, public=public,
+    middleware.append(Middleware(LocalOnly, log=access.log_refusal, origins=config.http.origins, public=public,
                                  has_keys=lambda: bool(rules.config.tenants)))  # fmt: skip
     routes: list[BaseRoute] = [
         *DirectoryApi(directory, access, placement, relay_drain).routes(),
@@ -148,8 +148,8 @@ def app(
         *SecretsApi(access, references, proxy).routes(),
         *proxy.routes(),
         *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), proxy).routes(),
-        *OperatorApi(directory, door, editions).routes(),
-        *EditionsApi(door, editions).routes(),
+        *OperatorApi(directory, operators, editions).routes(),
+        *EditionsApi(operators, editions).routes(),
         metrics_http.route(partial(may_scrape, rules.keys, operator), read),
         *beside,
         Mount("/v1", nowhere),
@@ -162,8 +162,9 @@ def app(
 
 
 def reaching_pops() -> AbstractAsyncContextManager[httpx.AsyncClient]:
-    """What requests are passed on by: connections to PoPs stay open, since set-ups have no time to spare. How many
-    there may be is counted for each PoP (`proxy.MOST_AT_ONE`): one that was stopped must not take them all."""
+    """Yields the client that forwards requests: connections to PoPs stay open, since call set-ups have no time to
+    spare. Their number is limited for each PoP (`request_proxy.MOST_AT_ONE`), so that a PoP that was stopped does not
+    take all of them."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
     return httpx.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False, trust_env=True)
 
@@ -188,6 +189,6 @@ def _region(seen: SeenPop) -> dict[str, Any]:
 
 
 def _distance(seen: SeenPop, here: Place | None) -> float:
-    """Unknown ones come last, as in a choice."""
+    """The distance for sorting; unknown ones come last, as in a choice."""
     place = seen.condition.place
     return distance_km(here, place) if here and place else math.inf

@@ -1,4 +1,4 @@
-"""Editions over HTTP: POST /v1/editions pushes one, GET lists those that the fleet may be rolled back to."""
+"""Editions over HTTP: POST /v1/editions pushes one, GET lists those to which the fleet may be rolled back."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.base.errors import ConfigError
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.editions.edition import TEXT_BYTES, Edition
-from voicepipe.directory.server.operator import OperatorDoor
+from voicepipe.directory.server.operator import OperatorAccess
 from voicepipe.ingress.access import body, decoded
 from voicepipe.ingress.wire_errors import WireError
 
 BODY_BYTES = 2 * TEXT_BYTES
-"""JSON writes some letters with two."""
+"""Bytes of a request's body: JSON writes some letters with two."""
 OFF = (
     "This directory takes no pushes: set directory.editions to a folder, in the file of each directory, and "
     "fleet.editions at each PoP."
@@ -23,32 +23,32 @@ OFF = (
 
 
 class PushRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of POST /v1/editions: one of the two."""
+    """Body of POST /v1/editions: either `files` or `like`."""
 
     files: dict[str, str] = {}
-    """Texts by their paths, as `edition.Edition` has them."""
+    """Texts by their paths, as in `edition.Edition`."""
     like: int = 0
     """The number of an earlier edition, to which the fleet is rolled back."""
     own_rules: bool = False
     """Each host goes back to the routes and tenants of its own file. Otherwise files without any keep those of the last
     push."""
     dry_run: bool = False
-    """Only ask all hosts."""
+    """Only check at all hosts."""
 
 
 class EditionsApi:
-    """The endpoints, for operators."""
+    """The HTTP endpoints for editions, for operators."""
 
-    def __init__(self, door: OperatorDoor, editions: DirectoryEditions | None) -> None:
-        self._door = door
+    def __init__(self, operators: OperatorAccess, editions: DirectoryEditions | None) -> None:
+        self._operators = operators
         self._editions = editions
 
     def routes(self) -> list[BaseRoute]:
         return [Route("/v1/editions", self.editions, methods=["GET", "POST"])]
 
     async def editions(self, request: Request) -> Response:
-        """POST: 201 and the new edition, 400 and what is wrong with it, before any host has taken it."""
-        self._door.check(request)
+        """POST: 201 and the new edition, or 400 and its problems, before any host has taken it."""
+        self._operators.check(request)
         if self._editions is None:
             raise WireError("editions_off", OFF)
         if request.method == "GET":

@@ -1,4 +1,4 @@
-"""The figures of one directory for Prometheus: where it sends calls, and what it knows of the PoPs."""
+"""The metrics of a directory for Prometheus: where it sends calls, and its view of the PoPs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
@@ -16,7 +16,8 @@ OF_A_POP = ("directory", "pop", "region")
 
 
 class FleetMetrics:
-    """One directory's. Implements `directory.PlacementFollower`. `pops` are all that it has heard of."""
+    """The metrics of a directory for Prometheus: where it sends calls, and the PoPs that it sees (`pops`). Implements
+    `directory.PlacementFollower`."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -53,8 +54,8 @@ class FleetMetrics:
     def bounced(self, pop: str, why: WhyBounced) -> None:
         self._bounced(pop, why).inc()
 
-    def refused(self, door: PhoneKind, reason: Reason) -> None:
-        self._refused(door, reason).inc()
+    def refused(self, kind: PhoneKind, reason: Reason) -> None:
+        self._refused(kind, reason).inc()
 
     def read(
         self, accept: str, pops: Sequence[SeenPop], relayed: int, is_cut_off: bool
@@ -64,12 +65,12 @@ class FleetMetrics:
         return written(self._registry, accept)
 
     def _of_itself(self, relayed: int, is_cut_off: bool) -> Iterator[Metric]:
-        for name, told, value in (
+        for name, help_text, value in (
             ("calls_relayed", "Calls that go through this directory now.", relayed),
             ("cut_off", "1: it hears no PoPs, and goes on with what it knew last.", is_cut_off),
         ):
             samples = [((self._directory,), float(value))]
-            yield at_present(GaugeMetricFamily, f"voicepipe_directory_{name}", told, ("directory",), samples)
+            yield at_present(GaugeMetricFamily, f"voicepipe_directory_{name}", help_text, ("directory",), samples)
 
     def _of_pops(self, pops: Sequence[SeenPop]) -> Iterator[Metric]:
         figures: tuple[tuple[str, str, Callable[[SeenPop], float]], ...] = (
@@ -85,6 +86,6 @@ class FleetMetrics:
              lambda seen: seen.condition.predicted_ms / 1000),
             ("budget_seconds", "The turn latency that it promises.", lambda seen: seen.condition.budget_ms / 1000),
         )  # fmt: skip
-        for name, told, value in figures:
+        for name, help_text, value in figures:
             samples = [((self._directory, seen.pop, seen.condition.region), value(seen)) for seen in pops]
-            yield at_present(GaugeMetricFamily, f"voicepipe_directory_pop_{name}", told, OF_A_POP, samples)
+            yield at_present(GaugeMetricFamily, f"voicepipe_directory_pop_{name}", help_text, OF_A_POP, samples)

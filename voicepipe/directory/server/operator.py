@@ -1,4 +1,4 @@
-"""What operators see of a fleet, and order: GET /v1/pops, GET /v1/round-trips, POST /v1/pops/{id}/drain."""
+"""What operators see and order in a fleet: GET /v1/pops, GET /v1/round-trips, POST /v1/pops/{id}/drain."""
 
 import time
 from typing import Any
@@ -14,18 +14,18 @@ from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.report import EditionState
-from voicepipe.ingress.access import told
+from voicepipe.ingress.access import uncached
 from voicepipe.ingress.api_keys import offered
 from voicepipe.ingress.tenants import Tenants, is_key
 from voicepipe.observe.recent_turns import RecentTurns
 from voicepipe.observe.tally import Tally
 
 MOST_NETWORKS = 1000
-"""That are told of: more would hold others up."""
+"""Networks that are listed at most: more would hold up other requests."""
 
 
 class PopRow(msgspec.Struct, frozen=True):
-    """A PoP as it is listed."""
+    """A PoP as operators see it."""
 
     pop: str
     region: str
@@ -33,7 +33,7 @@ class PopRow(msgspec.Struct, frozen=True):
     place: Place | None
     url: str
     status: str
-    """As its /healthz has it, or "silent": its lease is over."""
+    """As in its /healthz, or "silent": its lease is over."""
     calls: int
     coming: int
     """Calls that were assigned to it and have not begun."""
@@ -41,23 +41,24 @@ class PopRow(msgspec.Struct, frozen=True):
     predicted_ms: float
     budget_ms: float
     age_s: float
-    """Of its last report."""
+    """Seconds since its last report."""
     agents: list[str]
     model: str
     version: str
     share: float
-    """Of the calls that it would get otherwise; below 1 after its turns have failed."""
+    """The share of the calls that it would get otherwise; below 1 after its turns have failed."""
     weight: float
     price_per_hour: float
     recent: RecentTurns | None
-    """None: its version does not tell."""
+    """None: its version does not report it."""
     hour: Tally | None
-    """Alike, or nobody has asked for it: it is as long as all the rest."""
+    """The tally of its last hour; None: its version does not report it, or the request did not ask for it, since it is
+    as long as all the rest."""
     edition: EditionState | None
-    """Of agents, routes and tenants; None: it takes none."""
+    """Its edition of agents, routes and tenants; None: it takes none."""
 
 
-class OperatorDoor:
+class OperatorAccess:
     """`key` opens it; without one it is open where the directory asks nobody for keys, that is, to its own machine."""
 
     def __init__(self, tenants: Tenants, key: str) -> None:
@@ -77,11 +78,11 @@ class OperatorDoor:
 
 
 class OperatorApi:
-    """The endpoints."""
+    """The HTTP endpoints for operators of a fleet."""
 
-    def __init__(self, directory: Directory, door: OperatorDoor, editions: DirectoryEditions | None) -> None:
+    def __init__(self, directory: Directory, operators: OperatorAccess, editions: DirectoryEditions | None) -> None:
         self._directory = directory
-        self._door = door
+        self._operators = operators
         self._editions = editions
 
     def routes(self) -> list[BaseRoute]:
@@ -94,7 +95,7 @@ class OperatorApi:
     async def pops(self, request: Request) -> Response:
         """GET: the PoPs, and the calls that this directory placed lately, the newest first. `?hour=1`: with the tallies
         of their last hour."""
-        self._door.check(request)
+        self._operators.check(request)
         hour = request.query_params.get("hour") == "1"
         pops = self._directory.pops()
         kept = {seen.pop for seen in pops}
@@ -110,23 +111,23 @@ class OperatorApi:
             "canaries": self._directory.shares.counts(),
             "placed": list(reversed(self._directory.placed)),
         }
-        return told(answer)
+        return uncached(answer)
 
     async def round_trips(self, request: Request) -> Response:
-        """GET: round trips that were learned from calls, those networks first that were heard of last."""
-        self._door.check(request)
+        """GET: round trips that were learned from calls, networks with the latest calls first."""
+        self._operators.check(request)
         rows = [row._asdict() for row in self._directory.learned(MOST_NETWORKS)]
-        return told({"round_trips": rows})
+        return uncached({"round_trips": rows})
 
     async def drain(self, request: Request) -> Response:
-        """POST: the PoP takes no new calls, lets live ones end, and ends."""
-        self._door.check(request)
+        """POST: the PoP takes no new calls, lets live ones end, and exits."""
+        self._operators.check(request)
         pop = request.path_params["pop"]
         await self._directory.drain(pop)
         return JSONResponse({"pop": pop, "ordered": "drain"}, 202)
 
     def _edition(self) -> dict[str, Any] | None:
-        """The newest that the fleet is to have; None: this directory knows of none."""
+        """The newest edition for the fleet; None: this directory knows of none."""
         if self._editions is None or self._editions.current is None:
             return None
         its = self._editions.current
@@ -140,7 +141,7 @@ class OperatorApi:
 
 
 def row_of(seen: SeenPop, *, hour: bool) -> PopRow:
-    """`hour`: with its tally."""
+    """The row of a PoP; `hour`: with its tally."""
     its = seen.condition
     return PopRow(
         pop=seen.pop,

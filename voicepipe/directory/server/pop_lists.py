@@ -1,5 +1,5 @@
-"""What PoPs answer to the same question, read and put together. Where many of them list a thousand calls each, that
-takes tens of milliseconds: a thread's work, never the event loop's. Pure."""
+"""The answers of PoPs to the same question, merged. Where many of them list a thousand calls each, that takes tens of
+milliseconds: a thread's work, never the event loop's. Pure."""
 
 from collections.abc import Mapping, Sequence
 from heapq import merge
@@ -16,27 +16,27 @@ T = TypeVar("T")
 
 
 class PopList(msgspec.Struct):
-    """One PoP's."""
+    """The calls of one PoP."""
 
     data: list[dict[str, Any]]
 
 
 class PopRecords(msgspec.Struct):
-    """One PoP's records, the newest first. They are passed on as they came."""
+    """The records of one PoP, the newest first, as raw JSON."""
 
     data: Sequence[msgspec.Raw] = ()
     next: str | None = None
 
 
 class _ListPosition(msgspec.Struct):
-    """Of a record, in a list."""
+    """The fields of a record by which lists are sorted."""
 
     began: float
     id: str
 
 
 class _Merged(msgspec.Struct, kw_only=True):
-    """GET /v1/records of a directory."""
+    """Body of GET /v1/records at a directory."""
 
     object: str = "list"
     data: Sequence[msgspec.Raw]
@@ -49,16 +49,16 @@ class _Code(msgspec.Struct):
 
 
 class _Error(msgspec.Struct):
-    """Of a PoP."""
+    """A PoP's error."""
 
     error: _Code
 
 
-_place = msgspec.json.Decoder(_ListPosition).decode
+_position = msgspec.json.Decoder(_ListPosition).decode
 
 
 def read(answer: Response | None, shape: type[T], none: T | None = None) -> T | None:
-    """What a PoP has answered; `none`: so if it keeps no records. None: it has not answered, or not so."""
+    """A PoP's answer; `none`: the value if it keeps no records. None: it has not answered, or not with that."""
     if answer is None or answer.status_code not in (200, 404):
         return None
     if answer.status_code == 404:
@@ -67,13 +67,13 @@ def read(answer: Response | None, shape: type[T], none: T | None = None) -> T | 
 
 
 def says_unknown(answer: Response) -> bool:
-    """Whether a PoP says that it keeps no such record; a proxy before it may give a 404, too."""
+    """Whether a PoP's answer means that it keeps no such record; a proxy before it may give a 404, too."""
     said = _decoded(answer, _Error)
     return said is not None and said.error.code == UNKNOWN_RECORD
 
 
 def _decoded(answer: Response, shape: type[T]) -> T | None:
-    """None: it is no such thing."""
+    """A decoded answer; None: it cannot be decoded."""
     try:
         return msgspec.json.decode(bytes(answer.body), type=shape)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
@@ -81,12 +81,13 @@ def _decoded(answer: Response, shape: type[T]) -> T | None:
 
 
 def not_answered(answers: Mapping[str, object]) -> list[str]:
-    """PoPs."""
+    """The PoPs without an answer."""
     return [pop for pop, answer in answers.items() if answer is None]
 
 
 def merged(lists: Mapping[str, PopRecords | None], limit: int, missing: Sequence[str]) -> bytes:
-    """As JSON, the newest first, at most `limit`; of no list more rows are read than are needed."""
+    """The lists merged as JSON, the newest first, at most `limit` records; no more rows of a list are read than are
+    needed."""
     answered = [its for its in lists.values() if its]
     shown = list(islice(merge(*(its.data for its in answered), key=_when, reverse=True), limit))
     more = sum(len(its.data) for its in answered) > limit or any(its.next for its in answered)
@@ -95,6 +96,6 @@ def merged(lists: Mapping[str, PopRecords | None], limit: int, missing: Sequence
 
 
 def _when(row: msgspec.Raw) -> tuple[float, str]:
-    """As PoPs sort them."""
-    place = _place(row)
-    return place.began, place.id
+    """The sort key, as PoPs use it."""
+    position = _position(row)
+    return position.began, position.id

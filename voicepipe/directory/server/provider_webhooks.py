@@ -1,4 +1,4 @@
-"""Webhooks of Twilio and Telnyx that come to a directory: each call's goes on to a PoP that may take the call.
+"""Webhooks of Twilio and Telnyx at a directory: each call's is forwarded to a PoP that may take the call.
 
 The PoP answers as if the provider had asked it: from then on stream and webhooks go there directly. If it refuses, or
 gives no answer, the next candidate is asked, while the caller hears it ring.
@@ -39,20 +39,23 @@ from voicepipe.ingress.telephony.twilio_forms import signed_form
 logger = logging.getLogger(__name__)
 
 MOST_TRIED = 4
-"""Candidates, each of which has 3 s: Twilio waits 15 s for the answer to a webhook."""
+"""Candidates that are tried at most, each for 3 s: Twilio waits 15 s for the answer to a webhook."""
 
 
 class _Outcome(NamedTuple):
+    """The result of asking PoPs to take a call."""
+
     answer: Response | None
-    """Of the PoP that has taken the call; None: none has."""
+    """The answer of the PoP that has taken the call; None: none has."""
     reason: Literal["busy", "rejected"]
-    """Why."""
+    """Why no PoP has taken it."""
     unsure: bool
-    """A PoP that was asked has not answered in time: it may have taken the call all the same."""
+    """A PoP that was asked has not answered in time: it may have taken the call nevertheless."""
 
 
 class ProviderWebhooks:
-    """The endpoints: each is there if its secret is configured. Raises ConfigError: the secret is missing."""
+    """The webhooks of Twilio and Telnyx at a directory, which forwards each call's to a PoP that may take the call.
+    There is an endpoint for each provider whose secret is configured. Raises ConfigError: the secret is missing."""
 
     def __init__(
         self, config: DirectoryConfig, directory: Directory, placement: PhonePlacing, proxy: RequestProxy
@@ -74,7 +77,7 @@ class ProviderWebhooks:
         return found
 
     async def twilio(self, request: Request) -> Response:
-        """POST: somebody calls. TwiML that has the call streamed to a PoP; or the busy tone."""
+        """POST: a new call. Answers with TwiML that has the call streamed to a PoP, or with the busy tone."""
         try:
             form = await signed_form(request, self._token, self._config.telephony.public_url, _body)
         except Forbidden as error:
@@ -83,7 +86,7 @@ class ProviderWebhooks:
         return outcome.answer or Response(twiml.reject(outcome.reason), media_type="text/xml")
 
     async def telnyx(self, request: Request) -> Response:
-        """POST: something has happened to a call. Always 200 for what is signed, or Telnyx would say it again."""
+        """POST: an event of a call. Always 200 for what is signed, or Telnyx would send it again."""
         sent = await _body(request)
         try:
             key = Ed25519PublicKey.from_public_bytes(b64decode(self._config.telnyx.public_key))
@@ -97,7 +100,7 @@ class ProviderWebhooks:
         if said.event_type == "call.initiated":
             await self._initiated(said.payload, request, sent)
         elif pop := pop_of(said.payload.client_state):
-            await self._told(said.event_type, said.payload, pop, request, sent)
+            await self._forward_event(said.event_type, said.payload, pop, request, sent)
         return Response()
 
     async def _initiated(self, call: Payload, request: Request, sent: bytes) -> None:
@@ -109,11 +112,11 @@ class ProviderWebhooks:
                 await self._order(call, "reject", cause=CAUSES[outcome.reason])
             await self._directory.call_claims.done(call.call_control_id)
 
-    async def _told(self, event: str, call: Payload, pop: str, request: Request, sent: bytes) -> None:
-        """A webhook of a call that this PoP has answered. The PoP's own address is given with its answer, so such a one
-        comes only where Telnyx did not reach it there."""
+    async def _forward_event(self, event: str, call: Payload, pop: str, request: Request, sent: bytes) -> None:
+        """Forward a webhook of a call that this PoP has answered. The PoP gives its own address with its answer, so
+        such a webhook comes here only where Telnyx did not reach it there."""
         try:
-            there = self._directory.request_pass(Grant(id="", tenant="", kind="telnyx"), pop)
+            there = self._directory.request_token(Grant(id="", tenant="", kind="telnyx"), pop)
             answer = await self._proxy.sent(request, f"{there.url}{VOICE}", there, sent, ALONE_S)
             problem = "" if answer.status_code == 200 else f"{pop} answers with {answer.status_code}"
         except NoPop as error:
@@ -130,7 +133,7 @@ class ProviderWebhooks:
             logger.error("telnyx: %s: %s", call.call_control_id, error)
 
     async def _taken(self, kind: PhoneKind, request: Request, called: str, sent: bytes) -> "_Outcome":
-        """What comes of asking PoPs, one after the other."""
+        """Ask PoPs to take the call, one after the other."""
         place = (self._config.twilio if kind == "twilio" else self._config.telnyx).place
         asked, unsure = request.query_params.get("agent", ""), False
 
@@ -144,8 +147,8 @@ class ProviderWebhooks:
             placement = await self._placement.place(
                 kind, called, place_of(place), asked=asked, network=network, most=MOST_TRIED
             )
-            places = [(offer, offer.url) for offer in placement.offers]
-            answer = await self._proxy.first(request, places, sent, self._directory.bounced, may_have_it)
+            targets = [(offer, offer.url) for offer in placement.offers]
+            answer = await self._proxy.first(request, targets, sent, self._directory.bounced, may_have_it)
         except (NoPop, NoRoute) as error:
             if isinstance(error, NoRoute):
                 self._directory.refused(kind, error.reason)
@@ -158,7 +161,7 @@ class ProviderWebhooks:
     def _forbid(self, request: Request, kind: PhoneKind, error: Forbidden) -> Response:
         self._directory.refused(kind, "bad_signature")
         source = request.client.host if request.client else ""
-        self._refusals.tell(source, "%s: a webhook is refused: %s", kind, error)
+        self._refusals.log(source, "%s: a webhook is refused: %s", kind, error)
         return PlainTextResponse("Forbidden", 403)
 
 

@@ -1,4 +1,4 @@
-"""WebSockets of clients that can neither ask where to call nor follow a redirect: stock SDKs, and browsers.
+"""Relays WebSockets of clients that can neither ask where to call nor follow a redirect: stock SDKs, and browsers.
 
 Their messages pass through, both ways. A call that can choose goes to its PoP directly.
 """
@@ -33,24 +33,26 @@ logger = logging.getLogger(__name__)
 
 SUBPROTOCOL = "realtime"
 OPEN_S = 3.0
-"""A candidate has so long to let a caller in."""
+"""Seconds in which a candidate has to accept a caller."""
 MESSAGE_BYTES = LimitsConfig().message_bytes
-"""Of a client's; a PoP that is configured for less refuses it."""
+"""Bytes of a client's largest message; a PoP that is configured for less refuses it."""
 GONE, GONE_REASON = 1012, "The PoP does not answer any more: call again."
-"""Close code and reason: the PoP has ended without a word; whoever calls again gets another one."""
+"""Close code and reason where the PoP is gone without closing the connection; a caller who calls again gets another
+PoP."""
 LOOK_S = 1.0
-"""So often it is looked whether anything has come from the PoP,"""
+"""Seconds between looks at whether anything has come from the PoP."""
 PING_LOOKS = 5
-"""so many times in vain until it is pinged,"""
+"""Looks without anything until the PoP is pinged."""
 SILENT_LOOKS = 10
-"""and so many until its host must have vanished. Counted so, no PoP pays for seconds in which the directory itself
-stood still."""
+"""Looks without anything until its host counts as gone. Counting looks, the PoP is not blamed for seconds in which the
+directory itself stood still."""
 READ_BYTES = 200_000
-"""For each look a PoP reads at least so much of what a client sends. It answers a ping after all that came before."""
+"""Bytes of a client's data that a PoP reads between two looks, at least. It answers a ping after all that came
+before."""
 
 
 class _NotLetIn(Exception):
-    """What the PoP answered instead."""
+    """The PoP did not accept the WebSocket; this is its answer."""
 
     def __init__(self, answer: Response) -> None:
         super().__init__(answer.status_code)
@@ -58,14 +60,15 @@ class _NotLetIn(Exception):
 
 
 class _Direct(connect):
-    """To where the directory's list says that the PoP is, and nowhere else."""
+    """Connects to the address in the directory's list, and follows no redirects."""
 
     def process_redirect(self, exc: Exception) -> Exception | str:
         return exc
 
 
 class Relay:
-    """The endpoint."""
+    """The WebSocket endpoint that relays calls to PoPs, for clients that can neither ask where to call nor follow a
+    redirect: stock SDKs, and browsers."""
 
     def __init__(
         self, access: AccessControl, placement: CallPlacing, proxy: RequestProxy, relay_drain: RelayDrain
@@ -86,12 +89,12 @@ class Relay:
             await socket.send_denial_response(self._access.refuse(socket, error))
 
     async def _relay(self, socket: WebSocket) -> None:
-        """Raises _NotLetIn, Refused: the caller is told nothing yet."""
+        """Relay one call. Raises _NotLetIn, Refused: the caller has no answer yet."""
         who = self._access.caller(socket)
         candidates = await self._access.carry_out(who, self._candidates(who, socket))
         async with self._let_in(socket, candidates) as pop:
             await socket.accept(SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None)
-            await passed(socket, pop)
+            await relay_messages(socket, pop)
 
     async def _candidates(self, who: Caller, socket: WebSocket) -> list[Pass]:
         call_id, model = socket.query_params.get("call_id"), socket.query_params.get("model")
@@ -102,7 +105,7 @@ class Relay:
 
     @asynccontextmanager
     async def _let_in(self, socket: WebSocket, candidates: list[Pass]) -> AsyncIterator[ClientConnection]:
-        """The connection to the first candidate that lets the caller in. Raises _NotLetIn."""
+        """The connection to the first candidate that accepts the caller. Raises _NotLetIn."""
         query = urlencode(_query(socket))
         trace = {name: value for name in HEADERS if (value := socket.headers.get(name))}
         refused: Response | None = None
@@ -118,7 +121,7 @@ class Relay:
                 logger.info("%s does not let a call in: %s", there.pop, error)
                 status = error.response.status_code
                 if status >= 400:  # Anything else is no answer to a WebSocket.
-                    refused = _told(error.response)
+                    refused = _answer_of(error.response)
                     if not is_for_next(status):
                         break
                 self._bounced(socket, there, "refused")
@@ -136,8 +139,8 @@ class Relay:
             self._placement.bounced(there.pop, why)
 
 
-def _told(said: Said) -> Response:
-    """A PoP's refusal, as the caller reads it."""
+def _answer_of(said: Said) -> Response:
+    """A PoP's refusal, as the caller gets it."""
     kept = {name: said.headers[name] for name in ("content-type", "retry-after") if name in said.headers}
     return Response(bytes(said.body or b""), said.status_code, kept)
 
@@ -146,8 +149,8 @@ def _query(socket: WebSocket) -> list[tuple[str, str]]:
     return [(key, value) for key, value in socket.query_params.multi_items() if key in ("model", "call_id")]
 
 
-async def passed(socket: WebSocket, pop: ClientConnection) -> None:
-    """Everything that either side says, until one of them hangs up; then the other is hung up on alike."""
+async def relay_messages(socket: WebSocket, pop: ClientConnection) -> None:
+    """Relay all messages both ways until one side closes; then the other side is closed as well."""
     line = _PopLine()
     async with TaskGroup() as tasks:
         there = tasks.create_task(_to_pop(socket, pop, line))
@@ -163,22 +166,22 @@ async def passed(socket: WebSocket, pop: ClientConnection) -> None:
 
 @dataclass(slots=True)
 class _PopLine:
-    """What is known of the line to the PoP."""
+    """The state of the connection to the PoP."""
 
     heard: bool = False
-    """Something has come since it was looked last,"""
+    """Something has come since the last look."""
     delivering: bool = False
-    """or what came is on its way to the client. Until that has taken it, no more is read from the PoP."""
+    """What has come is on its way to the client. Until the client has taken it, no more is read from the PoP."""
     unread: int = 0
     """Bytes that the PoP may still have to read."""
 
-    def hear(self, _: object = None) -> None:
+    def mark_heard(self, _: object = None) -> None:
         self.heard = True
 
 
 async def _drop_if_silent(pop: ClientConnection, line: _PopLine) -> None:
-    """Cut the line if the PoP's host has vanished: then nobody would ever say that it is over. websockets' own pings
-    would cut it, too, where the client reads too slowly for a pong to be read, or the PoP, for a ping."""
+    """Close the connection if the PoP's host is gone, which nobody would notice otherwise. The pings of websockets
+    would also close it where the client reads too slowly for a pong to be read, or the PoP, for a ping."""
     quiet = unsent = 0
     with suppress(ConnectionClosed):
         while quiet < SILENT_LOOKS:
@@ -189,7 +192,7 @@ async def _drop_if_silent(pop: ClientConnection, line: _PopLine) -> None:
             line.heard = False
             if quiet == PING_LOOKS and not unsent:  # Behind what is unsent it would wait, and its pong would be late.
                 pong = asyncio.ensure_future(await pop.ping())
-                pong.add_done_callback(line.hear)
+                pong.add_done_callback(line.mark_heard)
         pop.transport.abort()
 
 
@@ -222,5 +225,5 @@ async def _to_client(socket: WebSocket, pop: ClientConnection, line: _PopLine) -
 
 
 def _code(code: int | None, none: int) -> int:
-    """One that may be sent: 1005 and 1006 stand for none (RFC 6455, 7.4.1)."""
+    """A close code that may be sent: 1005 and 1006 stand for none (RFC 6455, 7.4.1)."""
     return code if code and code not in (1005, 1006) else none

@@ -1,4 +1,4 @@
-"""A directory that is stopped lets the calls end that it relays: a rolling upgrade of directories cuts none."""
+"""A directory that is stopped waits for the calls that it relays: a rolling upgrade of directories cuts none."""
 
 import asyncio
 import logging
@@ -11,18 +11,19 @@ logger = logging.getLogger(__name__)
 
 
 class RelayDrain:
-    """Of one directory: whether it is about to end, and the calls that it relays. All other calls go on without it."""
+    """The calls that a directory relays, and whether it is about to stop: then it waits for them, so that a rolling
+    upgrade of directories cuts none. All other calls go on without it."""
 
     def __init__(self) -> None:
         self.has_begun = False
         self.calls = 0
-        """That are relayed."""
+        """Calls that are relayed."""
         self._empty = asyncio.Event()
         self._empty.set()
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """One more goes through the directory within the context. Raises Draining."""
+        """Counts one more relayed call within the context. Raises Draining."""
         if self.has_begun:
             raise Draining("This directory is being stopped and relays no new calls; try again, or ask another one.")
         self.calls += 1
@@ -35,7 +36,7 @@ class RelayDrain:
                 self._empty.set()
 
     async def over(self, drain_s: float) -> None:
-        """Relay no new calls; return when the last one has ended, or after `drain_s`."""
+        """Relay no new calls; returns when the last one has ended, or after `drain_s`."""
         self.has_begun = True
         if self.calls:
             said = "calls still relayed: %d; they have %.0f s to end, a second signal ends them now"

@@ -1,4 +1,4 @@
-"""Requests that a directory passes on, so that clients which know one address alone can do what they do at a PoP.
+"""Requests that a directory forwards, so that clients which know only one address can do what they do at a PoP.
 
 A call's id names its PoP. What is not about a call any PoP can answer that could take the caller's calls. Sound never
 comes by here: a WebRTC call's goes straight to the PoP that has answered the offer.
@@ -26,7 +26,7 @@ from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Directory, Pass, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, askable, network_of_client
-from voicepipe.directory.server.operator import OperatorDoor
+from voicepipe.directory.server.operator import OperatorAccess
 from voicepipe.directory.server.pop_lists import PopList, PopRecords, merged, not_answered, read, says_unknown
 from voicepipe.ingress.access import AccessControl, UnknownRecord, body
 from voicepipe.ingress.api_keys import Caller, account
@@ -38,16 +38,16 @@ from voicepipe.operator_api.records_http import COSTS, RECORDS, RecordsDeleted, 
 logger = logging.getLogger(__name__)
 
 PATIENCE_S = 3.0
-"""A PoP has so long to answer what another one could answer as well,"""
+"""Seconds that a PoP has to answer what another one could answer as well."""
 ALONE_S = 30.0
-"""and so long for what is about its own calls."""
+"""Seconds that a PoP has to answer about its own calls."""
 TIMEOUT = httpx.Timeout(ALONE_S, connect=PATIENCE_S)
 MOST_AT_ONE = 64
-"""Requests under way at one PoP. What is over counts as not answered, so that a PoP that was stopped keeps no more of a
-directory's connections than these."""
+"""Requests in progress at one PoP. One beyond that counts as not answered, so that a PoP that was stopped keeps no more
+of a directory's connections than these."""
 PASSED_ON = ("content-type", "accept", *HEADERS)
 HANDED_BACK = ("content-type", "location", "retry-after", "cache-control")
-"""Headers."""
+"""Headers of a PoP's answer that clients get."""
 EVENT_BYTES = LimitsConfig().event_bytes
 NOT_SENT = httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL
 """Errors before a request is sent."""
@@ -55,15 +55,16 @@ T = TypeVar("T")
 
 
 class _Unreached(NoPop):
-    """The PoP knows nothing of the request."""
+    """The request did not reach the PoP."""
 
 
 class RequestProxy:
-    """The endpoints."""
+    """The HTTP endpoints that a directory forwards to PoPs, so that clients which know one address only can use them as
+    at a PoP."""
 
     def __init__(
         self, access: AccessControl, directory: Directory, placement: CallPlacing, client: httpx.AsyncClient,
-        operators: OperatorDoor,
+        operators: OperatorAccess,
     ) -> None:  # fmt: skip
         self._access = access
         self._operators = operators
@@ -71,7 +72,7 @@ class RequestProxy:
         self._placement = placement
         self._client = client
         self._under_way = Counter[str]()
-        """Requests, by PoP."""
+        """Requests in progress, by PoP."""
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -90,7 +91,7 @@ class RequestProxy:
         ]  # fmt: skip
 
     async def create(self, request: Request) -> Response:
-        """POST: an offer, as at a PoP. The answer is that of the first candidate that lets the caller in."""
+        """POST: an offer, as at a PoP. The answer is that of the first candidate that accepts the caller."""
         who = self._access.caller(request)
         sent = await self._access.carry_out(who, body(request, offer.OFFER_BYTES + EVENT_BYTES))
         return await self._access.carry_out(who, self._placed(who, request, sent))
@@ -100,11 +101,11 @@ class RequestProxy:
         named = asked.session.get("model")
         model = named if isinstance(named, str) else request.query_params.get("model")
         placement = await self._placement.place_named(who, "webrtc", model, network_of_client(request))
-        places = [(candidate, candidate.url) for candidate in placement.offers]
-        return await self.first(request, places, sent, self._directory.bounced)
+        targets = [(candidate, candidate.url) for candidate in placement.offers]
+        return await self.first(request, targets, sent, self._directory.bounced)
 
     async def about_call(self, request: Request) -> Response:
-        """What is asked of one call, at the PoP that has it."""
+        """Forward a request about one call to the PoP that has it."""
         who = self._access.caller(request)
         there = self.with_call(who, request.path_params["call_id"])
         sent = await self._access.carry_out(who, body(request))
@@ -117,7 +118,7 @@ class RequestProxy:
         pop = call_ids.pop_of(call_id)
         if pop is None or not self._directory.knows(pop):
             raise UnknownCall(f"No call has the id {call_id[:200]!r}.")
-        return self._directory.request_pass(self._placement.grant(who), pop)
+        return self._directory.request_token(self._placement.grant(who), pop)
 
     async def calls(self, request: Request) -> Response:
         """GET: the tenant's calls at all PoPs; `missing` names PoPs that did not answer."""
@@ -130,7 +131,7 @@ class RequestProxy:
         return JSONResponse({"object": "list", "data": rows, "missing": not_answered(lists)})
 
     def _owner(self, request: Request) -> Caller:
-        """Raises Unauthorized, as at a PoP, which this directory does not ask then."""
+        """The tenant that asks. Raises Unauthorized, as at a PoP, which this directory does not ask then."""
         if self._operators.tenants and self._operators.admits(request):
             raise Unauthorized("At a directory, records are for tenants. The operator asks each PoP, with the key of "
                                "its http.operator_key_env.")  # fmt: skip
@@ -140,7 +141,8 @@ class RequestProxy:
         return who
 
     def _missing(self, answers: Mapping[str, object]) -> list[str]:
-        """PoPs whose records are not in these answers: they gave none, or are silent or gone, be it for a day."""
+        """PoPs whose records are missing from these answers: they did not answer, or are silent or gone, for up to a
+        day."""
         silent = self._directory.keepers() - answers.keys()
         return sorted(silent | set(not_answered(answers)))
 
@@ -148,7 +150,7 @@ class RequestProxy:
         self, who: Caller, request: Request, shape: type[T], none: T | None = None, within_s: float = PATIENCE_S,
         for_operator: bool = False,
     ) -> dict[str, T | None]:  # fmt: skip
-        """What each PoP answers, as `pop_lists.read`."""
+        """The answers of all PoPs, as `pop_lists.read`."""
         passes = self._passes(who, (seen.pop for seen in self._directory.pops()), for_operator)
         answers = await self._answers(request, passes, within_s)
         return await asyncio.to_thread(
@@ -168,13 +170,13 @@ class RequestProxy:
         )
 
     async def record(self, request: Request) -> Response:
-        """GET, DELETE: one call, at the PoP that keeps it. Raises NoPop: that one is silent or gone, and may have been
-        for a day."""
+        """GET, DELETE: one record, at the PoP that keeps it. Raises NoPop: that one is silent or gone, for up to a
+        day."""
         who = self._owner(request)
         pop = call_ids.pop_of(request.path_params["call_id"])
         there = None
         if pop in self._directory.keepers():
-            there = self._directory.request_pass(self._placement.grant(who), pop)
+            there = self._directory.request_token(self._placement.grant(who), pop)
         if there is None:
             raise UnknownRecord("No record of such a call is kept by a PoP that this directory has heard of.")
         sent = self.sent(request, _address(there, request), there, b"", ALONE_S)
@@ -184,8 +186,8 @@ class RequestProxy:
         return answer
 
     async def delete_caller(self, request: Request) -> Response:
-        """DELETE: records of all calls from one number, at all PoPs; `missing` as in `records`: what these keep of the
-        caller is still there. For the operator nothing is deleted: they are told which PoPs keep any."""
+        """DELETE: records of all calls from one number, at all PoPs; `missing` as in `records`: their records of the
+        caller still exist. For the operator nothing is deleted: the answer names the PoPs that keep any."""
         if (for_operator := self._operators.admits(request)) and self._operators.tenants:
             pays(request)
             who = account(None)
@@ -208,7 +210,7 @@ class RequestProxy:
         return JSONResponse({**asdict(total), "not_permitted_at": not_permitted_at, "missing": self._missing(answers)})
 
     async def costs(self, request: Request) -> Response:
-        """GET: what the tenant's calls have cost, at each PoP."""
+        """GET: the cost of the tenant's calls, at each PoP."""
         who = self._owner(request)
         cost_query(request.query_params, None, time.time())
         return await self._access.carry_out(who, self._paid(who, request))
@@ -234,36 +236,35 @@ class RequestProxy:
         return JSONResponse({"object": "list", "data": list(rows.values())})
 
     async def ask_any(self, request: Request) -> Response:
-        """What any PoP can answer that may take the caller's calls."""
+        """Forward a request that any PoP can answer which may take the caller's calls."""
         who = self._access.caller(request)
         passes = self._askable(who, about=request.path_params.get("model_id", ""))
         return await self._access.carry_out(who, self._first_of(request, passes, b""))
 
     async def to_any(self, who: Caller, request: Request, sent: bytes, model: str | None) -> Response:
-        """The answer of the first PoP that gives one, of those that may take a call by which `model` is named. Raises
-        NoPop."""
+        """The first answer of the PoPs that may take a call by which `model` is named. Raises NoPop."""
         return await self._first_of(request, self._askable(who, model), sent)
 
     def _askable(self, who: Caller, model: str | None = None, about: str = "") -> list[Pass]:
-        """Raises NoPop."""
+        """The PoPs to ask. Raises NoPop."""
         wanted = self._placement.wanted(who, CallRequest(kind="", require=self._placement.named(model)))
         return self._passes(who, (seen.pop for seen in askable(self._directory.pops(), wanted, about)))
 
     def _passes(self, who: Caller, pops: Iterable[str], for_operator: bool = False) -> list[Pass]:
         grant = replace(self._placement.grant(who), operator=for_operator)
-        return [self._directory.request_pass(grant, pop) for pop in pops]
+        return [self._directory.request_token(grant, pop) for pop in pops]
 
     async def _first_of(self, request: Request, passes: Sequence[Pass], sent: bytes) -> Response:
         return await self.first(request, [(there, _address(there, request)) for there in passes], sent)
 
     async def first(
-        self, request: Request, places: Sequence[tuple[Pass, str]], sent: bytes,
+        self, request: Request, targets: Sequence[tuple[Pass, str]], sent: bytes,
         bounced: Callable[[str, WhyBounced], None] = lambda pop, why: None, unsure: Callable[[], None] = lambda: None,
     ) -> Response:  # fmt: skip
-        """The answer of the first of them that does not leave the request to the next one; `bounced` is told of those
-        that do, and `unsure` of one that may have had the request and has not answered it. Raises NoPop."""
+        """The first answer that does not leave the request to the next PoP; `bounced` is called for PoPs that do, and
+        `unsure` for one that may have got the request and has not answered it. Raises NoPop."""
         answer: Response | None = None
-        for there, url in places:
+        for there, url in targets:
             try:
                 answer = await self.sent(request, url, there, sent, PATIENCE_S)
             except NoPop as error:
@@ -280,7 +281,7 @@ class RequestProxy:
     async def _answers(
         self, request: Request, passes: Sequence[Pass], within_s: float = PATIENCE_S
     ) -> list[Response | None]:
-        """Of all of them, asked at once. None: there is none."""
+        """The answers of all of them, asked at once. None: no answer."""
 
         async def of(there: Pass) -> Response | None:
             try:
@@ -291,7 +292,7 @@ class RequestProxy:
         return await asyncio.gather(*map(of, passes))
 
     async def sent(self, request: Request, url: str, there: Pass, sent: bytes, within_s: float) -> Response:
-        """The answer of this PoP to the same request. Raises NoPop."""
+        """This PoP's answer to the same request. Raises NoPop."""
         query = urlencode([(key, value) for key, value in request.query_params.multi_items() if key != "token"])
         said = {name: value for name in PASSED_ON if (value := request.headers.get(name))}
         said |= {"Authorization": f"Bearer {there.token}", **forwarded_for(request)}
@@ -312,7 +313,7 @@ class RequestProxy:
 
     @contextmanager
     def _counted(self, there: Pass) -> Iterator[None]:
-        """A request is under way there. Raises NoPop: there are too many already."""
+        """Count a request in progress there. Raises NoPop: there are too many already."""
         if self._under_way[there.pop] >= MOST_AT_ONE:
             _silent(there, _Unreached)
         self._under_way[there.pop] += 1
@@ -324,12 +325,12 @@ class RequestProxy:
 
 def is_for_next(status: int) -> bool:
     """Whether the next PoP is to be tried after such an answer. With 401 a PoP refuses this directory's token: the
-    caller's own key is good, as the directory has seen."""
+    caller's own key is good, as the directory has checked."""
     return status in (401, 429) or status >= 500
 
 
 def last_word(answer: Response | None) -> Response:
-    """What the caller is told, where the last PoP that answered at all has said this. Raises NoPop."""
+    """The answer for the caller, made of the last one that a PoP gave. Raises NoPop."""
     if answer is None or answer.status_code == 401:
         raise NoPop("No PoP answers at present; try again later.")
     return answer
@@ -340,7 +341,7 @@ def _address(there: Pass, request: Request) -> str:
 
 
 def forwarded_for(request: Any) -> Mapping[str, str]:
-    """By whom a request counts at a PoP that believes this directory (`http.proxies`)."""
+    """The headers by which a PoP that trusts this directory (`http.proxies`) sees the request's client."""
     return {"X-Forwarded-For": request.client.host} if request.client else {}
 
 

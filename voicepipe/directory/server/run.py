@@ -1,4 +1,4 @@
-"""`voicepipe directory`: hear what PoPs report, and say to callers where to call, until a signal."""
+"""`voicepipe directory`: collect the reports of PoPs, and tell callers where to call, until a signal."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from voicepipe.directory.bus import Bus
 from voicepipe.directory.call_shares import Canary
 from voicepipe.directory.configured_bus import on_bus
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, shelf_of
+from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
 from voicepipe.directory.fleet_keys import key_id, public_key, signer
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory.server.call_placement import Rules
@@ -32,9 +32,9 @@ from voicepipe.ingress.loopback_only import check_providers, check_sip, check_wh
 logger = logging.getLogger(__name__)
 
 BUS_S = 3.0
-"""The bus is waited for so long, when a directory begins,"""
+"""Seconds for which a directory waits for the bus when it begins."""
 REPORTED_S = EVERY_S * (1 + UNEVEN) + 0.1
-"""and then for what PoPs report."""
+"""Seconds for which it then waits for the reports of PoPs."""
 
 
 async def serve(
@@ -44,12 +44,12 @@ async def serve(
     beside: Sequence[BaseRoute] = (),
     relay_drain: RelayDrain | None = None,
 ) -> None:
-    """Until cancelled. `serving` is set once callers get in. `own_bus`: one of this process, in place of the configured
-    one. `beside`: what is served besides the directory's own. `relay_drain`: told when it is to be stopped. Raises
-    ConfigError."""
+    """Run a directory until cancelled. `serving` is set once callers get in. `own_bus`: one of this process, in place
+    of the configured one. `beside`: what is served besides the directory's own endpoints. `relay_drain`: notified when
+    it is to be stopped. Raises ConfigError."""
     descriptors.raise_limit()
     relay_drain = relay_drain or RelayDrain()
-    own, store = config, shelf_of(config)
+    own, store = config, store_of(config)
     its = await asyncio.to_thread(begun, own, store)
     config = its.config
     rules = Rules(config, keys_of(config.tenants))
@@ -67,7 +67,7 @@ async def serve(
         group.create_task(supervised("hearing of other directories' calls", directory.call_claims.run))
         editions: DirectoryEditions | None = None
         if store:
-            editions = DirectoryEditions(bus, directory, own, store, its, partial(go_by, rules, directory))
+            editions = DirectoryEditions(bus, directory, own, store, its, partial(use_config, rules, directory))
             group.create_task(supervised("telling of editions", editions.run))
             group.create_task(supervised("hearing of editions", editions.listen))
         application = await asyncio.to_thread(  # it reads pages
@@ -83,20 +83,20 @@ async def serve(
 
 
 def on_trial(config: DirectoryConfig) -> list[Canary]:
-    """What gets only a share of the calls."""
+    """The trials of the configuration, each of which gets only a share of the calls."""
     return [Canary(canary.share, canary.version, canary.pop) for canary in config.canaries]
 
 
-def go_by(rules: Rules, directory: Directory, config: DirectoryConfig) -> None:
-    """Other tenants, routes and shares than before. Raises ConfigError: a tenant's key is not in the environment; then
-    nothing has changed."""
+def use_config(rules: Rules, directory: Directory, config: DirectoryConfig) -> None:
+    """Use other tenants, routes and shares. Raises ConfigError: a tenant's key is not in the environment; then nothing
+    has changed."""
     rules.become(config)
     directory.shares.change(on_trial(config))
 
 
 async def listened(bus: Bus) -> None:
-    """Return once every PoP has had time to report, or the bus is not reached: a directory that knows nothing yet would
-    turn callers away."""
+    """Returns once every PoP has had time to report, or the bus is not reached: a directory without reports would
+    refuse callers."""
     with suppress(TimeoutError):
         async with asyncio.timeout(BUS_S):
             while not bus.is_connected():  # noqa: ASYNC110
@@ -105,7 +105,7 @@ async def listened(bus: Bus) -> None:
 
 
 def tell_unknown_regions(config: DirectoryConfig, directory: Directory) -> None:
-    """Log the routes whose region no PoP has that is heard: their calls go to the nearest PoP of any region."""
+    """Log the routes whose region no reporting PoP has: their calls go to the nearest PoP of any region."""
     heard = sorted({seen.condition.region for seen in directory.pops()})
     for index, route in enumerate(config.routes):
         if heard and route.region and route.region not in heard:
@@ -114,7 +114,7 @@ def tell_unknown_regions(config: DirectoryConfig, directory: Directory) -> None:
 
 
 def check(config: DirectoryConfig) -> None:
-    """Raises ConfigError: it cannot run like this."""
+    """Raises ConfigError: a directory cannot run with this configuration."""
     if not config.bus.servers:
         raise ConfigError(
             "bus.servers: a directory hears of PoPs by NATS; say where that is, such as "

@@ -10,17 +10,17 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.base.errors import Unauthorized
 from voicepipe.directory.server.request_proxy import RequestProxy
 from voicepipe.directory.signed_keys import SESSION_BYTES, SignedKeys
-from voicepipe.ingress.access import AccessControl, agent_of, body, decoded, told
+from voicepipe.ingress.access import AccessControl, agent_of, body, decoded, uncached
 from voicepipe.ingress.api_keys import Caller, SecretRequest
 from voicepipe.ingress.tenants import Tenants
 from voicepipe.ingress.wire_errors import WireError
 
 NAMES_AGENT = {"type", "model"}
-"""Of a session with no more than these nothing has to be remembered."""
+"""Fields of a session that only name an agent: without others nothing has to be remembered."""
 
 
 class FleetKeys:
-    """Implements `keys.ShortLived`."""
+    """The `ek_` keys of a fleet, as `api_keys.ShortLived`."""
 
     def __init__(self, references: SignedKeys, tenants: Tenants) -> None:
         self._references = references
@@ -32,7 +32,7 @@ class FleetKeys:
 
 
 class SecretsApi:
-    """The endpoint."""
+    """The HTTP endpoint that makes `ek_` keys which every directory of the fleet accepts."""
 
     def __init__(self, access: AccessControl, references: SignedKeys, proxy: RequestProxy) -> None:
         self._access = access
@@ -68,4 +68,4 @@ class SecretsApi:
             asked.locked,
             asked.expires_after.seconds,
         )
-        return told({"value": value, "expires_at": until, "session": effective})
+        return uncached({"value": value, "expires_at": until, "session": effective})

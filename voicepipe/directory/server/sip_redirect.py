@@ -1,4 +1,4 @@
-"""A directory's SIP side: it tells telephones which PoPs to call, and takes no call itself (RFC 3261, 8.3).
+"""A directory's SIP server: it redirects telephones to PoPs, and takes no calls itself (RFC 3261, 8.3).
 
 Who may ask is decided as at a PoP: a trunk by its address, a user by password. The PoP that they call then decides it
 again by the same rules. A redirected call brings no token: three of those would make the answer longer than a datagram
@@ -19,8 +19,8 @@ from voicepipe.directory.server.call_placement import PhonePlacing, Rules
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.ingress.loopback_only import sip_host
 from voicepipe.ingress.sip.addresses import call_of, contact
-from voicepipe.ingress.sip.door import SipDoor, of_no_call, refusal
 from voicepipe.ingress.sip.sip_access import Admitted, Challenge, SipAccess, SipRefusal
+from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, of_no_call, refusal
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.rtp.sdp_text import SdpError, parse
 
@@ -30,7 +30,8 @@ CAPABILITIES = (("Allow", "INVITE, ACK, CANCEL, OPTIONS, REGISTER"),)
 
 
 class SipRedirect:
-    """Between `open` and `close` it answers. `tasks` are those that place calls. Raises ConfigError."""
+    """The SIP server of a directory: it redirects telephones to PoPs, and takes no calls itself (RFC 3261, 8.3).
+    Between `open` and `close` it answers. `tasks` are those that choose PoPs. Raises ConfigError."""
 
     def __init__(self, rules: Rules, directory: Directory, relay_drain: RelayDrain, tasks: TaskGroup) -> None:
         config, sip = rules.config, rules.config.sip
@@ -40,15 +41,15 @@ class SipRedirect:
         self._placement = PhonePlacing(rules, directory)
         self._gateways = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
         bind = sip_host(sip, config.http), sip.port
-        self._door = SipDoor(bind, "", SipAccess(sip), self._requested, self._turned_away)
+        self._endpoint = SipEndpoint(bind, "", SipAccess(sip), self._requested, self._turned_away)
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
-        self._door.open()
+        self._endpoint.open()
 
     def close(self) -> None:
-        """Hear and send nothing more."""
-        self._door.close()
+        """Receive and send nothing more."""
+        self._endpoint.close()
 
     def _turned_away(self, reason: Reason, status: int) -> None:
         self._directory.refused("sip", reason)
@@ -57,20 +58,20 @@ class SipRedirect:
         try:
             if request.to_tag:
                 raise of_no_call()
-            self._door.admit(request, CAPABILITIES, self._invite, self._takes_calls)
+            self._endpoint.admit(request, CAPABILITIES, self._invite, self._takes_calls)
         except Exception as error:
             self._refuse(request, error)
 
     def _refuse(self, request: IncomingRequest, error: Exception) -> None:
-        """Raises `error` if it is none of ours."""
-        told = refusal(error)
-        if told is None:
+        """Answer with an error. Raises `error` if it is none that a client causes."""
+        answer = refusal(error)
+        if answer is None:
             raise error
         if isinstance(error, NoPop) and error.why == "no_match":  # Of this number alone: the server is well.
-            told = SipRefusal(480, "Temporarily Unavailable", told.why, reason=told.reason)
-        self._door.refuse(request, told)
-        if request.method == "INVITE" and not isinstance(told, Challenge) and not isinstance(error, NoPop):
-            self._turned_away(told.reason, told.code)
+            answer = SipRefusal(480, "Temporarily Unavailable", answer.why, reason=answer.reason)
+        self._endpoint.refuse(request, answer)
+        if request.method == "INVITE" and not isinstance(answer, Challenge) and not isinstance(error, NoPop):
+            self._turned_away(answer.reason, answer.code)
 
     def _takes_calls(self) -> bool:
         return self._directory.takes_calls("sip") and not self._relay_drain.has_begun
@@ -91,16 +92,16 @@ class SipRedirect:
                 invite.respond(500, "Server Internal Error")
 
     def _redirect(self, invite: IncomingRequest, contacts: list[str]) -> None:
-        """The best first: RFC 3261 has them tried in the order of q (20.10)."""
+        """Redirect to the PoPs, the best first: RFC 3261 has them tried in the order of q (20.10)."""
         headers = [("Contact", f"<{uri}>;q={1 - rank / 10:.1f}") for rank, uri in enumerate(contacts)]
         invite.respond(302, "Moved Temporarily", headers)
 
     async def _placed(self, invite: IncomingRequest, who: Admitted) -> Placement:
-        """Raises NoRoute, NoPop, SipError, UnsupportedBody, Draining."""
+        """The PoPs for the call. Raises NoRoute, NoPop, SipError, UnsupportedBody, Draining."""
         if self._relay_drain.has_begun:
             raise Draining("This directory is being stopped and places no new calls; ask another one.")
         uri, gateway = invite.uri, self._gateways.get(who.trunk)
-        if call_of(uri):  # It would be sent here again, and each time take another place for a while.
+        if call_of(uri):  # It would be sent here again, and each time take another slot for a while.
             raise SipRefusal(
                 482, "Loop Detected", "it was told to call a PoP, and calls here: has it an outbound proxy?"
             )
@@ -111,8 +112,8 @@ class SipRedirect:
 
 
 def network_of_sound(sdp: str, source: str) -> str:
-    """From which the call's sound will come: as its SDP says, or where that names a private address, or there is none,
-    from where its INVITE came."""
+    """The network from which the call's sound will come: by its SDP, or where that has a private address, or there is
+    none, the one from which its INVITE came."""
     with suppress(SdpError, ValueError):
         *_, said = next((one.connection.split() for one in parse(sdp) if one.kind == "audio"), [""])
         named = ip_address(said)

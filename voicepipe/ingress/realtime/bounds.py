@@ -1,4 +1,4 @@
-"""How much a client may put into a call: bytes of an item, of a conversation, of a session. Pure.
+"""Limits on what a client may put into a call: bytes of an item, of a conversation, of a session. Pure.
 
 Lengths are those of UTF-8.
 """
@@ -15,7 +15,7 @@ from voicepipe.ingress.realtime.session import Session, ToolJson
 from voicepipe.ingress.wire_errors import WireError
 
 SOUND_BYTES = 8 * 1024
-"""Of a session's `audio`, as JSON: formats, voice, what is recognised and how. Clients send some hundred."""
+"""Bytes of a session's `audio`, as JSON: formats, voice, recognition. Clients send some hundred."""
 DELETE = "Delete items that are not needed any more."
 
 
@@ -34,14 +34,14 @@ def check_room(have: Size, limits: LimitsConfig) -> None:
 
 
 def check_number(items: Sequence[object], limits: LimitsConfig) -> None:
-    """Raises WireError: what a reply is to be made of has more entries than a conversation may have."""
+    """Raises WireError: the input of a reply has more entries than a conversation may have."""
     if len(items) > limits.items:
         too_many = f"The input has {len(items)} items, and {limits.items} are taken at most. Leave some out."
         raise WireError("invalid_value", too_many, "response.input")
 
 
 def check_input(items: Iterable[Item], limits: LimitsConfig) -> None:
-    """Raises WireError: what a reply is to be made of is too long."""
+    """Raises WireError: the input of a reply is too long."""
     size = sum(_checked(item, limits, f"response.input[{n}]") for n, item in enumerate(items))
     _check(
         size, limits.conversation_bytes, "The input is too long: %s. Leave out what is not needed.", "response.input"
@@ -49,16 +49,16 @@ def check_input(items: Iterable[Item], limits: LimitsConfig) -> None:
 
 
 def check_session(session: Session, limits: LimitsConfig) -> None:
-    """Raises WireError: its instructions and tools are too long, or what it says of sound is."""
+    """Raises WireError: a session's instructions and tools are too long, or its `audio` is."""
     check_words("session", session.instructions, session.tools, limits)
-    # A voice's and a model's name, a prompt for the recogniser: all of it is told anew with each `session.updated`.
+    # A voice's and a model's name, a prompt for the recogniser: all of it is sent again with each `session.updated`.
     said_of_sound = len(msgspec.json.encode(session.audio))
     too_long = "What the session says of its sound is too long: %s. Shorten its texts."
     _check(said_of_sound, SOUND_BYTES, too_long, "session.audio")
 
 
 def check_words(what: str, instructions: str | None, tools: Iterable[ToolJson] | None, limits: LimitsConfig) -> None:
-    """Of a "session" or a "response". Raises WireError: they are too long."""
+    """Check the instructions and tools of a "session" or a "response". Raises WireError: they are too long."""
     said, most = utf8_bytes(instructions or ""), limits.session_bytes
     _check(said, most, "The instructions are too long: %s. Shorten them.", f"{what}.instructions")
     described = len(msgspec.json.encode(tools)) if tools else 0

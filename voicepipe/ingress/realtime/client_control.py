@@ -1,4 +1,4 @@
-"""What a client asks, carried out on its call. Any transport of Realtime events uses this one."""
+"""Carries out a client's events on its call, for any transport of Realtime events."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -28,14 +28,15 @@ from voicepipe.ingress.realtime.voices import AskedVoices
 from voicepipe.ingress.wire_errors import WireError
 
 SLACK_MS = 100
-"""A client's clock may say that it played this much more than it was sent; beyond that it is wrong."""
+"""Milliseconds by which a client may claim to have played more than it was sent, since its clock may be off; beyond
+that it is wrong."""
 
 
 Emit = Callable[[say.ServerEvent], None]
 
 
 class ClientQuestion(NamedTuple):
-    """When a client asked, how it alone is answered, and what it may change."""
+    """The context of one client's event: when it came, how this client alone is answered, and what it may change."""
 
     arrived: float
     answer: Emit
@@ -46,14 +47,14 @@ class InputLine(Protocol):
     """A line whose sound travels in events, both ways."""
 
     async def append(self, data: bytes, arrived: float) -> None:
-        """Sound that reached the socket at the monotonic second `arrived`. Waits while the call is far behind."""
+        """Queue sound that reached the socket at the monotonic second `arrived`. Waits while the call is far behind."""
 
     def set_formats(self, input: Format, output: Format) -> None:
-        """What follows is in these formats."""
+        """Set the formats of what follows."""
 
 
 class ClientControl:
-    """Decodes and carries out clients' events; what comes of them is told by `emit`."""
+    """Decodes clients' events and carries them out on one call; `emit` sends the results to all of its clients."""
 
     def __init__(self, hosted: HostedCall, input: InputLine | None, translator: Translator, emit: Emit) -> None:
         self._hosted = hosted
@@ -67,7 +68,7 @@ class ClientControl:
         self._begin(translator.session)
 
     def _begin(self, asked: Session) -> None:
-        """Go by the session with which the call was asked for."""
+        """Apply the session with which the call was asked for."""
         session = self._voices.known(asked, self._agent.voice)
         if session != asked:
             self._call.configure(session.settings(self._call.settings))
@@ -78,8 +79,8 @@ class ClientControl:
         self._translator.voice = self._voices.in_force(session)
 
     async def handle(self, raw: str | bytes, arrived: float, answer: Emit, rights: Rights) -> None:
-        """One message, which reached the socket at the monotonic second `arrived`. Never raises: what goes wrong is
-        told by `answer`, to the client that asked; what happens is told to all of them."""
+        """Carry out one message, which reached the socket at the monotonic second `arrived`. Never raises: errors go by
+        `answer` to the client that asked; events go to all clients."""
         try:
             event = ask.decode(raw, self._limits.event_bytes)
         except WireError as error:
@@ -116,8 +117,8 @@ class ClientControl:
     async def _append(self, event: ask.InputAppend, asked: ClientQuestion) -> None:
         if self._sound is None:
             raise WireError("invalid_value", self._line.sound_comes, "type")
-        for piece in event.pieces():
-            await self._sound.append(piece, asked.arrived)
+        for chunk in event.chunks():
+            await self._sound.append(chunk, asked.arrived)
 
     async def _commit(self, event: ask.InputCommit, asked: ClientQuestion) -> None:
         await self._line.flush()
@@ -229,10 +230,10 @@ _CODES: dict[tuple[type[ask.ClientEvent], type[CallError]], tuple[str, str | Non
     (ask.ResponseCreate, ReplyActive): ("conversation_already_has_active_response", None),
     (ask.ResponseCancel, NoReply): ("response_cancel_not_active", None),
 }
-"""The convention's code, and the parameter at fault, of what a call refuses."""
+"""The convention's error code, and the parameter at fault, for each request that a call refuses."""
 
 _SAYINGS = {"response_cancel_not_active": "Cancellation failed: no active response found"}
-"""Messages that clients compare; the others are the call's own words."""
+"""Messages that clients compare; all other errors have the call's own text."""
 
 
 def _call_error(event: ask.ClientEvent, error: CallError) -> WireError:

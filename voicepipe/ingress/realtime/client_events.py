@@ -1,4 +1,4 @@
-"""What a client may say, names and fields as openai-python's `types.realtime` has them (GA).
+"""The events that a client sends, with the names and fields of openai-python's `types.realtime` (GA).
 
 Decoded strictly by the tag `type`; fields we do not know are ignored.
 """
@@ -18,75 +18,99 @@ from voicepipe.ingress.wire_errors import LONGEST, WireError, wire_error
 Id = Annotated[str, Meta(min_length=1, max_length=512)]
 Ms = Annotated[int, Meta(ge=0, le=86_400_000)]
 Key = Annotated[str, Meta(max_length=64)]
-PIECE = 64_000
-"""Characters of base64, a multiple of four: a second of sound at 24 kHz."""
+CHUNK = 64_000
+"""Characters of base64 that are decoded at a time, a multiple of four: a second of sound at 24 kHz."""
 Metadata = Annotated[dict[Key, Annotated[str, Meta(max_length=512)]], Meta(max_length=16)]
 
 
 class ClientEvent(Struct, tag_field="type", kw_only=True):
+    """Base of the events that a client sends."""
+
     event_id: str | None = None
     """The client's own; comes back in `error.event_id` alone."""
 
 
 class SessionUpdate(ClientEvent, tag="session.update"):
+    """`session.update`: change parts of the session."""
+
     session: dict[str, Any]
 
 
 class InputAppend(ClientEvent, tag="input_audio_buffer.append"):
+    """`input_audio_buffer.append`: some of the caller's sound."""
+
     audio: str
     """In base64, in the session's input format."""
 
-    def pieces(self) -> Iterator[bytes]:
-        """It may be minutes of sound, which take the loop's time for milliseconds: so it is decoded as it is taken.
-        Raises WireError where it is no base64, perhaps after pieces that are."""
-        for start in range(0, len(self.audio), PIECE):
+    def chunks(self) -> Iterator[bytes]:
+        """The decoded sound, chunk by chunk: it may be minutes long, and decoding all of it would hold up the loop for
+        milliseconds. Raises WireError where it is no base64, perhaps after chunks that are."""
+        for start in range(0, len(self.audio), CHUNK):
             try:
-                yield msgspec.convert(self.audio[start : start + PIECE], bytes)
+                yield msgspec.convert(self.audio[start : start + CHUNK], bytes)
             except msgspec.ValidationError as error:
                 raise wire_error(error, "audio") from None
 
 
 class InputCommit(ClientEvent, tag="input_audio_buffer.commit"):
+    """`input_audio_buffer.commit`: end the caller's turn."""
+
     pass
 
 
 class InputClear(ClientEvent, tag="input_audio_buffer.clear"):
+    """`input_audio_buffer.clear`: drop the caller's sound."""
+
     pass
 
 
 class OutputClear(ClientEvent, tag="output_audio_buffer.clear"):
+    """`output_audio_buffer.clear`: drop the sound that was not sent yet."""
+
     pass
 
 
 class ItemCreate(ClientEvent, tag="conversation.item.create"):
+    """`conversation.item.create`: add an item to the conversation."""
+
     item: ItemIn
     previous_item_id: Id | None = None
 
 
 class ItemRetrieve(ClientEvent, tag="conversation.item.retrieve"):
+    """`conversation.item.retrieve`: ask for an item."""
+
     item_id: Id
 
 
 class ItemTruncate(ClientEvent, tag="conversation.item.truncate"):
+    """`conversation.item.truncate`: cut an item at what the caller has heard."""
+
     item_id: Id
     audio_end_ms: Ms
     content_index: Literal[0] = 0
 
 
 class ItemDelete(ClientEvent, tag="conversation.item.delete"):
+    """`conversation.item.delete`: remove an item."""
+
     item_id: Id
 
 
 class ResponseVoice(Struct, frozen=True):
+    """The voice of one response."""
+
     voice: str | dict[str, Any] | None = None
 
 
 class ResponseAudio(Struct, frozen=True):
+    """The sound of one response."""
+
     output: ResponseVoice | None = None
 
 
 class ResponseParams(Struct, frozen=True, kw_only=True):
-    """None: as the session says."""
+    """The parameters of one response. None: as the session says."""
 
     instructions: str | None = None
     tools: list[ToolJson] | None = None
@@ -100,10 +124,14 @@ class ResponseParams(Struct, frozen=True, kw_only=True):
 
 
 class ResponseCreate(ClientEvent, tag="response.create"):
+    """`response.create`: have a reply made."""
+
     response: ResponseParams | None = None
 
 
 class ResponseCancel(ClientEvent, tag="response.cancel"):
+    """`response.cancel`: stop the reply in progress."""
+
     response_id: Id | None = None
 
 
@@ -124,7 +152,7 @@ AnyClientEvent = (
 
 class _Envelope(Struct, frozen=True):
     event_id: msgspec.Raw = msgspec.Raw(b"null")
-    """Raw: skipped and not made."""
+    """Raw: skipped, and not decoded."""
 
 
 _SOUND = re.compile(r'"audio"\s*:\s*"')
@@ -147,11 +175,10 @@ def decode(raw: str | bytes, most: int) -> AnyClientEvent:
 
 
 def _apart(raw: str | bytes, most: int) -> tuple[str, str]:
-    """A long message without its sound, and the sound. "": it is longer than `most` without.
+    """A long message without its sound, and the sound. "": without its sound it is still longer than `most`.
 
-    A parser that only skips 16 MiB of `{}` still stops the loop for a fifth of a second. So of a long message nothing
-    is parsed but what stands around its base64, in which no quote can be.
-    """
+    A parser that only skips 16 MiB of `{}` still stops the loop for a fifth of a second. So nothing of a long message
+    is parsed except what surrounds its base64, in which no quote can be."""
     text = raw if isinstance(raw, str) else raw.decode(errors="replace")
     found = _SOUND.search(text, 0, most)
     end = text.find('"', found.end()) if found else -1
@@ -161,7 +188,7 @@ def _apart(raw: str | bytes, most: int) -> tuple[str, str]:
 
 
 def _read(raw: str | bytes, shape: Any) -> Any:
-    """Raises WireError."""
+    """Decode one event. Raises WireError."""
     try:
         return foreign_json.decode(raw, shape)
     except msgspec.DecodeError as error:

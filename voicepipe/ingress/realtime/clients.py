@@ -1,4 +1,4 @@
-"""The clients of one call: what it tells goes to all of them, what they ask is carried out.
+"""The clients of one call: all of them get its events, and each can control it.
 
 The client that placed the call is one of them; programs beside it (`?call_id=`) are others. How each is connected is in
 `websocket.py` and `webrtc/channel.py`.
@@ -22,11 +22,11 @@ from voicepipe.ingress.wire_errors import WireError
 
 EVERYTHING = Rights()
 MOST_CLIENTS = 16
-"""Of one call. They take no slot, and each may keep `limits.unread_bytes` waiting."""
+"""Clients that may follow one call. They take no slot, and each may have `limits.unread_bytes` waiting."""
 
 
 class Goodbye(NamedTuple):
-    """How a call ends for its clients. Without `code` there was no error."""
+    """How the end of a call is announced to its clients. Without `code` there was no error."""
 
     close: int
     """WebSocket close code."""
@@ -49,19 +49,18 @@ GOODBYES = {
 
 
 class RealtimeClients:
-    """One listener of its call, for all its clients. Who places a call by this convention makes it with the call; `of`
-    is for any other call.
+    """The clients of one call: all of them get its events, and each can control it. It is one listener of the call. A
+    call that begins by this convention is made with its clients; `of` is for any other call.
 
-    `input`: its line, where its sound travels in events. `rights`: of who has placed it. Who holds an `ek_` key is not
-    told what the agent's own tools do.
-    """
+    `input`: its line, where its sound travels in events. `rights`: those of the client that began it; a holder of an
+    `ek_` key does not see what the agent's own tools do."""
 
     def __init__(
         self, call: HostedCall, session: Session, rights: Rights = EVERYTHING, input: InputLine | None = None
     ) -> None:
         self.call = call
         self.share = CallLoopShare(call.limits.client_percent)
-        """Of the loop's time, for what the clients ask."""
+        """Share of the loop's time for what the clients ask."""
         self._clients: list[Outbox] = []
         self._event_prefix = fresh_id("event")
         self._events = 0
@@ -69,12 +68,12 @@ class RealtimeClients:
             session, fresh_id("conv"), audio_in_events=input is not None, tells_tools=rights.own_tools
         )
         self._control = None if call.is_over else ClientControl(call, input, self._translator, self._emit)
-        """None once it is over."""
+        """None once the call is over."""
         call.listen(self)
 
     @classmethod
     def of(cls, call: HostedCall) -> "RealtimeClients":
-        """The call's clients; those of one that was placed otherwise have its settings as their session."""
+        """The clients of a call; one that did not begin by this convention has its settings as their session."""
         for listener in call.listeners:
             if isinstance(listener, cls):
                 return listener
@@ -82,14 +81,12 @@ class RealtimeClients:
 
     @property
     def goodbye(self) -> Goodbye:
-        """How the call ends, or ended."""
+        """How the end of the call is announced."""
         return GOODBYES.get(self.call.reason, Goodbye(1000))
 
     def join(self, on_full: Callable[[], None]) -> Outbox:
-        """A client that gets every event from now on, the session first. `on_full`: it does not take them.
-
-        Raises CallFull.
-        """
+        """Add a client that gets every event from now on, the session first. `on_full` is called when it does not read
+        them. Raises CallFull."""
         if len(self._clients) >= MOST_CLIENTS:
             raise CallFull(f"{MOST_CLIENTS} clients are connected to this call; close one first.")
         if not self._clients:
@@ -103,23 +100,24 @@ class RealtimeClients:
         return outbox
 
     def leave(self, outbox: Outbox) -> None:
-        """This client gets nothing more."""
+        """Remove a client: it gets nothing more."""
         outbox.close()
         if outbox in self._clients:
             self._clients.remove(outbox)
 
     async def handle(self, raw: str | bytes, arrived: float, asker: Outbox, rights: Rights = EVERYTHING) -> None:
-        """One message of `asker`, which reached the socket at the monotonic second `arrived`. None once it is over."""
+        """Carry out one message of `asker`, which reached the socket at the monotonic second `arrived`. Does nothing
+        once the call is over."""
         if self._control:
             await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)), rights)
 
-    def tell(self, client: Outbox, error: WireError) -> None:
-        """Something went wrong for this client alone."""
+    def send_error(self, client: Outbox, error: WireError) -> None:
+        """Send an error to this client alone."""
         client.put(self._numbered(wire.ErrorEvent.of(error)))
 
-    def tell_slowed(self, client: Outbox, why: str) -> None:
-        """It asks for more than the clients' share."""
-        self.tell(client, WireError("rate_limit_exceeded", why, kind="rate_limit_error"))
+    def report_slowed(self, client: Outbox, why: str) -> None:
+        """Send an error to this client: it asks for more than the clients' share of the loop."""
+        self.send_error(client, WireError("rate_limit_exceeded", why, kind="rate_limit_error"))
 
     # --- the call's listener
 
@@ -136,7 +134,7 @@ class RealtimeClients:
             self._emit(out)
 
     def on_over(self) -> None:
-        """Every client is told why, and gets nothing more."""
+        """Notify every client of the end and of its reason; then they get nothing more."""
         if code := self.goodbye.code:
             self._emit(wire.ErrorEvent.of(WireError(code, self.goodbye.message, kind="server_error")))
         for outbox in self._clients:

@@ -16,7 +16,8 @@ Status = Literal["in_progress", "completed", "incomplete"]
 
 
 class PartIn(Struct, frozen=True):
-    """A piece of a message. Audio counts by its transcript: what was never streamed is not recognised."""
+    """A content part of a client's message. Audio counts by its transcript: audio that was never streamed is not
+    recognised."""
 
     type: Literal["input_text", "output_text", "text", "input_audio", "output_audio", "audio"]
     text: str | None = None
@@ -24,27 +25,35 @@ class PartIn(Struct, frozen=True):
 
 
 class _ItemIn(Struct, kw_only=True, tag_field="type"):
+    """Base of the items that a client sends."""
+
     id: ItemId | None = None
 
 
 class MessageIn(_ItemIn, tag="message"):
+    """A client's message item."""
+
     role: Role
     content: list[PartIn]
 
 
 class FunctionCallIn(_ItemIn, tag="function_call"):
+    """A client's tool call item."""
+
     name: str
     arguments: str
     call_id: ItemId | None = None
 
 
 class FunctionOutputIn(_ItemIn, tag="function_call_output"):
+    """A client's tool result item."""
+
     call_id: ItemId
     output: str
 
 
 class ReferenceIn(_ItemIn, tag="item_reference"):
-    """In `response.create` alone: an item that is in the conversation already."""
+    """A reference to an item that is in the conversation already; in `response.create` only."""
 
 
 ItemIn = MessageIn | FunctionCallIn | FunctionOutputIn | ReferenceIn
@@ -56,10 +65,8 @@ def fresh_id(prefix: str) -> str:
 
 
 def item_of(wire: ItemIn, param: str = "item") -> Item:
-    """The conversation item that a client describes. Raises WireError for what cannot be understood.
-
-    `param` is the path of `wire` in its message.
-    """
+    """The conversation item that a client describes. Raises WireError for what cannot be understood. `param` is the
+    path of `wire` in its message."""
     item_id = wire.id or fresh_id("item")
     match wire:
         case MessageIn():
@@ -89,7 +96,8 @@ def _text(part: PartIn, param: str) -> str:
 
 
 class ContentPart(Struct, omit_defaults=True):
-    """`type` is input_*/output_* inside items, and bare "text"/"audio" inside `response.content_part.*`."""
+    """The one content part of a message. `type` is input_*/output_* inside items, and bare "text"/"audio" inside
+    `response.content_part.*`."""
 
     type: str
     text: str | UnsetType = UNSET
@@ -97,23 +105,31 @@ class ContentPart(Struct, omit_defaults=True):
 
 
 class _ItemOut(Struct, kw_only=True, tag_field="type"):
+    """Base of the items that we send."""
+
     id: str
     status: Status
     object: Literal["realtime.item"] = "realtime.item"
 
 
 class MessageOut(_ItemOut, tag="message"):
+    """A message item as we send it."""
+
     role: Role
     content: list[ContentPart]
 
 
 class FunctionCallOut(_ItemOut, tag="function_call"):
+    """A tool call item as we send it."""
+
     name: str
     call_id: str
     arguments: str
 
 
 class FunctionOutputOut(_ItemOut, tag="function_call_output"):
+    """A tool result item as we send it."""
+
     call_id: str
     output: str
 
@@ -122,10 +138,8 @@ AnyItem = MessageOut | FunctionCallOut | FunctionOutputOut
 
 
 def content_part(item: Item, *, side: str = "", audio: bool | None = None) -> ContentPart:
-    """The one content part of a message. `side` is "input_" or "output_" inside an item.
-
-    `audio`: whether it is speech, where the response knows better than the item (none of it was heard).
-    """
+    """The one content part of a message. `side` is "input_" or "output_" inside an item. `audio`: whether it is speech,
+    where the response knows better than the item (none of it was heard)."""
     if item.audio_ms is not None if audio is None else audio:
         return ContentPart(f"{side}audio", transcript=item.text)
     return ContentPart(f"{side}text", text=item.text)

@@ -20,7 +20,7 @@ PCM_RATE = 24_000
 
 
 def format_rate(format: Format) -> int:
-    """Samples a second of a wire format."""
+    """Samples a second of an audio format."""
     return PCM_RATE if isinstance(format, PcmFormat) else g711.RATE
 
 
@@ -29,14 +29,14 @@ def _law(format: Format) -> str:
 
 
 class AudioIn:
-    """The client's appended audio as gapless blocks at 16 kHz."""
+    """Turns a client's appended audio into gapless blocks at 16 kHz."""
 
     def __init__(self, format: Format, clock: Callable[[], float] = time.monotonic) -> None:
         self.queue = BlockQueue(clock)
         self._use(format)
 
     def set_format(self, format: Format) -> None:
-        """What follows is in another format."""
+        """Set the format of what follows."""
         if format != self._format:
             self._use(format)
 
@@ -47,10 +47,8 @@ class AudioIn:
         self.queue.cutter.narrow = rate < RATE
 
     async def append(self, data: bytes, arrived: float) -> None:
-        """Queue audio in the input format, a second at a time: waits while the call is that far behind.
-
-        `arrived` is the monotonic second at which the message reached the socket.
-        """
+        """Queue audio in the input format, a second at a time; waits while the call is that far behind. `arrived` is
+        the monotonic second at which the message reached the socket."""
         if isinstance(self._format, PcmFormat):
             data, step = self._odd + data, 2 * PCM_RATE
             data, self._odd = data[: len(data) & ~1], data[len(data) & ~1 :]
@@ -67,13 +65,12 @@ class AudioIn:
 
 
 class WebSocketLine(SocketLine):
-    """The `HostedLine` of a Realtime WebSocket, and its `InputLine`. Its audio leaves through
-    `on_audio(encoded, milliseconds)`.
+    """The `HostedLine` of a Realtime WebSocket, and its `InputLine`. Its audio leaves through `on_audio(encoded,
+    milliseconds)`.
 
-    `out_rate` is fixed when the call is answered. If the client changes the output format later, the line converts:
-    what playout holds was made for the first rate. A client is taken to play at once all that it gets; its `truncate`
-    knows better.
-    """
+    `out_rate` is fixed when the call is answered. If the client changes the output format later, the line converts,
+    since the audio in playout was made for the first rate. A client is taken to play at once all that it gets; its
+    `truncate` corrects that."""
 
     kind = "websocket"
     setup_ms = 300
@@ -89,7 +86,7 @@ class WebSocketLine(SocketLine):
         peer: Peer | None = None,
         network: str = "",
     ) -> None:
-        """`peer`: the caller's connection; `network`: from which they come, as their token says."""
+        """`peer`: the caller's connection; `network`: the one the caller calls from, as their token says."""
         self.input = AudioIn(input, clock)
         self.out_rate = format_rate(output)
         super().__init__(self.input.queue, FarEnd(self.out_rate, clock), peer, network)
@@ -101,7 +98,7 @@ class WebSocketLine(SocketLine):
         await self.input.append(data, arrived)
 
     def set_formats(self, input: Format, output: Format) -> None:
-        """What follows is in these formats."""
+        """Set the formats of what follows."""
         self.input.set_format(input)
         if output != self._output:
             self._output = output
@@ -114,16 +111,18 @@ class WebSocketLine(SocketLine):
             self.on_audio(encoded, samples_to_ms(pcm.size, self.out_rate))
 
     def clear(self) -> int:
-        """Clients flush their playback themselves on `speech_started`; what they had not played was never heard."""
+        """Drop what is queued. Clients flush their playback themselves on `speech_started`; what they had not played
+        was never heard."""
         return self._far.clear()
 
     @property
     def caller_network(self) -> str:
-        """As the token says, unless the connection comes from elsewhere: then somebody asked in the caller's place."""
+        """The caller's network as their token says, unless the connection comes from elsewhere: then another program
+        asked for the call."""
         return self._network if self._peer and is_of(self._peer.address, self._network) else ""
 
     async def transfer(self, target: str) -> None:
-        """Raises TransferFailed: a program cannot be sent elsewhere."""
+        """Raises TransferFailed: a program cannot be transferred."""
         raise TransferFailed(NO_TRANSFER)
 
     def send_keys(self, digits: str) -> None:

@@ -1,4 +1,4 @@
-"""What one client may change of its call; with it, the session with which a call of the convention begins.
+"""What one client may change of its call; and the session with which a call of the convention begins.
 
 An agent's file, or whoever made an `ek_` key, locks parts of the session; a lock closes every way to that part: the
 session, a single response, items that the model would read as such. What is locked stays as it is, the rest of an
@@ -31,7 +31,7 @@ _PATHS: dict[Part, str] = {
     "output_modalities": "output_modalities",
     "max_output_tokens": "max_output_tokens",
 }
-"""Where a session has what can be locked; "conversation" is no part of a session."""
+"""Paths in a session of each part that can be locked; "conversation" is no part of a session."""
 
 _OF_RESPONSE: dict[Part, Callable[[ResponseParams], Any]] = {
     "instructions": lambda asked: asked.instructions,
@@ -46,19 +46,19 @@ _OF_RESPONSE: dict[Part, Callable[[ResponseParams], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """One client's."""
+    """A client's rights to change its call."""
 
     locked: frozenset[Part] = frozenset()
     own_tools: bool = True
-    """It may force the agent's own tools, and say that they were called: it holds no `ek_` key."""
+    """The client may force the agent's own tools, and add calls of them to the conversation: it holds no `ek_` key."""
 
     @classmethod
     def of(cls, who: Caller, agent: Agent) -> "Rights":
-        """What this caller may change of a call that `agent` answers."""
+        """The rights of this caller in a call that `agent` answers."""
         return cls(frozenset((*agent.locked, *who.locked)), own_tools=who.agent is None)
 
     def session(self, before: Session, wanted: Session, agent: Agent) -> tuple[Session, list[WireError]]:
-        """`wanted` with what is locked as it was `before`, and an error for each part that would have changed."""
+        """`wanted` with each locked part as it was `before`, and an error for each of them that would have changed."""
         refused: list[WireError] = []
         for part in self.locked:
             if part in _PATHS and _get(wanted, part) != (was := _get(before, part)):
@@ -75,7 +75,7 @@ class Rights:
         return wanted, refused
 
     def check_response(self, asked: ResponseParams, session: Session, agent: Agent) -> None:
-        """Raises WireError: it asks for what is locked, or forces a tool of the agent's."""
+        """Raises WireError: the response changes a locked part, or forces a tool of the agent's."""
         for part, get in _OF_RESPONSE.items():
             if part in self.locked and get(asked) is not None:
                 raise _locked(part, "response.input" if part == "conversation" else f"response.{_PATHS[part]}")
@@ -86,7 +86,8 @@ class Rights:
         self._check_choice(choice, tools, agent, "response")
 
     def check_item(self, item: Item, agent: Agent, param: str) -> None:
-        """Raises WireError: the model would take it for instructions, or for what the agent did, and that is locked."""
+        """Raises WireError: the conversation is locked, and the model would take the item for instructions, or for what
+        the agent did."""
         if item.role == "system" and "instructions" in self.locked:
             raise _locked("instructions", f"{param}.role")
         if "conversation" in self.locked and not _said(item):
@@ -97,14 +98,14 @@ class Rights:
             raise WireError("invalid_value", forged, f"{param}.name")
 
     def check_delete(self, item: Item) -> None:
-        """Raises WireError: it is an entry of somebody else's, in what is locked."""
+        """Raises WireError: the conversation is locked, and the entry is not the client's."""
         if item.role == "system" and "instructions" in self.locked:
             raise _locked("instructions", "item_id")
         if "conversation" in self.locked and not _said(item):
             raise _locked("conversation", "item_id")
 
     def _check_choice(self, choice: ToolChoice, tools: Collection[ToolJson], agent: Agent, where: str) -> None:
-        """Raises WireError: it would force a tool of the agent's."""
+        """Raises WireError: the choice would force a tool of the agent's."""
         own = set() if self.own_tools else _own(agent) - {tool.name for tool in tools}
         if own and (choice.name in own if isinstance(choice, NamedTool) else choice == "required"):
             forced = f"An ek_ key cannot force the agent's own tools ({', '.join(sorted(own))}). "
@@ -117,7 +118,7 @@ def _own(agent: Agent) -> set[str]:
 
 
 def _said(item: Item) -> bool:
-    """What the caller said, or what came of a tool of the client's."""
+    """Whether an item is the caller's words, or the result of a tool of the client's."""
     return item.kind == "function_call_output" or (item.kind == "message" and item.role == "user")
 
 
@@ -157,7 +158,7 @@ def effective_session(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[S
 
 
 def permitted(rights: Rights, before: Session, asked: dict[str, Any], agent: Agent) -> Session:
-    """The session with what is asked for. Raises WireError, also where part of it is locked."""
+    """The session with the changes that a client asks for. Raises WireError, also where part of it is locked."""
     session, refused = rights.session(before, before.updated(asked), agent)
     if refused:
         raise refused[0]

@@ -1,4 +1,4 @@
-"""The session object: what the client sees and updates, and the `CallSettings` behind it. Pure."""
+"""The session object that a client sees and updates, and the `CallSettings` that follow from it. Pure."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -10,7 +10,8 @@ from voicepipe.agent import CallSettings, SemanticVad, ServerVad, ToolSpec
 from voicepipe.ingress.wire_errors import WireError, wire_error
 
 MODEL = "voicepipe"
-"""What `transcription.model` says unless the client names another: names are accepted, the PoP's recogniser hears."""
+"""The value of `transcription.model` unless the client gives another. Any name is accepted; the PoP's recogniser is
+used."""
 
 SLOWEST, FASTEST = 0.25, 4.0
 
@@ -18,7 +19,7 @@ MaxTokens = Literal["inf"] | Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class PcmFormat(Struct, frozen=True, tag_field="type", tag="audio/pcm"):
-    """Mono, 16 bits, little-endian."""
+    """PCM: mono, 16 bits, little-endian."""
 
     rate: Literal[24000] = 24000
 
@@ -35,12 +36,16 @@ Format = PcmFormat | PcmuFormat | PcmaFormat
 
 
 class Transcription(Struct, frozen=True):
+    """How the caller's words are recognised."""
+
     model: str = MODEL
     language: str | None = None
     prompt: str | None = None
 
 
 class AudioInput(Struct, frozen=True):
+    """The caller's sound: format, turn detection, recognition."""
+
     format: Format = PcmFormat()
     noise_reduction: None = None
     transcription: Transcription | None = Transcription()
@@ -48,17 +53,23 @@ class AudioInput(Struct, frozen=True):
 
 
 class AudioOutput(Struct, frozen=True):
+    """The sound of replies: format, voice, speed."""
+
     format: Format = PcmFormat()
     voice: str = ""
     speed: Annotated[float, Meta(ge=SLOWEST, le=FASTEST)] = 1.0
 
 
 class Audio(Struct, frozen=True):
+    """The `audio` of a session, both ways."""
+
     input: AudioInput = AudioInput()
     output: AudioOutput = AudioOutput()
 
 
 class ToolJson(Struct, frozen=True):
+    """A tool as a session lists it."""
+
     name: Annotated[str, Meta(min_length=1, max_length=128)]
     description: str | None = None
     parameters: dict[str, Any] | None = None
@@ -74,6 +85,8 @@ class ToolJson(Struct, frozen=True):
 
 
 class NamedTool(Struct, frozen=True):
+    """A choice of one tool by its name."""
+
     name: str
     type: Literal["function"] = "function"
 
@@ -82,12 +95,12 @@ ToolChoice = Literal["auto", "none", "required"] | NamedTool
 
 
 def tool_choice(choice: ToolChoice) -> str:
-    """As `CallSettings` has it: a word, or the name of the tool that must be called."""
+    """The tool choice as in `CallSettings`: a word, or the name of the tool that must be called."""
     return choice.name if isinstance(choice, NamedTool) else choice
 
 
 class Session(Struct, frozen=True, kw_only=True):
-    """The full effective session, as `session.created` and `session.updated` show it."""
+    """The whole effective session, as `session.created` and `session.updated` show it."""
 
     id: str
     model: str
@@ -127,7 +140,7 @@ class Session(Struct, frozen=True, kw_only=True):
         )
 
     def settings(self, base: CallSettings) -> CallSettings:
-        """`base` with all that this session says about the call."""
+        """`base` with all values of this session that concern the call."""
         return msgspec.structs.replace(
             base,
             instructions=self.instructions,
@@ -141,7 +154,7 @@ class Session(Struct, frozen=True, kw_only=True):
         )
 
     def updated(self, patch: dict[str, Any]) -> "Session":
-        """This session with a client's partial one laid over it. Raises WireError; then nothing has changed."""
+        """This session with a client's partial one merged into it. Raises WireError; then nothing has changed."""
         if patch.get("type", "realtime") != "realtime":
             raise WireError("invalid_value", "Invalid value for 'session.type': sessions here are 'realtime'.",
                             "session.type")  # fmt: skip
@@ -157,7 +170,8 @@ class Session(Struct, frozen=True, kw_only=True):
 
 
 _KEPT = {"id", "object", "type", "model", "expires_at", "tracing", "prompt", "truncation", "include"}
-"""What an update may name without effect: ours to say, or accepted and ignored (as are fields we do not know)."""
+"""Fields that an update may contain without effect: they are the server's, or accepted and ignored (as are unknown
+fields)."""
 
 _BETA = {
     "modalities": "session.output_modalities",
@@ -168,7 +182,7 @@ _BETA = {
     "turn_detection": "session.audio.input.turn_detection",
     "max_response_output_tokens": "session.max_output_tokens",
 }
-"""Names of the beta shape, which would otherwise be ignored in silence."""
+"""Field names of the beta convention, which would otherwise be ignored without an error."""
 
 _CLEARED_BY_NULL = {
     "audio.input.transcription",
@@ -177,11 +191,11 @@ _CLEARED_BY_NULL = {
     "audio.input.turn_detection",
     "audio.input.turn_detection.idle_timeout_ms",
 }
-"""Elsewhere null means "not said"."""
+"""Fields that null clears; elsewhere null means "not given"."""
 
 
 def voice_name(value: Any) -> Any:
-    """A voice is "name" or {"id": "name"}; what is neither is left for validation to refuse."""
+    """The voice's name: a voice is "name" or {"id": "name"}; anything else is left for validation to refuse."""
     return value["id"] if isinstance(value, dict) and "id" in value else value
 
 
@@ -198,8 +212,8 @@ _COERCED: dict[str, Callable[[Any], Any]] = {
 
 
 def _merged(old: dict[str, Any], patch: dict[str, Any], path: str = "") -> dict[str, Any]:
-    """`old` with `patch` laid over it, objects key by key unless their `type` changes; lists are replaced. What is
-    not in `old` is no field of ours, and costs nothing: a client may send fifty thousand of them."""
+    """`old` with `patch` merged into it, objects key by key unless their `type` changes; lists are replaced. Keys that
+    `old` does not have are no fields of ours, and cost nothing: a client may send fifty thousand of them."""
     new = dict(old)
     for key, have in old.items():
         if key not in patch:

@@ -1,4 +1,4 @@
-"""What a call tells, as wire events in the order that stock clients expect. Pure: keeps ids and counts."""
+"""A call's events as wire events, in the order that stock clients expect. Pure: keeps ids and counts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -31,10 +31,10 @@ from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.voices import with_voice
 
 RECORD_KEY = "voicepipe.turn"
-"""Where `response.created` and `response.done` carry the turn's milliseconds, in their metadata."""
+"""Key of the metadata in `response.created` and `response.done` that has the turn's milliseconds."""
 
 TOOL_KEY = "voicepipe.tool."
-"""Where it carries the agent's tools that ran for it: a key for each, numbered from 1."""
+"""Prefix of the metadata keys for the agent's tools that ran in a response, numbered from 1."""
 MOST_TOOLS = 8
 
 CUT = 16
@@ -50,7 +50,7 @@ Events = list[wire.ServerEvent]
 
 @dataclass(slots=True)
 class _OutputItem:
-    """The item that the response is making."""
+    """The item that the response in progress is making."""
 
     item_id: str
     index: int
@@ -58,12 +58,11 @@ class _OutputItem:
 
 
 class Translator:
-    """One call's events to its clients'. `session` is replaced when a client updates it, and `voice`, the name of the
-    one that speaks by it.
+    """Translates the events of one call into its clients' events. `session` is replaced when a client updates it, and
+    `voice` is the name of the one that speaks.
 
-    `audio_in_events`: our sound travels in events; otherwise events tell when it begins and ends. `tells_tools`: of the
-    agent's own, in a response's metadata.
-    """
+    `audio_in_events`: our sound travels in events; otherwise events say when it begins and ends. `tells_tools`: a
+    response's metadata has the agent's own tools."""
 
     def __init__(
         self, session: Session, conversation_id: str, *, audio_in_events: bool, tells_tools: bool = True
@@ -73,9 +72,10 @@ class Translator:
         self._tells_tools = tells_tools
         self.audio_in_events = audio_in_events
         self._sounding = False
-        """The response in progress is heard, and not in events."""
+        """The caller hears the response in progress, and its sound is not in events."""
         self._cut: tuple[str, int] | None = None
-        """The item told to be truncated as its response ended, and its milliseconds: the call may say it, too."""
+        """The item that was truncated as its response ended, and its milliseconds: the call may report the same once
+        more."""
         self.response_id: str | None = None
         """The response in progress."""
         self._conversation_id: str | None = conversation_id
@@ -91,11 +91,12 @@ class Translator:
         return with_voice(self.session, self.voice)
 
     def __call__(self, event: CallEvent) -> Events:
-        """The wire events that say what `event` says."""
+        """The wire events for an event of the call."""
         return _TABLE[type(event)](self, event)
 
     def catch_up(self, reply: Iterable[CallEvent], sent_ms: Callable[[str], float]) -> None:
-        """Know the reply that is being made, of which `HostedCall.reply` tells, as if all of it had been translated."""
+        """Take over the reply in progress, by the events of `HostedCall.reply`, as if all of them had been
+        translated."""
         self.response_id = self._output = self._cut = None
         self._sounding = False
         for event in reply:
@@ -153,13 +154,14 @@ class Translator:
         return out
 
     def _item_truncated(self, event: ItemTruncated) -> Events:
-        told, self._cut = self._cut, None
-        if told == (event.item_id, event.audio_end_ms):
+        metadata, self._cut = self._cut, None
+        if metadata == (event.item_id, event.audio_end_ms):
             return []  # with the end of the response
         return [wire.ItemTruncatedEvent(item_id=event.item_id, audio_end_ms=event.audio_end_ms)]
 
     def _cut_short(self, event: ReplyDone) -> Events:
-        """Where sound travels in events, clients say themselves what they have played; elsewhere we do."""
+        """Truncate the item of the response in progress. Where sound travels in events, clients report themselves what
+        they have played; elsewhere we do."""
         cut = [item for item in event.items if item.kind == "message"] if self._conversation else []
         for item in cut:
             self._cut = item.id, item.audio_ms or 0
@@ -178,8 +180,8 @@ class Translator:
         self._outputs = 0
         self._output = None
         response = self._response(event.response_id, "in_progress", ())
-        if told := _of_turn(event.record):
-            response.metadata = {**(self._metadata or {}), **told}
+        if metadata := _of_turn(event.record):
+            response.metadata = {**(self._metadata or {}), **metadata}
         return [wire.ResponseCreated(response=response)]
 
     def _reply_item_added(self, event: ReplyItemAdded) -> Events:
@@ -229,11 +231,11 @@ class Translator:
         response = self._response(event.response_id, event.status, event.items)
         response.status_details = _status_details(event)
         response.usage = _usage(event.input_tokens, event.output_tokens)
-        told = _of_turn(event.record)
+        metadata = _of_turn(event.record)
         if self._tells_tools:
-            told |= {f"{TOOL_KEY}{number}": _short(use) for number, use in enumerate(event.tools[:MOST_TOOLS], 1)}
-        if told:
-            response.metadata = {**(self._metadata or {}), **told}
+            metadata |= {f"{TOOL_KEY}{number}": _short(use) for number, use in enumerate(event.tools[:MOST_TOOLS], 1)}
+        if metadata:
+            response.metadata = {**(self._metadata or {}), **metadata}
         self.response_id = None
         self._output = None
         done: Events = [wire.ResponseDone(response=response)]
@@ -291,7 +293,7 @@ def _of_turn(record: TurnSummary) -> dict[str, str]:
 
 
 def _short(use: ToolUse) -> str:
-    """`use` as JSON that fits a metadata value: the longer of its texts gives way, as long as it is too much."""
+    """`use` as JSON that fits a metadata value: the longer of its texts is shortened, as long as it is too long."""
     while len(encoded := msgspec.json.encode(use).decode()) > METADATA_CHARS:
         longer = max(("arguments", "result"), key=lambda name: len(msgspec.json.encode(getattr(use, name)).decode()))
         use = msgspec.structs.replace(use, **{longer: getattr(use, longer)[:-CUT]})
@@ -299,7 +301,7 @@ def _short(use: ToolUse) -> str:
 
 
 def _compact(record: TurnSummary) -> str:
-    """`record` as JSON that fits a metadata value: what is last in it gives way."""
+    """`record` as JSON that fits a metadata value: its last fields are left out."""
     figures = msgspec.to_builtins(record)
     while len(text := msgspec.json.encode(figures).decode()) > METADATA_CHARS:
         figures.popitem()

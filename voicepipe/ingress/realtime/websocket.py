@@ -1,4 +1,5 @@
-"""A WebSocket as a client of a call: reads, writes, times out. It may carry the call's sound, or listen in."""
+"""A WebSocket as a client of a call: reads, writes, times out. It may carry the call's sound, or only follow the
+call."""
 
 import asyncio
 import logging
@@ -33,7 +34,7 @@ def opened(
     rights: Rights,
     network: str,
 ) -> RealtimeClients:
-    """A call whose sound comes by this WebSocket, from a caller of this network: `converse` with them, or `close`
+    """A call whose sound comes by this WebSocket, from a caller in this network: `converse` with them, or `close`
     it."""
     sound, peer = session.audio, peer_of(socket)
     line = WebSocketLine(sound.input.format, sound.output.format, peer=peer, network=network)
@@ -46,8 +47,8 @@ async def converse(
     known: Callable[[HostedCall], AbstractContextManager[str]],
     rights: Rights,
 ) -> None:
-    """The accepted WebSocket is the caller: returns when the call is over and the socket closed. The call is found by
-    its id within the context that `known` gives."""
+    """Run the call of the accepted WebSocket: returns when the call is over and the socket closed. The call is found by
+    its id within the context of `known`."""
     call = clients.call
     client = _Client(socket, clients, rights, call.limits.idle_ms / 1000, on_full=lambda: call.end("closed"))
     async with TaskGroup() as tasks:
@@ -64,10 +65,8 @@ async def _until_gone(client: "_Client", call: HostedCall) -> None:
 
 
 async def listen_in(socket: WebSocket, clients: RealtimeClients, subprotocol: str | None, rights: Rights) -> None:
-    """Accept a WebSocket beside the caller (`?call_id=`): returns when it is closed. The call goes on.
-
-    It may say nothing for as long as it likes. Raises CallFull; then it is not accepted.
-    """
+    """Accept a WebSocket that follows a call beside its caller (`?call_id=`): returns when it is closed. The call goes
+    on. The client may send nothing for as long as it likes. Raises CallFull; then it is not accepted."""
     client = _Client(socket, clients, rights, None, on_full=lambda: None)
     try:
         await client.accept(subprotocol)
@@ -101,13 +100,13 @@ class _Client:
         self.outbox = clients.join(self._full)
 
     async def accept(self, subprotocol: str | None) -> None:
-        """As a listener, which brings no sound: its messages are short."""
+        """Accept the WebSocket of a client without sound: its messages are short."""
         self.sender.take_at_most(self._clients.call.limits.event_bytes)
         await self._socket.accept(subprotocol)
 
     async def read(self) -> str:
-        """Carry out what the client asks until it is gone; why it is: "caller", "idle" or "closed"."""
-        clients, told = self._clients, partial(self._clients.tell_slowed, self.outbox)
+        """Carry out what the client asks until it is gone; returns the reason: "caller", "idle" or "closed"."""
+        clients, slowed = self._clients, partial(self._clients.report_slowed, self.outbox)
         await clients.call.running.wait()
         while True:
             try:
@@ -122,7 +121,7 @@ class _Client:
                 return "closed"
             raw = message.get("text") or message.get("bytes") or b""
             asked = clients.handle(raw, self.sender.received_at, self.outbox, self._rights)
-            await clients.share.spend(asked, told)
+            await clients.share.spend(asked, slowed)
 
     async def write(self) -> None:
         """Send until the outbox is closed and empty, then close the socket."""

@@ -11,33 +11,33 @@ from urllib.parse import quote, unquote
 from voicepipe.ingress.sip.header_text import Params, SipError, address_parts, parameters
 
 CALLED = frozenset({"sip", "sips", "tel"})
-"""Schemes of addresses that can be called here."""
+"""URI schemes that can be called here."""
 _UNFIT = re.compile(r"[^!-~]|[<>\"]")
-"""What is in no URI, and would make another request of ours than was meant (RFC 3261, 25.1)."""
+"""Characters that no URI has, and that would turn a request of ours into another one (RFC 3261, 25.1)."""
 _UNESCAPED = re.compile(r"[^\x00-\x7f]+|[ \t]+")
-"""In a user's name: some telephones do not escape it."""
+"""Characters in a user's name that some telephones do not escape."""
 _USER = r"[^@]*(?:@[^@?;]*)*"
-"""With what comes before it. The last @ ends it: some telephone systems put a whole address there."""
+"""The user part and what comes before it. The last @ ends it: some telephone systems put a whole address there."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 SIP_PARTS = re.compile(
     rf"(?:(?P<user>{_USER})@)?"
     r"(?P<host>\[[^\[\]]*\]|[^\[\]:;?@]*)(?::(?P<port>[0-9]{0,9})(?::(?P=port))?)?"
     r"(?P<params>;[^?]*)?(?:\?.*)?"
 )
-"""Of a `sip:` URI, without the scheme. Some telephones write the port twice, or none behind its colon."""
+"""The parts of a `sip:` URI, without the scheme. Some telephones write the port twice, or none behind its colon."""
 _TO_HOST = re.compile(f"{_USER}@")
 _SEPARATORS = str.maketrans("", "", "-.()")
 _GLOBAL = re.compile(r"\+[().-]*[0-9][0-9().-]*")
 _LOCAL = re.compile(r"(?=[^0-9*#]*[0-9*#])[0-9A-Fa-f*#().-]+")
-"""RFC 3966, 3; at least one digit."""
+"""A local number (RFC 3966, 3), with at least one digit."""
 CALL_PARAM = "vp-call"
-"""A parameter of the address: the id of the call that a directory has placed. It lets nobody in. A PoP tells by it that
-the call has come; where a carrier leaves it out, its directories wait a few seconds for that."""
+"""A parameter of the address: the id of a call for which a directory has chosen this PoP. It admits nobody. The PoP
+sees by it that the call has come; where a carrier leaves it out, its directories wait a few seconds for that."""
 _CALL = re.compile(r"call_[0-9a-f]{16}")
 _OF_THE_WAY = frozenset({"maddr", "ttl", "transport", "lr", CALL_PARAM})
 """Parameters that say how the request came here (RFC 3261, 19.1.1), or are ours."""
 _OF_A_USER = "%-_.!~*'()&=+$,;?/"
-"""Characters that a user part may have (RFC 3261, 25.1), escapes among them."""
+"""Characters that a user part may have (RFC 3261, 25.1), with escapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,33 +45,33 @@ class Address:
     """`"Name" <sip:user@host:port;uri-params>;params`, or a URI alone."""
 
     uri: str
-    """As it came, but for a user's name, whose blanks and letters beyond ASCII are escaped, and for a scheme, which is
-    `sip:` where none was said."""
+    """The URI as it came, except that blanks and letters beyond ASCII in a user's name are escaped, and that the scheme
+    is `sip:` where none was given."""
     scheme: str
-    """In lower case."""
+    """The scheme in lower case."""
     user: str
-    """A telephone number without separators and parameters (RFC 3966, 5.1.1), a user's name without escapes; of
+    """A telephone number without separators and parameters (RFC 3966, 5.1.1), or a user's name without escapes; of
     another scheme all that follows it."""
     host: str
     """Empty: the address names none. A `tel:` address never does."""
     port: int | None
     params: Params
-    """Those of the header, behind the URI: `tag` is one of them."""
+    """The header's parameters, behind the URI: `tag` is one of them."""
     uri_params: Params = field(default_factory=dict)
-    """Those of a `sip:` URI, behind its host."""
+    """The parameters of a `sip:` URI, behind its host."""
     user_params: Params = field(default_factory=dict)
-    """Those of the telephone number: behind it in a `tel:` URI, and in the user part of a `sip:` one (RFC 3261,
+    """The parameters of a telephone number: behind it in a `tel:` URI, and in the user part of a `sip:` one (RFC 3261,
     19.1.6)."""
 
     @classmethod
     def of(cls, text: str) -> "Address":
-        """A header's value. Raises SipError."""
+        """The address in a header's value. Raises SipError."""
         uri, params = address_parts(text)
         return cls.of_uri(uri, parameters(params))
 
     @classmethod
     def of_uri(cls, uri: str, params: Params | None = None) -> "Address":
-        """Raises SipError."""
+        """The address of a URI alone. Raises SipError."""
         user = _TO_HOST.match(uri)
         text = _UNESCAPED.sub(lambda found: quote(found[0]), user[0]) + uri[user.end() :] if user else uri
         if ":" not in text and "@" in text:
@@ -102,18 +102,19 @@ class Address:
 
     @property
     def loose(self) -> bool:
-        """It is a router that has requests routed loosely (RFC 3261, 16.12.1.1)."""
+        """The address is a router's that has requests routed loosely (RFC 3261, 16.12.1.1)."""
         return "lr" in self.uri_params
 
     @property
     def domain(self) -> str:
-        """Where the user is known: the host, or for a number the domain in which it is valid (RFC 3966, 5.1.5)."""
+        """The domain in which the user is known: the host, or for a number the domain in which it is valid (RFC 3966,
+        5.1.5)."""
         context = self.user_params.get("phone-context") or ""
         return self.host or ("" if context.startswith("+") else context)
 
 
 def _number(text: str) -> str:
-    """A telephone number without what makes it readable; what is none stays as it is."""
+    """A telephone number without visual separators; other text stays as it is."""
     return text.translate(_SEPARATORS) if _GLOBAL.fullmatch(text) or _LOCAL.fullmatch(text) else text
 
 
@@ -121,8 +122,7 @@ def contact(uri: str, host: str, call: str) -> str:
     """`uri` at `host` ("203.0.113.5:5060"), with its user part and its parameters, for the call with this id. A
     telephone number with its parameters is a user part (RFC 3261, 19.1.6).
 
-    Raises ValueError: it is neither.
-    """
+    Raises ValueError: it is neither a `sip:` nor a `tel:` URI."""
     scheme, _, rest = uri.partition(":")
     if scheme.lower() == "tel":
         user = quote(rest, safe=_OF_A_USER)

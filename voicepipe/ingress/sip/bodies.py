@@ -12,21 +12,21 @@ from voicepipe.ingress.sip.header_text import SipError, header, parameters, unfo
 SDP = "application/sdp"
 ACCEPT = f"{SDP}, multipart/mixed, multipart/alternative, multipart/related"
 MOST_PARTS, DEEPEST = 32, 4
-"""Parts of a body, all together; multiparts within multiparts."""
+"""Most parts of a body, in all; and the deepest level of multiparts within multiparts."""
 _OF_THE_SESSION = frozenset({"", "session", "render"})
-"""Dispositions of the SDP that we answer. That of early media ("early-session", RFC 3959) is another one."""
+"""Dispositions of the SDP that we answer. SDP for early media ("early-session", RFC 3959) is another one."""
 _BLANK_LINE = re.compile(rb"\A\r?\n|\r?\n\r?\n")
 
 
 class UnsupportedBody(ValueError):
-    """415: a body, or a part of one, that has to be understood and is not; the text says which."""
+    """Answered with 415: a body, or a part of one, has to be understood and is not; the text says which."""
 
     accept = "Accept", ACCEPT
-    """A header that tells what would be."""
+    """A header that names the types that are understood."""
 
 
 class UnsupportedEncoding(UnsupportedBody):
-    """415: it is packed."""
+    """Answered with 415: the body is compressed."""
 
     accept = "Accept-Encoding", "identity"
 
@@ -39,7 +39,7 @@ class _BodyPart:
     content: bytes
 
     def _said(self, name: str, default: str = "") -> tuple[str, str]:
-        """What a header says, in lower case, and its parameters."""
+        """A header's value in lower case, and its parameters."""
         value, _, params = (self.headers.get(name) or default).partition(";")
         return value.strip().lower(), params
 
@@ -56,11 +56,11 @@ class _BodyPart:
 
     @property
     def handling(self) -> str:
-        """Empty: it does not say how it is to be handled."""
+        """How the part is to be handled; empty: it does not say."""
         return unquoted(parameters(self._said("content-disposition")[1]).get("handling") or "").lower()
 
     def parameter(self, name: str) -> str:
-        """Of its type."""
+        """A parameter of the part's type."""
         return unquoted(parameters(self._said("content-type")[1]).get(name) or "")
 
     @property
@@ -68,7 +68,7 @@ class _BodyPart:
         return self.kind == SDP and self.disposition in _OF_THE_SESSION
 
     def text(self) -> str:
-        """Raises UnsupportedEncoding, SipError."""
+        """The part's text. Raises UnsupportedEncoding, SipError."""
         packed = self._said("content-encoding")[0]
         if packed not in ("", "identity"):
             raise UnsupportedEncoding(f"its SDP is packed by {packed!r}: send it as it is")
@@ -90,8 +90,8 @@ class _BodyPart:
 
 
 def session_description(headers: Mapping[str, str], content: bytes) -> str | None:
-    """The SDP of a body with these headers (names in lower case); a body without a type is SDP. None: it has none, and
-    nothing of it has to be understood. Raises UnsupportedBody, and SipError: it is no multipart, or has two
+    """The SDP in a body with these headers (names in lower case); a body without a type is SDP. None: there is none,
+    and no part of the body has to be understood. Raises UnsupportedBody, and SipError: it is no multipart, or has two
     descriptions."""
     if not content.strip():
         return None
@@ -105,13 +105,13 @@ def session_description(headers: Mapping[str, str], content: bytes) -> str | Non
 
 
 class _Search:
-    """For SDP, in one body."""
+    """Searches one body for SDP."""
 
     def __init__(self) -> None:
         self._parts = 0
 
     def in_part(self, part: _BodyPart, depth: int = 0) -> list[str]:
-        """The SDP in it. Raises as `session_description`."""
+        """The SDP in a part. Raises as `session_description`."""
         if part.is_sdp:
             try:
                 return [part.text()]
@@ -129,7 +129,7 @@ class _Search:
         return []
 
     def _last_known(self, parts: list[_BodyPart], depth: int) -> list[str]:
-        """They say the same; the best is the last (RFC 2046, 5.1.4)."""
+        """The SDP in alternatives, which mean the same: the last is the best (RFC 2046, 5.1.4)."""
         refused: UnsupportedBody | None = None
         for part in reversed(parts):
             try:
@@ -155,8 +155,8 @@ class _Search:
 
 
 def _between(content: bytes, boundary: str) -> list[bytes]:
-    """The parts between lines of the boundary (RFC 2046, 5.1.1), without what stands before and behind them. Some
-    senders forget the line that ends the last part: then it goes on to the end."""
+    """The parts between lines of the boundary (RFC 2046, 5.1.1), without the text before and behind them. Some senders
+    forget the line that ends the last part: then it goes on to the end."""
     line = re.compile(
         rb"(?:\A|\r?\n)--" + re.escape(boundary.encode("latin-1", "replace")) + rb"(--)?[ \t]*(?=\r?\n|\Z)"
     )
@@ -175,7 +175,7 @@ def _between(content: bytes, boundary: str) -> list[bytes]:
 
 
 def _part(text: bytes) -> _BodyPart:
-    """Behind the line of a boundary, whose end it begins with."""
+    """One part; `text` begins behind a boundary's text, with the end of its line."""
     text = text.removeprefix(b"\r").removeprefix(b"\n")
     end = _BLANK_LINE.search(text)
     head, content = (text[: end.start()], text[end.end() :]) if end else (text, b"")

@@ -1,7 +1,7 @@
-"""What a datagram is, at a glance: it is told from junk, and bounded, before anything is made of it. Pure.
+"""Checks a datagram before it is parsed: whether it is SIP, and within bounds. Pure.
 
-An honest message takes a transaction 0.6 ms, and one that is made to cost much takes more: every comma is an object. A
-glance takes 10 to 20 µs.
+An honest message takes a transaction 0.6 ms, and one that is made to cost much takes more: every comma is an object.
+This check takes 10 to 20 µs.
 """
 
 import re
@@ -10,34 +10,35 @@ from typing import NamedTuple
 from voicepipe.ingress.sip.header_text import SHORT_NAMES, parameters, split, tag_of, unfolded
 
 LONGEST = 8192
-"""Bytes. Over UDP, messages of more than 1300 are not even meant to be sent (RFC 3261, 18.1.1)."""
+"""Bytes of the longest datagram that is read. Over UDP, messages of more than 1300 are not even meant to be sent (RFC
+3261, 18.1.1)."""
 LINES, COMMAS, SEMICOLONS = 100, 100, 150
-"""Of all headers, lines as they are written. A message's time at these bounds is under 20 ms; RFC 4475's worst has
-27, 5 and 9."""
+"""Bounds for all headers, in lines as they are written. A message takes under 20 ms at these bounds; the worst of RFC
+4475 has 27, 5 and 9."""
 NAMES = {
     "via": "Via", "from": "From", "to": "To", "call-id": "Call-ID", "cseq": "CSeq", "authorization": "Authorization",
 }  # fmt: skip
 _VERSION = re.compile(r"SIP/\d{1,9}\.\d{1,9}", re.IGNORECASE)
 _CSEQ, _CSEQ_CR = (re.compile(end + rb"cseq[ \t]*:", re.IGNORECASE) for end in (b"\n", b"\r"))
-"""Two, since one for both ends of lines takes five times as long."""
+"""Two patterns, since one for both ends of lines takes five times as long."""
 _END_OF_HEAD = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
 
 
 class DatagramCheck(NamedTuple):
-    """A request or a response, whose headers need not make sense."""
+    """A SIP message of which only the outline was read: a request or a response, whose headers need not make sense."""
 
     text: str
-    """All of it. Its head ends with the first empty line; a character of the body is a byte."""
+    """The whole message. Its head ends with the first empty line; a character of the body is a byte."""
     method: str
-    """Empty: it is a response."""
+    """The request's method; empty: it is a response."""
     version: str
     headers: dict[str, list[str]]
-    """Those of `NAMES`, unfolded, in order."""
+    """The headers of `NAMES`, unfolded, in order."""
     excessive: bool
-    """It is not to be parsed."""
+    """The message is over the bounds, and not to be parsed."""
 
     def first(self, name: str) -> str:
-        """Empty: there is none."""
+        """The first header of this name; empty: there is none."""
         return self.headers.get(name, ("",))[0]
 
     @property
@@ -54,19 +55,19 @@ class DatagramCheck(NamedTuple):
 
     @property
     def branch(self) -> str:
-        """Of the topmost Via."""
+        """The branch of the topmost Via."""
         return parameters(split(self.first("Via"), ",")[0]).get("branch") or ""
 
     @property
     def cseq(self) -> tuple[int, str]:
-        """Number and method; (-1, ""): none."""
+        """The CSeq's number and method; (-1, ""): there is none."""
         number, *method = self.first("CSeq").split(None, 1)[:2] or [""]
         fits = number.isascii() and number.isdecimal() and len(number) < 12
         return (int(number), "".join(method)) if fits else (-1, "")
 
 
-def glance(data: bytes) -> DatagramCheck | None:
-    """None: it is no SIP."""
+def check_datagram(data: bytes) -> DatagramCheck | None:
+    """Check a datagram before it is parsed. None: it is no SIP message."""
     # Junk is known by that in 1 µs: no message is without, and it has no short form.
     if not _CSEQ.search(data, 0, LONGEST) and not _CSEQ_CR.search(data, 0, LONGEST):
         return None

@@ -1,4 +1,4 @@
-"""One dialog, from the side that was called (RFC 3261, 12): where our requests go, and which of theirs are in order."""
+"""A dialog on the called side (RFC 3261, 12): where our requests go, and which of the far end's are in order."""
 
 import secrets
 from collections.abc import Sequence
@@ -16,22 +16,23 @@ Headers = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class DialogId:
-    """What a dialog is known by."""
+    """Identifies a dialog (RFC 3261, 12)."""
 
     call_id: str
     ours: str
-    """Tag."""
+    """Our tag."""
     theirs: str
-    """Tag."""
+    """The far end's tag."""
 
     @classmethod
     def of(cls, request: SipMessage) -> "DialogId":
-        """Of a request within a dialog. Raises SipError."""
+        """The id of the dialog to which a request belongs. Raises SipError."""
         return cls(request.call_id, request.to_tag, request.from_tag)
 
 
 class Dialog:
-    """Begun by an INVITE that is to be accepted. Raises SipError: it cannot be one."""
+    """A dialog on the called side, which an INVITE begins that is to be accepted. Raises SipError: the INVITE can begin
+    none."""
 
     def __init__(self, invite: IncomingRequest, stack: Stack) -> None:
         self.id = DialogId(invite.call_id, secrets.token_hex(8), invite.from_tag)
@@ -47,17 +48,17 @@ class Dialog:
         self._target = Address.of(invite.header("contact") or self._to)
         self._source = invite.source
         vias = invite.headers("via")
-        self.is_passed_on = len(vias) > 1 or bool(self._routes)
-        """By a proxy."""
+        self.is_proxied = len(vias) > 1 or bool(self._routes)
+        """The dialog's messages go by a proxy."""
         self._symmetric = len(vias) == 1 and "rport" in parameters(vias[0])
-        """The peer hears where it speaks from (RFC 3581), whatever its Contact says: it may be behind a NAT. Not so a
-        proxy between us, which does not stay there unless it says so (Record-Route)."""
+        """The peer receives at the address it sends from (RFC 3581), whatever its Contact says: it may be behind a NAT.
+        Not so with a proxy between us, which takes no further part unless it says so (Record-Route)."""
         self._seq = secrets.randbelow(2**16)
         self._their_seq = invite.cseq[0]
         self._reached(self._target)
 
     def in_order(self, request: IncomingRequest) -> bool:
-        """Whether it comes after the ones before (RFC 3261, 12.2.2)."""
+        """Whether a request comes after the ones before (RFC 3261, 12.2.2)."""
         number, _ = request.cseq
         if number < self._their_seq:
             return False
@@ -65,13 +66,13 @@ class Dialog:
         return True
 
     def target(self, request: IncomingRequest) -> Address:
-        """Where the peer wants to be reached from a re-INVITE or UPDATE on, once that is accepted. Raises SipError."""
+        """The peer's address after a re-INVITE or UPDATE, to be used once that is accepted. Raises SipError."""
         contact = request.header("contact")
         return self._reached(Address.of(contact)) if contact else self._target
 
     def _reached(self, target: Address) -> Address:
-        """It, if requests can be sent there. Found out before anything is promised: a call that cannot be hung up would
-        keep its place. Raises SipError."""
+        """The address, if requests can be sent there. Checked before anything is promised: a call that cannot be hung
+        up would keep its slot. Raises SipError."""
         for hop in (target, *self._routes):
             if not hop.host and hop.scheme != "tel":
                 raise SipError(f"no request can be sent to {hop.uri[:80]!r}, which names no host")
@@ -87,12 +88,12 @@ class Dialog:
 
     @property
     def host(self) -> str:
-        """Where the peer is, by its Contact: an address or a name. Empty: that is a telephone number."""
+        """The peer's host, by its Contact: an address or a name. Empty: the Contact is a telephone number."""
         return self._target.host
 
     @property
     def domain(self) -> str:
-        """The same with its port: a number to which its caller is transferred is one of there."""
+        """The peer's host with its port: a number to which its caller is transferred belongs to that domain."""
         host, port = (self.host, self._target.port) if self.host else self._source
         return f"{host}:{port}" if port else host
 
@@ -104,7 +105,7 @@ class Dialog:
         return self._seq
 
     def _head(self, method: str, target: Address, headers: Headers = ()) -> str:
-        """As `Stack.send` has it."""
+        """The head of a request, as `Stack.send` takes it."""
         uri, routes = target.uri, [f"<{route.uri}>" for route in self._routes]
         if self._routes and not self._routes[0].loose:
             uri, routes = self._routes[0].uri, [*routes[1:], f"<{target.uri}>"]
@@ -130,6 +131,7 @@ class Dialog:
 
 
 def new_call(request: IncomingRequest) -> tuple[str, str]:
-    """What an INVITE has in common with itself, by whichever way it comes (RFC 3261, 8.2.2.2). Raises SipError."""
+    """The key by which copies of one INVITE that come by several ways are known as one (RFC 3261, 8.2.2.2). Raises
+    SipError."""
     number, _ = request.cseq
     return request.call_id, f"{request.from_tag} {number}"

@@ -1,35 +1,35 @@
-"""The text of a SIP message's head, taken apart as it was written (RFC 3261, 7.3 and 25.1). Pure. Everything here takes
-time in proportion to the length of what it reads."""
+"""Parses the text of a SIP message's head as it was written (RFC 3261, 7.3 and 25.1). Pure. Everything here takes time
+in proportion to the length of its input."""
 
 import re
 
 Params = dict[str, str | None]
-"""By name in lower case, as they were written; None: it has no value (`lr`, `npdi`)."""
+"""Parameters by name in lower case, with their values as they were written; None: no value (`lr`, `npdi`)."""
 SHORT_NAMES = {
     "a": "accept-contact", "b": "referred-by", "c": "content-type", "d": "request-disposition",
     "e": "content-encoding", "f": "from", "i": "call-id", "j": "reject-contact", "k": "supported",
     "l": "content-length", "m": "contact", "n": "identity-info", "o": "event", "r": "refer-to", "s": "subject",
     "t": "to", "u": "allow-events", "v": "via", "x": "session-expires", "y": "identity",
 }  # fmt: skip
-"""As IANA registers them, with their long names."""
+"""The compact header names that IANA registers, with their long names."""
 LISTS = frozenset({"via", "route", "record-route", "contact", "p-asserted-identity"})
 """Headers that we read, and that may have several values in one line."""
 _FOLD = re.compile(r"(?:\r\n|\n|\r)[ \t]+")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _ADDRESS = re.compile(r'(?:[^"<]++|"(?:[^"\\]++|\\.)*+")*+<([^>]*)>(.*)', re.DOTALL)
-"""A display name, which may be quoted; a URI; parameters of the header."""
+"""An address: a display name, which may be quoted; a URI; parameters of the header."""
 _UNPAIRED = re.compile(r'(?:[^"<]++|"(?:[^"\\]++|\\.)*+")*+".*<([^<>]*)>(.*)', re.DOTALL)
-"""The same, where a quotation mark in the name has no partner: the URI is what stands in the last angle brackets."""
+"""An address where a quotation mark in the name has no partner: the URI is the text in the last angle brackets."""
 _EMPTY_TAG = re.compile(r";[ \t]*+tag[ \t]*+(?:=[ \t]*+)?(?=;|$)", re.IGNORECASE)
 _BLANKS = " \t"
 
 
 class SipError(ValueError):
-    """A message, or a header of one, that cannot be read; the text says why."""
+    """A message, or a header of one, cannot be read; the text says why."""
 
 
 def unfolded(head: str) -> list[str]:
-    """The lines of a head, the first line first. A line that goes on in the next ones is one line."""
+    """The lines of a head, the first line first. A line with continuation lines is one line."""
     return _LINE_END.split(_FOLD.sub(" ", head))
 
 
@@ -60,7 +60,7 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def parameters(text: str) -> Params:
-    """Of `a=1;b;c="2"`. Of two with the same name the first counts."""
+    """The parameters of `a=1;b;c="2"`. The first of two with the same name counts."""
     found: Params = {}
     for part in filter(None, split(text, ";")):
         name, equals, value = part.partition("=")
@@ -69,14 +69,14 @@ def parameters(text: str) -> Params:
 
 
 def unquoted(value: str) -> str:
-    """What a parameter says, with or without quotes around it."""
+    """A parameter's value, with or without quotes around it."""
     if len(value) < 2 or value[0] != '"' or value[-1] != '"':
         return value
     return re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL)
 
 
 def credentials(authorization: str) -> dict[str, str]:
-    """What an Authorization header says (RFC 2617, 3.2.2), by name in lower case. Raises SipError: it says something
+    """The fields of an Authorization header (RFC 2617, 3.2.2), by name in lower case. Raises SipError: a field comes
     twice, so that two readers could take it for two users'."""
     found: dict[str, str] = {}
     for part in split("".join(authorization.split(None, 1)[1:]), ","):
@@ -98,7 +98,7 @@ def address_parts(text: str) -> tuple[str, str]:
 
 
 def tagged(text: str, tag: str) -> str:
-    """A From or To without a tag, with this one. An empty tag is none."""
+    """A From or To without a tag, with this one added. An empty tag counts as none."""
     before, bracket, params = text.rpartition(">")
     return f"{before}{bracket}{_EMPTY_TAG.sub('', params)};tag={tag}"
 

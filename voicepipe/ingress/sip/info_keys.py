@@ -15,32 +15,32 @@ TYPES = (
     "audio/telephone-event",
     "application/vnd.nortelnetworks.digits",
 )
-"""Of the bodies that are read, all in the same way: "Signal=5" of Cisco, "5" alone, "Event=5", and "d=5" of Nortel."""
+"""Types of the bodies that are read, all in the same way: "Signal=5" (Cisco), "5" alone, "Event=5", and "d=5"
+(Nortel)."""
 LONGEST = 1000
-"""Characters: a body of a key has about 30."""
+"""Characters of the longest body that is read: one with a key has about 30."""
 LONGEST_HELD_S = 30.0
-"""A body that says more is not believed: some gateways count in other units than milliseconds."""
+"""Longest duration that is believed, in seconds: some gateways count in other units than milliseconds."""
 _NAMED = re.compile(r"\s*(signal|event|d)\s*[=:](.*)", re.IGNORECASE)
 _OTHER = re.compile(r"\s*[A-Za-z-]+\s*[=:]")
-"""What else is told of the key: how long it was down, how loud."""
+"""Further fields of the body: how long the key was down, how loud."""
 _DURATION = re.compile(r"\s*duration\s*[=:](.*)", re.IGNORECASE)
 _NUMBER = re.compile(r"0*([0-9]{1,2})")
 _BLANK = " \t\0\"'"
 Path = Literal["rtp", "info"]
 TOGETHER_S = 2.0
-"""The second message of a press comes at most so much later: by RTP a key is told when it goes down, by INFO mostly
-when it comes up, and then mostly with how long it was down, which is not counted. Longer would lose more of a phone
-that tells one key by RTP and the same key, pressed again, by INFO."""
+"""The second message of a press comes at most so many seconds later: RTP reports a key when it goes down, INFO mostly
+when it comes up, and then mostly with how long it was down, which is not counted. A longer time would lose more presses
+of a phone that reports one by RTP and the next of the same key by INFO."""
 
 
 def key_of(content_type: str, body: str) -> str:
-    """The key that is told: one of "0" to "9", "*", "#", "A" to "D"; "" where the body is empty, as it is of an INFO
+    """The key that the body reports: one of "0" to "9", "*", "#", "A" to "D"; "" where the body is empty, as in an INFO
     that only asks whether the call goes on.
 
     Numbers are those of RFC 4733's events, so 10 is "*" and 11 is "#", as some gateways have it. `content_type`:
-    without parameters, in lower case; "" where none is said: the body is read all the same. Raises SipRefusal: 415, the
-    body is of a type that is not read, or 400, it tells of no key.
-    """
+    without parameters, in lower case; "" where none is given: the body is read all the same. Raises SipRefusal: 415, a
+    body of this type is not read, or 400, it reports no key."""
     if not body.strip():
         return ""
     if content_type and content_type not in TYPES:
@@ -48,9 +48,9 @@ def key_of(content_type: str, body: str) -> str:
         raise SipRefusal(415, "Unsupported Media Type", f"an INFO of {content_type}", (accept,))
     if len(body) > LONGEST:
         raise _unread(f"its body has {len(body)} characters, and at most {LONGEST} are read")
-    told = _told(body)
-    keys = {_key(value) for value in told}
-    if not told:
+    values = _key_values(body)
+    keys = {_key(value) for value in values}
+    if not values:
         raise _unread('it names no key: write "Signal=5"')
     if len(keys) > 1:
         raise _unread("it names several keys: send an INFO for each")
@@ -58,16 +58,16 @@ def key_of(content_type: str, body: str) -> str:
 
 
 def held_s(body: str) -> float:
-    """For how many seconds the key was down when this was sent, which its body says in milliseconds; 0: it does not
-    say. At most `LONGEST_HELD_S`."""
+    """Seconds for which the key was down when this was sent, which the body gives in milliseconds; 0: it gives none. At
+    most `LONGEST_HELD_S`."""
     for line in body.splitlines():
         if (found := _DURATION.fullmatch(line)) and (said := found[1].strip(_BLANK)).isdecimal() and len(said) < 10:
             return min(int(said) / 1000, LONGEST_HELD_S)
     return 0.0
 
 
-def _told(body: str) -> list[str]:
-    """What is said to be pressed: by the first of these names that is there, else by a line that is no more."""
+def _key_values(body: str) -> list[str]:
+    """The key in a body: in the first of these fields that is there, else in a line that is no field."""
     lines = body.splitlines()
     named = [(found[1].lower(), found[2].strip(_BLANK)) for line in lines if (found := _NAMED.fullmatch(line))]
     for name in ("signal", "event", "d"):
@@ -98,17 +98,17 @@ class _Pressed(NamedTuple):
 
 
 class KeyPaths:
-    """One call's. A press is told by the path that is faster; the same key by the other path, shortly after, is the
-    same press. Each press has one message by each path at most: the same key by the same path is another press, so
-    that none of two is lost."""
+    """Matches the messages of one call about keys, which come by two paths. The faster message reports the press; the
+    same key by the other path, shortly after, is the same press. Each press has one message by each path at most: the
+    same key by the same path is another press, so that neither of two is lost."""
 
     def __init__(self) -> None:
         self._unmatched: deque[_Pressed] = deque(maxlen=40)
-        """Those that have come by one path only."""
+        """Presses that have come by one path only."""
 
     def is_new_press(self, key: str, path: Path, now: float, held_s: float = 0.0) -> bool:
-        """Whether a key that comes by `path` at the monotonic second `now` is a press that is not known yet; from then
-        on it is. `held_s`: for so long the key was down by then."""
+        """Whether a key that comes by `path` at the monotonic second `now` is a new press; from then on it is known.
+        `held_s`: for so long the key was down by then."""
         for one in self._unmatched:
             if one.key == key and one.path != path and now - one.when <= TOGETHER_S + held_s:
                 self._unmatched.remove(one)

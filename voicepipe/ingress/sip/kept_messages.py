@@ -1,4 +1,4 @@
-"""Messages as sippy's transactions have them, with every header as it was written.
+"""Messages for sippy's transactions, with every header as it was written.
 
 sippy's own classes take headers apart and print them anew: `tel:` addresses become `sip:` ones of this machine,
 parameters change their order, and what their grammar allows and sippy does not know cannot be read at all. Whoever is
@@ -25,14 +25,14 @@ _NEEDED = "via", "from", "to", "call-id", "cseq"
 _CSEQ = re.compile(r"([0-9]{1,20})[ \t]+(\S+)")
 _METHOD = re.compile(r"[A-Za-z0-9.!%*_+`'~-]+")
 LARGEST_CSEQ = 2**32 - 1
-"""RFC 3261, 8.1.1.5, has them below 2**31; some telephones begin anywhere."""
+"""The largest CSeq: RFC 3261, 8.1.1.5, has them below 2**31; some telephones begin anywhere."""
 _SENT_BY = re.compile(r"([^/]+/[^/]+/[ \t]*[^ \t/]+)[ \t]+(\[[^\[\]]*\]|[^ \t:,/]+)[ \t]*(?::[ \t]*([0-9]{0,5}))?")
 SHORT_OF = 6
-"""Bytes by which a Content-Length may be too large: small telephones count their SDP wrong by the ends of its lines."""
+"""Bytes by which a Content-Length may be too large: small telephones count the line ends of their SDP wrong."""
 
 
 class KeptHeader(SipGenericHF):  # type: ignore[misc]
-    """One value, which sippy copies and prints as it is. `name`: as it is written; empty: as usual."""
+    """One header value, which sippy copies and prints as it is. `name`: as it is written; empty: the usual spelling."""
 
     parsed = True
 
@@ -48,7 +48,7 @@ class KeptHeader(SipGenericHF):  # type: ignore[misc]
 
 
 class _Party(KeptHeader):
-    """From or To."""
+    """The value of a From or To header."""
 
     def getTag(self) -> str | None:
         return tag_of(self.body) or None
@@ -62,8 +62,8 @@ class _Party(KeptHeader):
 
 
 class Via(KeptHeader):
-    """One hop. Raises SipError. Of `params`, `received` and `rport` may be set; all others are printed as they were
-    written (RFC 3261, 8.2.6.2)."""
+    """One hop of a request's path. Raises SipError. Of `params`, `received` and `rport` may be set; all others are
+    printed as they were written (RFC 3261, 8.2.6.2)."""
 
     def __init__(self, text: str, name: str = "") -> None:
         sent_by, *self._written = split(text, ";")
@@ -90,16 +90,16 @@ class Via(KeptHeader):
         return self._host, self._port
 
     def getTAddr(self) -> tuple[str, int]:
-        """Where its answers go (RFC 3261, 18.2.2; RFC 3581, 4), once `received` and `rport` say what was seen."""
+        """The address to which answers go (RFC 3261, 18.2.2; RFC 3581, 4), once `received` and `rport` are set."""
         port = self.params.get("rport") or ""
         return self.params.get("received") or self._host, int(port) if port.isdecimal() else self._port or DEFAULT_PORT
 
 
 class _Expires(KeptHeader):
-    """Of an INVITE."""
+    """The Expires header of an INVITE."""
 
     def getNum(self) -> int:
-        """Seconds; 0: it does not say."""
+        """Seconds; 0: it gives none."""
         return min(int(self.body), 2**31) if re.fullmatch("[0-9]{1,99}", self.body) else 0
 
 
@@ -116,7 +116,7 @@ _KINDS: dict[str, Any] = {
 
 
 def _read_head(message: Any, head: str) -> dict[str, str]:
-    """Fill a message of sippy's from its first line and its headers; these, by name. Raises SipError."""
+    """Fill a message of sippy's from its first line and its headers; returns the headers by name. Raises SipError."""
     start, *lines = unfolded(head)
     message.setSL(start)
     said: dict[str, str] = {}
@@ -134,7 +134,7 @@ def _read_head(message: Any, head: str) -> dict[str, str]:
 
 
 def _content(body: str, length: str | None) -> bytes:
-    """The body, as long as it says."""
+    """The body, as long as Content-Length says."""
     content = body.encode("latin-1")
     if length is None:
         return content
@@ -146,8 +146,8 @@ def _content(body: str, length: str | None) -> bytes:
 
 
 class KeptRequest(SipRequest):  # type: ignore[misc]
-    """Made from its text, in which an empty line ends the head, and a character of the body is a byte. Raises SipError.
-    `content`: its body."""
+    """A request made from its text, in which an empty line ends the head, and a character of the body is a byte. Raises
+    SipError. `content`: its body."""
 
     def __init__(self, text: str) -> None:
         self.headers: list[SipHeader] = []
@@ -168,7 +168,7 @@ class KeptRequest(SipRequest):  # type: ignore[misc]
 
 
 class KeptResponse(SipResponse):  # type: ignore[misc]
-    """As `KeptRequest`; nobody asks for its body."""
+    """A response made from its text, as `KeptRequest`; its body is not used."""
 
     def __init__(self, text: str) -> None:
         self.headers: list[SipHeader] = []

@@ -8,7 +8,7 @@ from voicepipe.ingress.sip.bodies import session_description
 
 
 class SipMessage:
-    """One message. `raw`: as `kept_messages` has it."""
+    """A SIP message that was parsed. `raw`: as in `kept_messages`."""
 
     def __init__(self, raw: Any) -> None:
         self.raw = raw
@@ -19,34 +19,33 @@ class SipMessage:
 
     @property
     def cseq(self) -> tuple[int, str]:
-        """Number and method."""
+        """The CSeq's number and method."""
         number, method = self.raw.getHFBody("cseq").getCSeq()
         return number, method
 
     @property
     def from_tag(self) -> str:
-        """Raises SipError."""
+        """The tag of From. Raises SipError."""
         return Address.of(self.header("from")).params.get("tag") or ""
 
     @property
     def to_tag(self) -> str:
-        """Raises SipError."""
+        """The tag of To. Raises SipError."""
         return Address.of(self.header("to")).params.get("tag") or ""
 
     @property
     def body(self) -> str:
-        """All of it, whatever its type. Empty: there is none."""
+        """The whole body, whatever its type. Empty: there is none."""
         return bytes(self.raw.content).decode(errors="replace")
 
     @property
     def content_type(self) -> str:
-        """As it was said, without parameters, in lower case; empty: nothing was said."""
+        """The Content-Type as it was written, without parameters, in lower case; empty: there is none."""
         return self.header("content-type").partition(";")[0].strip().lower()
 
     @cached_property
     def sdp(self) -> str | None:
-        """The session description in its body, wherever it stands there. None: there is none. As
-        `session_description`."""
+        """The session description in any part of its body. None: there is none. Raises as `session_description`."""
         return session_description({header.name: str(header.body) for header in self.raw.headers}, self.raw.content)
 
     def header(self, name: str) -> str:
@@ -71,12 +70,12 @@ class SipMessage:
 
 
 def printable(text: str) -> str:
-    """What somebody sent, as it may stand in a log, on a terminal or in a prompt: one short line."""
+    """A stranger's text, made fit for a log, a terminal or a prompt: one short line."""
     return "".join(char if char.isprintable() else "?" for char in text[:200])
 
 
 class IncomingResponse(SipMessage):
-    """An answer to a request of ours."""
+    """A response to a request of ours."""
 
     def __init__(self, raw: Any, code: int, reason: str) -> None:
         super().__init__(raw)

@@ -1,4 +1,4 @@
-"""Where hosts are that a SIP message names.
+"""Sends to hosts that a SIP message names.
 
 Whoever calls says where our BYE goes (Contact, Record-Route). So strangers choose the names, and their name servers may
 never answer. Their lookups have threads of their own, apart from those of webhooks, model servers and providers'
@@ -27,24 +27,25 @@ LIMITS = Limits(
     missing_s=10.0,  # So sending again means few lookups.
 )
 MOST_DATAGRAMS = 512
-"""That wait, for all names together."""
+"""Datagrams that may wait, for all names together."""
 _NAME = re.compile(r"[0-9a-z_][0-9a-z_.-]{0,252}")
 
 
 class Names:
-    """`send(data, address)` takes an IPv4 address. Lives on the event loop; `close` it at the end."""
+    """Sends datagrams to hosts by name. `send(data, address)` takes an IPv4 address. Lives on the event loop; `close`
+    it at the end."""
 
     def __init__(self, send: Callable[[bytes, Host], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._send_to = send
         self._lookups = Lookups("sip-names", LIMITS, clock)
         self._missing = RefusalLog(logger, "SIP hosts without an address")
         self._waiting: dict[str, dict[tuple[bytes, int], None]] = {}
-        """For a name: datagrams and their ports, in order."""
+        """Datagrams and their ports by the name that they wait for, in order."""
         self._datagrams = 0
-        """Of all names."""
+        """Datagrams that wait, for all names."""
 
     def send(self, data: bytes, address: Host) -> None:
-        """To a host by its name, as soon as it is known. Dropped if it has no address, or too much waits."""
+        """Send to a host by its name, as soon as its address is known. Dropped if it has none, or too many wait."""
         name, port = address[0].lower(), address[1]
         if not _NAME.fullmatch(name):
             logger.debug("%r is no host", address[0])
@@ -62,7 +63,7 @@ class Names:
             self._datagrams += 1
 
     def close(self) -> None:
-        """Send nothing more. Lookups that hang are left to themselves."""
+        """Send nothing more. Lookups that hang go on by themselves."""
         self._lookups.close()
         self._waiting.clear()
         self._datagrams = 0
@@ -70,7 +71,7 @@ class Names:
     def _answered(self, name: str, asked: "asyncio.Future[Answer]") -> None:
         answer = asked.result()
         if isinstance(answer, OSError):
-            self._missing.tell(name, "%r has no address (%s)", name, answer)
+            self._missing.log(name, "%r has no address (%s)", name, answer)
         for data, port in self._waiting.pop(name, ()):  # Nothing, if it is closed.
             self._datagrams -= 1
             self._send(answer, data, port)

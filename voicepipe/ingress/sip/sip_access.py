@@ -14,7 +14,7 @@ from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse
 from voicepipe.base.errors import Reason
 from voicepipe.base.token_bucket import Rate
 from voicepipe.config.credentials import sip_passwords
-from voicepipe.config.phone_config import SipDoorConfig
+from voicepipe.config.phone_config import SipEndpointConfig
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.header_text import SipError, credentials
@@ -23,44 +23,45 @@ from voicepipe.ingress.sip.stateless import warning
 from voicepipe.ingress.throttle import Throttle
 
 ALGORITHM = "MD5"
-"""All telephones know it, and some (libre, up to baresip 1.0) give up over a second challenge by one that they do not.
-Where it would be too weak, sound and all go in the open anyway."""
+"""The digest algorithm: all telephones know it, and some (libre, up to baresip 1.0) fail where a second challenge has
+one that they do not know. Where it would be too weak, the sound goes unencrypted anyway."""
 GUESSES = Rate(50, 1), Rate(5000, 200)
-"""Wrong passwords from one address and from all, which are none that were forged: each has got a challenge there. From
-an address that is known they count by user as well: one telephone keeps no others of its building out."""
+"""Wrong passwords from one address and from all. They are not forged: each sender has got a challenge at its address.
+From an address that is known they count by user as well, so that one telephone does not keep out others of its
+building."""
 WAIT_S = "60"
 KNOWN = 4096
 """Addresses from which right passwords came lately: what others send does not keep these out."""
 VALID_S = 32
-"""As long as a request is sent again (64 * T1)."""
+"""Seconds for which a challenge is valid, as long as a request is sent again (64 * T1)."""
 _STAMP, _SALT, _MAC = 4, 6, 12
-"""Bytes."""
+"""Bytes of the parts of a nonce."""
 
 
 @dataclass
 class SipRefusal(Exception):
-    """A request that is not carried out: what its sender gets, and why, for the log."""
+    """A request is not carried out: the answer for its sender, and the reason for the log."""
 
     code: int
     phrase: str
-    """That goes with the code: "Forbidden"."""
+    """The reason phrase that goes with the code: "Forbidden"."""
     why: str
     headers: tuple[tuple[str, str], ...] = ()
     reason: Reason = "bad_request"
-    """As programs know it."""
+    """The reason for programs."""
 
 
 class Unadmitted(SipRefusal):
-    """Of somebody whom we do not know, who may have written another's address on it: it is answered but once."""
+    """Refuses a sender that is not authenticated, who may have forged their address: the answer is sent only once."""
 
 
 class Challenge(Unadmitted):
-    """They are asked for their password, as everybody is who has one."""
+    """Asks the sender for a password; every user is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Who calls. Both are empty where only this machine may."""
+    """The authenticated caller. Both are empty where only this machine may call."""
 
     trunk: str = ""
     user: str = ""
@@ -70,20 +71,20 @@ class Admitted:
 
 
 class Nonces:
-    """Challenges of which nothing is kept (RFC 7616, 5.4): who answers one has got it, at the address that it is made
-    for. So whoever writes another's address on a request does not come as far as the parser. Times are monotonic
-    seconds."""
+    """Makes and checks digest challenges without storing them (RFC 7616, 5.4): a sender that answers one has received
+    it at the address for which it was made. So a forged address does not get a request as far as the parser. Times are
+    monotonic seconds."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
     def make(self, address: str, now: float) -> str:
-        """One for this IP address."""
+        """A challenge for this IP address."""
         said = int(now).to_bytes(_STAMP) + secrets.token_bytes(_SALT)
         return (said + self._mac(said, address)).hex()
 
     def valid(self, nonce: str, address: str, now: float) -> bool:
-        """Whether it was made for this address not long ago."""
+        """Whether the challenge was made for this address and is not too old."""
         try:
             raw = bytes.fromhex(nonce)
         except ValueError:
@@ -97,9 +98,9 @@ class Nonces:
 
 
 class SipAccess:
-    """The rules of one PoP or directory. Raises ConfigError: a user has no password."""
+    """The rules of one PoP or directory for who may call by SIP. Raises ConfigError: a user has no password."""
 
-    def __init__(self, sip: SipDoorConfig) -> None:
+    def __init__(self, sip: SipEndpointConfig) -> None:
         self._realm = sip.realm
         self._nonces = Nonces()
         self._passwords = sip_passwords(sip.users)
@@ -107,10 +108,10 @@ class SipAccess:
         self._trunk_of = lru_cache(KNOWN)(self._found_trunk)
         self._open = not sip.trunks and not sip.users
         self._answers: OrderedDict[str, float] = OrderedDict()
-        """To challenges, right or wrong, and when they came."""
+        """Answers to challenges, right or wrong, and when they came."""
         each, all_of_them = GUESSES
         self._guesses = {False: Throttle(each, all_of_them), True: Throttle(each, Rate(math.inf, 0))}
-        """Of addresses that are not known, and of those that are."""
+        """Wrong passwords from addresses that are not known, and from those that are."""
         self._known: OrderedDict[str, None] = OrderedDict()
 
     def trunk(self, source: str) -> str:
@@ -122,7 +123,7 @@ class SipAccess:
         return next((name for network, name in self._trunks if address in network), "")
 
     def trusts(self, source: str) -> bool:
-        """Whether all that comes from this IPv4 address is listened to: a trunk's, or this machine's."""
+        """Whether all that comes from this IPv4 address is read: a trunk's, or this machine's."""
         return self._open or bool(self.trunk(source))
 
     def knows(self, source: str) -> bool:
@@ -130,7 +131,7 @@ class SipAccess:
         return source in self._known
 
     def screen(self, seen: DatagramCheck, source: str, now: float) -> SipRefusal | None:
-        """What a request from an IP address that is not trusted is told at once; None: it is to be read."""
+        """The immediate answer to a request from an IP address that is not trusted; None: the request is to be read."""
         if seen.method == "CANCEL" or seen.to_tag:
             return SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
         if not self._passwords:
@@ -152,7 +153,7 @@ class SipAccess:
         return None
 
     def admit(self, request: IncomingRequest) -> Admitted:
-        """Who sent it, which `screen` has let pass. Raises Unadmitted."""
+        """The sender of a request that `screen` has let pass. Raises Unadmitted."""
         source = request.source[0]
         if self._open:
             return Admitted()
@@ -181,7 +182,7 @@ class SipAccess:
         return user
 
     def _verified(self, said: dict[str, str], request: IncomingRequest, now: float) -> str:
-        """Whose answer to our challenge it is. Raises Unadmitted."""
+        """The user who has answered our challenge. Raises Unadmitted."""
         source = request.source[0]
         try:
             user, asked = said["username"], Address.of_uri(said["uri"])
@@ -202,7 +203,7 @@ class SipAccess:
         return user
 
     def _first(self, answer: str, now: float) -> bool:
-        """Whether a challenge is answered so for the first time; seen on the wire, it opens nothing."""
+        """Whether a challenge is answered so for the first time: an answer that was seen on the wire opens nothing."""
         while self._answers and next(iter(self._answers.values())) < now - VALID_S - 1:
             self._answers.popitem(last=False)
         if answer in self._answers:
@@ -218,7 +219,7 @@ class SipAccess:
 
 
 def _guesser(source: str, user: str, known: bool) -> str:
-    """Who is counted."""
+    """The key by which wrong passwords are counted."""
     return f"{user[:100]!r} at {source}" if known else source
 
 
@@ -227,8 +228,8 @@ def _unread(error: SipError) -> Unadmitted:
 
 
 def _response(said: dict[str, str], password: str, request: IncomingRequest) -> str:
-    """The right one (RFC 2617), by what it says of itself. Raises KeyError: it leaves out what is needed, and
-    ValueError: it wants what is not known."""
+    """The right digest response (RFC 2617), by the fields that the sender gives. Raises KeyError: a field is missing,
+    and ValueError: a field has an unknown value."""
     algorithm, qop = said.get("algorithm"), said.get("qop")
     if algorithm not in (None, ALGORITHM) or qop not in (None, "auth", "auth-int"):
         raise ValueError("another algorithm, or another qop")

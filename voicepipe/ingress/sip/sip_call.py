@@ -1,4 +1,4 @@
-"""One call by SIP, from its accepted INVITE on: what each request within its dialog does, and how it ends."""
+"""A call by SIP, from its accepted INVITE on: what each request within its dialog does, and how it ends."""
 
 import asyncio
 import logging
@@ -29,19 +29,20 @@ from voicepipe.rtp.sdp_text import SdpError
 logger = logging.getLogger(__name__)
 
 BYE_S = 2.0
-"""So long a far end may take to answer our BYE, which is sent again meanwhile; however it does, the call is over."""
+"""Seconds that a far end has to answer our BYE, which is sent again meanwhile; however it does, the call is over."""
 ACK_S = 10.0
-"""So long a caller may take to acknowledge our answer, which is sent five times meanwhile. RFC 3261 says 32 s; but
-whoever has written another's address on an INVITE never does, and holds a place."""
+"""Seconds that a caller has to acknowledge our answer, which is sent five times meanwhile. RFC 3261 says 32 s; but the
+sender of a forged INVITE never does, and holds a slot."""
 LOOK_S = 1.0
-"""Between looks at whether the caller is still there."""
+"""Seconds between looks at whether the caller is still there."""
 _STATUS = re.compile(r"^SIP/2\.0 (\d{3}) ?(.*)$", re.MULTILINE)
 
 _REFER_ID = re.compile(r";\s*id\s*=\s*([0-9]{1,10})", re.IGNORECASE)
 
 
 class SipCall:
-    """`accept` the INVITE, and `run` the call. The media are open. `place`: what is given back when it is over."""
+    """A call by SIP: `accept` its INVITE, then `run` it. The media are open. `resources` is closed when the call is
+    over."""
 
     def __init__(
         self,
@@ -50,30 +51,30 @@ class SipCall:
         slot: CallSlot,
         settings: CallSettings,
         config: Config,
-        place: ExitStack,
+        resources: ExitStack,
     ) -> None:
         self.dialog = dialog
         self.slot = slot
         self._media = media
-        self._place = place
+        self._resources = resources
         self._silent_s = config.sip.silent_ms / 1000
         self._timer: SessionTimer | None = None
         self._refreshed = 0.0
         self._ack_over = asyncio.Event()
         """The INVITE's answer was acknowledged, or never will be."""
         self.on_acknowledged: Callable[[SipCall], object] | None = None
-        """So was our answer to an INVITE: the one that began the call, or a later one."""
+        """Called when our answer to an INVITE is acknowledged: the one that began the call, or a later one."""
         self.on_turned_away: Callable[[], object] | None = None
-        """It rang, and gives way to another call."""
+        """Called when the call, while it rings, gives way to another call."""
         self._gone = False
         """The far end has hung up."""
         self._answered = False
         self._invite: IncomingRequest | None = None
-        """While its answer is not acknowledged."""
+        """The INVITE, until its answer is acknowledged."""
         self._referred: asyncio.Future[None] | None = None
-        """The outcome of a transfer that is under way."""
+        """The outcome of a transfer in progress."""
         self._refer_seq = 0
-        """Of its REFER."""
+        """The CSeq of its REFER."""
         self._taken = False
         """The far end has accepted to make the transfer."""
         media.line.refer = self._refer
@@ -84,34 +85,34 @@ class SipCall:
     # --- the INVITE
 
     def ring(self, invite: IncomingRequest) -> None:
-        """It will be answered later, unless its caller gives up."""
+        """Send 180: the call will be answered later, unless its caller gives up."""
         self._invite = invite
         invite.respond(180, "Ringing", (("Contact", self.dialog.contact),), tag=self.dialog.id.ours)
 
     def accept(self, invite: IncomingRequest, answer: str, call_id: str) -> None:
-        """Answer it: 200 with our SDP, `answer` to theirs or an offer where they made none. Raises TooShort."""
+        """Answer the INVITE: 200 with our SDP, `answer` to theirs or an offer where they made none. Raises TooShort."""
         self._timer, self._refreshed = negotiated(invite), time.monotonic()
         self._answered, self._invite = True, invite
         self._ok(invite, answer, (("X-Voicepipe-Call-Id", call_id),))
 
     @property
     def awaits_ack(self) -> bool:
-        """Its answer is not acknowledged yet, and may be."""
+        """The answer is not acknowledged yet, and still may be."""
         return not self._ack_over.is_set()
 
     def give_way(self) -> None:
-        """Somebody else needs the place of a caller who has not acknowledged our answer, and may have it now: the
-        call's task, which closes its place as well, runs later."""
+        """End the call, whose answer is not acknowledged, to give its slot to another caller at once: the call's task,
+        which closes `resources` as well, runs later."""
         try:
             if self._answered:
                 self._unacknowledged()
             else:
                 self._turned_away()
         finally:
-            self._place.close()
+            self._resources.close()
 
     def _unacknowledged(self) -> None:
-        """It ends at once: whether anybody is there to hear our BYE is not waited for, nor whether it can be sent."""
+        """End the call at once, without waiting for the answer to our BYE, or for whether it can be sent."""
         self.give_up()
         try:
             if self._invite:
@@ -121,7 +122,7 @@ class SipCall:
             logger.exception("%s: its BYE cannot be sent", self.hosted.id)
 
     def _turned_away(self) -> None:
-        """It rang until now."""
+        """End a call that still rings."""
         self.give_up()
         if not self._invite:
             return
@@ -135,7 +136,7 @@ class SipCall:
             self._invite.cancelled()
 
     def give_up(self) -> None:
-        """It could not be answered, and is not to be."""
+        """The call could not be answered, and is not to be."""
         self._gone = True
         self._ack_over.set()
         self.hosted.end("error")
@@ -152,7 +153,7 @@ class SipCall:
         )  # fmt: skip
 
     def _acknowledged(self, answered: SipMessage | None, signalled: str) -> None:
-        """`answered`: the ACK that answers an offer of ours, for which an INVITE from `signalled` has asked."""
+        """The ACK has come. `answered`: it answers an offer of ours, for which an INVITE from `signalled` has asked."""
         self._ack_over.set()
         self._invite = None
         if self.on_acknowledged:
@@ -175,8 +176,8 @@ class SipCall:
     # --- requests within the dialog
 
     def handle(self, request: IncomingRequest) -> None:
-        """Carry out what the far end asks, and answer. Raises SipRefusal, SdpError, SipError, UnsupportedBody,
-        TooShort."""
+        """Carry out a request of the far end within the dialog, and answer it. Raises SipRefusal, SdpError, SipError,
+        UnsupportedBody, TooShort."""
         if not self.dialog.in_order(request):
             raise SipRefusal(500, "Server Internal Error", f"a {request.method} came out of order")
         if handler := HANDLERS.get(request.method):
@@ -193,14 +194,15 @@ class SipCall:
             self.hosted.end("caller")
 
     def _reinvite(self, request: IncomingRequest) -> None:
-        """Hold, another codec, another address, or only a refresh."""
+        """Carry out a re-INVITE or UPDATE: hold, another codec, another address, or only a refresh."""
         self._change(request, self._media.offer)
 
     def _update(self, request: IncomingRequest) -> None:
         self._change(request, str)
 
     def _change(self, request: IncomingRequest, offer: Callable[[], str]) -> None:
-        """What is wrong with any part of it leaves all as it was. `offer`: where it makes none."""
+        """Apply a change of the session. An error in any part of it leaves everything as it was. `offer`: for a request
+        that makes none."""
         target, timer = self.dialog.target(request), negotiated(request)
         offered = request.sdp
         sdp = offer() if offered is None else self._media.answer(offered, request.source[0])
@@ -209,7 +211,7 @@ class SipCall:
         self._ok(request, sdp)
 
     def _info(self, request: IncomingRequest) -> None:
-        """A key, as old gateways send it, or nothing: whether we are still there."""
+        """Carry out an INFO: a key, as old gateways send it, or nothing, to check whether the call goes on."""
         key = key_of(request.content_type, request.body)
         request.respond(200, "OK", tag=self.dialog.id.ours)
         if key:
@@ -227,7 +229,7 @@ class SipCall:
     # --- transfers
 
     async def _refer(self, target: str) -> None:
-        """As `Line.transfer`, by REFER (RFC 3515): the far end places the new call and tells us how that goes."""
+        """As `Line.transfer`, by REFER (RFC 3515): the far end makes the new call and reports how that goes."""
         if self.dialog.allows and "refer" not in self.dialog.allows:
             raise TransferFailed("this caller's telephone system does not take transfers")
         to = sip_uri(target, self.dialog.domain)
@@ -267,7 +269,7 @@ class SipCall:
     # --- its life
 
     async def run(self, name: str, clock: MediaClock) -> None:
-        """Until either side hangs up. What fails here is this call's own, and logged."""
+        """Returns when either side has hung up. A failure ends this call only, and is logged."""
         try:
             # Not before its ACK: an offer of ours is answered there, and whoever sent the INVITE in another's name does
             # not get what it acknowledges, so that nothing is sent to whom they please.
@@ -298,7 +300,7 @@ class SipCall:
             stop_ticking()
 
     def close(self) -> None:
-        """Let go of everything. Safe to call twice."""
+        """Release all resources. Safe to call twice."""
         self.hosted.close()
         self._media.close()
 
@@ -313,7 +315,7 @@ class SipCall:
                 await answered.wait()
 
     async def _watch(self) -> None:
-        """Nobody says goodbye whose network is gone."""
+        """Hang up where no sound has come for too long: a caller whose network is gone sends no BYE."""
         while True:
             await asyncio.sleep(LOOK_S)
             now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Which SIP messages are read, and on whose account: what strangers send is never paid for by callers.
+"""Limits on the SIP messages that are read, by the kind of sender: callers do not pay for what strangers send.
 
 Everybody has two limits: messages of one sender, and the event loop's time for all senders of a kind; each call has a
 limit of time for itself instead. What is junk, or can be answered without the parser, is not counted as a message at
@@ -17,17 +17,18 @@ from voicepipe.ingress.sip.sip_access import SipAccess, SipRefusal
 from voicepipe.ingress.throttle import Remembered, Throttle
 
 ANSWERS = Rate(200, 50), Rate(math.inf, 0)
-"""To one IP address and to all that are told something without being read: it may have been forged."""
+"""Stateless answers, to one IP address and to all: the address may be forged."""
 CALLS_OWN, CALL_OWES_MS = Rate(100, 50), 1000
-"""Milliseconds of the event loop's for the messages of one call, at once and a second: an honest message takes 1 ms.
-What is owed is paid in 20 s at most, and a BYE is sent again for 32 s."""
+"""Milliseconds of the event loop's time for the messages of one call, at once and a second: an honest message takes 1
+ms. A debt is paid in 20 s at most, and a BYE is sent again for 32 s."""
 
 
 class SenderKind(enum.Enum):
-    """Senders. Messages of one at once and a second; milliseconds of the event loop for all of them, likewise."""
+    """Kinds of senders, each with a rate of messages for one sender (at once and a second), and a rate of milliseconds
+    of the event loop for all senders of the kind."""
 
     CALL = Rate(100, 10), Rate(math.inf, 0)
-    """Of a call, or of a transaction, that goes on: its tags and branches are secrets. Each has `CALLS_OWN`."""
+    """A call, or a transaction, that goes on: its tags and branches are secrets. Each has `CALLS_OWN`."""
     TRUSTED = Rate(1000, 400), Rate(100, 300)
     """A trunk's IP address, or this machine."""
     KNOWN = Rate(200, 50), Rate(50, 150)
@@ -36,7 +37,7 @@ class SenderKind(enum.Enum):
 
 
 _UNKNOWN = SenderKind.KNOWN, SenderKind.STRANGER
-"""Who has to prove who they are, each time."""
+"""The limits of senders that have to authenticate each time."""
 _TOO_LARGE = SipRefusal(513, "Message Too Large", "it is too long, or has too many headers or parameters")
 
 
@@ -50,7 +51,7 @@ class _Account:
             self._own = Remembered(lambda: Bucket(CALLS_OWN, owes=CALL_OWES_MS))
 
     def has_room(self, sender: str, now: float) -> bool:
-        """Whether one more message of theirs may be looked at."""
+        """Whether one more message of this sender may be read."""
         if self._own is not None:
             self._own.forget(lambda bucket: bucket.is_full(now))
             if not self._own[sender].has(now):
@@ -58,34 +59,35 @@ class _Account:
         return self.messages.has_room(sender, now) and self.milliseconds.has(now)
 
     def took(self, sender: str, milliseconds: float) -> None:
-        """So much of the event loop's time went into it."""
+        """Count time of the event loop that a message took."""
         self.milliseconds.take(milliseconds)
         if self._own is not None:
             self._own[sender].take(milliseconds)
 
 
 class Judgement(NamedTuple):
-    """What becomes of a message."""
+    """A decision on a message: to read it, to answer it, or to drop it."""
 
     kind: SenderKind
     read: bool
     refusal: SipRefusal | None = None
-    """What its sender is told instead."""
+    """The answer to the sender, instead of reading the message."""
     sender: str = ""
-    """By what they are known among their kind: a call by a hash, since a Call-ID has any length and any characters."""
+    """Identifies the sender among its kind: a call by a hash, since a Call-ID has any length and any characters."""
 
 
 class SipLimits:
-    """`goes_on`: whether a message belongs to a call or to a transaction that we have. Times are monotonic seconds."""
+    """Limits the SIP messages that are read, by the kind of their sender. `goes_on`: whether a message belongs to a
+    call or to a transaction that we have. Times are monotonic seconds."""
 
-    def __init__(self, gate: SipAccess, goes_on: Callable[[DatagramCheck], bool]) -> None:
-        self._gate = gate
+    def __init__(self, access: SipAccess, goes_on: Callable[[DatagramCheck], bool]) -> None:
+        self._access = access
         self._goes_on = goes_on
         self._accounts = {kind: _Account(kind) for kind in SenderKind}
         self._answers = Throttle(*ANSWERS)
 
     def judge(self, seen: DatagramCheck, source: str, now: float) -> Judgement:
-        """`source`: the IP address that it came from."""
+        """Decide on a message. `source`: the IP address that it came from."""
         kind, sender = self._sender(seen, source)
         account = self._accounts[kind]
         if kind in _UNKNOWN and seen.method in ("", "ACK"):  # Answers to nothing that we have said.
@@ -96,7 +98,7 @@ class SipLimits:
             return Judgement(kind, read=False)
         refusal = _TOO_LARGE if seen.excessive else None
         if kind in _UNKNOWN:
-            refusal = refusal or self._gate.screen(seen, source, now)
+            refusal = refusal or self._access.screen(seen, source, now)
         if refusal and not self._answers.admits(sender, now):
             account.messages.admits(sender, now)
             return Judgement(kind, read=False)
@@ -107,17 +109,17 @@ class SipLimits:
     def _sender(self, seen: DatagramCheck, source: str) -> tuple[SenderKind, str]:
         if self._goes_on(seen):
             return SenderKind.CALL, f"the call {blake2b(seen.call_id.encode(), digest_size=8).hexdigest()}"
-        if self._gate.trusts(source):
+        if self._access.trusts(source):
             return SenderKind.TRUSTED, source
-        return (SenderKind.KNOWN if self._gate.knows(source) else SenderKind.STRANGER), source
+        return (SenderKind.KNOWN if self._access.knows(source) else SenderKind.STRANGER), source
 
     def took(self, judged: Judgement, milliseconds: float) -> None:
-        """So much of the event loop's time went into a message. What was dropped at once is its sender's affair, and
-        not paid for by all of its kind."""
+        """Count time of the event loop that a message took. A message that was dropped at once counts for its sender
+        only, not for all of its kind."""
         if judged.read or judged.refusal:
             self._accounts[judged.kind].took(judged.sender, milliseconds)
 
-    def news(self, now: float) -> str:
-        """As `Throttle.news`, of all who sent too much."""
+    def summary(self, now: float) -> str:
+        """As `Throttle.summary`, of all senders that sent too much."""
         throttles = self._answers, *(account.messages for account in self._accounts.values())
-        return "; ".join(filter(None, (one.news(now) for one in throttles)))
+        return "; ".join(filter(None, (one.summary(now) for one in throttles)))

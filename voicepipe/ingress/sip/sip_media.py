@@ -1,4 +1,4 @@
-"""One phone call's media: what offers and answers agree on, on a socket, an RTP stream and a line."""
+"""The media of one phone call: a socket, an RTP stream and a line, as offers and answers agree on them."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -17,18 +17,19 @@ from voicepipe.rtp.udp import UdpMedia
 
 
 class SipLine(RtpLine):
-    """The `Line` of a phone call."""
+    """The `Line` of a phone call by SIP."""
 
     kind = "sip"
     setup_ms = 0
     transfers = True
 
     refer: Callable[[str], Awaitable[None]] | None = None
-    """How its caller is sent elsewhere."""
+    """Transfers the caller by REFER."""
 
     @property
     def caller_network(self) -> str:
-        """Calls by SIP bring no token: a directory knows theirs by the SDP, and that of their sound is the same one."""
+        """The network from which the caller's sound comes: calls by SIP bring no token. A directory knows it by
+        the SDP, which has the same one."""
         return network_of(self.source())
 
     async def transfer(self, target: str) -> None:
@@ -50,7 +51,8 @@ class SipLine(RtpLine):
 
 
 class SipMedia:
-    """Made by `opened`. `end`: ours; `signalled`: the IP address that the signalling came from."""
+    """The media of one phone call: socket, RTP stream and line. Made by `opened`. `end`: our address; `signalled`: the
+    IP address that the signalling came from."""
 
     def __init__(self, config: SipConfig, udp: UdpMedia, end: sip_sdp.Local, line: SipLine, signalled: str) -> None:
         self.line = line
@@ -60,15 +62,15 @@ class SipMedia:
         self._signalled = signalled
         self._srtp: Srtp | None = None
         self._offered: tuple[Crypto, ...] = ()
-        """Our keys in an offer that is not answered yet."""
+        """The SRTP keys in an offer of ours that is not answered yet."""
         line.source = lambda: udp.source
 
     @classmethod
     def opened(
         cls, config: SipConfig, local: str, host: str, signalled: str, said: sip_sdp.SipDescription | None
     ) -> tuple["SipMedia", str]:
-        """Get ports on `host`, an address of this machine that the caller reaches as `local`. With our answer to what
-        the INVITE's offer said, or our offer if it made none. Raises NoPort."""
+        """Open ports on `host`, an address of this machine that the caller reaches as `local`. Returns the media with
+        our answer to the INVITE's offer, or our offer if it made none. Raises NoPort."""
         udp = UdpMedia(host, (config.first_port, config.last_port))
         end = sip_sdp.Local(local, udp.open())
         first = (said.codec, said.payload_type) if said else (PCMU, 0)
@@ -79,28 +81,28 @@ class SipMedia:
         return media, media.offer()
 
     def close(self) -> None:
-        """Let go of the ports. Safe to call twice."""
+        """Release the ports. Safe to call twice."""
         self.line.close()
         self._udp.close()
 
     def answer(self, offer: str, signalled: str) -> str:
-        """Our answer to another offer, whose request came from the IP address `signalled`: who changes networks sends
-        sound from there as well. Raises SdpError: all stays as it is."""
+        """Our answer to another offer, whose request came from the IP address `signalled`: a caller who changes
+        networks sends sound from there as well. Raises SdpError: all stays as it is."""
         said = read_sdp(offer, self._config)
         self._signalled = signalled
         return self._answered(said)
 
     def offer(self) -> str:
-        """Ours, where a request makes none."""
+        """Our offer, where a request makes none."""
         self._offered = offered() if self._srtp or self._config.srtp == "required" else ()
         wanted = self._config.codecs
         codecs = sorted(CODECS, key=lambda one: wanted.index(one.name) if one.name in wanted else len(wanted))
         return sip_sdp.offer(self._end, codecs, self._offered)
 
     def accept(self, answer: str, signalled: str) -> None:
-        """The far end's answer to ours; `signalled` as for `answer`. Raises SdpError: all stays as it is.
+        """Apply the far end's answer to our offer; `signalled` as for `answer`. Raises SdpError: all stays as it is.
 
-        We speak in the first codec of theirs, and hear all of them (RFC 3264, 6.1 and 7), by our payload types and by
+        We send in the first codec of theirs, and receive all of them (RFC 3264, 6.1 and 7), by our payload types and by
         theirs: the former are right where the two differ, but not all phones know that."""
         said = read_sdp(answer, self._config, prefer=())
         srtp = Srtp.answered(self._offered, said.crypto[0]) if said.crypto else None
@@ -137,7 +139,8 @@ class SipMedia:
         return self.line.media.statistics()
 
     def refused(self) -> str:
-        """What came and was not taken, for the log: who is not heard mostly sends from where nobody vouches for."""
+        """Counts of packets that were dropped, for the log: a caller who is not heard mostly sends from an unexpected
+        address."""
         if self._udp.refused is None:
             return "no datagrams refused"
         host, port = self._udp.refused
@@ -145,7 +148,7 @@ class SipMedia:
 
 
 def read_sdp(text: str, config: SipConfig, prefer: tuple[str, ...] | None = None) -> sip_sdp.SipDescription:
-    """What a far end's SDP says. `prefer`: codecs as for `sip_sdp.read`, `sip.codecs` where it is not given. Raises
+    """Read a far end's SDP. `prefer`: codecs as for `sip_sdp.read`, `sip.codecs` where it is not given. Raises
     SdpError: it cannot be agreed to."""
     said = sip_sdp.read(text, config.codecs if prefer is None else prefer)
     if config.srtp == "required" and not said.crypto:

@@ -1,4 +1,4 @@
-"""The PoP's SIP side: which request is whose, who may call, and which agent answers."""
+"""The PoP's SIP server: finds the call of a request, the sender of a new one, and the agent that answers."""
 
 import asyncio
 import logging
@@ -24,10 +24,10 @@ from voicepipe.ingress.phone import placed
 from voicepipe.ingress.sip.addresses import Address, call_of
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
-from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.sip_access import Admitted, Challenge, SipAccess, SipRefusal
 from voicepipe.ingress.sip.sip_call import CAPABILITIES, SipCall
+from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, check_required, of_no_call, refusal
 from voicepipe.ingress.sip.sip_media import SipMedia, read_sdp
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
@@ -37,14 +37,14 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LEAST_LENT = 2
-"""Of a PoP's places half may be lent to those who have not acknowledged our answer yet, but so many always."""
+LEAST_UNACKNOWLEDGED = 2
+"""Half of a PoP's slots may be held by calls whose answer is not acknowledged, but never fewer than so many."""
 MERGED = 482
-"""The code for an INVITE whose call came by another way as well: there it is taken, or refused."""
+"""The code for an INVITE whose call came by another way as well: that one is accepted or refused."""
 
 
 class _InviteTarget(NamedTuple):
-    """Whom an INVITE asks for, and who asks."""
+    """The tenant and agent that an INVITE asks for, and its sender."""
 
     who: Admitted
     tenant: Tenant
@@ -53,53 +53,58 @@ class _InviteTarget(NamedTuple):
 
 
 class SipServer:
-    """Between `open` and `close` it takes calls, which `calls` holds. Raises ConfigError: strangers could call."""
+    """The PoP's SIP server. Between `open` and `close` it takes calls, which `calls` holds. Raises ConfigError:
+    strangers could call."""
 
     def __init__(self, pop: PopApi, calls: Calls) -> None:
         sip = pop.config.sip
         self._pop = pop
         self._calls = calls
         bind = sip_host(sip, pop.config.http), sip.port
-        self._door = SipDoor(bind, sip.public_address, SipAccess(sip), self._requested, self._refused, self._goes_on)
-        self._stack = self._door.stack
+        self._endpoint = SipEndpoint(
+            bind, sip.public_address, SipAccess(sip), self._requested, self._refused, self._goes_on
+        )
+        self._stack = self._endpoint.stack
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
         self._in_progress: Counter[Admitted] = Counter()
-        """Calls by who has them."""
+        """Calls in progress by their sender."""
         self._most = {Admitted(trunk=one.name): one.calls for one in sip.trunks}
         self._most |= {Admitted(user=one.name): one.calls for one in sip.users}
         """Calls at a time."""
         self._ring_s = sip.ring_ms / 1000
-        self._lent = UnacknowledgedCalls[SipCall](max(LEAST_LENT, pop.config.pop.slots // 2), self._ring_s)
+        self._unacknowledged = UnacknowledgedCalls[SipCall](
+            max(LEAST_UNACKNOWLEDGED, pop.config.pop.slots // 2), self._ring_s
+        )
         self._ringing: dict[asyncio.Task[None], tuple[IncomingRequest, Attempt]] = {}
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
-        self._door.open()
+        self._endpoint.open()
 
     async def close(self) -> None:
-        """Hear and send nothing more; the calls have ended."""
+        """Receive and send nothing more; the calls have ended."""
         for task, (invite, asked) in self._ringing.items():
             invite.respond(503, "Service Unavailable")
             asked.refused("draining", 503)
             task.cancel()
         if self._ringing:
             await asyncio.wait(self._ringing)
-        self._door.close()
+        self._endpoint.close()
 
     def _refused(self, reason: Reason, status: int) -> None:
         Attempt(self._pop, "sip").refused(reason, status)
 
     def _goes_on(self, seen: DatagramCheck) -> bool:
-        """Whether it belongs to a call."""
+        """Whether a message belongs to a call in progress."""
         ours = seen.to_tag
         return bool(ours) and DialogId(seen.call_id, ours, seen.from_tag) in self._dialogs
 
     # --- requests
 
     def _requested(self, request: IncomingRequest) -> None:
-        """Whatever is wrong with a request, its sender is told, and the log says why."""
+        """Carry out a request. Any error is answered and logged."""
         asked = Attempt(self._pop, "sip")
         try:
             self._dispatch(request, asked)
@@ -113,24 +118,27 @@ class SipServer:
                 raise of_no_call()
             check_required(request)
             return call.handle(request)
-        self._door.admit(request, CAPABILITIES, partial(self._invite, asked=asked), lambda: self._pop.status == "ok")
+        self._endpoint.admit(
+            request, CAPABILITIES, partial(self._invite, asked=asked), lambda: self._pop.status == "ok"
+        )
 
     def _refuse(self, request: IncomingRequest, error: Exception, asked: Attempt) -> None:
-        """Answer it, and tell why: in the log, and, of a new call, the PoP. Raises `error` if it is none of ours."""
+        """Answer the request with an error and log it; a refused call is counted by the PoP. Raises `error` if it is
+        none that a client causes."""
         if isinstance(error, TooShort):  # They are asked for a longer one.
             return request.respond(422, "Session Interval Too Small", (("Min-SE", str(LEAST_S)),))
-        told = refusal(error)
-        if told is None:
+        answer = refusal(error)
+        if answer is None:
             if _begins_call(request):
                 asked.refused("error", 500)
             raise error
-        if _begins_call(request) and told.code != MERGED and not isinstance(told, Challenge):
-            asked.refused(told.reason, told.code)
+        if _begins_call(request) and answer.code != MERGED and not isinstance(answer, Challenge):
+            asked.refused(answer.reason, answer.code)
         if isinstance(error, TenantFull) and call_of(request.uri):
-            told = SipRefusal(
-                503, "Service Unavailable", told.why, reason=told.reason
+            answer = SipRefusal(
+                503, "Service Unavailable", answer.why, reason=answer.reason
             )  # The next contact may have room.
-        self._door.refuse(request, told)
+        self._endpoint.refuse(request, answer)
 
     # --- new calls
 
@@ -141,14 +149,14 @@ class SipServer:
         negotiated(invite)  # Its session timer may be too short.
         wanted = self._wanted(invite, who)
         asked.by(wanted.tenant, wanted.agent)
-        with ExitStack() as place:
+        with ExitStack() as resources:
             self._invited.add(known)
-            place.callback(self._invited.discard, known)
-            call, sdp = self._prepared(invite, wanted, place)
+            resources.callback(self._invited.discard, known)
+            call, sdp = self._prepared(invite, wanted, resources)
             if self._ring_s:
                 call.ring(invite)
                 call.on_turned_away = partial(asked.refused, "full", 503)
-                kept = place.pop_all()
+                kept = resources.pop_all()
                 task = asyncio.get_running_loop().create_task(self._ring(invite, call, sdp, wanted, kept, asked))
                 # Not in the task: one that is cancelled before its first step runs nothing at all.
                 task.add_done_callback(lambda _: kept.close())
@@ -156,7 +164,7 @@ class SipServer:
                 task.add_done_callback(self._ringing.pop)
                 invite.on_cancel = task.cancel
             else:
-                self._accept(invite, call, sdp, wanted, place)
+                self._accept(invite, call, sdp, wanted, resources)
 
     def _wanted(self, invite: IncomingRequest, who: Admitted) -> _InviteTarget:
         uri = invite.uri
@@ -168,49 +176,51 @@ class SipServer:
         )
         return _InviteTarget(who, tenant, agent, origin)
 
-    def _prepared(self, invite: IncomingRequest, wanted: _InviteTarget, place: ExitStack) -> tuple[SipCall, str]:
-        """The call, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError, UnsupportedBody."""
-        config, place = self._pop.config, place.enter_context(ExitStack())
+    def _prepared(self, invite: IncomingRequest, wanted: _InviteTarget, resources: ExitStack) -> tuple[SipCall, str]:
+        """The call for an INVITE, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError,
+        UnsupportedBody."""
+        config, resources = self._pop.config, resources.enter_context(ExitStack())
         dialog, offer = Dialog(invite, self._stack), invite.sdp
         said = None if offer is None else read_sdp(offer, config.sip)
         settings = msgspec.structs.replace(CallSettings.of(wanted.agent), origin=wanted.origin)
-        slot = self._seated(wanted, invite.source[0], place)
+        slot = self._take_slot(wanted, invite.source[0], resources)
         host, signalled = self._stack.address[0], invite.source[0]
         # What the SDP of a phone behind a NAT names means nothing here: its sound comes the way of its signalling.
         named = said.remote[0] if said else dialog.host
-        local = self._stack.local_for_sound(signalled, named) if dialog.is_passed_on else dialog.local
+        local = self._stack.local_for_sound(signalled, named) if dialog.is_proxied else dialog.local
         media, sdp = SipMedia.opened(config.sip, local, host, signalled, said)
-        place.callback(media.close)
-        call = SipCall(dialog, media, slot, settings, config, place)
-        place.callback(call.close)
-        place.callback(self._dialogs.pop, dialog.id, None)
-        self._lent.lend(call, wanted.who, time.monotonic())
-        place.callback(self._lent.end, call)
+        resources.callback(media.close)
+        call = SipCall(dialog, media, slot, settings, config, resources)
+        resources.callback(call.close)
+        resources.callback(self._dialogs.pop, dialog.id, None)
+        self._unacknowledged.add(call, wanted.who, time.monotonic())
+        resources.callback(self._unacknowledged.end, call)
         call.on_acknowledged = self._acknowledged
         return call, sdp
 
     def _acknowledged(self, call: SipCall) -> None:
-        self._lent.acknowledged(call, time.monotonic())
+        self._unacknowledged.acknowledged(call, time.monotonic())
 
-    def _seated(self, wanted: _InviteTarget, source: str, place: ExitStack) -> CallSlot:
-        """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, SipRefusal."""
+    def _take_slot(self, wanted: _InviteTarget, source: str, resources: ExitStack) -> CallSlot:
+        """Take a slot for the caller. Done after all other checks, since it may end another call. Raises Refused,
+        SipRefusal."""
         who, now = wanted.who, time.monotonic()
-        late = self._lent.in_the_way(who, now, self._busy(who), self._in_progress[who])
+        late = self._unacknowledged.in_the_way(who, now, self._busy(who), self._in_progress[who])
         try:
-            slot = place.enter_context(self._admit(wanted, late))
+            slot = resources.enter_context(self._admit(wanted, late))
         except PopFull as error:
             # Where a tenant has all its slots, only the end of one of its own calls makes room.
             owner = wanted.tenant.name if isinstance(error, TenantFull) else ""
-            late = None if late else self._lent.overdue(who, now, lambda call: owner in ("", call.slot.owner))
+            late = None if late else self._unacknowledged.overdue(who, now, lambda call: owner in ("", call.slot.owner))
             if not late:
                 raise
-            slot = place.enter_context(self._admit(wanted, late))
-        place.enter_context(_counted(self._in_progress, wanted.who))
+            slot = resources.enter_context(self._admit(wanted, late))
+        resources.enter_context(_counted(self._in_progress, wanted.who))
         if late:
-            self._lent.gave_way(late, now)
+            self._unacknowledged.gave_way(late, now)
             late.give_way()
             text = "%s: not acknowledged yet, and a call of %s takes its place"
-            self._door.tell(source, text, late.hosted.id, wanted.who)
+            self._endpoint.log(source, text, late.hosted.id, wanted.who)
         return slot
 
     def _admit(self, wanted: _InviteTarget, late: SipCall | None) -> AbstractContextManager[CallSlot]:
@@ -223,19 +233,25 @@ class SipServer:
         return SipRefusal(486, "Busy Here", why, reason="sender_full")
 
     async def _ring(
-        self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _InviteTarget, place: ExitStack, asked: Attempt
+        self,
+        invite: IncomingRequest,
+        call: SipCall,
+        sdp: str,
+        wanted: _InviteTarget,
+        resources: ExitStack,
+        asked: Attempt,
     ) -> None:
-        """Cancelled if the caller gives up."""
+        """Answer the call after the ringing time. Cancelled if the caller gives up."""
         await asyncio.sleep(self._ring_s)
         try:
-            self._accept(invite, call, sdp, wanted, place)
+            self._accept(invite, call, sdp, wanted, resources)
         except Exception as error:
             self._refuse(invite, error, asked)
 
     def _accept(
-        self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _InviteTarget, place: ExitStack
+        self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _InviteTarget, resources: ExitStack
     ) -> None:
-        call_id = self._calls.hold(call, Caller(wanted.tenant), place)
+        call_id = self._calls.hold(call, Caller(wanted.tenant), resources)
         if self._pop.tokens and (placed_as := call_of(invite.uri)):
             self._pop.tokens.came(placed_as)
         self._dialogs[call.dialog.id] = call
@@ -253,17 +269,17 @@ async def listening(pop: PopApi, calls: Calls) -> AsyncIterator[None]:
         yield
         return
     check_sip(pop.config.sip, pop.config.http)
-    edge = SipServer(pop, calls)
-    edge.open()
+    server = SipServer(pop, calls)
+    server.open()
     try:
         yield
     finally:
-        await edge.close()
+        await server.close()
 
 
 @contextmanager
 def _counted(counter: Counter[T], key: T) -> Iterator[None]:
-    """One more within the context."""
+    """Count one more within the context."""
     counter[key] += 1
     try:
         yield
@@ -274,7 +290,7 @@ def _counted(counter: Counter[T], key: T) -> Iterator[None]:
 
 
 def _begins_call(request: IncomingRequest) -> bool:
-    """Whether a call is asked for, rather than something of one that goes on."""
+    """Whether a request begins a call, rather than belonging to one that goes on."""
     if request.method != "INVITE":
         return False
     with suppress(SipError):
@@ -283,7 +299,7 @@ def _begins_call(request: IncomingRequest) -> bool:
 
 
 def _caller(invite: IncomingRequest, *, trusted: bool) -> str:
-    """The calling number: by RFC 3325 from whom it may be asserted. Raises SipError."""
+    """The calling number: from senders that may assert it, by RFC 3325. Raises SipError."""
     for asserted in invite.headers("p-asserted-identity") if trusted else ():
         with suppress(SipError):
             if user := Address.of(asserted).user:

@@ -16,7 +16,7 @@ from sippy.Time.MonoTime import MonoTime
 from voicepipe.base.errors import ConfigError
 from voicepipe.ingress.sip import stateless
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.datagram_check import DatagramCheck, glance
+from voicepipe.ingress.sip.datagram_check import DatagramCheck, check_datagram
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.kept_messages import KeptHeader, KeptRequest, KeptResponse
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage
@@ -34,21 +34,21 @@ OnResponse = Callable[[IncomingResponse], None]
 
 
 class IncomingRequest(SipMessage):
-    """A request that came, and how it is answered."""
+    """A request that came, and the means to answer it."""
 
     def __init__(self, message: Any, transaction: Any, stack: "Stack") -> None:
         super().__init__(message)
         self.method: str = message.getMethod()
         self.source: Host = message.getSource()
         self.on_cancel: Callable[[], object] | None = None
-        """An INVITE: its caller gives up before it is answered. 487 has been sent."""
+        """Called for an INVITE whose caller gives up before it is answered. 487 has been sent."""
         self._transaction = transaction
         self._stack = stack
         self._final = False
 
     @property
     def uri(self) -> Address:
-        """What is asked for. Raises SipError."""
+        """The request URI. Raises SipError."""
         return Address.of_uri(str(self.raw.ruri))
 
     def respond(
@@ -63,9 +63,9 @@ class IncomingRequest(SipMessage):
         on_lost: Callable[[], None] | None = None,
         once: bool = False,
     ) -> None:
-        """Answer; final responses but once. `tag`: ours, of the dialog; `body`: SDP. An INVITE's final response is sent
-        until its ACK comes (`on_ack`), or for 32 s (`on_lost`); with `once` only again where the INVITE comes again, so
-        that who writes another's address on it has no more sent there than they send (RFC 3261, 26.3.2.4)."""
+        """Answer the request; a final response is sent but once. `tag`: ours, of the dialog; `body`: SDP. An INVITE's
+        final response is sent until its ACK comes (`on_ack`), or for 32 s (`on_lost`); with `once` only again where the
+        INVITE comes again, so that a forged address gets no more than the forger sends (RFC 3261, 26.3.2.4)."""
         if self._final:
             return
         self._final = code >= 200
@@ -77,19 +77,20 @@ class IncomingRequest(SipMessage):
         self._stack.respond(response, self._transaction, on_ack, once=once)
 
     def forget(self) -> None:
-        """Its final response is not sent again, whether it was acknowledged or not."""
+        """Do not send the final response again, whether it was acknowledged or not."""
         self._stack.forget(self._transaction)
 
     def cancelled(self) -> None:
-        """As sippy tells it."""
+        """Called by sippy when the caller has cancelled."""
         self._final = True
         if self.on_cancel:
             self.on_cancel()
 
 
 class Stack:
-    """`on_request` gets every request that begins a transaction, on the event loop; ACKs come to
-    `IncomingRequest.respond`. `on_message` gets every message before it is parsed, and has it `read` or not."""
+    """SIP's transport and transactions on one UDP socket. `on_request` gets every request that begins a transaction, on
+    the event loop; ACKs come to `IncomingRequest.respond`. `on_message` gets every message before it is parsed, and
+    calls `read` or not."""
 
     def __init__(
         self, host: str, port: int, public: str, on_request: Callable[[IncomingRequest], None],
@@ -116,11 +117,11 @@ class Stack:
 
     @property
     def address(self) -> Host:
-        """Where it listens, once it does."""
+        """The address at which it listens, once it does."""
         return self._socket.address
 
     def close(self) -> None:
-        """Hear and send nothing more."""
+        """Receive and send nothing more."""
         self._socket.close()
         if self._transactions:
             self._transactions.shutdown()
@@ -137,10 +138,9 @@ class Stack:
             return str(probe.getsockname()[0])
 
     def local_for_sound(self, signalled: str, named: str) -> str:
-        """The address by which a caller's sound reaches us, who comes by a proxy. `signalled`: the proxy's; `named`: in
-        the SDP (0.0.0.0 where it names none) or the Contact (perhaps a host's name, which tells nothing). Sound goes
-        past a proxy of our own network, or of this machine.
-        """
+        """The address by which the sound of a caller behind a proxy reaches us. `signalled`: the proxy's address;
+        `named`: the one in the SDP (0.0.0.0 where it has none) or the Contact (perhaps a host's name, which does not
+        help). Sound does not go by a proxy of our own network, or of this machine."""
         signals = ipaddress.ip_address(signalled)
         with suppress(ValueError, OSError):  # a name; no way leads there: nor will its sound come
             sounds = ipaddress.IPv4Address(named)
@@ -149,15 +149,15 @@ class Stack:
         return self.local(signalled)
 
     def _received(self, data: bytes, address: Host) -> bool:
-        """A datagram: whether it was more than junk."""
-        if len(data) >= _SHORTEST and (seen := glance(data)):
+        """Take a datagram; returns whether it was more than junk."""
+        if len(data) >= _SHORTEST and (seen := check_datagram(data)):
             self._on_message(seen, address)
             return True
         return False
 
     def read(self, seen: DatagramCheck, address: Host) -> str:
-        """Have it read and its transaction see it. Empty, or why it cannot be read, which who has sent a request is
-        told."""
+        """Parse a message and pass it to its transaction. Returns why it cannot be read, for the sender of a request;
+        empty: it was read."""
         try:
             self._transactions.handleIncoming(seen.text, Remote_address(address, "udp"), self._socket, MonoTime())
         except Exception as error:
@@ -169,10 +169,10 @@ class Stack:
             return why
         return ""
 
-    def tell(
+    def answer_stateless(
         self, seen: DatagramCheck, address: Host, code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
     ) -> None:
-        """Answer what is not to be read; nothing is kept of it."""
+        """Answer a message that is not to be read, without keeping anything of it."""
         if said := stateless.answer(seen, address, code, reason, headers):
             text, target = said
             self._socket.send(text.encode(), target)
@@ -211,13 +211,13 @@ class Stack:
 
     @staticmethod
     def sdp(body: str) -> Any:
-        """A body as sippy has it."""
+        """A body in sippy's form."""
         return MsgBody(body)
 
     def send(self, head: str, via: str, address: Host, on_response: OnResponse, *, doubtful: bool = False) -> None:
         """Send a request without a body: its first line and headers without Via, each line with its end. `on_response`
-        gets every response, 408 if none comes within 32 s. `doubtful`: there may be nobody who answers it, and what is
-        kept of such requests is bounded."""
+        gets every response, 408 if none comes within 32 s. `doubtful`: the far end may not exist, and the number of
+        such requests that are kept is bounded."""
         request = self._made(head, via)
         request.setTarget((address, "udp"))
         transaction = self._transactions.newTransaction(
@@ -227,7 +227,7 @@ class Stack:
             self._transactions.doubt("hung up", transaction)
 
     def check(self, head: str, via: str) -> None:
-        """Raises whatever `send` would: all that it does is done, but nothing is sent or kept."""
+        """Raises whatever `send` would, but sends and keeps nothing."""
         request = self._made(head, via)
         request.getTId(True, True)
         request.genResponse(408, "KeptRequest Timeout")

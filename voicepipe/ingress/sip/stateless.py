@@ -1,4 +1,4 @@
-"""Answers of which nothing is kept: to requests of strangers, and to those that cannot be read. Pure.
+"""Answers without state: to requests of strangers, and to those that cannot be read. Pure.
 
 They cost 20 µs where sippy's take 0.6 ms, and a retransmission of the request is answered like the first.
 """
@@ -12,7 +12,7 @@ from voicepipe.ingress.sip.header_text import split, tagged
 DEFAULT_PORT = 5060
 _UNQUOTED = str.maketrans('"\\\r\n', "'/  ")
 _TAG = "stateless"
-"""No dialog comes of it, so that it may be the same for all."""
+"""The tag of all these answers: no dialog comes of it."""
 _NEEDED = "Via", "From", "To", "Call-ID", "CSeq"
 _RPORT = re.compile(r";\s*rport\s*(?:=\s*[^;,\s]*)?", re.IGNORECASE)
 _RECEIVED = re.compile(r";\s*received\s*=\s*[^;,\s]*", re.IGNORECASE)
@@ -22,8 +22,8 @@ _SENT_BY_PORT = re.compile(r"[^/]*/[^/]*/\s*[^\s/]+\s+(?:\[[^\]]*\]|[^;:,\s]+)\s
 def answer(
     seen: DatagramCheck, source: tuple[str, int], code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
 ) -> tuple[str, tuple[str, int]] | None:
-    """A response to `seen`, which came from `source`, and where it goes: to that host, whatever Via says. None: it is
-    no request, wants no answer (ACK), or lacks what an answer has to repeat."""
+    """A response to `seen`, which came from `source`, and its destination: that host, whatever Via says. None: the
+    message is no request, wants no answer (ACK), or lacks what an answer has to repeat."""
     if seen.method in ("", "ACK") or any(name not in seen.headers for name in _NEEDED):
         return None
     if seen.version != "SIP/2.0":
@@ -42,7 +42,7 @@ def answer(
 
 
 def warning(why: str) -> tuple[str, str]:
-    """The header that says to a program's author why their message was refused (RFC 3261, 20.43)."""
+    """The header that says why a message was refused, for the author of the program (RFC 3261, 20.43)."""
     return "Warning", f'399 voicepipe "{_printed(why)}"'
 
 
@@ -51,7 +51,7 @@ def _printed(why: str) -> str:
 
 
 def _returned(via: str, source: tuple[str, int]) -> tuple[str, tuple[str, int]]:
-    """The topmost Via with what we saw of its sender (RFC 3581, 4), and where its answer goes."""
+    """The topmost Via with the address that we saw (RFC 3581, 4), and the destination of its answer."""
     host, port = source
     seen, asked = _RPORT.subn(f";rport={port}", _RECEIVED.sub("", via), count=1)
     said = _SENT_BY_PORT.match(via)

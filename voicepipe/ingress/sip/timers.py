@@ -6,32 +6,33 @@ from dataclasses import dataclass
 from voicepipe.ingress.sip.message import SipMessage
 
 LEAST_S = 90
-"""RFC 4028, 4."""
+"""The shortest interval in seconds (RFC 4028, 4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionTimer:
-    """The session lasts `interval_s` from the last refresh."""
+    """A session timer (RFC 4028): the session lasts `interval_s` from the last refresh."""
 
     interval_s: int
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """For the 200 that accepts it."""
+        """Headers for the 200 that accepts the timer."""
         return ("Session-Expires", f"{self.interval_s};refresher=uac"), ("Require", "timer")
 
     @property
     def over_s(self) -> float:
-        """Without a refresh the call is hung up after so many seconds (RFC 4028, 10)."""
+        """Seconds after which the call is hung up without a refresh (RFC 4028, 10)."""
         return self.interval_s - min(32.0, self.interval_s / 3)
 
 
 class TooShort(ValueError):
-    """422: the interval is below `LEAST_S`."""
+    """Answered with 422: the interval is below `LEAST_S`."""
 
 
 def negotiated(request: SipMessage) -> SessionTimer | None:
-    """What an INVITE or UPDATE asks for. None: no timer, or one that we would have to refresh. Raises TooShort."""
+    """The timer that an INVITE or UPDATE asks for. None: no timer, or one that we would have to refresh. Raises
+    TooShort."""
     asked, _, params = request.header("session-expires").partition(";")
     if "timer" not in request.listed("supported") or not re.fullmatch(r"\s*[0-9]{1,9}\s*", asked):
         return None

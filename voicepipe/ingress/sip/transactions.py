@@ -29,30 +29,31 @@ logger = logging.getLogger(__name__)
 
 Host = tuple[str, int]
 Receive = Callable[[bytes, Host], bool]
-"""Whether the datagram was more than junk."""
+"""Takes a datagram; returns whether it was more than junk."""
 Send = Callable[[bytes, Host], None]
 PORTION_S, PAUSE_S = 0.001, 0.020
-"""So long datagrams are read before other work has its turn; and so long they wait at least once `READING` is used
-up."""
+"""Seconds for which datagrams are read before other work has its turn; and seconds that they wait at least once
+`READING` is used up."""
 TOGETHER = 4
-"""Datagrams of junk between looks at the clock, which takes as long as one of them."""
+"""Datagrams of junk between looks at the clock, which take as long as one of them."""
 READING = Rate(20, 500)
-"""Milliseconds of the event loop's, at once and a second. What is used beyond that is owed in full: after one datagram
+"""Milliseconds of the event loop's time, at once and a second. Time beyond that is owed in full: after one datagram
 that took a second the socket rests for a second."""
 MOST_BYTES = 65_536
 WAITING_BYTES = 1 << 20
-"""Of datagrams in the socket, where the system lets us: a burst of calls waits there, and is not lost."""
+"""Bytes of datagrams that may wait in the socket, where the system allows it: a burst of calls waits there, and is not
+lost."""
 MOST_DOUBTFUL = 256
-"""INVITEs that were refused or given up and whose ACK is waited for, and BYEs of calls that were never acknowledged.
-sippy would keep an INVITE for 32 s, in 13 kB, and a BYE for 64 s."""
+"""Most INVITEs that were refused or given up and whose ACK is waited for, and BYEs of calls that were never
+acknowledged. sippy would keep an INVITE for 32 s, in 13 kB, and a BYE for 64 s."""
 CACHED_BYTES, ENTRY_BYTES = 4_000_000, 900
-"""Of answers that are remembered for messages that come again, half of what there may be at a time; and what each takes
+"""Bytes of answers that are remembered for messages that come again, half of the limit; and bytes that each takes
 besides its text. Some 2,500 answers of the usual size; sippy would keep all of the last 32 to 64 s."""
 _SECRETS = re.compile(r"(inline:|response=|authorization: )[^\r\n]*", re.IGNORECASE)
 
 
 class Timer:
-    """One timer of sippy's, as asyncio's."""
+    """A timer of sippy's, run by asyncio."""
 
     def __init__(self, callback: Callable[..., None], seconds: float, ticks: int, params: tuple[Any, ...]) -> None:
         self._callback, self._seconds, self._ticks, self._params = callback, seconds, ticks, params
@@ -73,7 +74,7 @@ class Timer:
 
 
 class Timers:
-    """In place of sippy's event dispatcher."""
+    """Replaces sippy's event dispatcher."""
 
     def regTimer(self, callback: Callable[..., None], seconds: float, ticks: int, at: bool, *params: Any) -> Timer:
         assert not at, "transactions know no times of day"
@@ -81,7 +82,7 @@ class Timers:
 
 
 class _Log:
-    """Every message, for who asks for DEBUG; without what opens a call or its sound."""
+    """Logs every message at DEBUG, without secrets that open a call or its sound."""
 
     def write(self, *said: str, **_: object) -> None:
         if logger.isEnabledFor(logging.DEBUG):
@@ -91,17 +92,17 @@ class _Log:
 
 
 def _unparsed(what: str, extra: str = "", **_: object) -> None:
-    """In place of what sippy prints while it handles an exception, which then is its caller's."""
+    """Replaces what sippy prints while it handles an exception, which is then raised to its caller."""
     raise
 
 
 def _printed(*said: object) -> None:
-    """In place of `print`: whoever sends us nonsense does not write on our terminal."""
+    """Replaces `print`: a stranger's nonsense is not written to our terminal."""
     logger.debug("%s", " ".join(str(part) for part in said))
 
 
 def prepare() -> None:
-    """What sippy finds in modules, and prints or starts otherwise."""
+    """Set up sippy's modules, and replace what they would print or start."""
     sippy.Time.Timeout.ED2 = Timers()
     sippy.SipTransactionManager.dump_exception = _unparsed
     for name, module in tuple(sys.modules.items()):
@@ -113,15 +114,15 @@ def prepare() -> None:
 
 
 class UdpSocket:
-    """What sippy calls a server: a plain socket, which is read in small portions, so that whoever floods it takes turns
-    with all other work of the event loop, and no more than half of its time."""
+    """A UDP socket with the interface of sippy's server. It is read in small portions, so that a flood takes turns with
+    all other work of the event loop, and no more than half of its time."""
 
     transport = "udp"
 
     def __init__(self, received: Receive, send_to_name: Send) -> None:
         self.uopts = self
         self.address: Host = "", 0
-        """Ours, in requests of ours."""
+        """Our address, as in our requests."""
         self._received, self._send_to_name = received, send_to_name
         self._socket: socket.socket | None = None
         self._time = Bucket(READING, owes=math.inf)
@@ -141,7 +142,7 @@ class UdpSocket:
         asyncio.get_running_loop().add_reader(self._socket, self._readable)
 
     def _readable(self) -> None:
-        """A portion. The thread's own time counts, so that a busy machine does not make us deaf."""
+        """Read a portion. The thread's own time counts, so that reading does not stop because the machine is busy."""
         began = time.thread_time()
         self._time.has(time.monotonic())  # What came in before is at most a burst, and pays for no more than that.
         try:
@@ -152,7 +153,8 @@ class UdpSocket:
             self._rest()
 
     def _rest(self) -> None:
-        """Until what was used is paid. While it was used more came in, so that comes to as long again at most."""
+        """Pause until the time that was used is paid. Meanwhile more came in, so that comes to as long again at
+        most."""
         now = time.monotonic()
         if self._socket and not self._time.has(now):
             loop = asyncio.get_running_loop()
@@ -161,13 +163,14 @@ class UdpSocket:
             self._resume = loop.call_later(wait_s, loop.add_reader, self._socket, self._readable)
 
     def _read(self) -> bool:
-        """`TOGETHER` datagrams, or up to the first that is more than junk; whether there may be another."""
+        """Read `TOGETHER` datagrams, or up to the first that is more than junk; returns whether there may be
+        another."""
         for _ in range(TOGETHER):
             if self._socket is None:
                 return False
             try:
                 data, address = self._socket.recvfrom(MOST_BYTES)
-            except OSError:  # Nothing more, or what is told of one that we have sent: transactions time out.
+            except OSError:  # Nothing more, or an error for one that we have sent: transactions time out.
                 return False
             if self._received(data, address):
                 break
@@ -212,7 +215,7 @@ class UdpSocket:
 
 
 class _Answers(dict[bytes, Any]):
-    """sippy's cache: what was answered, by the digest of the message. `bytes`: what it takes, nearly."""
+    """sippy's cache: the answers by the digest of their message. `bytes`: their size, nearly."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -225,16 +228,16 @@ class _Answers(dict[bytes, Any]):
 
 
 class _Doubtful:
-    """Transactions whose other ends may not be there. Where there are too many, one of the commonest kind goes, and of
-    the host that has most of these: a flood of one kind, or from one address, costs nobody else a repetition."""
+    """Transactions whose far ends may not exist. Where there are too many, one of the commonest kind is forgotten, of
+    the host that has most of these: a flood of one kind, or from one address, costs others no repetition."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, dict[str, deque[Any]]] = {}
-        """By kind and host, the oldest first. Most were answered."""
+        """Transactions by kind and host, the oldest first. Most were answered."""
         self._number = 0
 
     def add(self, kind: str, transaction: Any) -> Any | None:
-        """The one that is to be forgotten for it."""
+        """Add a transaction; returns the one that is to be forgotten for it."""
         hosts = self._kinds.setdefault(kind, {})
         hosts.setdefault(transaction.address[0], deque()).append(transaction)
         self._number += 1
@@ -251,7 +254,7 @@ class _Doubtful:
 
 
 class Transactions(SipTransactionManager):  # type: ignore[misc]
-    """Of one stack: its socket is the only one."""
+    """The SIP transactions (RFC 3261, 17) of one stack, on its socket."""
 
     def __init__(self, server: UdpSocket, on_request: Callable[[Any, Any], Any]) -> None:
         self.model_udp_server = (lambda config, options: server), (lambda address, handle: _SippyOptions())
@@ -261,32 +264,32 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         self._doubtful = _Doubtful()
 
     def handleIncoming(self, data: str, source: Any, server: UdpSocket, now: Any) -> None:
-        """As sippy, which purges its answers every 32 s only, however many there are. Raises SipError."""
+        """As in sippy, which purges its answers every 32 s only, however many there are. Raises SipError."""
         if self.l1rcache.bytes > CACHED_BYTES:
             self.rCachePurge()
         super().handleIncoming(data, source, server, now)
 
     def rCachePurge(self) -> None:
-        """Those since the last time are kept, older ones are not."""
+        """Forget older answers; those since the last time are kept."""
         super().rCachePurge()
         self.l1rcache = _Answers()
 
     def doCancel(self, t: Any, rtime: Any = None, req: Any = None) -> None:
-        """sippy sends 487 by itself, to a CANCEL and when an INVITE expires: one more refusal whose ACK may never
-        come."""
+        """Cancel an INVITE. sippy sends 487 by itself, to a CANCEL and when an INVITE expires: one more refusal whose
+        ACK may never come."""
         super().doCancel(t, rtime, req)
         if t.needack:
             self.doubt("given up", t)
 
     def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: UdpSocket) -> None:
-        """As sippy."""
+        """As in sippy."""
         via = msg.getHFBody("via")
         if "received" in via.params:  # If its sender wrote that, our answers would go to whom they please.
             via.params["received"] = msg.getSource()[0]
         super().incomingRequest(msg, checksum, tids, server)
 
     def expects(self, seen: DatagramCheck) -> bool:
-        """Whether it belongs to a transaction that goes on, by what only its two ends know."""
+        """Whether a message belongs to a transaction in progress, by what only its two ends know."""
         number, method = seen.cseq
         if not seen.method:
             return (seen.call_id, seen.from_tag, number, method, seen.branch) in self.tclient
@@ -294,17 +297,18 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         return bool(last) and (seen.call_id, seen.from_tag or None, number, last) in self.tserver
 
     def doubt(self, kind: str, transaction: Any) -> None:
-        """The other end may not be there: it is waited for unless there are too many, of this kind above all."""
+        """The far end may not exist: the transaction is kept unless there are too many, above all of this kind."""
         if forgotten := self._doubtful.add(kind, transaction):
             self.forget(forgotten)
 
     def not_again(self, transaction: Any) -> None:
-        """Its final response is not sent again before the INVITE is."""
+        """Do not send the final response again before the INVITE comes again."""
         if transaction.teA:
             transaction.teA.cancel()
 
     def forget(self, transaction: Any) -> None:
-        """It is over: nothing is sent again, and an ACK is none of it. Safe for one that has ended."""
+        """Forget a transaction: nothing is sent again, and an ACK no longer belongs to it. Safe for one that has
+        ended."""
         for those in (self.tserver, self.tclient):  # Theirs differ in length.
             those.pop(transaction.tid, None)
         _stop(transaction)
@@ -317,13 +321,13 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
 
 
 def _stop(transaction: Any) -> None:
-    """Cancel its timers."""
+    """Cancel a transaction's timers."""
     for name in "ABCDEFG":
         if timer := getattr(transaction, f"te{name}", None):
             timer.cancel()
 
 
 class _SippyOptions:
-    """sippy sets these and we do not care."""
+    """The options that sippy sets, without effect."""
 
     flags = 0

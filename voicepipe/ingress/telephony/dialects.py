@@ -1,4 +1,4 @@
-"""What providers say on a media stream and what we say to them: one grammar, a table for each dialect. Pure.
+"""The messages of providers' media streams, both ways: one grammar, a table for each dialect. Pure.
 
 Twilio: https://www.twilio.com/docs/voice/media-streams/websocket-messages
 Telnyx: https://developers.telnyx.com/api-reference/websockets/stream-call-media-over-websocket
@@ -17,41 +17,42 @@ from voicepipe.base.foreign_json import decode
 
 Encoding = Literal["pcmu", "pcma", "l16"]
 MESSAGE_BYTES = 64 * 1024
-"""Of one message. Providers send 20 ms at a time, which is under 1 kB."""
+"""Bytes of the largest message that is read. Providers send 20 ms of sound at a time, which is under 1 kB."""
 
 
 class BadMessage(ValueError):
-    """A message that is not of the grammar; the text says what is wrong with it."""
+    """A message does not follow the grammar; the text says what is wrong with it."""
 
 
 class SoundFormat(NamedTuple):
-    """How samples travel in payloads."""
+    """The format of samples in payloads."""
 
     encoding: Encoding
     rate: int
 
     def decode(self, payload: bytes) -> Pcm:
-        """int16[n] at `rate`. L16 is little-endian here, whatever RFC 3551 says: so those found it who tried Telnyx."""
+        """Samples as int16[n] at `rate`. L16 is little-endian here, whatever RFC 3551 says: that is how Telnyx sends
+        it."""
         if self.encoding == "l16":
             return np.frombuffer(payload[: len(payload) & ~1], "<i2").astype(np.int16, copy=False)
         return g711.decode(self.encoding, payload)
 
     def encode(self, pcm: Pcm) -> bytes:
-        """As `decode` takes it."""
+        """The bytes of these samples, as `decode` reads them."""
         return pcm.astype("<i2").tobytes() if self.encoding == "l16" else g711.encode(self.encoding, pcm)
 
 
 class StreamStart(NamedTuple):
-    """The stream begins."""
+    """The message with which a stream begins."""
 
     stream_id: str
     call_id: str
     caller: str
-    """Empty where the dialect leaves it to parameters."""
+    """The calling number; empty where the dialect sends it in a parameter."""
     called: str
     parameters: dict[str, str]
     sound: SoundFormat
-    """In which the caller is sent to us."""
+    """The format of the caller's sound."""
 
 
 class StreamMedia(NamedTuple):
@@ -68,27 +69,27 @@ class Key(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What we sent before this mark has been played, or was cleared."""
+    """The sound that we sent before this mark has been played, or was cleared."""
 
     name: str
 
 
 class Stop(NamedTuple):
-    """Nothing follows."""
+    """The stream ends: nothing follows."""
 
 
 class Trouble(NamedTuple):
-    """The provider could not do what we asked."""
+    """An error report: the provider could not do what we asked."""
 
     text: str
 
 
-Told = StreamStart | StreamMedia | Key | Mark | Stop | Trouble
+StreamMessage = StreamStart | StreamMedia | Key | Mark | Stop | Trouble
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The words of one provider."""
+    """The messages of one provider's media streams."""
 
     kind: Literal["twilio", "telnyx"]
     stream_id: str
@@ -98,13 +99,13 @@ class Dialect:
     rate: str
     encodings: dict[str, Encoding]
     addressed: bool
-    """Our messages name the stream."""
+    """Our messages contain the stream's id."""
     ordered: bool
     """Sound comes in order."""
     keys: frozenset[str] = field(default=frozenset("0123456789*#ABCD"))
 
-    def read(self, raw: str | bytes) -> tuple[str, Told] | None:
-        """The stream that a message names, and what it says; None: nothing that concerns us. Raises BadMessage."""
+    def read(self, raw: str | bytes) -> tuple[str, StreamMessage] | None:
+        """The stream that a message names, and its content; None: nothing that concerns us. Raises BadMessage."""
         if len(raw) > MESSAGE_BYTES:
             raise BadMessage(f"is of {len(raw)} bytes, where {MESSAGE_BYTES} are allowed")
         try:
@@ -113,10 +114,10 @@ class Dialect:
             raise BadMessage(f"is no JSON ({error})") from None
         if not isinstance(message, dict):
             raise BadMessage("is no JSON object")
-        told = self._told(message)
-        return None if told is None else (_text(message, self.stream_id), told)
+        content = self._message(message)
+        return None if content is None else (_text(message, self.stream_id), content)
 
-    def _told(self, message: dict[str, Any]) -> Told | None:
+    def _message(self, message: dict[str, Any]) -> StreamMessage | None:
         match message.get("event"):
             case "start":
                 return self._start(message, _table(message, "start"))
@@ -152,15 +153,15 @@ class Dialect:
         )
 
     def media(self, stream_id: str, payload: bytes) -> bytes:
-        """Sound for the caller."""
+        """A message with sound for the caller."""
         return self._said("media", stream_id, media={"payload": b64encode(payload).decode()})
 
     def mark(self, stream_id: str, name: str) -> bytes:
-        """Asks to be told when all that was sent before it has been played."""
+        """A message with a mark, which comes back when all that was sent before it has been played."""
         return self._said("mark", stream_id, mark={"name": name})
 
     def clear(self, stream_id: str) -> bytes:
-        """Throw away what has not been played."""
+        """A message that drops what has not been played."""
         return self._said("clear", stream_id)
 
     def _said(self, event: str, stream_id: str, **more: object) -> bytes:

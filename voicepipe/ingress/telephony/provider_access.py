@@ -1,4 +1,4 @@
-"""Who is not let in at a provider's door: what it has not signed, and calls for which there is no agent or no place."""
+"""Refuses a provider's requests that are not signed, and calls for which there is no agent or no slot."""
 
 import logging
 from typing import Literal
@@ -18,11 +18,12 @@ from voicepipe.ingress.wire_errors import WireError
 logger = logging.getLogger(__name__)
 
 WEBHOOK_BYTES = 64 * 1024
-"""Of a body; those of providers are under 8 kB. Whoever signs nothing has us read no more."""
+"""Bytes of the largest webhook that is read; those of providers are under 8 kB."""
 
 
 class ProviderAccess:
-    """`kind`: the provider."""
+    """Checks the requests of one provider, and refuses those that it has not signed, or whose call cannot be answered.
+    `kind`: the provider."""
 
     def __init__(self, pop: PopApi, kind: Literal["twilio", "telnyx"]) -> None:
         self._pop = pop
@@ -30,11 +31,11 @@ class ProviderAccess:
         self._refusals = RefusalLog(logger, f"{kind}: requests")
 
     def attempt(self) -> Attempt:
-        """A call that is asked for."""
+        """A call that a webhook or a stream asks for."""
         return Attempt(self._pop, self._kind)
 
     async def body(self, request: Request) -> bytes:
-        """Of a webhook. Raises WireError, Gone."""
+        """The body of a webhook. Raises WireError, Gone."""
         try:
             return await body(request, WEBHOOK_BYTES)
         except WireError:
@@ -42,21 +43,21 @@ class ProviderAccess:
             raise
 
     def forbid(self, connection: HTTPConnection, what: str, error: Forbidden, status: int = 403) -> Response:
-        """The answer to `what`, "a webhook" or "a stream", which may have been about a call; why it is refused is for
-        the log alone. `status`: as the caller of a stream is told, whose answer has been sent."""
+        """The answer to `what`, "a webhook" or "a stream", that is not signed and may have been about a call; only the
+        log has the reason. `status`: the one for the caller of a stream, whose answer has been sent."""
         self.attempt().refused(error.reason, status)
         source = connection.client.host if connection.client else ""
-        self._refusals.tell(source, "%s: %s is refused: %s", self._kind, what, error)
+        self._refusals.log(source, "%s: %s is refused: %s", self._kind, what, error)
         return PlainTextResponse("Forbidden", 403)
 
     def refused(self, error: Refused, asked: Attempt, status: int = 0) -> None:
-        """A call of the provider's is not answered: say in the log why. `status` as `Refusal` has it."""
+        """Log why a call of the provider's is not answered. `status`: as in `Refusal`."""
         asked.refused(error.reason, status)
-        self._refusals.tell("", "%s: call refused: %s", self._kind, error)
+        self._refusals.log("", "%s: call refused: %s", self._kind, error)
 
-    def passed_on(self, request: Request) -> Grant | None:
-        """What a directory says that has passed this webhook on, having checked the provider's signature; None: none
-        has. Raises Unauthorized: its token does not say so."""
+    def forwarded(self, request: Request) -> Grant | None:
+        """The token of a directory that has forwarded this webhook, having checked the provider's signature; None: none
+        has. Raises Unauthorized: the token is not valid for it."""
         tokens = self._pop.tokens
         if tokens is None or not brings_token(request):
             return None
@@ -67,12 +68,12 @@ class ProviderAccess:
         return grant
 
     def came(self, placed: Grant | None) -> None:
-        """The call begins that a directory has placed here; None: none has."""
+        """The call begins that a directory has sent here; None: it was not sent by one."""
         if placed and self._pop.tokens:
             self._pop.tokens.came(placed.id)
 
     def check(self, called: str, asked: str) -> None:
-        """Raises Refused: such a call is not answered here. `asked`: as `phone.placed` takes it."""
+        """Raises Refused: such a call is not answered here. `asked`: as in `phone.placed`."""
         attempt = self.attempt()
         try:
             tenant, agent = placed(self._pop, self._kind, called, asked)
@@ -84,8 +85,8 @@ class ProviderAccess:
             raise
 
     def turns_down(self, called: str, asked: str) -> Literal["", "busy", "rejected"]:
-        """How a call is told, before it is answered, that it will not be; empty: there is a place for it, which its
-        stream takes. `asked`: as in `check`."""
+        """The reason to refuse a call before it is answered; empty: there is a slot for it, which its stream takes.
+        `asked`: as in `check`."""
         try:
             self.check(called, asked)
             return ""

@@ -1,4 +1,4 @@
-"""Who really asks: the signatures of Twilio and Telnyx, and tokens that open one media stream each. Pure.
+"""Authenticates requests: the signatures of Twilio and Telnyx, and tokens for one media stream each. Pure.
 
 Twilio: https://www.twilio.com/docs/usage/security#validating-requests
 Telnyx: https://developers.telnyx.com/docs/development/api-fundamentals/webhooks
@@ -20,10 +20,10 @@ from voicepipe.base.errors import Refused
 T = TypeVar("T")
 
 SIGNED = ("/twilio/", "/telnyx/")
-"""Every request below these paths is checked by its signature, or there is nothing there."""
+"""Paths below which every request is checked by its signature, or gets 404."""
 TWILIO_HEADER = "x-twilio-signature"
 TWILIO_SETTINGS = "x-twilio-webhooks-signature-settings"
-"""key=NAME,algorithm=HMAC_SHA256; without it Twilio signs by HMAC_SHA1."""
+"""The settings of Twilio's signature header: key=NAME,algorithm=HMAC_SHA256; without them Twilio signs by HMAC_SHA1."""
 DIGESTS = {"HMAC_SHA1": "sha1", "HMAC_SHA256": "sha256"}
 PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80}
 
@@ -31,21 +31,21 @@ TELNYX_HEADER = "telnyx-signature-ed25519"
 TELNYX_TIME = "telnyx-timestamp"
 TELNYX_TOKEN = "x-telnyx-streaming-auth-token"
 TOLERANCE_S = 300
-"""A webhook may be so old, or its sender's clock so wrong."""
+"""Seconds of a webhook's age that are tolerated, or of its sender's clock being wrong."""
 
 TOKEN_S = 60
-"""So long a token waits for its stream."""
+"""Seconds for which a token is valid until its stream begins."""
 
 
 class Forbidden(Refused):
-    """Not signed by who it says it is; the text says what is wrong and never what the secret is."""
+    """A request was not signed by its alleged sender; the text says what is wrong, and never contains the secret."""
 
     reason = "bad_signature"
 
 
 def spellings(url: str) -> Iterator[str]:
-    """The ways in which one address may have been written where it was signed: with http or ws, TLS or none (which may
-    end before us), with and without the port that these stand for. Raises ValueError: it is none."""
+    """The spellings in which an address may have been signed: with http or ws, with TLS or without (it may end at a
+    proxy), with and without the default port. Raises ValueError: it is no address."""
     parts = urlsplit(url)
     host = parts.netloc.removesuffix(f":{PORTS.get(parts.scheme, 0)}")
     rest = url.partition("://")[2][len(parts.netloc) :]
@@ -56,10 +56,8 @@ def spellings(url: str) -> Iterator[str]:
 
 
 def twilio(token: str, url: str, params: Sequence[tuple[str, str]], headers: Mapping[str, str]) -> str:
-    """The address as Twilio has signed it, which is `url` but for its spelling. `params`: of a POST.
-
-    Raises Forbidden.
-    """
+    """The address in the spelling that Twilio has signed; `url` is one of them. `params`: of a POST. Raises
+    Forbidden."""
     signature = headers.get(TWILIO_HEADER, "")
     if not signature:
         raise Forbidden(f"it has no {TWILIO_HEADER}, so it does not come from Twilio")
@@ -83,7 +81,7 @@ def twilio(token: str, url: str, params: Sequence[tuple[str, str]], headers: Map
 
 
 def telnyx(key: Ed25519PublicKey, body: bytes, headers: Mapping[str, str], now: float) -> None:
-    """`now` is the time of day. Raises Forbidden."""
+    """Check Telnyx's signature; `now` is the time of day. Raises Forbidden."""
     signature, stamp = headers.get(TELNYX_HEADER, ""), headers.get(TELNYX_TIME, "")
     if not signature or not stamp:
         raise Forbidden(f"it has no {TELNYX_HEADER} or no {TELNYX_TIME}, so it does not come from Telnyx")
@@ -101,14 +99,14 @@ def telnyx(key: Ed25519PublicKey, body: bytes, headers: Mapping[str, str], now: 
 
 
 class OneTimeTokens(Generic[T]):
-    """Secrets that each open one thing once, for a short time."""
+    """Secrets that are each valid once, for a short time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._known: dict[str, tuple[float, T]] = {}
 
     def make(self, what: T) -> str:
-        """A new one, which opens `what`."""
+        """A new token for `what`."""
         now = self._clock()
         self._known = {token: known for token, known in self._known.items() if known[0] > now}
         token = secrets.token_urlsafe(32)
@@ -116,7 +114,7 @@ class OneTimeTokens(Generic[T]):
         return token
 
     def take(self, token: str) -> T:
-        """What it opens; it opens nothing more. Raises Forbidden."""
+        """The value for which a token was made; it is not valid again. Raises Forbidden."""
         expires, what = self._known.pop(token, (0.0, None))
         if what is None or expires <= self._clock():
             raise Forbidden("its token is unknown, was used before, or is over a minute old")

@@ -31,67 +31,69 @@ from voicepipe.ingress.visits import Visit
 logger = logging.getLogger(__name__)
 
 LEAST_RING_S, OVERTIME_S = 5, 2
-"""The network gives an attempt to put a caller through up before we do, so that nobody picks up who is given up."""
+"""Seconds that are given to ring, at least; and seconds by which we wait longer than the network, so that nobody
+answers a call that was given up."""
 REFUSED = 1008
-"""WebSocket close code: nothing comes of this stream."""
+"""WebSocket close code of a stream that is refused."""
 T = TypeVar("T")
 WAIT_S = 0.06
-"""So long a piece that is missing is waited for, by the clock of those that come; then sound goes on without it."""
+"""Seconds for which a missing packet is waited for, by the clock of those that come; then sound goes on without it."""
 EARLY = 32
-"""So many pieces wait at most: in that time an honest provider sends three."""
+"""Most packets that wait for a missing one: in that time an honest provider sends three."""
 
 
 class Arrival(NamedTuple):
-    """A call, as its stream brings it."""
+    """A call as its stream brings it."""
 
     origin: Origin
     agent: str
-    """Asked for; empty: nobody says."""
+    """The agent that was asked for; empty: none."""
     returned: bool = False
-    """It was put through to somebody, and nobody took it: a call of its own that the caller takes for the same one."""
+    """The call was transferred, and nobody answered: it is a new call here, which the caller takes for the same one."""
     network: str = ""
-    """As `Grant.network`; empty: no directory has sent it here."""
+    """As `Grant.network`; empty: no directory has sent the call here."""
 
 
 class Provider(Protocol):
-    """What Twilio and Telnyx do differently."""
+    """A provider of media streams: the part that differs between Twilio and Telnyx."""
 
     dialect: Dialect
 
     def check(self, socket: WebSocket) -> str:
-        """The call whose stream this may be; empty: any. Raises Forbidden."""
+        """The id of the call whose stream this may be; empty: any. Raises Forbidden."""
 
     def admit(self, start: StreamStart, expected: str) -> Arrival:
-        """The call of a stream that begins with this; `expected` is what `check` has said. Raises Forbidden: we
+        """The call of a stream that begins with this message; `expected` is the result of `check`. Raises Forbidden: we
         have not asked for this stream."""
 
     def sound(self, start: StreamStart) -> SoundFormat:
-        """In which we speak."""
+        """The format of the sound that we send."""
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
-        """As `Line.transfer`; it may ring for so long."""
+        """As `Line.transfer`; the new call may ring for so many seconds."""
 
     async def ended(self, call_id: str, reason: str) -> None:
-        """The provider's call is over for us, by this reason of `CallEnded` or "refused": nothing more is said."""
+        """Our part of the provider's call is over. The reason is one of `CallEnded`'s, or "refused": nothing more is
+        said."""
 
 
 class Reorder(Generic[T]):
-    """Sound that was sent in order and comes in any: pieces by their number; the first is 1. What comes in order goes
-    on at once, what comes too late is dropped."""
+    """Puts packets of sound in order by their numbers, which count from 1. What comes in order goes on at once, what
+    comes too late is dropped."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._next = 1
         self._early: dict[int, tuple[float, T]] = {}
-        """And when it came."""
+        """Packets that came before their turn, and when they came."""
 
-    def __call__(self, number: int, piece: T) -> list[T]:
-        """The pieces that may go on now that this one is here. Without a number (0) it goes on as it comes."""
+    def __call__(self, number: int, packet: T) -> list[T]:
+        """The packets that may go on now that this one is here. One without a number (0) goes on at once."""
         if not number:
-            return [piece]
+            return [packet]
         if number < self._next:
             return []
-        self._early[number] = self._clock(), piece
+        self._early[number] = self._clock(), packet
         ready = self._in_order()
         while self._early and (len(self._early) > EARLY or self._waited_s() >= WAIT_S):
             self._next = min(self._early)
@@ -110,24 +112,24 @@ class Reorder(Generic[T]):
 
 
 class Streams:
-    """The media WebSocket of one provider."""
+    """The WebSocket endpoint for the media streams of one provider."""
 
-    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, door: ProviderAccess) -> None:
+    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, access: ProviderAccess) -> None:
         self._pop = pop
         self._calls = calls
         self._provider = provider
-        self._door = door
+        self._access = access
 
     async def websocket(self, socket: WebSocket) -> None:
-        """GET, refused with 403 before it is accepted; returns when the call is over."""
+        """GET: refused with 403 before it is accepted; returns when the call is over."""
         try:
             expected = self._provider.check(socket)
         except Forbidden as error:
-            return await socket.send_denial_response(self._door.forbid(socket, "a stream", error))
+            return await socket.send_denial_response(self._access.forbid(socket, "a stream", error))
         visit = take_visit(socket)
         await socket.accept()
         wire = StreamWire(socket, self._provider.dialect, self._pop.config.limits)
-        call_id, reason, asked = expected, "refused", self._door.attempt()
+        call_id, reason, asked = expected, "refused", self._access.attempt()
         try:
             start = await wire.start()
             if start is None:
@@ -137,10 +139,10 @@ class Streams:
             call_id = start.call_id
             reason = await self._converse(socket, wire, start, arrival, visit, asked)
         except Forbidden as error:
-            self._door.forbid(socket, "a stream", error, REFUSED)
+            self._access.forbid(socket, "a stream", error, REFUSED)
             await wire.refuse(REFUSED)
         except Refused as error:
-            self._door.refused(error, asked, REFUSED)
+            self._access.refused(error, asked, REFUSED)
             await wire.refuse(REFUSED)
         except Exception:
             if reason == "refused":
@@ -158,14 +160,14 @@ class Streams:
         visit: Visit | None,
         asked: Attempt,
     ) -> str:
-        """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
+        """Have the call answered; returns why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
         tenant, agent = placed(self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent)
         asked.by(tenant, agent)
         if arrival.returned:
             agent = msgspec.structs.replace(agent, greeting=agent.transfer_failed)
-        with ExitStack() as place:
-            slot = place.enter_context(self._pop.admit(tenant, agent))
+        with ExitStack() as resources:
+            slot = resources.enter_context(self._pop.admit(tenant, agent))
             if visit:
                 visit.accepted()  # Not earlier: Twilio's signature of a stream is always the same.
             settings = in_trace(msgspec.structs.replace(CallSettings.of(agent), origin=arrival.origin), socket)
@@ -180,7 +182,7 @@ class Streams:
                 network=arrival.network,
             )
             call = HostedCall(line, slot, settings, limits)
-            place.enter_context(self._calls.known(Caller(tenant), call, start.call_id))
+            resources.enter_context(self._calls.known(Caller(tenant), call, start.call_id))
             async with TaskGroup() as tasks:
                 writer = tasks.create_task(wire.write())
                 reader = tasks.create_task(self._feed(wire, line, call))
@@ -190,7 +192,7 @@ class Streams:
             return call.reason
 
     async def _feed(self, wire: StreamWire, line: StreamLine, call: HostedCall) -> None:
-        """The call gets what the provider says, until it stops; then it is ended."""
+        """Feed the call from the provider's messages until the stream stops; then end the call."""
         in_order = None if self._provider.dialect.ordered else Reorder[tuple[bytes, float]](time.monotonic)
 
         stops = False
@@ -201,8 +203,8 @@ class Streams:
                 said = await wire.next()
             match said:
                 case StreamMedia(payload, chunk), arrived:
-                    piece = payload, arrived
-                    for one in in_order(chunk, piece) if in_order else [piece]:
+                    packet = payload, arrived
+                    for one in in_order(chunk, packet) if in_order else [packet]:
                         await line.hear(*one)
                 case Key(key), _:
                     call.press(key)

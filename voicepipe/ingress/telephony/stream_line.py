@@ -15,26 +15,24 @@ from voicepipe.ingress.socket_line import SocketLine
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
 
 MARK_MS = 200
-"""A mark follows each so much sound: it comes back once that was played."""
+"""A mark follows each so many milliseconds of sound: it comes back once they were played."""
 
 
 class Marks(FarEnd):
-    """How much of what was sent the provider has played: exact where a mark comes back, by the clock from there on.
-
-    Until the next mark is back, its sound is not all played; unless none has ever come back, which means that this
-    provider does not send them. Counts samples at `rate` Hz.
-    """
+    """Measures how much of what was sent the provider has played: exact where a mark comes back, by the clock from
+    there on. Until the next mark is back, its sound does not count as all played; unless none has ever come back, which
+    means that this provider does not send them. Counts samples at `rate` Hz."""
 
     def __init__(self, rate: int, clock: Callable[[], float]) -> None:
         super().__init__(rate, clock)
         self._pending: deque[tuple[str, int]] = deque()
-        """Marks that are out, and what had been sent before each."""
+        """Marks that have not come back, each with the samples that had been sent before it."""
         self._number = 0
         self._marked = 0
         self._come_back = False
 
     def due(self) -> str:
-        """The mark that is to follow what was sent; or nothing."""
+        """The mark that is to follow what was sent; empty: none."""
         if self.sent - self._marked < self._rate * MARK_MS // 1000:
             return ""
         self._number += 1
@@ -43,20 +41,20 @@ class Marks(FarEnd):
         return str(self._number)
 
     def back(self, name: str) -> None:
-        """A mark came back. Nothing happens if it is none of ours, or its sound was cleared."""
+        """A mark came back. One that is unknown, or whose sound was cleared, has no effect."""
         if any(name == pending for pending, _ in self._pending):
             self._come_back = True
             while self._pending:
-                known, place = self._pending.popleft()
-                if known == name:
-                    self._base, self._since = place, self._clock()
+                mark, sent = self._pending.popleft()
+                if mark == name:
+                    self._base, self._since = sent, self._clock()
                     return
 
     def _most(self) -> int:
         return self._pending[0][1] if self._pending and self._come_back else self.sent
 
     def clear(self) -> int:
-        """As of any far end; what is cleared has its marks come back all the same."""
+        """As `FarEnd.clear`; the marks of what is cleared come back all the same."""
         lost = super().clear()
         self._marked = self.sent
         self._pending.clear()
@@ -64,7 +62,7 @@ class Marks(FarEnd):
 
 
 class StreamLine(SocketLine):
-    """The `HostedLine` of one stream. `say` takes messages for the provider, `hand_over` transfers the call."""
+    """The `HostedLine` of a media stream. `say` takes messages for the provider, `hand_over` transfers the call."""
 
     setup_ms = 0
     transfers = True
@@ -81,13 +79,14 @@ class StreamLine(SocketLine):
         peer: Peer | None = None,
         network: str = "",
     ) -> None:
-        """`sounds`: the caller's, and ours; `peer`: the provider's connection; `network`: as `Grant.network`."""
+        """`sounds`: the formats of the caller's and of our sound; `peer`: the provider's connection; `network`: as
+        `Grant.network`."""
         self._in, self._out = sounds
         self.out_rate = self._out.rate
         self._marks = Marks(self.out_rate, clock)
         super().__init__(BlockQueue(clock), self._marks, peer, network)
         self.transferring = False
-        """Somebody is being asked to take the call, or has taken it."""
+        """The call is being transferred, or was."""
         self.kind: str = dialect.kind
         self._dialect = dialect
         self._stream_id = stream_id
@@ -97,8 +96,8 @@ class StreamLine(SocketLine):
         self._resample = Resampler(self._in.rate, RATE, in_step=True)
 
     async def hear(self, payload: bytes, arrived: float) -> None:
-        """The caller's sound, which reached the socket at the monotonic second `arrived`. Waits while the call is far
-        behind."""
+        """Queue the caller's sound, which reached the socket at the monotonic second `arrived`. Waits while the call is
+        far behind."""
         self._queue.push(self._resample(self._in.decode(payload)), arrived)
         await self._queue.room.wait()
 
@@ -115,7 +114,7 @@ class StreamLine(SocketLine):
             self.on_audio(b"", samples_to_ms(pcm.size, self.out_rate))
 
     def clear(self) -> int:
-        """The provider throws away what it has not played."""
+        """Drop what the provider has not played."""
         lost = self._marks.clear()
         if lost:
             self._say(self._dialect.clear(self._stream_id))
@@ -123,12 +122,12 @@ class StreamLine(SocketLine):
 
     @property
     def caller_network(self) -> str:
-        """Streams come from the provider's own network, whoever calls: the directory names it. One from a private
-        address has come through something else."""
+        """The caller's network, by the directory: streams come from the provider's own network, whoever calls. One from
+        a private address has come through a proxy."""
         return self._network if self._peer and network_of(self._peer.address) else ""
 
     async def transfer(self, target: str) -> None:
-        """As the provider can. Raises TransferFailed."""
+        """Transfer the call as the provider can. Raises TransferFailed."""
         self.transferring = True
         try:
             await self._hand_over(target)

@@ -1,4 +1,5 @@
-"""The doors for Twilio and Telnyx: each is there if its secret is configured, and otherwise there is nothing (404)."""
+"""The endpoints for Twilio and Telnyx: each exists if its secret is configured; otherwise its path is answered with
+404."""
 
 import logging
 
@@ -16,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class Providers:
-    """Those of one PoP that are configured. Raises ConfigError."""
+    """The endpoints for the providers that are configured at one PoP. Raises ConfigError."""
 
     def __init__(self, pop: PopApi, calls: Calls) -> None:
         token, key = twilio_token(pop.config.twilio), telnyx_key(pop.config.telnyx)
@@ -25,7 +26,7 @@ class Providers:
         self._telnyx = Telnyx(pop, calls, TelnyxApi(pop.config.telnyx, key)) if key else None
 
     def routes(self) -> list[BaseRoute]:
-        """What is open by the configuration."""
+        """The routes of the configured providers."""
         found = [route for provider in (self._twilio, self._telnyx) if provider for route in provider.routes()]
         if found and not self._pop.config.tenants:
             # Most proxies say that they are one (`LocalOnly`); nginx does not unless it is told to.
@@ -37,11 +38,11 @@ class Providers:
         return found
 
     async def tidy_up(self) -> None:
-        """End Telnyx's calls that an earlier run of this PoP has left behind. Raises CommandFailed."""
+        """End Telnyx's calls that an earlier run of this PoP has left in progress. Raises CommandFailed."""
         if self._telnyx and (application := self._pop.config.telnyx.application_id):
             await self._telnyx.end_left_behind(application)
 
     async def close(self) -> None:
-        """No call goes on any more."""
+        """Stop: no call goes on any more."""
         if self._telnyx:
             await self._telnyx.close()

@@ -40,32 +40,32 @@ logger = logging.getLogger(__name__)
 
 STREAM = "/telnyx/stream"
 ANSWER_S = 60.0
-"""Between our order to answer a call and the word that it is answered."""
+"""Seconds between our command to answer a call and Telnyx's report that it is answered."""
 NETWORK = "voicepipe_network"
-"""Of a stream's parameters: as `Grant.network`, which comes back with the stream."""
+"""Name of a stream's parameter with the caller's network (`Grant.network`), which comes back with the stream."""
 SOUNDS = {"PCMU": SoundFormat("pcmu", 8000), "PCMA": SoundFormat("pcma", 8000), "L16": SoundFormat("l16", 16_000)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Ringing:
-    """A call that we have told Telnyx to answer, and the agent that was asked for."""
+    """A call that Telnyx was commanded to answer, and the agent that was asked for."""
 
     until: float
     agent: str
     placed: Grant | None = None
-    """By which a directory has sent it here."""
+    """The token with which a directory has sent the call here."""
 
 
 class Telnyx:
-    """Implements `stream.Provider`."""
+    """Telnyx as a `stream.Provider`, with its webhook."""
 
     dialect = TELNYX
 
     def __init__(self, pop: PopApi, calls: Calls, api: TelnyxApi) -> None:
         self._key = Ed25519PublicKey.from_public_bytes(b64decode(pop.config.telnyx.public_key))
         self._pop = pop
-        self._door = ProviderAccess(pop, self.dialect.kind)
-        self._streams = Streams(pop, calls, self, self._door)
+        self._access = ProviderAccess(pop, self.dialect.kind)
+        self._streams = Streams(pop, calls, self, self._access)
         self._api, self._hangups = api, HangUps(api)
         self._tokens = OneTimeTokens[str](time.monotonic)
         self._ringing: dict[str, _Ringing] = {}
@@ -74,7 +74,7 @@ class Telnyx:
         self._taken_up: set[str] = set()
         """Calls that an earlier run of this PoP has had answered, and this one streams."""
         self._looked: set[str] = set()
-        """Applications of which is known what an earlier run has left behind."""
+        """Applications that were already searched for calls of an earlier run."""
 
     @property
     def _config(self) -> TelnyxConfig:
@@ -84,14 +84,14 @@ class Telnyx:
         return [Route(VOICE, self.voice, methods=["POST"]), WebSocketRoute(STREAM, self._streams.websocket)]
 
     async def voice(self, request: Request) -> Response:
-        """POST: something has happened to a call. Always 200 for what is signed, or Telnyx would say it again."""
-        passed_on = self._door.passed_on(request)
-        data = await self._door.body(request)
+        """POST: an event of a call. Always 200 for what is signed, or Telnyx would send it again."""
+        forwarded = self._access.forwarded(request)
+        data = await self._access.body(request)
         try:
-            if not passed_on:
+            if not forwarded:
                 signatures.telnyx(self._key, data, request.headers, time.time())
         except Forbidden as error:
-            return self._door.forbid(request, "a webhook", error)
+            return self._access.forbid(request, "a webhook", error)
         pays(request)
         try:
             said = decode(data, TelnyxWebhook).data
@@ -99,11 +99,11 @@ class Telnyx:
             logger.warning("telnyx: a webhook is not about a call and is ignored (%s)", error)
             return Response()
         asked = request.query_params.get("agent", "")
-        if passed_on and said.event_type == "call.initiated":
-            return await self._assigned(said.payload, asked, passed_on)
-        if told := _TOLD.get(said.event_type):
+        if forwarded and said.event_type == "call.initiated":
+            return await self._assigned(said.payload, asked, forwarded)
+        if handle := _HANDLERS.get(said.event_type):
             try:
-                await told(self, said.payload, asked)
+                await handle(self, said.payload, asked)
             except CommandFailed as error:
                 logger.error("telnyx: %s: %s", said.payload.call_control_id, error)
         application = str(said.payload.connection_id or "")
@@ -120,11 +120,11 @@ class Telnyx:
             self._looked.discard(application)
 
     async def close(self) -> None:
-        """What is not hung up by now is left as it is."""
+        """Stop. A call that is not hung up by now is left as it is."""
         await self._hangups.close()
 
     async def end_left_behind(self, application: str) -> None:
-        """Hang up the calls that an earlier run of this PoP has left behind when it died. Raises CommandFailed."""
+        """Hang up the calls that an earlier run of this PoP has left in progress when it died. Raises CommandFailed."""
         for call_id in self._boot.left_behind(await self._api.active_calls(application)):
             if call_id in self._taken_up:  # By now: each command takes a while.
                 continue
@@ -134,13 +134,13 @@ class Telnyx:
     async def _initiated(self, call: Payload, asked: str) -> None:
         if call.direction != "incoming":
             return  # To whom a call is being transferred.
-        if reason := self._door.turns_down(call.called or "", asked):
+        if reason := self._access.turns_down(call.called or "", asked):
             return await self._api.command(call.call_control_id, "reject", cause=CAUSES[reason])
         await self._answer(call, asked)
 
     async def _assigned(self, call: Payload, asked: str, placed: Grant) -> Response:
-        """Somebody calls whom a directory has sent here. Raises Refused: it is to send them elsewhere."""
-        self._door.check(call.called or "", asked)
+        """The webhook's call was sent here by a directory. Raises Refused: the directory is to choose another PoP."""
+        self._access.check(call.called or "", asked)
         query = f"?{urlencode({'agent': asked})}" if asked else ""
         try:
             await self._answer(call, asked, placed, webhook_url=f"{self._public}{VOICE}{query}")
@@ -150,7 +150,7 @@ class Telnyx:
         return Response()
 
     async def _answer(self, call: Payload, asked: str, placed: Grant | None = None, **more: str) -> None:
-        """Raises CommandFailed."""
+        """Have Telnyx answer a call. Raises CommandFailed."""
         now = time.monotonic()
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
         self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked, placed)
@@ -169,11 +169,11 @@ class Telnyx:
             ringing = _Ringing(0.0, asked)
         if ringing is None:
             return
-        self._door.came(ringing.placed)
+        self._access.came(ringing.placed)
         sound = SOUNDS[self._config.codec]
         said = {"agent": ringing.agent, NETWORK: ringing.placed.network if ringing.placed else ""}
-        told = [{"name": name, "value": value} for name, value in said.items() if value]
-        parameters = {"custom_parameters": told} if told else {}
+        custom = [{"name": name, "value": value} for name, value in said.items() if value]
+        parameters = {"custom_parameters": custom} if custom else {}
         try:
             await self._api.command(
                 call.call_control_id,
@@ -226,7 +226,7 @@ class Telnyx:
         return SOUNDS[self._config.codec]
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
-        """Returns once somebody has taken the call. Raises TransferFailed."""
+        """Returns once the call to the target was answered. Raises TransferFailed."""
         to, leg = number(target) or target, self._legs.begin(start.call_id)
         try:
             await self._api.command(
@@ -243,14 +243,14 @@ class Telnyx:
             leg.taken.cancel()  # It was given up, if it is not done.
 
     async def ended(self, call_id: str, reason: str) -> None:
-        """Telnyx holds a call that is no longer streamed, whichever side has ended the stream: it must be told to hang
-        up. A call that somebody else is to have ends with theirs."""
+        """Telnyx holds a call that is no longer streamed, whichever side has ended the stream: it must be hung up by a
+        command. A call that is transferred ends with the target's."""
         if self._legs.keep(call_id, transferred=reason == "transferred"):
             return
         await self._hangups.hang_up(call_id)
 
 
-_TOLD: dict[str, Callable[[Telnyx, Payload, str], Awaitable[None]]] = {
+_HANDLERS: dict[str, Callable[[Telnyx, Payload, str], Awaitable[None]]] = {
     "call.initiated": Telnyx._initiated,
     "call.answered": Telnyx._answered,
     "call.bridged": Telnyx._bridged,

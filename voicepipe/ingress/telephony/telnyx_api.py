@@ -18,27 +18,28 @@ from voicepipe.config.phone_config import TelnyxAccount
 from voicepipe.ingress.telephony.telnyx_boot import ActiveCall
 
 SILENT_S, COMMAND_S = 5.0, 10.0
-"""So long Telnyx may say nothing, while we connect or wait for the answer; and so long all of a command may take."""
+"""Seconds of silence from Telnyx, while we connect or wait for the answer; and seconds that a whole command may
+take."""
 LIST_BYTES, ERROR_BYTES = 512_000, 16_000
-"""Of one page of a list, which has 250 calls at most, of some 500 bytes; and of what went wrong."""
+"""Bytes of one page of a list, which has 250 calls at most, of some 500 bytes; and bytes of an error."""
 SHOWN = 300
-"""Characters of what went wrong that the log gets."""
+"""Characters of an error that the log gets."""
 ENDED = "90018"
 """Telnyx's code for commands about a call that has already ended."""
 PAGES, MOST_CALLS = 200, 50_000
-"""Of a list of calls; what comes after the page with the last of them is not asked for."""
+"""Limits of a list of calls; what comes after the page with the last of them is not asked for."""
 VOICE = "/telnyx/voice"
-"""Where a Call Control application's webhook is."""
+"""The path of a Call Control application's webhook."""
 CAUSES = {"busy": "USER_BUSY", "rejected": "CALL_REJECTED"}
-"""Of a call that is not answered, as Telnyx names them."""
+"""Telnyx's names for the reasons why a call is not answered."""
 
 
 class CommandFailed(VoicepipeError):
-    """Telnyx has not done what it was told; the text says why."""
+    """Telnyx has not carried out a command; the text says why."""
 
 
 class TelnyxProblem(msgspec.Struct):
-    """One thing that went wrong."""
+    """One error in an answer of Telnyx's."""
 
     code: str | int = ""
     title: str | None = None
@@ -63,7 +64,7 @@ class _Page(msgspec.Struct):
 
 
 class Payload(msgspec.Struct, frozen=True):
-    """What a webhook says about a call."""
+    """The data of a webhook's event about a call."""
 
     call_control_id: str = ""
     connection_id: str | int | None = None
@@ -81,13 +82,13 @@ class _Data(msgspec.Struct, frozen=True):
 
 
 class TelnyxWebhook(msgspec.Struct, frozen=True):
-    """All of it."""
+    """A webhook of Telnyx's."""
 
     data: _Data
 
 
 class TelnyxApi:
-    """`key`: an API key of the account. Makes no connection before there is a command."""
+    """A client of Telnyx's HTTP API. `key`: an API key of the account. Connects at the first command."""
 
     def __init__(self, config: TelnyxAccount, key: str) -> None:
         self._config = config
@@ -101,11 +102,11 @@ class TelnyxApi:
         )
 
     async def command(self, call_id: str, action: str, **fields: object) -> None:
-        """Raises CommandFailed."""
+        """Send a command about one call. Raises CommandFailed."""
         await self._asked("POST", f"/v2/calls/{call_id}/actions/{action}", action, json=fields)
 
     async def active_calls(self, connection_id: str) -> list[ActiveCall]:
-        """Of a Call Control application. Raises CommandFailed."""
+        """The active calls of a Call Control application. Raises CommandFailed."""
         path, found, after = f"/v2/connections/{connection_id}/active_calls", list[ActiveCall](), ""
         for _ in range(PAGES):
             query = {"page[after]": after} if after else {}
@@ -118,7 +119,7 @@ class TelnyxApi:
         return found
 
     async def _asked(self, method: str, path: str, what: str, most: int = 0, **more: Any) -> bytes:
-        """`most` bytes of the answer; nothing if the call has ended. Raises CommandFailed."""
+        """The answer to a request, `most` bytes at most; empty if the call has ended. Raises CommandFailed."""
         url = self._config.api_url
         try:
             async with asyncio.timeout(COMMAND_S), self._client.stream(method, path, **more) as answer:
@@ -135,7 +136,7 @@ class TelnyxApi:
             raise CommandFailed(f"{what}: {url} does not answer ({said})") from error
 
     async def _refused(self, answer: httpx.Response, what: str) -> bytes:
-        """Nothing: the call has ended. Otherwise raises CommandFailed."""
+        """Handle an error answer: returns if the call has ended, and otherwise raises CommandFailed."""
         if answer.status_code in (401, 403):
             raise CommandFailed(f"{what}: Telnyx does not accept the key in ${self._config.api_key_env}")
         try:
@@ -145,11 +146,11 @@ class TelnyxApi:
         found = problems(body)
         if any(str(problem.code) == ENDED for problem in found):
             return b""
-        raise CommandFailed(f"{what}: Telnyx answers HTTP {answer.status_code}: {told(found, body)}")
+        raise CommandFailed(f"{what}: Telnyx answers HTTP {answer.status_code}: {described(found, body)}")
 
 
 def _page(body: bytes) -> _Page:
-    """Raises CommandFailed."""
+    """A page of a list. Raises CommandFailed."""
     if len(body) > LIST_BYTES:
         raise CommandFailed(f"active_calls: Telnyx's list has more than {LIST_BYTES} bytes a page")
     try:
@@ -159,15 +160,15 @@ def _page(body: bytes) -> _Page:
 
 
 def problems(body: bytes) -> list[TelnyxProblem]:
-    """What went wrong, by an answer in JSON."""
+    """The errors in an answer in JSON."""
     try:
         return decode(body, _Problems).errors
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return []
 
 
-def told(found: list[TelnyxProblem], body: bytes) -> str:
-    """What went wrong, on one line; the answer as it is where it names nothing."""
+def described(found: list[TelnyxProblem], body: bytes) -> str:
+    """The errors of an answer on one line; the answer as it is where it names none."""
     named = [" ".join(filter(None, (problem.title, problem.detail))) for problem in found]
     said = "; ".join(filter(None, named)) or body.decode(errors="replace")
     return " ".join(said.split())[:SHOWN]

@@ -1,4 +1,5 @@
-"""Hanging up calls of Telnyx's until it is done: one that is not hung up holds its caller in silence, and is billed.
+"""Hangs up Telnyx's calls, and tries until it is done: one that is not hung up holds its caller in silence, and is
+billed.
 
 A command may fail because Telnyx, or the way there, does not work for a moment. No later event would have us try again.
 """
@@ -11,15 +12,15 @@ from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
 logger = logging.getLogger(__name__)
 
 FIRST_S, LONGEST_S = 1.0, 30.0
-"""Between the first attempt and the second; each pause is twice as long as the one before, up to the other."""
+"""Seconds between the first attempt and the second; each pause is twice as long as the one before, up to the other."""
 WITHIN_S = 600.0
-"""So long it is tried."""
+"""Seconds for which attempts are made."""
 MOST = 1000
-"""Calls of which it is tried again; of more only the first attempt is made."""
+"""Most calls for which attempts are repeated; for more only the first attempt is made."""
 
 
 class HangUps:
-    """Those of one PoP. `close` it once nothing more is to be hung up."""
+    """Hangs up Telnyx's calls, and tries again where that fails. `close` it once nothing more is to be hung up."""
 
     def __init__(self, api: TelnyxApi) -> None:
         self._api = api
@@ -39,12 +40,12 @@ class HangUps:
                 task.add_done_callback(lambda _: self._again.pop(call_id, None))
 
     def over(self, call_id: str) -> None:
-        """Telnyx says that this call has ended."""
+        """Telnyx reports that this call has ended."""
         if task := self._again.pop(call_id, None):
             task.cancel()
 
     async def close(self) -> None:
-        """Try no more. A PoP that is started again hangs up what is left (`telnyx_boot.py`)."""
+        """Try no more. At its next start a PoP hangs up what is left (`telnyx_boot.py`)."""
         self._closed = True
         if left := set(self._again.values()):
             logger.error("telnyx: not hung up when the server ended: %s", ", ".join(self._again))

@@ -1,4 +1,4 @@
-"""Telnyx's calls to those whom a caller is put through to, and whose hanging up ends what.
+"""Telnyx's calls to the parties to whom callers are transferred, and which call ends with which.
 
 Every attempt has a state of its own, which the webhooks of its leg repeat: what becomes of one that was given up is not
 mistaken for the outcome of the next.
@@ -13,18 +13,19 @@ from voicepipe.base.errors import TransferFailed
 
 @dataclass(slots=True)
 class Leg:
-    """One attempt to put `call_id` through. `taken`: done once somebody has, or nobody will."""
+    """One attempt to transfer `call_id` to another party. `taken`: done once the party has answered, or never will."""
 
     call_id: str
     state: str
     taken: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     bridged: bool = False
     orphaned: bool = False
-    """Its caller is streamed to us no more."""
+    """The caller's stream has ended."""
 
 
 class Legs:
-    """Those that may still be taken, or were and are not over. `mark`: the first words of their states."""
+    """Attempts to transfer calls that may still be answered, or were and are not over. `mark`: the beginning of their
+    states."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
@@ -32,18 +33,19 @@ class Legs:
         self._attempts = 0
 
     def begin(self, call_id: str) -> Leg:
-        """Another attempt."""
+        """Begin an attempt."""
         self._attempts += 1
         leg = Leg(call_id, b64encode(f"{self._mark} {self._attempts} {call_id}".encode()).decode())
         self._legs[leg.state] = leg
         return leg
 
     def forget(self, leg: Leg) -> None:
-        """It was not even dialled."""
+        """Forget an attempt that was not even dialled."""
         self._legs.pop(leg.state, None)
 
     def bridged(self, call_id: str, state: str) -> None:
-        """Somebody has taken the call: told of either side of it. Also of an attempt that was given up already."""
+        """The party has answered, by a report for either side of the call. Also for an attempt that was given up
+        already."""
         leg = self._legs.get(state) or self._last(call_id)
         if leg:
             leg.bridged = True
@@ -51,7 +53,7 @@ class Legs:
                 leg.taken.set_result(None)
 
     def hung_up(self, call_id: str, state: str, cause: str) -> str:
-        """Of the caller or of a leg. The caller who must be hung up for it; empty: nobody."""
+        """A caller or a party has hung up. Returns the caller who must be hung up for it; empty: none."""
         if leg := self._legs.pop(state, None):
             if leg.bridged or leg.orphaned:
                 return leg.call_id
@@ -62,8 +64,8 @@ class Legs:
         return ""
 
     def keep(self, call_id: str, *, transferred: bool) -> bool:
-        """The caller's stream has ended. Whether the call goes on without us: somebody has taken it, or, if it ended as
-        `transferred`, may yet."""
+        """The caller's stream has ended. Returns whether the call goes on without us: the party has answered, or, if
+        the stream ended as `transferred`, may yet."""
         leg = self._last(call_id)
         if leg is None or not (leg.bridged or transferred):
             return False

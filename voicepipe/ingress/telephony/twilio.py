@@ -24,41 +24,41 @@ from voicepipe.ingress.telephony.twilio_forms import VOICE, TwilioForm, address,
 
 STREAM, AFTER = "/twilio/stream", "/twilio/after"
 OURS = "voicepipe"
-"""The parameter of a stream whose TwiML was ours, so that what comes after the stream is ours as well: its token. The
-signature alone would let in whoever has seen one, since a stream's address is always the same."""
+"""Name of the stream parameter with the token of our TwiML: it shows that a later request for the stream is due to us
+as well. The signature alone would admit anybody who has seen one, since a stream's address is always the same."""
 REMEMBERED_S = 60.0
-"""Twilio asks at once what comes after a stream."""
+"""Seconds for which a call is remembered: Twilio asks at once what comes after a stream."""
 DIALLED_S = 660.0
-"""And what comes after an attempt to put a call through, once it has rung for ten minutes at most."""
+"""Seconds for which a call that is being transferred is remembered: it rings for ten minutes at most."""
 STREAMED = 10_000
-"""Calls that are remembered so that nobody streams them again: Twilio's signature holds for ever."""
+"""Calls that are remembered so that nobody streams them again: Twilio's signature has no expiry."""
 
 
 class _Expected(NamedTuple):
-    """A stream that we have asked for."""
+    """A stream that our TwiML has asked for."""
 
     call_id: str
     returned: bool
-    """Nobody has taken the call."""
+    """The call was transferred, and nobody answered."""
     placed: Grant | None = None
-    """By which a directory has sent it here."""
+    """The token with which a directory has sent the call here."""
 
 
 class Twilio:
-    """Implements `stream.Provider`. `token`: the account's, by which requests are signed."""
+    """Twilio as a `stream.Provider`, with its webhooks. `token`: the account's, by which requests are signed."""
 
     dialect = TWILIO
 
     def __init__(self, pop: PopApi, calls: Calls, token: str) -> None:
         self._pop = pop
-        self._door = ProviderAccess(pop, self.dialect.kind)
-        self._streams = Streams(pop, calls, self, self._door)
+        self._access = ProviderAccess(pop, self.dialect.kind)
+        self._streams = Streams(pop, calls, self, self._access)
         self._token = token
         self._tokens = OneTimeTokens[_Expected](time.monotonic)
         self._transfers: dict[str, tuple[float, twiml.Target]] = {}
-        """By call: until when it is remembered where it goes, and where."""
+        """The target of each call that is transferred, and until when it is remembered."""
         self._dialled: dict[str, float] = {}
-        """Calls that are being put through, until when."""
+        """Calls that are being dialled, and until when."""
         self._streamed_before = LatestIds(STREAMED)
 
     def routes(self) -> list[BaseRoute]:
@@ -69,28 +69,28 @@ class Twilio:
         ]
 
     async def voice(self, request: Request) -> Response:
-        """POST: somebody calls. TwiML that has the call streamed to us; or the busy tone."""
-        passed_on = self._door.passed_on(request)
+        """POST: a new call. Answers with TwiML that has the call streamed to us, or with the busy tone."""
+        forwarded = self._access.forwarded(request)
         try:
-            form = await (self._passed_form(request) if passed_on else self._form(request))
+            form = await (self._forwarded_form(request) if forwarded else self._form(request))
             if form.fields.get("CallSid", "") in self._streamed_before:
                 raise Forbidden("its call has been streamed before: it is an old one, sent again")
         except Forbidden as error:
-            return self._door.forbid(request, "a webhook", error)
+            return self._access.forbid(request, "a webhook", error)
         asked, called = request.query_params.get("agent", ""), form.fields.get("To", "")
-        if passed_on:
-            self._door.check(called, asked)  # What it raises has the directory go on to the next PoP.
-        elif reason := self._door.turns_down(called, asked):
+        if forwarded:
+            self._access.check(called, asked)  # What it raises has the directory go on to the next PoP.
+        elif reason := self._access.turns_down(called, asked):
             return _xml(twiml.reject(reason))
-        return self._streamed(form.fields, form.url, asked, placed=passed_on)
+        return self._streamed(form.fields, form.url, asked, placed=forwarded)
 
     async def after(self, request: Request) -> Response:
-        """POST: the stream has ended, or an attempt to put the call through. TwiML that dials where the agent has
-        transferred the call, has it streamed to us again if nobody took it, or hangs up."""
+        """POST: the stream, or the attempt to transfer the call, has ended. Answers with TwiML that dials the agent's
+        target, has the call streamed to us again if nobody answered, or hangs up."""
         try:
             form, url, _ = await self._form(request)
         except Forbidden as error:
-            return self._door.forbid(request, "a webhook", error)
+            return self._access.forbid(request, "a webhook", error)
         asked, call_id, now = request.query_params.get("agent", ""), form.get("CallSid", ""), time.monotonic()
         until, target = self._transfers.pop(call_id, (0.0, None))
         if target and until > now:
@@ -99,7 +99,7 @@ class Twilio:
             return _xml(twiml.dial(target, _after(url, asked)))
         failed = form.get("DialCallStatus", "completed") not in ("completed", "answered")
         untaken = self._dialled.pop(call_id, 0.0) > now and failed
-        if untaken and not self._door.turns_down(form.get("To", ""), asked):
+        if untaken and not self._access.turns_down(form.get("To", ""), asked):
             return self._streamed(form, url, asked, returned=True)
         return _xml(twiml.hang_up())
 
@@ -117,14 +117,14 @@ class Twilio:
         return _xml(twiml.stream(stream, parameters, _after(url, asked)))
 
     async def _form(self, request: Request) -> TwilioForm:
-        """Of a request that Twilio has signed. Raises Forbidden."""
-        form = await signed_form(request, self._token, self._public_url, self._door.body)
+        """The form of a request that Twilio has signed. Raises Forbidden."""
+        form = await signed_form(request, self._token, self._public_url, self._access.body)
         pays(request)
         return form
 
-    async def _passed_form(self, request: Request) -> TwilioForm:
-        """Of a webhook that a directory has passed on; its address is as Twilio would have asked it here."""
-        raw = await self._door.body(request)
+    async def _forwarded_form(self, request: Request) -> TwilioForm:
+        """The form of a webhook that a directory has forwarded, with the address that Twilio would have asked here."""
+        raw = await self._access.body(request)
         here = self._public_url or self._pop.config.fleet.url
         return TwilioForm(dict(parsed(raw)), address(request, here), raw)
 
@@ -152,7 +152,7 @@ class Twilio:
                 "twilio.own_twiml for TwiML of your own"
             )
         self._streamed_before.add(start.call_id)
-        self._door.came(stream.placed)
+        self._access.came(stream.placed)
         network = stream.placed.network if stream.placed else ""
         return Arrival(Origin(caller, called, rest), agent, stream.returned, network)
 
@@ -160,10 +160,8 @@ class Twilio:
         return start.sound
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
-        """Remember where the call goes: Twilio asks once the stream has ended, and again if nobody took it.
-
-        Raises TransferFailed.
-        """
+        """Remember the target: Twilio asks for it once the stream has ended, and again if nobody answered. Raises
+        TransferFailed."""
         if not start.parameters.get(OURS):
             raise TransferFailed(
                 f"this caller cannot be transferred: Twilio's webhook must be {VOICE} for that, and it is another one"
@@ -177,7 +175,7 @@ class Twilio:
 
 
 def _base(url: str) -> str:
-    """Of all our addresses, by the one that was asked."""
+    """The beginning of all our addresses, by the one that was asked."""
     return url.partition("?")[0].removesuffix(VOICE).removesuffix(AFTER)
 
 
@@ -190,8 +188,7 @@ def _xml(document: str) -> Response:
 
 
 class LatestIds:
-    """Ids that came lately, in memory of a fixed size: the last `most` of them, by hashes of 64 bits, which Python
-    salts for each process."""
+    """The last `most` ids, in memory of a fixed size: by hashes of 64 bits, which Python salts for each process."""
 
     def __init__(self, most: int) -> None:
         self._hashes = np.zeros(most, np.int64)

@@ -10,26 +10,26 @@ from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.signatures import Forbidden
 
 VOICE = "/twilio/voice"
-"""Where a number's webhook is."""
+"""The path of a number's webhook."""
 FIELDS = 500
-"""Of a webhook; Twilio sends some thirty."""
+"""Most fields of a webhook; Twilio sends some thirty."""
 
 
 class TwilioForm(NamedTuple):
-    """What a webhook says."""
+    """The form of a webhook."""
 
     fields: dict[str, str]
     url: str
-    """That was asked, as Twilio has signed it."""
+    """The address that was asked, as Twilio has signed it."""
     raw: bytes
-    """As it came."""
+    """The body as it came."""
 
 
 async def signed_form(
     request: Request, token: str, public_url: str, read: Callable[[Request], Awaitable[bytes]]
 ) -> TwilioForm:
-    """Of a request that Twilio has signed by this token. `read` gives its body. Raises Forbidden, and what `read`
-    does."""
+    """The form of a request that Twilio has signed with this token. `read` gives its body. Raises Forbidden, and what
+    `read` does."""
     asked = address(request, public_url)
     if signatures.TWILIO_HEADER not in request.headers:  # Whose body is not even read.
         signatures.twilio(token, asked, (), request.headers)
@@ -48,7 +48,7 @@ def parsed(raw: bytes) -> list[tuple[str, str]]:
 
 
 def address(asked: HTTPConnection, public_url: str) -> str:
-    """That was asked, as the configuration says it or else as the request does."""
+    """The address that was asked, by the configuration or else by the request."""
     # Not `asked.url`, which takes the Host header apart: it may be anything.
     query = asked.scope["query_string"].decode("latin-1")
     path = f"{asked.scope['path']}{'?' if query else ''}{query}"

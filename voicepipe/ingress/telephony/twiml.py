@@ -1,4 +1,4 @@
-"""TwiML: what Twilio is told to do with a call. Pure. https://www.twilio.com/docs/voice/twiml"""
+"""TwiML: Twilio's instructions for a call. Pure. https://www.twilio.com/docs/voice/twiml"""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -8,19 +8,19 @@ from voicepipe.conversation.transfer import is_sip, number
 
 
 class Target(NamedTuple):
-    """Whom a caller is put through to, and for how long it may ring."""
+    """The party to whom a caller is transferred, and for how long it may ring."""
 
     address: str
     ring_s: int
 
 
 def reject(reason: Literal["busy", "rejected"]) -> str:
-    """Do not answer it."""
+    """TwiML that does not answer the call."""
     return _document(f"<Reject reason={quoteattr(reason)}/>")
 
 
 def stream(url: str, parameters: Mapping[str, str], after: str) -> str:
-    """Stream it both ways to the WebSocket `url`; once that has ended ask at `after` what comes then."""
+    """TwiML that streams the call both ways to the WebSocket `url`; Twilio asks at `after` once that has ended."""
     inner = "".join(
         f"<Parameter name={quoteattr(name)} value={quoteattr(value)}/>" for name, value in parameters.items() if value
     )
@@ -28,14 +28,14 @@ def stream(url: str, parameters: Mapping[str, str], after: str) -> str:
 
 
 def dial(target: Target, after: str) -> str:
-    """Put it through; once that has ended, or failed, ask at `after` what comes then."""
+    """TwiML that dials the target; Twilio asks at `after` once that has ended, or failed."""
     to = target.address
     who = f"<Sip>{escape(to)}</Sip>" if is_sip(to) else f"<Number>{escape(number(to))}</Number>"
     return _document(f'<Dial timeout="{target.ring_s}" action={quoteattr(after)}>{who}</Dial>')
 
 
 def hang_up() -> str:
-    """End it."""
+    """TwiML that ends the call."""
     return _document("<Hangup/>")
 
 

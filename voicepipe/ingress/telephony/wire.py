@@ -1,4 +1,4 @@
-"""One media stream's WebSocket: messages that make sense come out, ours go in; what makes none is told in the log."""
+"""The WebSocket of one media stream: reads valid messages, sends ours, and logs invalid ones."""
 
 import asyncio
 import logging
@@ -8,19 +8,18 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from voicepipe.config import LimitsConfig
 from voicepipe.ingress.loop_share import CallLoopShare
 from voicepipe.ingress.socket_sender import Outbox, SocketSender
-from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, StreamStart, Told, Trouble
+from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, StreamMessage, StreamStart, Trouble
 
 logger = logging.getLogger(__name__)
 
 START_S = 10.0
-"""Providers begin at once."""
+"""Seconds that a provider has to begin the stream; they begin at once."""
 MOST_BAD = 10
-"""Messages of a stream that make no sense, before it is given up; troubles of the provider's, before they are no more
-told."""
+"""Bad messages of a stream before it is given up, and errors of the provider's that are logged."""
 
 
 class StreamWire:
-    """An accepted socket. Exactly one stream begins on it."""
+    """The accepted WebSocket of exactly one media stream."""
 
     def __init__(self, socket: WebSocket, dialect: Dialect, limits: LimitsConfig) -> None:
         self._socket = socket
@@ -31,10 +30,10 @@ class StreamWire:
         self._bad = self._troubles = 0
         self._outbox = Outbox(limits.unread_bytes, self._full)
         self.share = CallLoopShare(limits.client_percent)
-        """Of the loop's time, for what is made of its messages."""
+        """Share of the loop's time for processing its messages."""
 
     async def start(self) -> StreamStart | None:
-        """What the stream begins with. None: it does not begin, and the log says why."""
+        """The message with which the stream begins. None: it does not begin, and the log says why."""
         try:
             async with asyncio.timeout(START_S):
                 said = await self.next()
@@ -43,17 +42,17 @@ class StreamWire:
             return None
         return said[0] if said and isinstance(said[0], StreamStart) else None
 
-    async def next(self) -> tuple[Told, float] | None:
-        """What is said next, and the monotonic second at which it reached the socket. None: there is nothing more."""
+    async def next(self) -> tuple[StreamMessage, float] | None:
+        """The next message, and the monotonic second at which it reached the socket. None: there is nothing more."""
         while self._bad < MOST_BAD:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
                 return None
             arrived = self._sender.received_at
             try:
-                told = self._checked(message.get("text") or message.get("bytes") or b"")
-                if told is not None:
-                    return told, arrived
+                read = self._checked(message.get("text") or message.get("bytes") or b"")
+                if read is not None:
+                    return read, arrived
             except BadMessage as error:
                 self._bad += 1
                 logger.warning("%s: a message of stream %.80r %s", self._dialect.kind, self._stream_id, error)
@@ -63,30 +62,30 @@ class StreamWire:
         )
         return None
 
-    def _checked(self, raw: str | bytes) -> Told | None:
-        """Raises BadMessage: it is not the turn of this one."""
+    def _checked(self, raw: str | bytes) -> StreamMessage | None:
+        """The message, if it may come now. Raises BadMessage."""
         said = self._dialect.read(raw)
         if said is None:
             return None
-        stream_id, told = said
-        if isinstance(told, Trouble):
-            self._tell_trouble(told)
+        stream_id, read = said
+        if isinstance(read, Trouble):
+            self._log_trouble(read)
             return None
-        if isinstance(told, StreamStart):
+        if isinstance(read, StreamStart):
             if self._stream_id:
                 raise BadMessage("starts it a second time")
-            self._stream_id = told.stream_id
+            self._stream_id = read.stream_id
         elif not self._stream_id:
             raise BadMessage("comes before its start")
         elif stream_id and stream_id != self._stream_id:
             raise BadMessage(f"names another stream, {stream_id!r:.80}")
-        return told
+        return read
 
-    def _tell_trouble(self, told: Trouble) -> None:
+    def _log_trouble(self, trouble: Trouble) -> None:
         self._troubles += 1
         if self._troubles <= MOST_BAD:
             kind, stream_id = self._dialect.kind, self._stream_id
-            logger.error("%s: the provider says about stream %.80r: %.300s", kind, stream_id, told.text)
+            logger.error("%s: the provider says about stream %.80r: %.300s", kind, stream_id, trouble.text)
 
     def say(self, message: bytes) -> None:
         """Queue a message for the provider."""
@@ -104,7 +103,7 @@ class StreamWire:
             return
 
     async def flush(self, writer: "asyncio.Task[None]") -> None:
-        """Let the provider take what is left for it, for a while."""
+        """Give the provider a while to take what is left for it."""
         self._outbox.close()
         await self._sender.flush(writer)
 
@@ -114,6 +113,6 @@ class StreamWire:
         )
         self._sender.abort()
 
-    def slowed(self, told: str) -> None:
-        """The provider, or who plays it, sends more than its share."""
-        logger.warning("%s: stream %.80r is slowed: %s", self._dialect.kind, self._stream_id, told)
+    def slowed(self, why: str) -> None:
+        """Log that the provider, or a forger, sends more than its share."""
+        logger.warning("%s: stream %.80r is slowed: %s", self._dialect.kind, self._stream_id, why)

@@ -15,13 +15,15 @@ logger = logging.getLogger(__name__)
 
 LABEL = "oai-events"
 UNSENT = 256 * 1024
-"""Bytes that the channel may hold back; more stay in the outbox, which has a limit."""
+"""Bytes that the channel may hold; more stay in the outbox, which has a limit."""
 OPENING_S, OPEN_S = 1.0, 30.0
-"""A caller is not greeted before their channel is open, or has had a second to; after half a minute it will not be."""
+"""Seconds: a caller is not greeted before their channel is open, or the first has passed; after the second it is given
+up."""
 
 
 class ChannelClient:
-    """Events both ways, from the moment at which the peer has opened its channel until the call or the channel ends."""
+    """A WebRTC data channel as a client of its call: events both ways, from the moment at which the peer has opened the
+    channel until the call or the channel ends."""
 
     def __init__(self, clients: RealtimeClients, sctp: Sctp, rights: Rights) -> None:
         self._rights = rights
@@ -31,7 +33,8 @@ class ChannelClient:
         sctp.on_overlong = self._overlong
         self._outbox = clients.join(lambda: call.end("caller"))
         self._asked: asyncio.Queue[tuple[str | bytes, float]] = asyncio.Queue()
-        """As long as SCTP's window lets it be: a client that sends more than can be carried out is held up."""
+        """Messages that wait, as long as SCTP's window allows: a client that sends more than can be carried out is held
+        up."""
         self._channel: asyncio.Future[DataChannel] = asyncio.get_running_loop().create_future()
 
     def opened(self, channel: DataChannel) -> None:
@@ -45,24 +48,24 @@ class ChannelClient:
         self._asked.put_nowait((message, time.monotonic()))
 
     def _overlong(self) -> None:
-        """The client sends a message that is longer than we take: it is told, and hung up."""
+        """The client sends a message that is too long: it gets an error, and is disconnected."""
         most = self._sctp.message_bytes
         logger.warning("%s: hung up, for a message of over %d bytes on its data channel", self._call.id, most)
         too_long = f"A message on the data channel may have {most} bytes (a=max-message-size): send less at a time."
-        self._clients.tell(self._outbox, WireError("message_too_long", too_long))
+        self._clients.send_error(self._outbox, WireError("message_too_long", too_long))
         self._call.end("caller")
 
-    def tell(self, error: WireError) -> None:
-        """Something that the peer does wrong."""
-        self._clients.tell(self._outbox, error)
+    def send_error(self, error: WireError) -> None:
+        """Send an error about what the peer does wrong."""
+        self._clients.send_error(self._outbox, error)
 
     async def opening(self) -> None:
-        """Returns when the channel is open, or has had a second to."""
+        """Returns when the channel is open, or the time to wait for it has passed."""
         await asyncio.wait({self._channel}, timeout=OPENING_S)
 
     async def run(self) -> None:
-        """Until the call is over and the peer has all its events, or its channel is closed. A peer that acknowledges
-        nothing is waited for without end: who runs this sets a limit."""
+        """Returns when the call is over and the peer has all its events, or its channel is closed. A peer that
+        acknowledges nothing is waited for without end: the caller sets a limit."""
         async with TaskGroup() as tasks:
             reader = tasks.create_task(self._read())
             try:
@@ -77,7 +80,7 @@ class ChannelClient:
             message, arrived = await self._asked.get()
             self._sctp.release(message)
             asked = self._clients.handle(message, arrived, self._outbox, self._rights)
-            await self._clients.share.spend(asked, partial(self._clients.tell_slowed, self._outbox))
+            await self._clients.share.spend(asked, partial(self._clients.report_slowed, self._outbox))
 
     async def _write(self) -> None:
         await asyncio.wait({self._channel}, timeout=OPEN_S)
@@ -92,7 +95,7 @@ class ChannelClient:
                 channel.send(message.decode())
             except ValueError:
                 too_long = f"An event of {len(message)} bytes is longer than this peer takes (a=max-message-size)."
-                self._clients.tell(self._outbox, WireError("event_too_long", too_long, kind="server_error"))
+                self._clients.send_error(self._outbox, WireError("event_too_long", too_long, kind="server_error"))
         await _drained(channel, 0)
 
 

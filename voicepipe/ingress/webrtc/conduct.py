@@ -1,8 +1,10 @@
-"""Whether a WebRTC peer is to be told that much of what it sends is dropped, by the guards' counts once a second. Pure.
+"""Decides whether a WebRTC peer gets errors because much of what it sends is dropped, by the guards' counts once a
+second. Pure.
 
-Single losses, and bursts after a network has stalled, are nobody's fault: a peer is told of what goes on for `IN_A_ROW`
-looks. Two seconds of sound that arrive at once are 100 packets and fit into the guards' own bursts (`rtp/ice.py`); a
-minute that does is dropped within one look. RTX and FEC double what a phone sends, to 100 packets a second.
+Single losses, and bursts after a network has stalled, are nobody's fault: a peer gets an error for what goes on for
+`IN_A_ROW` looks. Two seconds of sound that arrive at once are 100 packets and fit into the guards' own bursts
+(`rtp/ice.py`); a minute that does is dropped within one look. RTX and FEC double what a phone sends, to 100 packets a
+second.
 """
 
 from typing import NamedTuple
@@ -23,13 +25,13 @@ MANY = Drops(media=100, data=100, lies=20, unplaced=20)
 - `unplaced`: counts while nothing is placed. Whoever keeps to SCTP sends first what is missing, and nothing else
   until that has arrived.
 """
-TOLD_EVERY_S = 30.0
+NOTIFIED_EVERY_S = 30.0
 END_S = 30.0
 """A peer that has made its data channel useless for so long is hung up: nothing that it asks there can arrive."""
 ENDED = "data_channel"
-"""The reason why such a call ends."""
+"""The reason with which such a call ends."""
 
-_TOLD = {
+_ERRORS = {
     "media": WireError(
         "rate_limit_exceeded",
         "You send far more audio packets than a call has sound, and most are dropped. Send a packet for every 20 ms of "
@@ -56,32 +58,32 @@ _TOLD = {
 
 
 class ConductVerdict(NamedTuple):
-    """What is to be told now, as (what was dropped, the error), and whether the call is to be ended."""
+    """The errors to send now, as (what was dropped, the error), and whether to end the call."""
 
-    told: list[tuple[str, WireError]]
+    errors: list[tuple[str, WireError]]
     is_over: bool
 
 
 class Conduct:
-    """Of one call. `look` is asked every `LOOK_S`."""
+    """Judges by the drops of one call whether its peer misbehaves. `look` is called every `LOOK_S`."""
 
     def __init__(self) -> None:
         self._before = Drops(0, 0, 0, 0)
         self._placed: int | None = None
         self._in_a_row = dict.fromkeys(Drops._fields, 0)
-        self._told_at = dict.fromkeys(Drops._fields, float("-inf"))
+        self._reported_at = dict.fromkeys(Drops._fields, float("-inf"))
 
     def look(self, drops: Drops, placed: int | None, now: float) -> ConductVerdict:
-        """`drops`: since the call began; `placed`: anything that changes when SCTP has taken a chunk in turn; `now`:
-        monotonic seconds."""
+        """Judge the counts of drops so far. `placed` changes when SCTP has taken a chunk in order; `now`: monotonic
+        seconds."""
         stuck, self._placed = placed == self._placed, placed
-        told: list[tuple[str, WireError]] = []
+        errors: list[tuple[str, WireError]] = []
         for what, total, before, many in zip(Drops._fields, drops, self._before, MANY, strict=True):
             goes_on = total - before >= many and (stuck or what != "unplaced")
             self._in_a_row[what] = self._in_a_row[what] + 1 if goes_on else 0
-            if self._in_a_row[what] >= IN_A_ROW and now - self._told_at[what] >= TOLD_EVERY_S:
-                self._told_at[what] = now
-                told.append((what, _TOLD[what]))
+            if self._in_a_row[what] >= IN_A_ROW and now - self._reported_at[what] >= NOTIFIED_EVERY_S:
+                self._reported_at[what] = now
+                errors.append((what, _ERRORS[what]))
         self._before = drops
         useless = max(self._in_a_row["lies"], self._in_a_row["unplaced"])
-        return ConductVerdict(told, useless * LOOK_S >= END_S)
+        return ConductVerdict(errors, useless * LOOK_S >= END_S)

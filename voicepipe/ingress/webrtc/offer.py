@@ -13,21 +13,21 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from voicepipe.base.foreign_json import decode
 from voicepipe.ingress.wire_errors import WireError
 
-logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wrong with a form is told to its sender
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # errors in a form go to its sender
 
 SDP = "application/sdp"
 OFFER_BYTES = 64 * 1024
-"""Of a form beside its session; a browser's offer of sound has 5 kB."""
-PIECE_BYTES = 16 * 1024
-"""Of a form, at a time."""
+"""Bytes of a form besides its session; a browser's offer of sound has 5 kB."""
+CHUNK_BYTES = 16 * 1024
+"""Bytes of a form that are parsed at a time."""
 
 
 class WebRtcOffer(NamedTuple):
-    """What a caller sends."""
+    """A caller's offer."""
 
     sdp: str
     session: dict[str, Any]
-    """What of the session they ask for."""
+    """The parts of the session that they ask for."""
 
 
 async def read(headers: Headers, sent: bytes, most: int) -> WebRtcOffer:
@@ -39,7 +39,7 @@ async def read(headers: Headers, sent: bytes, most: int) -> WebRtcOffer:
         raise WireError("invalid_value", f"Send the offer as {SDP}, or as multipart/form-data with the parts sdp and "
                         "session.", "content-type")  # fmt: skip
     try:
-        form = await MultiPartParser(_boundary(headers), _pieces(sent), max_files=2, max_fields=4).parse()
+        form = await MultiPartParser(_boundary(headers), _chunks(sent), max_files=2, max_fields=4).parse()
     except MultiPartException as error:
         raise WireError("invalid_value", f"The form cannot be read: {error.message}", "content-type") from None
     parts = {name: await _text(form[name]) for name in ("sdp", "session") if name in form}
@@ -57,8 +57,8 @@ async def read(headers: Headers, sent: bytes, most: int) -> WebRtcOffer:
 
 
 def _boundary(headers: Headers) -> Headers:
-    """What a form's parser needs to know, and no charset: forms have none (RFC 7578, 5.1.2), and some that Python knows
-    take seconds for a long text."""
+    """The form's boundary, for its parser, without a charset: forms have none (RFC 7578, 5.1.2), and some that Python
+    knows take seconds for a long text."""
     _, parameters = parse_options_header(headers["content-type"])
     boundary = parameters.get(b"boundary", b"").decode("latin-1")
     if not boundary or set(boundary) & {'"', "\\"}:
@@ -66,10 +66,10 @@ def _boundary(headers: Headers) -> Headers:
     return Headers({"content-type": f'multipart/form-data; boundary="{boundary}"'})
 
 
-async def _pieces(data: bytes) -> AsyncGenerator[bytes, None]:
-    """The parser reads each in one step of the event loop."""
-    for start in range(0, len(data), PIECE_BYTES):
-        yield data[start : start + PIECE_BYTES]
+async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:
+    """The body in chunks: each is parsed in one step of the event loop."""
+    for start in range(0, len(data), CHUNK_BYTES):
+        yield data[start : start + CHUNK_BYTES]
         await asyncio.sleep(0)
 
 

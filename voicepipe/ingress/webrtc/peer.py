@@ -27,7 +27,7 @@ _complaints = RefusalLog(logger, "WebRTC peers' packets")
 
 
 class WebRtcCall:
-    """`answer` the offer, then `run` the call."""
+    """A WebRTC call: its transport, line and data channel. `answer` the offer, then `run` the call."""
 
     def __init__(
         self,
@@ -50,18 +50,19 @@ class WebRtcCall:
         self.hosted = HostedCall(self._line, slot, settings, config.limits)
         clients = RealtimeClients(self.hosted, session, rights)
         self.waits = ExitStack()
-        """What is held until the caller has connected, or has not."""
+        """Held until the caller has connected, or has failed to."""
         self._channel: ChannelClient | None = None
         if offer.remote.sctp_port is not None:
             self._channel = ChannelClient(clients, self._transport.sctp, rights)
             self._transport.on_channel = self._channel.opened
 
     async def answer(self) -> str:
-        """Our description. Raises NoPort."""
+        """Our description for the offer. Raises NoPort."""
         return sdp.answer(self._offer, self._transport, await self._transport.gather(), self._line.media.ssrc)
 
     async def run(self, name: str, clock: MediaClock) -> None:
-        """Until either side hangs up, or no connection came about. What fails here is this call's own, and logged."""
+        """Returns when either side has hung up, or no connection came about. A failure ends this call only, and is
+        logged."""
         try:
             await self._connect()
             await self._converse(clock)
@@ -75,14 +76,14 @@ class WebRtcCall:
         logger.info("%s (%s): %s, %d datagrams that were not the peer's", name, self.hosted.id, media, refused)
 
     async def close(self) -> None:
-        """Let go of everything. Safe to call twice."""
+        """Release all resources. Safe to call twice."""
         self.waits.close()
         self.hosted.close()
         self._line.close()
         await self._transport.close()
 
     async def _connect(self) -> None:
-        """Raises ConnectionError, also where the call is ended meanwhile."""
+        """Wait for the caller to connect. Raises ConnectionError, also where the call is ended meanwhile."""
         connecting = asyncio.create_task(self._transport.connect(self._offer.remote))
         ended = asyncio.create_task(self.hosted.ended.wait())
         try:
@@ -107,7 +108,7 @@ class WebRtcCall:
                     await self._channel.opening()
                 await self.hosted.run()
                 watch.cancel()
-                if self._channel:  # What is left to be told is told for a while, unless nobody is there any more.
+                if self._channel:  # What is left is sent for a while, unless nobody is there any more.
                     await asyncio.wait(jobs, timeout=LINGER, return_when=asyncio.FIRST_COMPLETED)
                 for job in jobs:
                     job.cancel()
@@ -115,17 +116,17 @@ class WebRtcCall:
             stop_ticking()
 
     async def _watch(self) -> None:
-        """A peer of which much is dropped is told why, and so is the log."""
+        """Send errors to a peer of which much is dropped, and log them."""
         conduct, media = Conduct(), self._line.media
         while True:
             await asyncio.sleep(LOOK_S)
             drops = self._transport.drops
             drops = drops._replace(media=drops.media + media.hasty)
-            told, is_over = conduct.look(drops, self._transport.sctp.placed, time.monotonic())
-            for what, error in told:
-                _complaints.tell("", "%s: much of what its peer sends is dropped (%s)", self.hosted.id, what)
+            errors, is_over = conduct.look(drops, self._transport.sctp.placed, time.monotonic())
+            for what, error in errors:
+                _complaints.log("", "%s: much of what its peer sends is dropped (%s)", self.hosted.id, what)
                 if self._channel:
-                    self._channel.tell(error)
+                    self._channel.send_error(error)
             if is_over:
                 logger.warning("%s: hung up, its data channel cannot be used", self.hosted.id)
                 return self.hosted.end(ENDED)

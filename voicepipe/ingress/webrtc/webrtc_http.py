@@ -1,4 +1,4 @@
-"""Place a WebRTC call over HTTP, and how to reach us from behind a firewall."""
+"""Begins WebRTC calls over HTTP, and lists the servers by which callers reach us from behind a firewall."""
 
 import base64
 import hashlib
@@ -40,15 +40,16 @@ from voicepipe.rtp.transport import UdpNetwork, certificate
 logger = logging.getLogger(__name__)
 
 LEAST_WAITING = 4
-"""So many calls of a tenant may wait on the smallest PoP."""
+"""Calls of a tenant that may wait on the smallest PoP."""
 LEAST_OF_KEY, OF_KEY = 2, 4
-"""So many of one `ek_` key may, or one in four of its tenant's. A page that is reloaded, or dials again after
-a time-out, leaves one or two calls waiting behind it; an app that gives one key to several devices has a few more."""
+"""Calls of one `ek_` key that may wait: at least the first, or one in four of its tenant's. A page that is reloaded, or
+dials again after a time-out, leaves one or two calls waiting behind it; an app that gives one key to several devices
+has a few more."""
 
 
 def prepared(config: Config) -> UdpNetwork:
-    """Where media are received, from the configuration and this machine's addresses. What takes time is done: the
-    codec's library is loaded, this process's certificate made. Raises ConfigError."""
+    """The media settings, from the configuration and this machine's addresses. Slow work is done here: the codec's
+    library is loaded, this process's certificate made. Raises ConfigError."""
     opus.load()
     certificate()
     webrtc, host = config.webrtc, config.http.host
@@ -64,7 +65,7 @@ def prepared(config: Config) -> UdpNetwork:
 
 
 def _try(address: str) -> None:
-    """Raises ConfigError: it is not this machine's."""
+    """Raises ConfigError: the address is not this machine's."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind((address, 0))
@@ -76,18 +77,18 @@ def _try(address: str) -> None:
 
 
 class Waiting:
-    """Places of one PoP that are held by offers whose callers have not connected yet. An offer takes a place and costs
-    its sender nothing, and whoever never connects keeps it for `webrtc.connect_ms`: so where several tenants share a
-    PoP none may have more than half of its places waiting. All `ek_` keys of a tenant, such as browsers have, may
-    together have half of the tenant's, and one of them a quarter."""
+    """Limits the slots of one PoP that are held by offers whose callers have not connected yet. An offer takes a slot
+    and costs its sender nothing, and a caller that never connects keeps it for `webrtc.connect_ms`. So where several
+    tenants share a PoP, none may have more than half of its slots waiting. All `ek_` keys of a tenant, which browsers
+    have, may together have half of the tenant's, and one of them a quarter."""
 
     def __init__(self, config: Config) -> None:
         self._most = max(LEAST_WAITING, config.pop.slots // 2) if config.is_shared else config.pop.slots
         self._waiting: Counter[tuple[str, str]] = Counter()
-        """By tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
+        """Waiting calls by tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
 
     @contextmanager
-    def place(self, who: Caller) -> Iterator[None]:
+    def slot(self, who: Caller) -> Iterator[None]:
         """One more call of this caller waits within the context. Raises TenantFull."""
         name, most = who.tenant.name, min(self._most, who.tenant.slots or self._most)
         self._check((name, ""), self._most, f"tenant {name}")
@@ -112,7 +113,8 @@ class Waiting:
 
 
 class CallsApi:
-    """POST /v1/realtime/calls, and /v1/realtime/ice-servers. What can be done with any call is in `calls_api.py`."""
+    """The HTTP endpoints for WebRTC: POST /v1/realtime/calls, and /v1/realtime/ice-servers. Endpoints for all calls are
+    in `calls_api.py`."""
 
     def __init__(self, pop: PopApi, access: AccessControl, calls: Calls, network: UdpNetwork) -> None:
         self._pop = pop
@@ -142,7 +144,7 @@ class CallsApi:
         return Response(answer, 201, {"Location": f"{CALLS}/{call_id}"}, media_type=offer.SDP)
 
     async def _placed(self, who: Caller, request: Request, sent: bytes, asked: Attempt) -> tuple[str, str]:
-        who = await self._access.briefed(who)
+        who = await self._access.with_session(who)
         sent_sdp, patch = await offer.read(request.headers, sent, self._pop.config.limits.event_bytes)
         model = patch.get("model")
         named = model if isinstance(model, str) else request.query_params.get("model")
@@ -151,14 +153,14 @@ class CallsApi:
         try:
             session, settings = effective_session(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
         except WireError as error:  # A key's session asks for what its agent has locked since.
-            self._access.tell(request, 400, error)
+            self._access.log_refusal(request, 400, error)
             raise
         rights = Rights.of(who, agent)
         session = permitted(rights, session, patch, agent)
         check_session(session, self._pop.config.limits)
-        with ExitStack() as place, ExitStack() as waits:
-            waits.enter_context(self._waiting.place(who))
-            slot = place.enter_context(self._pop.admit(who.tenant, agent))
+        with ExitStack() as resources, ExitStack() as waits:
+            waits.enter_context(self._waiting.slot(who))
+            slot = resources.enter_context(self._pop.admit(who.tenant, agent))
             self._access.begins(who, "webrtc")
             settings = in_trace(session.settings(settings), request)
             described, config = sdp.read(sent_sdp), self._pop.config
@@ -166,7 +168,7 @@ class CallsApi:
             try:
                 answer = await call.answer()
                 call.waits = waits.pop_all()
-                return self._calls.hold(call, who, place), answer
+                return self._calls.hold(call, who, resources), answer
             except BaseException:
                 await call.close()
                 raise

@@ -1,4 +1,5 @@
-"""SIP's door, at a PoP and at a directory: what is heard there, who may come in, and what others are told."""
+"""The SIP endpoint of a PoP or a directory: receives requests, checks who sends them, and answers those that are
+refused."""
 
 import logging
 import time
@@ -25,53 +26,56 @@ logger = logging.getLogger(__name__)
 REGISTERED_S = 300
 """A phone that registers does so to show itself ready; nobody is called here."""
 SUPPORTED = {"timer"}
-"""Extensions that PoPs know, which take the calls."""
+"""Seconds for which a phone is registered. It registers to show itself ready; nobody is called here."""
 OF_A_CALL = ("BYE", "INFO", "UPDATE", "NOTIFY")
+"""Extensions that PoPs, which take the calls, support."""
 
 
-class SipDoor:
-    """Between `open` and `close` it hears. `on_request` gets each request that is worth reading; `on_refused` is told
-    of each new call that is refused without one; `goes_on`: whether a message belongs to a call that goes on."""
+class SipEndpoint:
+    """The SIP endpoint of a PoP or a directory: it receives between `open` and `close`, and checks who sends.
+
+    `on_request` gets each request that is to be read; `on_refused` is called for each new call that is refused
+    without reading it; `goes_on`: whether a message belongs to a call in progress."""
 
     def __init__(
-        self, bind: Host, public_address: str, gate: SipAccess, on_request: Callable[[IncomingRequest], None],
+        self, bind: Host, public_address: str, access: SipAccess, on_request: Callable[[IncomingRequest], None],
         on_refused: Callable[[Reason, int], None], goes_on: Callable[[DatagramCheck], bool] = lambda seen: False,
     ) -> None:  # fmt: skip
         self.stack = Stack(*bind, public_address, on_request, self._received)
-        self._gate = gate
+        self._access = access
         self._on_refused = on_refused
         self._in_call = goes_on
-        self._doorkeeper, self._refusals = SipLimits(gate, self._goes_on), RefusalLog(logger, "SIP requests")
+        self._limits, self._refusals = SipLimits(access, self._goes_on), RefusalLog(logger, "SIP requests")
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
         self.stack.open()
 
     def close(self) -> None:
-        """Hear and send nothing more."""
+        """Receive and send nothing more."""
         self.stack.close()
 
     def _received(self, seen: DatagramCheck, source: Host) -> None:
-        """A message that is not parsed yet, and may not be."""
+        """Decide on a message that is not parsed yet."""
         began, now = time.thread_time(), time.monotonic()
         begins = seen.method == "INVITE" and not seen.to_tag
-        judged = self._doorkeeper.judge(seen, source[0], now)
+        judged = self._limits.judge(seen, source[0], now)
         try:
             if judged.read:
                 if why := self.stack.read(seen, source):
                     self._unread(seen, source, why)
                     if begins:
                         self._on_refused("bad_request", 400)
-            elif told := judged.refusal:
-                self.stack.tell(seen, source, told.code, told.phrase, told.headers)
-                if not isinstance(told, Challenge):  # That somebody is asked for a password is no news.
-                    self._log(seen.method, source[0], told)
+            elif answer := judged.refusal:
+                self.stack.answer_stateless(seen, source, answer.code, answer.phrase, answer.headers)
+                if not isinstance(answer, Challenge):  # That somebody is asked for a password is no news.
+                    self._log(seen.method, source[0], answer)
                     if begins:
-                        self._on_refused(told.reason, told.code)
-            elif news := self._doorkeeper.news(now):
-                logger.warning("SIP messages come in masses and are dropped unread: %s", news)
+                        self._on_refused(answer.reason, answer.code)
+            elif summary := self._limits.summary(now):
+                logger.warning("SIP messages come in masses and are dropped unread: %s", summary)
         finally:
-            self._doorkeeper.took(judged, (time.thread_time() - began) * 1000)
+            self._limits.took(judged, (time.thread_time() - began) * 1000)
 
     def _unread(self, seen: DatagramCheck, source: Host, why: str) -> None:
         if seen.method not in ("", "ACK"):  # These are not answered.
@@ -85,9 +89,9 @@ class SipDoor:
         self, request: IncomingRequest, capabilities: tuple[tuple[str, str], ...],
         invited: Callable[[IncomingRequest, Admitted], None], takes_calls: Callable[[], bool],
     ) -> None:  # fmt: skip
-        """A request that is part of no call: `invited` gets it, and whose it is, where it asks for one. `capabilities`
-        begin with what is allowed. Raises SipRefusal, SipError, and what `invited` does."""
-        who = self._gate.admit(request)
+        """Handle a request that is part of no call. `invited` gets an INVITE with its sender. `capabilities` begin with
+        Allow. Raises SipRefusal, SipError, and what `invited` does."""
+        who = self._access.admit(request)
         check_scheme(request)
         check_required(request)
         if request.method == "INVITE":
@@ -103,24 +107,26 @@ class SipDoor:
         else:
             raise SipRefusal(405, "Method Not Allowed", f"{request.method} is not known here", capabilities[:1])
 
-    def refuse(self, request: IncomingRequest, told: SipRefusal) -> None:
-        """Answer it, and say why in the log."""
-        request.respond(told.code, told.phrase, told.headers, once=isinstance(told, Unadmitted))
-        if isinstance(told, Challenge):
-            logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], told.why)
+    def refuse(self, request: IncomingRequest, answer: SipRefusal) -> None:
+        """Answer the request with this refusal, and log it."""
+        request.respond(answer.code, answer.phrase, answer.headers, once=isinstance(answer, Unadmitted))
+        if isinstance(answer, Challenge):
+            logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], answer.why)
         else:
-            self._log(request.method, request.source[0], told)
+            self._log(request.method, request.source[0], answer)
 
-    def _log(self, method: str, source: str, told: SipRefusal) -> None:
-        self.tell(source, "%s from %s refused with %d: %s", printable(method), source, told.code, printable(told.why))
+    def _log(self, method: str, source: str, answer: SipRefusal) -> None:
+        self.log(
+            source, "%s from %s refused with %d: %s", printable(method), source, answer.code, printable(answer.why)
+        )
 
-    def tell(self, source: str, text: str, *values: object) -> None:
-        """Say in the log what became of a request, unless there is too much to say of this sender's."""
-        self._refusals.tell(source, text, *values)
+    def log(self, source: str, text: str, *values: object) -> None:
+        """Log what became of a request, unless there is too much to log about its sender."""
+        self._refusals.log(source, text, *values)
 
 
 def refusal(error: Exception) -> SipRefusal | None:
-    """What the sender of a request is told that is not carried out; None: this error is a fault of ours."""
+    """The answer to a request that failed with this error; None: the error is a fault of ours."""
     match error:
         case SipRefusal():
             return error
@@ -141,7 +147,7 @@ def refusal(error: Exception) -> SipRefusal | None:
 
 
 def check_scheme(request: IncomingRequest) -> None:
-    """Raises SipRefusal: it asks for an address of a kind that cannot be called (RFC 3261, 8.2.2.1). SipError."""
+    """Raises SipRefusal: the request is for an address that cannot be called (RFC 3261, 8.2.2.1); SipError."""
     if (scheme := request.uri.scheme) not in CALLED:
         why = f"it asks for a {scheme}: address; sip:, sips: and tel: can be called here"
         raise SipRefusal(416, "Unsupported URI Scheme", why, reason="not_acceptable")
@@ -155,13 +161,13 @@ def check_required(request: IncomingRequest) -> None:
 
 
 def of_no_call() -> SipRefusal:
-    """What is told to requests within a call that is not here."""
+    """The answer to requests within a call that is not here."""
     return SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
 
 
 def registered(request: IncomingRequest) -> list[tuple[str, str]]:
-    """What a REGISTER leaves behind: its Contacts, for at most `REGISTERED_S`, but for those that it takes back. Raises
-    SipError."""
+    """The Contacts that are registered after a REGISTER, for at most `REGISTERED_S`, without those that it removes.
+    Raises SipError."""
     if (scheme := Address.of(request.header("to")).scheme) not in ("sip", "sips"):
         raise SipError(f"it registers a {scheme}: address; RFC 3261, 10.2, has sip: and sips: there")
     left = []
