@@ -1,23 +1,14 @@
-"""The server runs on uvloop, whose sockets differ from asyncio's where connections break: so do its tests,
-but for those in virtual time."""
-
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import h11
 import pytest
-import uvloop
 
-from tests.support.virtual_time import VirtualTimeLoop
+from tests.support.server_loop import pytest_asyncio_loop_factories
 from voicepipe.ingress import server
 from voicepipe.ingress.realtime import server_events, translate
 from voicepipe.ingress.visits import Room, Visits
 
-
-def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    virtual = item.get_closest_marker("virtual_time")
-    return {"virtual": VirtualTimeLoop} if virtual else {"uvloop": uvloop.new_event_loop}
+__all__ = ["pytest_asyncio_loop_factories"]
 
 
 @pytest.fixture
