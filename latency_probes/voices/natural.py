@@ -3,7 +3,7 @@
 A network gives each phoneme's length, so it is known where words end, and a word can be held. People who pause in the
 middle of a phrase hold their last syllable and let its pitch neither fall nor rise; after words that could stand alone
 they speak as before a comma. A network that is told of a comma, a dash or three dots inside a phrase lets the voice
-fall nearly as far as before a full stop (joe), or rise (heart): figures in DESIGN.md, D121.
+fall nearly as far as before a full stop (joe), or rise (heart): figures in `latency_probes/README.md`.
 """
 
 import re

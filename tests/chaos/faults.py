@@ -46,7 +46,7 @@ VOICE_S, HEARING_S = 12.0, 14.0
 """The limit of espeak-ng, and that of Whisper for the two seconds of the question; and two seconds."""
 
 FAILING_S = 25.0
-"""Callers' turns bring three answers that fail, and then a trial fails as well (D62)."""
+"""Callers' turns bring three answers that fail, and then a trial fails as well: so an engine is down."""
 
 FAULTS = (
     Fault("model-killed", "the language model's server is killed", partial(_signalled, signal.SIGKILL),

@@ -125,7 +125,7 @@ def calls_in_time(capsys: pytest.CaptureFixture[str], *more: str) -> list[int]:
 
 
 def test_what_else_would_lift_it() -> None:
-    """The table of D107: what `nemotron.gather_ms` and the ladder's rung do."""
+    """The table in `sizing/README.md`: what `nemotron.gather_ms` and a shorter first phrase do."""
     page = (ROOT / "voicepipe" / "sizing" / "README.md").read_text()
     group = Group(LLMS["llama-3.1-8b"], "bf16", GPUS["h100"], LINKS["nvlink"])
     for row, asr, traffic in (

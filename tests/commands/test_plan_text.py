@@ -127,7 +127,7 @@ def test_a_checkpoint_in_fp8_on_gpus_that_do_not_compute_in_it(capsys: pytest.Ca
 
 
 def test_what_a_turn_has_in_it_besides_compute(capsys: pytest.CaptureFixture[str]) -> None:
-    """In what is printed and in D52."""
+    """In what is printed and in `sizing/README.md`."""
     _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100")
     both = f"max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute)"
     begin, end = f"begin at {BEFORE_COMPUTE_MS:.0f}", f"the silence that ends a turn takes {NOMINAL_MS:.0f}"

@@ -282,7 +282,8 @@ class Config(Manifest, frozen=True):
 
 
 def with_slots(config: Config) -> Config:
-    """`config` with a number in `pop.slots`, where that is 0 (D30)."""
+    """`config` with a number in `pop.slots`, where that is 0 ("`pop.slots` is by default what the
+    machine can hear", `pop/README.md`)."""
     if config.pop.slots:
         return config
     whisper = config.whisper

@@ -1,7 +1,7 @@
 """The share of calls that a PoP wants from directories when its turns fail. Pure except for the clock.
 
-Admission (D19) closes a PoP whose turns fail, too, but it needs ten turns, which two callers have after half a minute.
-And it opens again all at once.
+Admission (`pop/admission.py`) closes a PoP whose turns fail, too, but it needs ten turns, which two callers have after
+half a minute. And it opens again all at once.
 """
 
 import math

@@ -107,7 +107,8 @@ recogniser mishears the end of a sentence that breaks off."""
 WITH_FULL_STOP = Weights(-0.6, 0.55, 0.3, trails=0.0, full_stop=1.1, no_full_stop=0.55)
 WITH_FULL_STOP_AND_HEARD = Weights(-0.9, 0.55, 0.3, 0.4, trails=0.0, full_stop=1.05, no_full_stop=0.4)
 """Weights where the recogniser says how likely a full stop is, without and with a turn model. Logistic regressions on
-silences of natural voices' development sentences and of people's prompts, as Whisper tiny.en reads them (D123)."""
+silences of natural voices' development sentences and of people's prompts, as Whisper tiny.en reads them
+("Whisper tells how likely a full stop is", `README.md`)."""
 ANSWERS, OPEN_ANSWER = 2.4, -3.0
 """Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts, but a
 mark that leaves them open: "Yes, ..."."""

@@ -3,7 +3,7 @@
 A phrase is one run on one thread, as Kokoro's: its first sound comes with its last. A run releases the GIL.
 
 The package has one voice inside, "heart", an American woman's, distilled from Kokoro-82M. It would fetch others from a
-hub, which a PoP never does (D51): they are not offered. Of the package the phonemes and the vocoder are used; the
+hub, which a PoP never does: they are not offered. Of the package the phonemes and the vocoder are used; the
 model's graph is ours to run, since it tells when it says what only if it is asked to.
 """
 
