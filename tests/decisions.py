@@ -32,9 +32,11 @@ def anchor(heading: str) -> str:
 
 def pages(root: Path = ROOT) -> list[Path]:
     """All pages of the project, but those of what was installed."""
-    found = sorted(root.rglob("*.md"))
-    outside = ("node_modules",)
-    return [p for p in found if not any(x.startswith(".") or x in outside for x in p.relative_to(root).parts)]
+    return [
+        path
+        for path in sorted(root.rglob("*.md"))
+        if not any(part.startswith(".") or part == "node_modules" for part in path.relative_to(root).parts)
+    ]
 
 
 def decisions(root: Path = ROOT) -> Iterator[Decision]:

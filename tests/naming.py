@@ -13,7 +13,9 @@ from pathlib import Path
 
 from tests.support.paths import ROOT
 
-LEANING = re.compile(r"(likewise|alike)\b|(one|a) (call|pop|client|turn|utterance)'s\.", re.IGNORECASE)
+LEANING = re.compile(
+    r"(likewise|alike)\b|(one|a) (call|pop|client|turn|utterance)'s\.|of (one|a|all) \w+\.", re.IGNORECASE
+)
 """How a docstring begins that leans on the one before it."""
 
 

@@ -49,7 +49,7 @@ from voicepipe.ingress import server
 from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.metrics import Metrics
-from voicepipe.pop import pop_http as http
+from voicepipe.pop import pop_http
 
 QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"
@@ -351,7 +351,7 @@ async def serving(pop: FakePop) -> AsyncIterator[str]:
     listener = server.bind(pop.config.http)
     port = listener.getsockname()[1]
     before = asyncio.all_tasks()
-    task = asyncio.create_task(http.serve(pop, listener))
+    task = asyncio.create_task(pop_http.serve(pop, listener))
     ready = asyncio.create_task(pop.serving.wait())
     await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
     try:

@@ -21,7 +21,7 @@ from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat, Session
 from voicepipe.ingress.telephony.telephony_http import Providers
-from voicepipe.pop import pop_http as http
+from voicepipe.pop import pop_http
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import UdpNetwork
 from voicepipe.turn.keypad import MOST
@@ -57,7 +57,7 @@ async def holding(pop: FakePop, *lines: WebSocketLine) -> AsyncIterator[tuple[ht
     for call in held:
         calls.hold(call, Caller(ACME), ExitStack())
     await asyncio.sleep(0.01)
-    app = await asyncio.to_thread(http.app, pop, calls, UdpNetwork(("127.0.0.1",)), Providers(pop, calls))
+    app = await asyncio.to_thread(pop_http.app, pop, calls, UdpNetwork(("127.0.0.1",)), Providers(pop, calls))
     transport = httpx.ASGITransport(app)
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:

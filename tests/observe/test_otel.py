@@ -24,7 +24,7 @@ from voicepipe.observe import otlp
 from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.metrics import Metrics
-from voicepipe.observe.otel import CallTraces
+from voicepipe.observe.otel import OtelTracer
 from voicepipe.observe.otlp import SpanSender
 from voicepipe.observe.turns import LastTurns
 
@@ -45,7 +45,7 @@ class Traced:
         self.exporter = InMemorySpanExporter()
         config = {"traces": {"endpoint": "http://127.0.0.1:4318"}, "pop": {"id": "fra1", "region": "eu"}}
         self.sender = SpanSender(self.exporter)
-        self.traces = CallTraces(msgspec.convert(config | tables, Config), self.sender, lambda: self.now)
+        self.traces = OtelTracer(msgspec.convert(config | tables, Config), self.sender, lambda: self.now)
 
     def call(self, events: Sequence[tuple[float, CallEvent]], origin: Origin = CALLED) -> list[ReadableSpan]:
         """What is told of a call with these events, each with its milliseconds; spans in the order of their begin."""
@@ -272,8 +272,8 @@ class Stuck(SpanExporter):
         self.go.set()
 
 
-def many(sender: SpanSender, calls: int) -> CallTraces:
-    traces = CallTraces(Config(), sender)
+def many(sender: SpanSender, calls: int) -> OtelTracer:
+    traces = OtelTracer(Config(), sender)
     for _ in range(calls):
         traces.begin(FACTS)
         traces.ended(FACTS, CallEnd(reason="caller", at=1001.0))

@@ -6,7 +6,7 @@ from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, parse
 from voicepipe.observe import traces
 from voicepipe.observe.call_followers import UNTRACED
-from voicepipe.observe.otel import CallTraces
+from voicepipe.observe.otel import OtelTracer
 from voicepipe.observe.traces import problem, traced
 
 TRACED = parse({"traces": {"endpoint": "http://127.0.0.1:9"}})
@@ -22,7 +22,7 @@ async def test_without_a_collector_calls_are_not_traced(monkeypatch: pytest.Monk
 async def test_with_one_they_are() -> None:
     assert problem(TRACED) == ""
     async with traced(TRACED) as made:
-        assert isinstance(made, CallTraces) and made.dropped == 0
+        assert isinstance(made, OtelTracer) and made.dropped == 0
 
 
 async def test_where_the_library_is_missing_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.health import Health
 from voicepipe.ingress import loopback_only, server
 from voicepipe.ingress.api_keys import Caller, ClientSecrets
-from voicepipe.pop import pop_http as http
+from voicepipe.pop import pop_http
 
 TENANTS = (TenantConfig(name="acme", key_env="ACME_KEY"),)
 KEYS = {"sk-acme": Tenant("acme"), "sk-clinic": Tenant("clinic", agents=("clinic",))}
@@ -254,7 +254,7 @@ async def test_a_useless_certificate_is_a_sentence(tmp_path: Any) -> None:
     pop = FakePop()
     pop.config = msgspec.structs.replace(pop.config, http=HttpConfig(port=0, cert=cert, key=cert))
     with pytest.raises(ConfigError, match="PEM"):
-        await http.serve(pop)
+        await pop_http.serve(pop)
 
 
 async def test_refusals_in_masses_do_not_fill_the_log(
@@ -301,7 +301,7 @@ async def test_health() -> None:
 async def test_a_call_in_progress_when_the_server_stops() -> None:
     pop = FakePop()
     listener = server.bind(pop.config.http)
-    task = asyncio.create_task(http.serve(pop, listener))
+    task = asyncio.create_task(pop_http.serve(pop, listener))
     await pop.serving.wait()
     async with connect(f"ws://127.0.0.1:{listener.getsockname()[1]}/v1/realtime", proxy=None) as socket:
         await socket.recv()

@@ -13,7 +13,7 @@ from voicepipe.base.errors import TransferFailed
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.pending_replies import PendingReplies
 from voicepipe.call.speaking import Speaking
-from voicepipe.call.turns import CallEnding
+from voicepipe.call.turns import CallEnder
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.conversation.transfer import target
 from voicepipe.line import NO_TRANSFER, Line
@@ -33,7 +33,7 @@ class Transfer:
         speaking: Speaking,
         pending_replies: PendingReplies,
         tasks: CallTasks,
-        call: CallEnding,
+        call: CallEnder,
     ) -> None:
         self._call_id = call_id
         self._line = line

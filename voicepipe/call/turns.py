@@ -26,8 +26,8 @@ from voicepipe.turn.machine import TurnMachine
 from voicepipe.turn.turn_state import TurnPermissions
 
 
-class CallEnding(Protocol):
-    """What ends a call: the model's or a program's request, or a caller who says nothing."""
+class CallEnder(Protocol):
+    """Ends a call: because the model or a program asks for it, or because nobody speaks."""
 
     def takes_leave(self, farewell: ToolCall) -> None:
         """As `ReplyListener.takes_leave`."""
@@ -41,7 +41,7 @@ class Turns:
     actions."""
 
     def __init__(
-        self, context: CallContext, config: Config, settings: CallSettings, tasks: CallTasks, call: CallEnding
+        self, context: CallContext, config: Config, settings: CallSettings, tasks: CallTasks, call: CallEnder
     ) -> None:
         us: Turns = weakref.proxy(self)
         """Our parts know us by this weak reference: a cycle would keep the call's sound until the collector ran."""

@@ -105,24 +105,24 @@ class ClientSecrets:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._secrets: dict[str, _ClientSecret] = {}
-        self._shelves: dict[str, _TenantSecrets] = {}
+        self._by_tenant: dict[str, _TenantSecrets] = {}
 
     def make(self, caller: Caller, seconds: int) -> tuple[str, int]:
         """A new key and the Unix second at which it expires. Raises TooManySecrets: its tenant has no room for one."""
         size, now = _size(caller), int(self._clock())
-        tenant_secrets = self._shelves.setdefault(caller.tenant.name, _TenantSecrets())
-        if _full(tenant_secrets, size) and tenant_secrets.first_until <= now:
-            self._clear(tenant_secrets, now)
-        if _full(tenant_secrets, size):
-            have = f"{len(tenant_secrets.until)} ek_ keys, {tenant_secrets.bytes} bytes, that have not expired"
+        kept = self._by_tenant.setdefault(caller.tenant.name, _TenantSecrets())
+        if _full(kept, size) and kept.first_until <= now:
+            self._clear(kept, now)
+        if _full(kept, size):
+            have = f"{len(kept.until)} ek_ keys, {kept.bytes} bytes, that have not expired"
             raise TooManySecrets(
                 f"Tenant {caller.tenant.name} has {have}; {KEPT} are kept, of {KEPT_BYTES} bytes. Ask for a shorter "
                 "expires_after, or wait for some to expire."
             )
         key, until = f"ek_{secrets.token_hex(16)}", now + seconds
-        tenant_secrets.first_until = min(until, tenant_secrets.first_until) if tenant_secrets.until else until
-        tenant_secrets.until[key] = until
-        tenant_secrets.bytes += size
+        kept.first_until = min(until, kept.first_until) if kept.until else until
+        kept.until[key] = until
+        kept.bytes += size
         self._secrets[key] = _ClientSecret(until, caller)
         return key, until
 
@@ -132,20 +132,20 @@ class ClientSecrets:
             raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
         return replace(secret.caller, secret=key)
 
-    def _clear(self, tenant_secrets: _TenantSecrets, now: int) -> None:
+    def _clear(self, kept: _TenantSecrets, now: int) -> None:
         """Forget the keys that have expired."""
-        for key in [key for key, until in tenant_secrets.until.items() if until <= now]:
-            tenant_secrets.bytes -= _size(self._secrets.pop(key).caller)
-            del tenant_secrets.until[key]
-        tenant_secrets.first_until = min(tenant_secrets.until.values(), default=0)
+        for key in [key for key, until in kept.until.items() if until <= now]:
+            kept.bytes -= _size(self._secrets.pop(key).caller)
+            del kept.until[key]
+        kept.first_until = min(kept.until.values(), default=0)
 
 
 def _size(caller: Caller) -> int:
     return len(caller.session) + KEY_BYTES
 
 
-def _full(tenant_secrets: _TenantSecrets, more: int) -> bool:
-    return len(tenant_secrets.until) >= KEPT or tenant_secrets.bytes + more > KEPT_BYTES
+def _full(kept: _TenantSecrets, more: int) -> bool:
+    return len(kept.until) >= KEPT or kept.bytes + more > KEPT_BYTES
 
 
 def key_of(authorization: str | None, subprotocols: list[str]) -> str | None:

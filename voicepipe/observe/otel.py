@@ -19,7 +19,7 @@ from voicepipe.observe.spans import AnsweringModel, Attributes, StageSpan, about
 from voicepipe.observe.turns import FullTurn
 
 
-class CallTraces(CallTracer):
+class OtelTracer(CallTracer):
     """Traces calls by OpenTelemetry: one trace for each call, a span for each turn, spans of its stages below. `clock`
     gives Unix seconds."""
 

@@ -36,8 +36,8 @@ async def traced(config: Config) -> AsyncIterator[CallTracer]:
     if not config.traces.endpoint:
         yield UNTRACED
         return
-    from voicepipe.observe.otel import CallTraces
+    from voicepipe.observe.otel import OtelTracer
     from voicepipe.observe.otlp import sending
 
     async with sending(config) as sender:
-        yield CallTraces(config, sender)
+        yield OtelTracer(config, sender)

@@ -11,7 +11,7 @@ from tests.ingress.sip.peer import calling, phone, sip
 from tests.support.waiting import until
 from voicepipe.agent import Origin
 from voicepipe.ingress import server
-from voicepipe.pop import pop_http as http
+from voicepipe.pop import pop_http
 
 
 async def test_a_spoken_turn_both_ways_and_a_program_beside_it() -> None:
@@ -146,7 +146,7 @@ async def test_we_hang_up_when_the_agent_does() -> None:
 
 async def test_calls_are_ended_when_the_server_goes_down() -> None:
     pop = FakePop(sip())
-    task = asyncio.create_task(http.serve(pop, server.bind(pop.config.http)))
+    task = asyncio.create_task(pop_http.serve(pop, server.bind(pop.config.http)))
     await pop.serving.wait()
     async with phone(pop) as ann:
         assert (await ann.dial()).code == 200

@@ -13,7 +13,7 @@ from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
 from voicepipe.ingress import server
-from voicepipe.pop import pop_http as http
+from voicepipe.pop import pop_http
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
 
@@ -91,7 +91,7 @@ async def test_an_invite_that_came_by_another_way_as_well_is_one_call() -> None:
 @pytest.mark.slow
 async def test_callers_who_hear_it_ring_are_told_that_the_server_goes_down() -> None:
     pop = FakePop(sip(ring_ms=60_000))
-    task = asyncio.create_task(http.serve(pop, server.bind(pop.config.http)))
+    task = asyncio.create_task(pop_http.serve(pop, server.bind(pop.config.http)))
     await pop.serving.wait()
     async with phone(pop) as ann:
         ann.invite()

@@ -10,7 +10,7 @@ from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.webrtc.peer import Peer, dialled, post, web, webrtc
 from tests.support.waiting import until
 from voicepipe.ingress import server
-from voicepipe.pop import pop_http as http
+from voicepipe.pop import pop_http
 
 
 async def test_a_peer_that_never_comes_gives_back_its_place(caplog: pytest.LogCaptureFixture) -> None:
@@ -41,7 +41,7 @@ async def test_hanging_up_before_there_is_a_connection_gives_back_the_place() ->
 async def test_a_server_that_goes_down_tells_its_callers() -> None:
     pop = FakePop()
     listener = server.bind(pop.config.http)
-    serve = asyncio.create_task(http.serve(pop, listener))
+    serve = asyncio.create_task(pop_http.serve(pop, listener))
     await pop.serving.wait()
     async with dialled(f"127.0.0.1:{listener.getsockname()[1]}") as (peer, _):
         serve.cancel()
