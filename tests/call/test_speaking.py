@@ -1,14 +1,17 @@
 """The agent's side of a call. In virtual time."""
 
 import asyncio
+from dataclasses import replace
 
 import msgspec
 import pytest
 
-from tests.support.scenario import Recording, Says, Scenario, play
+from tests.support.scenario import Delays, Recording, Says, Scenario, play
 from voicepipe.call.control import CallController
 from voicepipe.call_api import ReplyRequest
 from voicepipe.conversation.events import Item, ReplyDone
+from voicepipe.engines.base import Hypothesis
+from voicepipe.engines.scripted import ScriptedAsrStream
 
 pytestmark = pytest.mark.virtual_time
 
@@ -43,6 +46,24 @@ async def test_a_reply_that_was_prepared_to_the_same_words_is_the_one_that_is_he
     recording = await play(spoken)
     assert prepared(recording) == ["hit"]
     assert [prompt.speculative for prompt in recording.llm.prompts][-1] is True
+
+
+async def test_words_that_come_late_and_are_others_than_the_guess_are_in_the_prompt_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They end the turn at once, before the task of their reply has begun."""
+    guessed = ScriptedAsrStream.settle
+
+    async def and_one_more(stream: ScriptedAsrStream) -> Hypothesis:
+        hypothesis = await guessed(stream)
+        return replace(hypothesis, text=f"{hypothesis.text} again")
+
+    monkeypatch.setattr(ScriptedAsrStream, "settle", and_one_more)
+    spoken = msgspec.structs.replace(TYPED, says=[Says(500, 800)], length_ms=5000, delays=Delays(settle_ms=400))
+    recording = await play(spoken)
+    assert [[message.text for message in prompt.messages] for prompt in recording.llm.prompts][-1] == [
+        "hello there again"
+    ]
 
 
 async def test_a_turn_without_words_is_answered_by_each_excuse_in_turn() -> None:

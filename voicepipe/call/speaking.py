@@ -190,9 +190,10 @@ class Speaking:
             self._listener.reply_ended()
 
     def freeze_prompt(self) -> None:
-        """The conversation is about to change: a reply that was just begun answers it as it was."""
-        if self.reply:
-            _ = self.reply.order.prompt
+        """The conversation is about to change: replies that were just begun, or are prepared, answer it as it was. The
+        words that a speculation answers are about to join it, and would be in its prompt twice."""
+        for reply in filter(None, (self.reply, self._speculation)):
+            _ = reply.order.prompt
 
     # Tasks.
 
