@@ -1,6 +1,5 @@
 """The agent's side of one call: the reply that may be heard, and the one that is being prepared."""
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from voicepipe.agent import CallSettings
@@ -8,7 +7,6 @@ from voicepipe.call.call_context import CallContext, ReplyOrder
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.reply import Reply
-from voicepipe.conversation.events import Item
 from voicepipe.conversation.prompt import Prompt, ToolCall
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.turn.as_said import as_said
@@ -93,10 +91,6 @@ class Speaking:
             reply = self._started(Reply(self._context, order, record, key))
         self.stop("turn_detected")
         self._commit(reply)
-
-    def order(self, settings: CallSettings, items: Sequence[Item] | None) -> ReplyOrder:
-        """As `CallContext.order`."""
-        return self._context.order(settings, items=items)
 
     def excuse(self, settings: CallSettings) -> ReplyOrder:
         """The reply to a turn without words: there is nothing in it that the model could answer, and it would answer

@@ -17,7 +17,6 @@ from voicepipe.base import call_ids
 from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
 from voicepipe.base.places import place_of
 from voicepipe.call.call import Call
-from voicepipe.call.control import CallController
 from voicepipe.call.first_words import get_to_know
 from voicepipe.call.tts_cache import TtsCache
 from voicepipe.call_api import CallControl, CallSlot, Observer, Refusal, Tenant
@@ -77,7 +76,7 @@ class _AdmittedCall:
         call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers), time.monotonic)
         if pop.tokens:
             pop.tokens.round_trips.began(call_id, line)
-        return CallController(call)
+        return call
 
     def ended(self, reason: str) -> None:
         if self.pop.tokens and self.watched.facts:
