@@ -24,7 +24,7 @@ from voicepipe.call.reply import Reply
 from voicepipe.call.speech import PhraseSpeaker
 from voicepipe.call.tool_runs import BeginTool
 from voicepipe.call.transfer import Transfer
-from voicepipe.call.tts_cache import CallTtsCache
+from voicepipe.call.tts_cache import FixedPhraseWarmUp
 from voicepipe.call.turns import Turns
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.config import Config
@@ -66,9 +66,8 @@ class Call:
         """Our parts know us by this weak reference: a cycle would keep the call's sound until the collector ran."""
         self._playout = Playout(line, clock, config.turn.duck_db)
         speaker = PhraseSpeaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
-        self._context = context = CallContext(
-            call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit, us
-        )
+        context = CallContext(call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit)
+        self._context = context
         self._history, self._tool_runs = context.history, context.tool_runs
         self._turns = turns = Turns(context, config, settings, tasks, us)
         self._conversation, self._hearing, self._speaking = turns.conversation, turns.hearing, turns.speaking
@@ -76,7 +75,7 @@ class Call:
         self._manual_turns = ManualTurns(call_id, turns, tasks)
         self._keypad_turns = KeypadTurns(turns, self._manual_turns, tasks, context.ids)
         self._transfer = Transfer(call_id, line, self._speaking, self._pending_replies, tasks, us)
-        self._tts_cache = CallTtsCache(speaker, tasks)
+        self._warm_up = FixedPhraseWarmUp(speaker, tasks)
         self._greeting: Reply | None = None
         """The greeting, which a client's own reply may replace."""
         self._asked: asyncio.Future[None] | None = None
@@ -91,7 +90,7 @@ class Call:
             async with self._tasks as tasks:
                 for job in (self._playout.run(), self._greet(), self._hearing.gaps.mind()):
                     tasks.spawn(job)
-                self._tts_cache.begin(self._speaking.settings)
+                self._warm_up.begin(self._speaking.settings)
                 await self._line.listen(self._hearing)
                 reason, detail, tasks.over = self._ending or "caller", self._ending_detail, True
                 self._tool_runs.leave()  # A tool that is over now begins no reply: it would never end.
@@ -120,7 +119,7 @@ class Call:
         before, self._speaking.settings = self._speaking.settings, settings
         self._speaking.discard()
         if self._tasks.running and (before.voice, before.speed) != (settings.voice, settings.speed):
-            self._tts_cache.begin(settings)
+            self._warm_up.begin(settings)
         self._hearing.configure(settings)
 
     def takes_leave(self, farewell: ToolCall) -> None:
@@ -141,10 +140,6 @@ class Call:
             await asyncio.sleep(LOOK_S)
         if not (self._speaking.reply or self._pending_replies.waiting) and self._conversation.last() is last:
             await self.hang_up("agent")
-
-    def tool_over(self) -> None:
-        """As `ToolRunEvents.tool_over`."""
-        self._pending_replies.tool_over()
 
     async def hang_up(self, reason: str, detail: str = "") -> None:
         """End the call from our side; both as `CallEnded` tells them."""

@@ -10,7 +10,7 @@ from voicepipe.base import call_ids
 from voicepipe.base.words import count
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import PhraseSpeaker
-from voicepipe.call.tool_runs import BeginTool, ToolRunEvents, ToolRuns, called
+from voicepipe.call.tool_runs import BeginTool, ToolRuns, called
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.conversation.history import History, Ids
@@ -31,8 +31,6 @@ class CallContext:
     ladder: LadderConfig
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
-    tool_listener: ToolRunEvents
-    """The call."""
     ids: Ids = field(init=False)
     history: History = field(init=False)
     tool_runs: ToolRuns = field(init=False)
@@ -40,7 +38,7 @@ class CallContext:
     def __post_init__(self) -> None:
         self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
-        self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool, self.tool_listener)
+        self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool)
 
     def transfers(self, settings: CallSettings) -> bool:
         """Whether the model is offered our transfer tool: the line can transfer, the agent knows where to, and neither

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeVar
 
 from voicepipe.base.errors import EngineStalled
@@ -11,17 +10,6 @@ from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import LateStep, TurnRecord
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class LateReplySteps:
-    """The steps of a late reply (`[ladder]`), as functions that carry them out."""
-
-    hurry: Callable[[], None]
-    """Cut the first phrase shorter."""
-    acknowledge: Callable[[], Awaitable[None]]
-    fall_back: Callable[[], Awaitable[None]]
-    """Give the answer up."""
 
 
 class LateReply:
@@ -55,9 +43,14 @@ class LateReply:
             self._excused_s += self._clock() - began
             self._no_tool.set()
 
-    async def take_steps(self, steps: LateReplySteps) -> None:
+    async def take_steps(
+        self,
+        hurry: Callable[[], None],
+        acknowledge: Callable[[], Awaitable[None]],
+        fall_back: Callable[[], Awaitable[None]],
+    ) -> None:
         """Take the steps at their deadlines, counted from now: call it at commit. Returns after the last step, or once
-        none is needed."""
+        none is needed. `hurry` cuts the first phrase shorter; `fall_back` gives the answer up."""
         config, committed = self._config, self._clock()
 
         async def reach(ms: float) -> None:
@@ -75,9 +68,9 @@ class LateReply:
                 return
             self._record.ladder = step
             if step == "short":
-                steps.hurry()
+                hurry()
             else:
-                await steps.acknowledge()
+                await acknowledge()
         if not config.fallback_ms:
             return
         late = False
@@ -88,7 +81,7 @@ class LateReply:
             late = self._no_tool.is_set() and deadline == config.fallback_ms + 1000 * self._excused_s
         if not self.answering:
             self._record.ladder = "fallback"
-            await steps.fall_back()
+            await fall_back()
 
     async def next(self, source: AsyncIterator[T], *, stand_in: bool = False) -> T | None:
         """The engine's next piece, None after the last. `stand_in`: it is not of the answer. Raises EngineStalled: none

@@ -118,18 +118,12 @@ class ToolRun:
             self.waiting -= 1
 
 
-class ToolRunEvents(Protocol):
-    """A listener to the tool runs of one call."""
-
-    def tool_over(self) -> None:
-        """A tool is over, and the conversation has its result."""
-
-
 class ToolRuns:
     """The tool runs of one call. They go on after the call has ended: call `leave` then."""
 
-    def __init__(self, history: History, ids: Ids, begin: BeginTool, listener: ToolRunEvents | None = None) -> None:
-        self._listener = listener
+    def __init__(self, history: History, ids: Ids, begin: BeginTool) -> None:
+        self.on_over: Callable[[], None] | None = None
+        """Called when a tool is over, and the conversation has its result."""
         self._history = history
         self._ids = ids
         self._begin = begin
@@ -213,7 +207,7 @@ class ToolRuns:
         """The call has ended; running tools are finished all the same."""
         if self._left:
             return
-        self._left, self._listener = True, None
+        self._left, self.on_over = True, None
         for tool_run in self._tool_runs:
             if tool_run.due and not tool_run.item and tool_run.output is not None:
                 _warn("no reply has read what came of a tool", tool_run)
@@ -310,8 +304,8 @@ class ToolRuns:
         self._forget()
         if self._left:
             _warn("a tool of a call that has ended is over", tool_run)
-        if self._listener:
-            self._listener.tool_over()
+        if self.on_over:
+            self.on_over()
 
     def _record(self, tool_run: ToolRun, item: Item, result: str) -> None:
         """Put the result behind its call. If the conversation has gone on without it, both move to its end, where a

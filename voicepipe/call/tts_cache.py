@@ -164,7 +164,7 @@ def _bytes(made: Iterable[Speech]) -> int:
     return sum(speech.pcm.nbytes for speech in made)
 
 
-class CallTtsCache:
+class FixedPhraseWarmUp:
     """Makes the acknowledgement and the fallback of one call ahead, with the call's own voice."""
 
     def __init__(self, speaker: PhraseSpeaker, tasks: CallTasks) -> None:
