@@ -54,32 +54,26 @@ class CallTasks:
 
     def spawn(self, job: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
         """Run `job` as a task of the call. Raises RuntimeError if the context was not entered yet."""
-        if task := None if self.over else self._task(job):
-            return task
+        if not self.over:
+            try:
+                with owned_by(self._call_id):
+                    task = self._group.create_task(job)
+            except RuntimeError:  # A task of this call has failed, and the group is ending.
+                if not self._begun:
+                    job.close()
+                    raise
+            else:
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+                return task
         job.close()
         never: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         never.cancel()
         return never
 
-    def _task(self, job: Coroutine[Any, Any, T]) -> "asyncio.Task[T] | None":
-        """The new task; None if a task of this call has failed and the group is ending."""
-        try:
-            with owned_by(self._call_id):
-                task = self._group.create_task(job)
-        except RuntimeError:
-            if self._begun:
-                return None
-            job.close()
-            raise
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     def fail(self, error: Exception) -> None:
         """End the call by an error that no task of its own has met."""
-        failing = _failing(error)
-        if self.over or self._task(failing) is None:
-            failing.close()
+        if self.spawn(_failing(error)).cancelled():
             log.warning("%s: %s", self._call_id, error)
 
     def cancel(self) -> None:

@@ -266,7 +266,6 @@ class ToolRuns:
             _warn("a tool is over that no reply waits for", known)
 
     def _take(self, tool_run: ToolRun, outcome: Callable[[], str]) -> None:
-        """Note the outcome of a run."""
         request, tool_run.failed = tool_run.request, True
         try:
             tool_run.output, tool_run.failed = outcome(), False
@@ -319,7 +318,6 @@ class ToolRuns:
         self._answer(tool_run, item, result)
 
     def _answer(self, tool_run: ToolRun, item: Item, result: str) -> None:
-        """Add the result behind its call."""
         output = Item(self._ids.new("item"), "function_call_output", call_id=tool_run.call.call_id, output=result)
         self._history.add(output, item.id, hidden=True)
         tool_run.result = output

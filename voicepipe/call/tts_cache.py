@@ -115,7 +115,6 @@ class TtsCache:
         return whole
 
     def _distinct(self, agents: Iterable[Agent], texts: Callable[[Agent], Iterator[str]]) -> dict[Sound, None]:
-        """The distinct sounds of the agents' `texts`."""
         sounds = (
             (_spoken(text, agent.language), self._tts.voice_for(agent.voice, agent.language), agent.speed)
             for agent in agents
