@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from voicepipe.base.errors import EngineStalled
 from voicepipe.config import LadderConfig
-from voicepipe.conversation.timing import LateStep, TurnRecord
+from voicepipe.conversation.timing import TurnRecord
 
 T = TypeVar("T")
 
@@ -56,21 +56,18 @@ class LateReply:
         async def reach(ms: float) -> None:
             await asyncio.sleep(committed + ms / 1000 - self._clock())
 
-        steps_by_time: tuple[tuple[LateStep, float], ...] = (
-            ("short", config.short_phrase_ms if config.first_phrase == "clause" else 0),
-            ("acknowledge", config.acknowledge_ms),
-        )
-        for step, ms in steps_by_time:
-            if not ms:
-                continue
-            await reach(ms)
+        if config.short_phrase_ms and config.first_phrase == "clause":
+            await reach(config.short_phrase_ms)
             if self.begun:
                 return
-            self._record.ladder = step
-            if step == "short":
-                hurry()
-            else:
-                await acknowledge()
+            self._record.ladder = "short"
+            hurry()
+        if config.acknowledge_ms:
+            await reach(config.acknowledge_ms)
+            if self.begun:
+                return
+            self._record.ladder = "acknowledge"
+            await acknowledge()
         if not config.fallback_ms:
             return
         late = False

@@ -197,7 +197,7 @@ def _demo(args: argparse.Namespace) -> int:
 
     _log_from(args.log)
     agent = _agent_file(args.agent)
-    settings = _with_agent(agent, _answered(args, config.load(args.config)))
+    settings = _with_agent(agent, _with_llm(args, config.load(args.config)))
     if args.pops:
         return _demo_fleet(args, settings, began)
     if settings.http.cert:
@@ -227,9 +227,9 @@ def _demo(args: argparse.Namespace) -> int:
 
 
 def _new(args: argparse.Namespace) -> int:
-    from voicepipe.commands import starting
+    from voicepipe.commands import new_agent
 
-    return starting.new(args.folder)
+    return new_agent.write(args.folder)
 
 
 def _with_agent(path: Path | None, settings: "Config") -> "Config":
@@ -256,7 +256,7 @@ def _agent_file(path: Path | None) -> Path | None:
     return file.parent.resolve() / file.name
 
 
-def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
+def _with_llm(args: argparse.Namespace, settings: "Config") -> "Config":
     """The configuration with the command line's language model. Raises ConfigError."""
     if not args.llm:
         if args.model:

@@ -17,7 +17,7 @@ from voicepipe.base import call_ids
 from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
 from voicepipe.base.places import place_of
 from voicepipe.call.call import Call
-from voicepipe.call.first_words import get_to_know
+from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
 from voicepipe.call_api import CallControl, CallSlot, Observer, Refusal, Tenant
 from voicepipe.config import Config
@@ -384,7 +384,7 @@ class Pop:
     async def time_recogniser(self) -> None:
         """Measure the recogniser once. A scripted one would take the measurement for its first caller."""
         if self.config.engines.asr != "scripted":
-            await get_to_know(self.engines, lambda: self.calls > 0)
+            await time_recogniser(self.engines, lambda: self.calls > 0)
 
     def log_what_is_missing(self) -> None:
         """Log what is missing: an address for telephones, a language model or a voice for agents."""
