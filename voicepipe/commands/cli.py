@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from voicepipe import __version__
 from voicepipe.base.errors import ConfigError, EngineMissing, VoicepipeError
-from voicepipe.commands import cli_bench, cli_fleet, cli_records
+from voicepipe.commands import cli_bench, cli_remote
 
 if TYPE_CHECKING:
     from voicepipe.config import Config
@@ -54,14 +54,10 @@ def parser() -> argparse.ArgumentParser:
     _add_log(directory, "info")
     directory.set_defaults(run=_directory)
 
-    cli_fleet.add(commands)
+    cli_remote.add(commands)
 
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
     cli_bench.add(bench)
-
-    cli_records.add(
-        commands.add_parser("records", help="calls that are kept, one in full, what they cost; to delete them")
-    )
 
     new = commands.add_parser("new", help="write an agent of your own to begin with")
     new.add_argument("folder", type=Path, metavar="NAME", help="folder to make; its name is the agent's")
