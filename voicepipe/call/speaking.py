@@ -119,7 +119,7 @@ class Speaking:
         if self.reply:
             self._ending.append(self.reply)  # The new one queues behind it.
         else:
-            self._context.playout.restore()
+            self._context.playout.level.restore()
         self.reply = self._latest = reply
         if reply.order.text is None:
             self.prompted += 1
@@ -136,11 +136,11 @@ class Speaking:
 
     def duck(self) -> None:
         """Make what is said quieter."""
-        self._context.playout.duck()
+        self._context.playout.level.duck()
 
     def hold(self) -> None:
         """Stop, ready to go on."""
-        self._context.playout.hold()
+        self._context.playout.level.hold()
 
     def resume(self) -> None:
         """Full level, from where it stopped: what there was did not interrupt the reply."""
@@ -162,7 +162,7 @@ class Speaking:
         if reply is None:
             return
         reply.record.reopened = True
-        self._context.tool_runs.taken_back(reply.knows)
+        self._context.tool_runs.taken_back(reply.said.delivery.knows)
         self._take_back("turn_detected")
         self._conversation.repair(reply.said, ended=ended)
 

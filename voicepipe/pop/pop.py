@@ -354,7 +354,7 @@ class Pop:
         """Take no new calls; returns when the last one has ended, or `pop.drain_ms` after this was first asked for."""
         self._draining = True
         if self.tokens:
-            self.tokens.report_now()
+            self.tokens.reporter.report_now()
         now = asyncio.get_running_loop().time()
         self._drained_by = self._drained_by or now + self.config.pop.drain_ms / 1000
         drain_s = max(0.0, self._drained_by - now)

@@ -64,7 +64,7 @@ async def member(
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
             if store:
-                editions = PopEditions(bus, own, store, its, pop.use, pop.tokens.report_now)
+                editions = PopEditions(bus, own, store, its, pop.use, pop.tokens.reporter.report_now)
                 pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
             beside: dict[str, Callable[[], Awaitable[None]]] = {
@@ -80,7 +80,7 @@ async def member(
                 beside["emptying the log of records"] = records.empty_log
                 beside["telling of calls that ended"] = records.deliveries.run
             if pop.tokens:
-                beside["reporting to directories"] = pop.tokens.run
+                beside["reporting to directories"] = pop.tokens.reporter.run
                 beside["hearing directories"] = pop.tokens.listen
                 beside["telling round trips"] = pop.tokens.round_trips.run
             if editions:
