@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from voicepipe.agent import CallSettings, Origin
+from voicepipe.agent import CallSettings, Origin, ToolSpec
 from voicepipe.base import call_ids
 from voicepipe.base.words import count
 from voicepipe.call.playout import Playout
@@ -15,7 +15,7 @@ from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.conversation.history import History, Ids
 from voicepipe.conversation.prompt import Prompt, ToolCall, with_origin
-from voicepipe.conversation.transfer import END_CALL, END_CALL_TOOL, TRANSFER_TOOL, transfer_tool
+from voicepipe.conversation.transfer import END_CALL_TOOL, transfer_tool
 from voicepipe.engines.base import Engines
 
 
@@ -40,15 +40,16 @@ class CallContext:
         self.history = History(ids=self.ids)
         self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool)
 
-    def transfers(self, settings: CallSettings) -> bool:
-        """Whether the model is offered our transfer tool: the line can transfer, the agent knows where to, and neither
-        the client nor the agent has a tool of that name."""
-        return self.playout.line.transfers and bool(settings.agent.transfer) and TRANSFER_TOOL not in _taken(settings)
-
-    def ends(self, settings: CallSettings) -> bool:
-        """Whether the model is offered our tool for hanging up: the agent allows it, and neither it nor the client has
-        a tool of that name."""
-        return settings.agent.end_call and END_CALL not in _taken(settings)
+    def own_tools(self, settings: CallSettings) -> list[ToolSpec]:
+        """Our tools that the model is offered: for transferring, if the line can and the agent knows where to, and for
+        hanging up, if the agent allows it; none of whose name the client or the agent has a tool."""
+        agent, own = settings.agent, list[ToolSpec]()
+        if self.playout.line.transfers and agent.transfer:
+            own.append(transfer_tool(agent))
+        if agent.end_call:
+            own.append(END_CALL_TOOL)
+        taken = {spec.name for spec in settings.tools} | {tool.name for tool in agent.tools}
+        return [spec for spec in own if spec.name not in taken]
 
     def order(
         self, settings: CallSettings, words: str = "", *, speculative: bool = False, items: Sequence[Item] | None = None
@@ -66,11 +67,8 @@ class CallContext:
         instructions = with_origin(settings.instructions, settings.origin)
         messages = history.messages(instructions, [Item("", text=words)])
         theirs = {spec.name for spec in settings.tools}
-        tools = (*settings.tools, *(tool.spec for tool in settings.agent.tools if tool.name not in theirs))
-        if self.transfers(settings):
-            tools = (*tools, transfer_tool(settings.agent))
-        if self.ends(settings):
-            tools = (*tools, END_CALL_TOOL)
+        agents = (tool.spec for tool in settings.agent.tools if tool.name not in theirs)
+        tools = (*settings.tools, *agents, *self.own_tools(settings))
         return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
 
     def about(self, origin: Origin) -> dict[str, Any]:
@@ -95,11 +93,6 @@ class CallContext:
         output = Item(self.ids.new("item"), "function_call_output", call_id=call.call_id, output=result)
         for item in (called(self.ids, call), output):
             self.history.add(item, hidden=True)
-
-
-def _taken(settings: CallSettings) -> set[str]:
-    """Names of the client's tools and the agent's."""
-    return {spec.name for spec in settings.tools} | {tool.name for tool in settings.agent.tools}
 
 
 @dataclass(slots=True)

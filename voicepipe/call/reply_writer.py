@@ -18,7 +18,7 @@ from voicepipe.call.tool_runs import ToolRun, bridged, talkative
 from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
 from voicepipe.conversation.phrases import Phraser, ends_sentence
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
-from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL
+from voicepipe.conversation.transfer import END_CALL
 from voicepipe.engines.base import Aside
 
 TOOL_ROUNDS = 5
@@ -194,10 +194,7 @@ class ReplyWriter:
 
     def _is_ours(self, call: ToolCall) -> bool:
         """Whether the call is a transfer or a goodbye, which we carry out ourselves."""
-        settings, context = self._order.settings, self._context
-        return (call.name == TRANSFER_TOOL and context.transfers(settings)) or (
-            call.name == END_CALL and context.ends(settings)
-        )
+        return any(spec.name == call.name for spec in self._context.own_tools(self._order.settings))
 
     def _is_client_s(self, call: ToolCall) -> bool:
         """Whether the client has a tool of this name: it wins over one of the agent's, and the client runs it."""

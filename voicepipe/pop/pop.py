@@ -77,9 +77,14 @@ class _AdmittedCall:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
         self.watched.answered(call_id, line, time.time(), settings.origin)
-        observers = partial(self._answered, call_id), self._listed, observer
+
+        def emit(event: CallEvent) -> None:
+            self._answered(call_id, event)
+            self.watched.note(event, time.time())
+            observer(event)
+
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
-        call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers), time.monotonic)
+        call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, emit, time.monotonic)
         if pop.tokens:
             pop.tokens.round_trips.began(call_id, line)
         return call
@@ -94,19 +99,6 @@ class _AdmittedCall:
         took_ms = self.pop.note(self.owner, call_id, event)
         if took_ms is not None and time.monotonic() - self.admitted_at < COMPARED_S:
             self.pop.metrics.prediction_check(latency_ms(took_ms) / self.predicted_ms)
-
-    def _listed(self, event: CallEvent) -> None:
-        self.watched.note(event, time.time())
-
-
-def _each(observers: Sequence[Observer]) -> Observer:
-    """Several followers as one, in this order."""
-
-    def notify_all(event: CallEvent) -> None:
-        for observer in observers:
-            observer(event)
-
-    return notify_all
 
 
 class Pop:
