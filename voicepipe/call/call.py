@@ -74,7 +74,7 @@ class Call:
         self._pending_replies = turns.pending_replies
         self._manual_turns = ManualTurns(call_id, turns, tasks)
         self._keypad_turns = KeypadTurns(turns, self._manual_turns, tasks, context.ids)
-        self._transfer = Transfer(call_id, line, self._speaking, self._pending_replies, tasks, us)
+        self._transfer = Transfer(call_id, line, turns, tasks, us)
         self._warm_up = FixedPhraseWarmUp(speaker, tasks)
         self._greeting: Reply | None = None
         """The greeting, which a client's own reply may replace."""

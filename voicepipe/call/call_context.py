@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from voicepipe.agent import CallSettings, Origin, ToolSpec
@@ -95,7 +95,7 @@ class CallContext:
             self.history.add(item, hidden=True)
 
 
-@dataclass(slots=True)
+@dataclass
 class ReplyOrder:
     """A request for one reply: what to answer or to say, and with which settings."""
 
@@ -107,16 +107,13 @@ class ReplyOrder:
     metadata: dict[str, str] | None = None
     remembered: bool = True
     """False: the reply is out of band, and the conversation does not get its items."""
-    _prompt: Prompt | None = field(default=None, init=False)
 
-    @property
+    @cached_property
     def prompt(self) -> Prompt:
         """The request to the model, made when it is first read."""
-        if self._prompt is None:
-            self._prompt = self.ask()
-        return self._prompt
+        return self.ask()
 
     @property
     def words(self) -> int:
         """Number of words in the request; 0 while nobody has read it."""
-        return sum(count(message.text) for message in self._prompt.messages) if self._prompt else 0
+        return sum(count(message.text) for message in self.prompt.messages) if "prompt" in self.__dict__ else 0

@@ -211,15 +211,11 @@ def _demo(args: argparse.Namespace) -> int:
         settings = _listening(args, settings, phones=True)
     models.provide(settings)
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
-    from voicepipe.engines.weights import hub
 
     shipped = config.load().pop
     own_agent = (settings.pop.agents, settings.pop.default_agent) != (shipped.agents, shipped.default_agent)
-    try:
-        with _about(args.config):
-            return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent, agent_file=agent))
-    except EngineMissing as error:
-        raise EngineMissing(hub.copyable(str(error), args.config)) from None
+    with _about(args.config):
+        return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent, agent_file=agent))
 
 
 def _new(args: argparse.Namespace) -> int:
@@ -299,16 +295,12 @@ def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> i
 
 def _pop(args: argparse.Namespace) -> int:
     from voicepipe import config
-    from voicepipe.engines.weights import hub
     from voicepipe.serving import runtime
 
     _log_from(args.log)
     settings = config.load(args.config, args.pop)
-    try:
-        with _about(args.config, args.pop):
-            return runtime.run(runtime.serve(_listening(args, settings)), service=True)
-    except EngineMissing as error:
-        raise EngineMissing(hub.copyable(str(error), args.config)) from None
+    with _about(args.config, args.pop):
+        return runtime.run(runtime.serve(_listening(args, settings)), service=True)
 
 
 def _directory(args: argparse.Namespace) -> int:
@@ -323,13 +315,17 @@ def _directory(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _about(*files: Path | None) -> Iterator[None]:
-    """Errors in a configuration name its files."""
+    """Errors in a configuration name its files, also where they tell how to get a model that it needs."""
     from voicepipe.config.file_kind import located
 
     try:
         yield
     except ConfigError as error:
         raise located(error, *files) from None
+    except EngineMissing as error:
+        from voicepipe.engines.weights import hub
+
+        raise EngineMissing(hub.copyable(str(error), files[0])) from None
 
 
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":
