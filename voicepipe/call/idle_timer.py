@@ -1,23 +1,21 @@
 """The caller says nothing: they are asked again, or hear that a tool still works for them."""
 
+from voicepipe.call.call_context import CallContext
 from voicepipe.call.pending_replies import PendingReplies
 from voicepipe.call.speaking import Speaking
-from voicepipe.call.tool_runs import ToolRuns, bridged, talkative
+from voicepipe.call.tool_runs import bridged, talkative
 from voicepipe.turn.no_input import NoInput
 
 
 class IdleTimer(NoInput):
     """Decides what to say when the caller of one call says nothing. Times are samples of the caller's sound."""
 
-    def __init__(
-        self, speaking: Speaking, pending_replies: PendingReplies, tool_runs: ToolRuns, fallback_ms: float
-    ) -> None:
-        """`fallback_ms`: so long the caller waits for a reply that had no words; 0: they are asked as after others."""
+    def __init__(self, context: CallContext, speaking: Speaking, pending_replies: PendingReplies) -> None:
         super().__init__()
-        self._speaking = speaking
-        self._pending_replies = pending_replies
-        self._tool_runs = tool_runs
-        self._fallback_ms = fallback_ms
+        self._speaking, self._pending_replies = speaking, pending_replies
+        self._tool_runs = context.tool_runs
+        self._fallback_ms = context.ladder.fallback_ms
+        """So long the caller waits for a reply that had no words; 0: they are asked as after others."""
 
     def passes(self, now: int, *, loud: bool) -> None:
         """Nobody has spoken up to `now`: say what is due, if anything is. `loud`: as `LineSound`."""

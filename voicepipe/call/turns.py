@@ -49,7 +49,7 @@ class Turns:
         self.hearing = Hearing(context, config, settings, tasks, us)
         self.speaking = Speaking(context, conversation, settings, tasks, us)
         self.pending_replies = PendingReplies(context, conversation, self.hearing, self.speaking, tasks)
-        self.idle_timer = IdleTimer(self.speaking, self.pending_replies, context.tool_runs, context.ladder.fallback_ms)
+        self.idle_timer = IdleTimer(context, self.speaking, self.pending_replies)
         self._history = context.history
         self._tasks = tasks
         self._call = call
