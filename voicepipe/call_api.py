@@ -357,8 +357,8 @@ class PopApi(KeyHolders, Protocol):
     def may_scrape(self, key: str | None) -> bool:
         """Whether the holder of this key may read the metrics. None: programs of this machine may, without one."""
 
-    def admit(self, tenant: Tenant, agent: Agent, leaving: CallSlot | None = None) -> AbstractContextManager[CallSlot]:
-        """A slot for one call. `leaving`: a slot that is released for it at once, and so does not count.
+    def admit(self, tenant: Tenant, agent: Agent, replaced: CallSlot | None = None) -> AbstractContextManager[CallSlot]:
+        """A slot for one call. `replaced`: the slot of a call that it replaces, and which does not count.
 
         Raises PopFull, of which TenantFull and PopLate are kinds, Draining, EngineDown. The door answers its caller,
         and calls `refused`.

@@ -1,4 +1,5 @@
-"""One call from the answer to its end. In virtual time."""
+"""One call from the answer to its end; what a client asks of it and takes back at once, or asks to do harm; keys that a
+caller presses. In virtual time."""
 
 import asyncio
 from typing import Any
@@ -6,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.scenario import Does, Says, Scenario, ScenarioLine, play
+from tests.support.scenario import Does, Presses, Recording, Says, Scenario, ScenarioLine, play
 from tests.support.tools import (
     BOOKED,
     Uses,
@@ -14,10 +15,13 @@ from tests.support.tools import (
     tools_of,
 )
 from voicepipe.agent import Tool
-from voicepipe.call.control import CallController
-from voicepipe.conversation.events import Item
+from voicepipe.base.errors import ItemExists, ItemUnknown
+from voicepipe.call.call import Call
+from voicepipe.call_api import ReplyRequest
+from voicepipe.conversation.events import Item, ItemAdded, SpeechStarted
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.line import SoundListener
+from voicepipe.turn.keypad import MOST
 
 pytestmark = pytest.mark.virtual_time
 
@@ -62,8 +66,8 @@ async def test_the_greeting_comes_once_the_line_is_set_up() -> None:
 
 @pytest.mark.parametrize("first", ["a caller who speaks", "a client who writes"])
 async def test_nobody_is_greeted_who_was_first(first: str) -> None:
-    async def writes(control: CallController) -> None:
-        control.add_item(Item("typed", text="hello"), None)
+    async def writes(call: Call) -> None:
+        call.add_item(Item("typed", text="hello"), None)
 
     scenario = brief(agent={"greeting": "Good day."}, lead_ms=200)
     if first == "a caller who speaks":
@@ -90,3 +94,103 @@ async def test_the_model_may_hang_up_once_its_last_words_were_heard() -> None:
     recording = await play(scenario)
     assert recording.story[-1] == "ended: agent"
     assert "agent (completed): Goodbye then." in recording.story[-3]
+
+
+# What a client asks.
+
+TYPED = Scenario(about="A client that types.", hears=["hello there"], says=[], length_ms=3000)
+SPOKEN = Scenario(about="A turn, in the middle of which the client asks.", hears=["hello there"], length_ms=6000,
+                  says=[Says(1000, 800)])  # fmt: skip
+
+
+async def takes_id(call: Call, item_id: str) -> None:
+    with pytest.raises(ItemExists):
+        call.add_item(Item(item_id, text="mine"), None)
+
+
+async def test_a_client_that_takes_the_id_of_the_turn_in_progress_ends_no_call() -> None:
+    tried: list[str] = []
+
+    async def forestalls(call: Call) -> None:
+        await asyncio.sleep(1.5)
+        tried.extend(f"item_1_{n}" for n in range(1, 40))
+        for item_id in tried:
+            await takes_id(call, item_id)
+
+    recording: Recording = await play(SPOKEN, asks=forestalls)
+    [started] = [event for _, event in recording.events if isinstance(event, SpeechStarted)]
+    [added] = [event for _, event in recording.events if isinstance(event, ItemAdded)]
+    assert started.item_id == added.item.id and added.item.id in tried
+    assert recording.story[-2:] == ["reply completed", "ended: caller"]
+
+
+async def test_what_tools_on_the_server_found_cannot_be_read_by_guessing_ids() -> None:
+    found: list[str] = []
+
+    async def guesses(call: Call) -> None:
+        await asyncio.sleep(2.5)
+        for n in range(1, 60):
+            for ask in (call.item, call.delete_item):
+                try:
+                    ask(f"item_1_{n}")
+                except ItemUnknown:
+                    continue
+                found.append(f"item_1_{n}")
+
+    scenario = Scenario(
+        about="", hears=["hello there"], says=[Says(500, 500)], length_ms=6000, replies={"hello there": "call:look {}"},
+        agent={"tools": [{"name": "look", "function": "a:b"}]},
+    )  # fmt: skip
+    recording = await play(scenario, asks=guesses)
+    hidden = [item.id for item in recording.tool_runs._history.items if item.kind != "message"]
+    assert len(hidden) == 2 and not set(hidden) & set(found)
+
+
+async def test_what_is_asked_while_the_call_ends_ends_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its line takes a moment to hang up, as by SIP, where the far end is told so."""
+
+    async def slowly(line: ScenarioLine) -> None:
+        line.ended = True
+        await asyncio.sleep(0.3)
+
+    monkeypatch.setattr(ScenarioLine, "hang_up", slowly)
+
+    async def asks(call: Call) -> None:
+        await asyncio.sleep(2.1)
+        call.press("1")
+        call.respond(ReplyRequest())
+        call.configure(msgspec.structs.replace(call.settings, speed=1.2))
+
+    brief = Scenario(about="", hears=[], says=[], length_ms=2000)
+    recording = await play(brief, asks=asks)
+    assert recording.story[-1] == "ended: caller" and not recording.llm.prompts
+
+
+async def test_one_task_waits_for_the_pause_after_all_keys() -> None:
+    counted = list[int]()
+
+    async def count(call: Call) -> None:
+        await asyncio.sleep(0.9)
+        counted.append(len(asyncio.all_tasks()))
+        await asyncio.sleep(0.7)
+        counted.append(len(asyncio.all_tasks()))
+
+    keys = "1" * (MOST - 1)
+    turn = f"The caller pressed the keys {' '.join(keys)} on their telephone."
+    scenario = Scenario(
+        about="39 keys within 0.4 s, and 2 s of pause", hears=[], says=[], length_ms=6000,
+        keys=[Presses(at_ms=1000, keys=keys, every_ms=10)], replies={turn: "Thank you."},
+    )  # fmt: skip
+    recording = await play(scenario, asks=count)
+    before, while_pressed = counted
+    assert while_pressed == before  # The one that presses has ended, the one that waits has begun.
+    assert f"user: {turn}" in recording.story
+    assert recording.story.count("reply completed") == 1
+
+
+async def test_a_turn_that_ends_by_itself_takes_nothing_from_the_next() -> None:
+    """The task that waited for the pause after the first keys is still there when the next are pressed."""
+    keys = [Presses(at_ms=500, keys="12#"), Presses(at_ms=1800, keys="34", every_ms=1900)]
+    scenario = Scenario(about="", hears=[], says=[], length_ms=9000, keys=keys)
+    told = [line for line in (await play(scenario)).story if line.startswith("user: ")]
+    assert told == [f"user: The caller pressed the keys {pair} on their telephone." for pair in ("1 2", "3 4")]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.scenario import Does, Scenario, Transfers, play
 from voicepipe.base.errors import ItemExists
-from voicepipe.call.control import CallController
+from voicepipe.call.call import Call
 from voicepipe.call_api import ReplyRequest
 from voicepipe.conversation.events import Item, ReplyDone
 from voicepipe.conversation.prompt import Prompt, ToolCall
@@ -19,13 +19,13 @@ TYPED = Scenario(about="A client that types.", hears=["hello there"], says=[], l
 
 
 async def test_replies_that_are_replaced_at_once_cost_the_model_nothing() -> None:
-    async def burst(control: CallController) -> None:
+    async def burst(call: Call) -> None:
         await asyncio.sleep(0.1)
-        control.add_item(Item("said", text="hello"), None)
+        call.add_item(Item("said", text="hello"), None)
         for _ in range(100):
-            control.respond(ReplyRequest())
-            control.cancel_reply(None)
-        control.respond(ReplyRequest())
+            call.respond(ReplyRequest())
+            call.cancel_reply(None)
+        call.respond(ReplyRequest())
 
     recording = await play(TYPED, asks=burst)
     assert len(recording.llm.prompts) == 1
@@ -61,10 +61,10 @@ async def test_the_model_is_offered_each_tool_once_the_client_s_first(
 
 
 async def test_each_of_a_model_s_calls_has_an_id_of_its_own() -> None:
-    async def names(control: CallController) -> None:
-        context = control._call.speaking._context
-        control.add_item(Item("i", "function_call", call_id="c1", name="book"), None)
-        control.add_item(Item("o", "function_call_output", call_id="c1", output="Booked."), None)
+    async def names(call: Call) -> None:
+        context = call._speaking._context
+        call.add_item(Item("i", "function_call", call_id="c1", name="book"), None)
+        call.add_item(Item("o", "function_call_output", call_id="c1", output="Booked."), None)
         calls = [ToolCall(call_id, "book", "{}") for call_id in ("c1", "c2", "c2")]
         first, second, third = (call.call_id for call in context.named(calls, Prompt()))
         assert second == "c2" and len({"c1", first, second, third}) == 4
@@ -73,9 +73,9 @@ async def test_each_of_a_model_s_calls_has_an_id_of_its_own() -> None:
 
 
 async def test_a_reply_beside_the_conversation_reads_its_own_items() -> None:
-    async def asks(control: CallController) -> None:
-        control.add_item(Item("a", text="hello"), None)
-        context, settings = control._call.speaking._context, control.settings
+    async def asks(call: Call) -> None:
+        call.add_item(Item("a", text="hello"), None)
+        context, settings = call._speaking._context, call.settings
         order = context.order(settings, items=[Item("b", text="and what is two and two")])
         assert order.words == 0, "nobody has read it"
         assert [message.text for message in order.prompt.messages] == ["and what is two and two"]

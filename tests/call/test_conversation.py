@@ -11,7 +11,7 @@ import pytest
 from tests.support.scenario import Says, Scenario, play
 from voicepipe.agent import Tool
 from voicepipe.base.errors import ItemMismatch, ItemUnknown
-from voicepipe.call.control import CallController
+from voicepipe.call.call import Call
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.conversation.events import Item, ItemAdded, ItemTruncated, ReplyItemAdded
 from voicepipe.conversation.history import MAX_CHARS, item_bytes
@@ -40,17 +40,17 @@ async def test_a_client_can_empty_a_conversation_in_which_tools_ran_on_the_serve
     async def looks(tool: Tool, call: ToolCall) -> str:
         return f"{call.arguments} {'found ' * 1000}"
 
-    async def asks_and_deletes(control: CallController) -> None:
-        history = control._call._tool_runs._history
+    async def asks_and_deletes(call: Call) -> None:
+        history = call._tool_runs._history
         for number in range(30):
-            control.add_item(Item(f"asks_{number}", text=f"what is {number}?"), None)
-            control.respond(ReplyRequest(modality="text"))
+            call.add_item(Item(f"asks_{number}", text=f"what is {number}?"), None)
+            call.respond(ReplyRequest(modality="text"))
             await asyncio.sleep(0.5)
-            sizes.append((control.size(), sum(map(item_bytes, control.items()))))
-            hidden.append(len(history.items) - len(control.items()))
-        for item in list(control.items()):
-            control.delete_item(item.id)
-        sizes.append((control.size(), 0))
+            sizes.append((call.size(), sum(map(item_bytes, call.items()))))
+            hidden.append(len(history.items) - len(call.items()))
+        for item in list(call.items()):
+            call.delete_item(item.id)
+        sizes.append((call.size(), 0))
 
     scenario = Scenario(about="Many tools.", hears=[], says=[], length_ms=17_000,
                         agent={"tools": [{"name": "look", "function": "m:f"}]})  # fmt: skip
@@ -89,16 +89,16 @@ def silent(**changes: Any) -> Scenario:
 async def test_only_what_went_to_the_line_as_sound_can_be_truncated_and_only_to_what_went() -> None:
     said: list[str] = []
 
-    async def truncates(control: CallController) -> None:
+    async def truncates(call: Call) -> None:
         await asyncio.sleep(2)
-        control.add_item(Item("typed", text="hello"), None)
-        [greeting] = [item for item in control.items() if item.role == "assistant"]
+        call.add_item(Item("typed", text="hello"), None)
+        [greeting] = [item for item in call.items() if item.role == "assistant"]
         for item_id, ms in (("typed", 0), (greeting.id, 60_000)):
             with pytest.raises(ItemMismatch) as mismatch:
-                control.truncate(item_id, ms)
+                call.truncate(item_id, ms)
             said.append(str(mismatch.value))
-        control.truncate(greeting.id, 0)
-        assert control.item(greeting.id).text == ""
+        call.truncate(greeting.id, 0)
+        assert call.item(greeting.id).text == ""
 
     recording = await play(silent(agent={"greeting": "Good day."}), asks=truncates)
     assert said[0] == "Item 'typed' has no audio that could be truncated."
@@ -111,31 +111,31 @@ async def test_of_so_many_spoken_items_it_is_remembered_how_they_went_to_the_lin
 ) -> None:
     monkeypatch.setattr("voicepipe.call.conversation.REMEMBERED_REPLIES", 2)
 
-    async def asks(control: CallController) -> None:
+    async def asks(call: Call) -> None:
         for number in range(3):
-            control.add_item(Item(f"asks_{number}", text="hello"), None)
-            control.respond(ReplyRequest())
+            call.add_item(Item(f"asks_{number}", text="hello"), None)
+            call.respond(ReplyRequest())
             await asyncio.sleep(3)
-        first, *others = [item.id for item in control.items() if item.role == "assistant"]
+        first, *others = [item.id for item in call.items() if item.role == "assistant"]
         with pytest.raises(ItemMismatch):
-            control.truncate(first, 0)
+            call.truncate(first, 0)
         for item_id in others:
-            control.truncate(item_id, 0)
+            call.truncate(item_id, 0)
 
     recording = await play(msgspec.structs.replace(silent(replies={"hello": "Good day."}), length_ms=10_000), asks=asks)
     assert recording.story.count("truncated at 0 ms") == 2
 
 
 async def test_items_are_counted_and_measured_as_clients_see_them() -> None:
-    async def adds(control: CallController) -> None:
-        assert control.size() == Size(0, 0)
-        control.add_item(Item("b", text="é"), None)
-        control.add_item(Item("a", text="one"), "root")
-        assert [item.id for item in control.items()] == ["a", "b"]
-        assert control.size().items == 2
-        control.delete_item("a")
-        assert control.size() == Size(1, item_bytes(Item("b", text="é")))
+    async def adds(call: Call) -> None:
+        assert call.size() == Size(0, 0)
+        call.add_item(Item("b", text="é"), None)
+        call.add_item(Item("a", text="one"), "root")
+        assert [item.id for item in call.items()] == ["a", "b"]
+        assert call.size().items == 2
+        call.delete_item("a")
+        assert call.size() == Size(1, item_bytes(Item("b", text="é")))
         with pytest.raises(ItemUnknown):
-            control.delete_item("a")
+            call.delete_item("a")
 
     await play(silent(), asks=adds)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.scenario import Delays, Says, Scenario, play
 from voicepipe.base.errors import EngineStalled
-from voicepipe.call.late_reply import LateReply, LateReplySteps
+from voicepipe.call.late_reply import LateReply
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import ReplyDone
 from voicepipe.conversation.timing import TurnRecord, TurnSummary
@@ -40,7 +40,7 @@ class LateSteps:
         async def fall_back() -> None:
             self.note("fallback")
 
-        await self.reply.take_steps(LateReplySteps(lambda: self.note("short"), acknowledge, fall_back))
+        await self.reply.take_steps(lambda: self.note("short"), acknowledge, fall_back)
 
 
 async def test_every_step_comes_at_its_time() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.support.scenario import Does, Says, play
 from tests.support.tools import ASKED, BOOKED, LATE, SPEAKS, TOLD, Slow, last_prompt, late, tools_of
 from voicepipe.base.errors import ToolError
-from voicepipe.call.control import CallController
+from voicepipe.call.call import Call
 from voicepipe.call_api import ReplyRequest
 from voicepipe.conversation.events import Item, ReplyText
 
@@ -105,13 +105,13 @@ async def test_what_comes_late_is_told_also_where_the_prompt_no_longer_reaches_b
     """Its call and "nobody knows" are out of the prompt by then, and no client could delete them."""
     uses = Slow(8.0)
 
-    async def talks_on(control: CallController) -> None:
+    async def talks_on(call: Call) -> None:
         await asyncio.sleep(6)
         for number in range(3):
-            control.add_item(Item(f"long_{number}", text="and so on " * 1500), None)
-            control.respond(ReplyRequest(modality="text"))
+            call.add_item(Item(f"long_{number}", text="and so on " * 1500), None)
+            call.respond(ReplyRequest(modality="text"))
             await asyncio.sleep(0.2)
-        assert len(control._call._tool_runs._history.items) == len(control.items())
+        assert len(call._tool_runs._history.items) == len(call.items())
 
     replies = UNSURE | {("and so on " * 1500).strip(): "Yes.", BOOKED: "It is booked."}
     recording = await play(late(replies=replies), uses, asks=talks_on)

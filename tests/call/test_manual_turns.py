@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.scenario import Delays, Recording, Says, Scenario, TellingAsr, play
 from voicepipe.base.errors import ItemUnknown, ReplyActive
-from voicepipe.call.control import CallController
+from voicepipe.call.call import Call
 from voicepipe.call_api import ReplyRequest
 from voicepipe.conversation.events import ReplyDone, ReplyStarted
 from voicepipe.engines.scripted import ScriptedAsrStream
@@ -36,10 +36,10 @@ async def test_a_call_that_ends_as_its_sound_is_committed_leaves_no_stream(monke
         streams.append(make(*args, **options))
         return streams[-1]
 
-    async def commits_and_ends(control: CallController) -> None:
+    async def commits_and_ends(call: Call) -> None:
         await asyncio.sleep(0.8)
-        control.commit_input()
-        control._call.tasks.cancel()
+        call.commit_input()
+        call._tasks.cancel()
 
     monkeypatch.setattr(TellingAsr, "stream", stream)
     await play(PUSHED, asks=commits_and_ends)
@@ -47,12 +47,12 @@ async def test_a_call_that_ends_as_its_sound_is_committed_leaves_no_stream(monke
 
 
 async def test_one_reply_is_asked_for_at_a_time() -> None:
-    async def asks_twice(control: CallController) -> None:
+    async def asks_twice(call: Call) -> None:
         await asyncio.sleep(1.2)
-        control.commit_input()
-        control.respond(ReplyRequest())
+        call.commit_input()
+        call.respond(ReplyRequest())
         with pytest.raises(ReplyActive):
-            control.respond(ReplyRequest())
+            call.respond(ReplyRequest())
 
     recording = await play(PUSHED, asks=asks_twice)
     assert replies(recording) == ["completed"]
@@ -60,23 +60,23 @@ async def test_one_reply_is_asked_for_at_a_time() -> None:
 
 
 async def test_a_reply_that_waits_for_the_words_can_be_cancelled() -> None:
-    async def changes_its_mind(control: CallController) -> None:
+    async def changes_its_mind(call: Call) -> None:
         await asyncio.sleep(1.2)
-        control.commit_input()
-        control.respond(ReplyRequest())
-        control.cancel_reply(None)
+        call.commit_input()
+        call.respond(ReplyRequest())
+        call.cancel_reply(None)
 
     recording = await play(PUSHED, asks=changes_its_mind)
     assert replies(recording) == [] and "user: hello there" in recording.story
 
 
 async def test_and_another_may_then_be_asked_for() -> None:
-    async def asks_again(control: CallController) -> None:
+    async def asks_again(call: Call) -> None:
         await asyncio.sleep(1.2)
-        control.commit_input()
-        control.respond(ReplyRequest())
-        control.cancel_reply(None)
-        control.respond(ReplyRequest())
+        call.commit_input()
+        call.respond(ReplyRequest())
+        call.cancel_reply(None)
+        call.respond(ReplyRequest())
 
     assert replies(await play(PUSHED, asks=asks_again)) == ["completed"]
 
@@ -88,10 +88,10 @@ async def test_a_short_answer_behind_a_greeting_that_the_client_ended_is_a_turn(
         agent={"greeting": "Good day. This is a greeting that lasts for quite some seconds, as some people like it."},
     )  # fmt: skip
 
-    async def asks(control: CallController) -> None:
+    async def asks(call: Call) -> None:
         await asyncio.sleep(0.3)
-        control.commit_input()
-        control.respond(ReplyRequest())
+        call.commit_input()
+        call.respond(ReplyRequest())
 
     recording = await play(greeted, asks=asks)
     assert "user: yes" in recording.story
@@ -100,11 +100,11 @@ async def test_a_short_answer_behind_a_greeting_that_the_client_ended_is_a_turn(
 async def test_a_reply_whose_item_the_client_has_deleted_is_not_cut_by_an_attempt_to_truncate_it() -> None:
     spoken = Scenario(about="", hears=["hello there"], says=[Says(500, 500)], length_ms=9000)
 
-    async def truncates(control: CallController) -> None:
-        while not (said := [item for item in control.items() if item.role == "assistant"]):  # noqa: ASYNC110
+    async def truncates(call: Call) -> None:
+        while not (said := [item for item in call.items() if item.role == "assistant"]):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-        control.delete_item(said[0].id)
+        call.delete_item(said[0].id)
         with pytest.raises(ItemUnknown):
-            control.truncate(said[0].id, 0)
+            call.truncate(said[0].id, 0)
 
     assert replies(await play(spoken, asks=truncates)) == ["completed"]

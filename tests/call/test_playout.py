@@ -144,7 +144,7 @@ async def test_hold_stops_and_resume_goes_on_at_the_same_sample() -> None:
         ramp = np.arange(4000, dtype=np.int16) + 100
         await stage.playout.put(Phrase("a", ramp))
         await asyncio.sleep(0.1)
-        stage.playout.hold()
+        stage.playout.level.hold()
         await asyncio.sleep(1)
         held = len(stage.line.sent)
         assert held <= 7
@@ -157,7 +157,7 @@ async def test_ducking_is_15_db_and_back() -> None:
     async with Stage() as stage:
         await stage.playout.put(phrase("a", 600))
         await asyncio.sleep(0.1)
-        stage.playout.duck()
+        stage.playout.level.duck()
         await asyncio.sleep(0.2)
         stage.playout.resume()
         await stage.playout.drained()

@@ -100,7 +100,7 @@ async def test_a_cut_takes_the_sound_before_a_reply_that_has_none() -> None:
     recording, began = await played(text)
     (cut,) = (event.audio_end_ms for _, event in recording.events if isinstance(event, ItemTruncated))
     assert 900 < cut < 1080
-    first, second = [item for item in recording.control.items() if item.role == "assistant" and item.text][:2]
+    first, second = [item for item in recording.call.items() if item.role == "assistant" and item.text][:2]
     assert (first.text, first.status) == ("One moment,", "incomplete")
     assert (second.text, second.status) == ("It is booked.", "completed")
 
@@ -108,7 +108,7 @@ async def test_a_cut_takes_the_sound_before_a_reply_that_has_none() -> None:
 async def test_a_client_that_truncates_the_first_ends_the_second() -> None:
     truncates = Does(OVER_MS + 60, "truncate_first", ms=700)
     recording, _ = await played(msgspec.structs.replace(TWO, does=[*TWO.does, truncates]))
-    first, second = [item for item in recording.control.items() if item.kind == "message" and item.role == "assistant"]
+    first, second = [item for item in recording.call.items() if item.kind == "message" and item.role == "assistant"]
     assert (first.text, first.audio_ms) == ("One moment,", 700)
     assert (second.text, second.audio_ms, second.status) == ("", 0, "incomplete")
     assert recording.story[-2:] == ["truncated at 700 ms", "ended: caller"]

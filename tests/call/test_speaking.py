@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.support.scenario import Delays, Recording, Says, Scenario, play
-from voicepipe.call.control import CallController
+from voicepipe.call.call import Call
 from voicepipe.call_api import ReplyRequest
 from voicepipe.conversation.events import Item, ReplyDone
 from voicepipe.engines.base import Hypothesis
@@ -19,11 +19,11 @@ TYPED = Scenario(about="A client that types.", hears=["hello there"], says=[], l
 
 
 async def test_a_reply_answers_the_conversation_as_it_was_when_it_was_asked_for() -> None:
-    async def adds_behind(control: CallController) -> None:
+    async def adds_behind(call: Call) -> None:
         await asyncio.sleep(0.1)
-        control.add_item(Item("one", text="one"), None)
-        control.respond(ReplyRequest())
-        control.add_item(Item("two", text="two"), None)
+        call.add_item(Item("one", text="one"), None)
+        call.respond(ReplyRequest())
+        call.add_item(Item("two", text="two"), None)
 
     recording = await play(TYPED, asks=adds_behind)
     assert [message.text for message in recording.llm.prompts[0].messages] == ["one"]
@@ -78,8 +78,8 @@ async def test_a_turn_without_words_is_answered_by_each_excuse_in_turn() -> None
 
 
 async def test_a_reply_queues_behind_the_last_sound_of_the_one_before() -> None:
-    async def asks(control: CallController) -> None:
-        speaking = control._call.speaking
+    async def asks(call: Call) -> None:
+        speaking = call._speaking
         await asyncio.sleep(0.1)
         speaking.say("One.")
         while speaking.making:  # noqa: ASYNC110

@@ -7,16 +7,16 @@ import pytest
 
 from tests.support.scenario import Does, Scenario, Transfers, play
 from voicepipe.base.errors import TransferFailed
-from voicepipe.call.control import CallController
+from voicepipe.call.call import Call
 from voicepipe.conversation.events import ReplyDone
 
 pytestmark = pytest.mark.virtual_time
 
 
 async def test_an_agent_with_nothing_to_say_when_a_transfer_fails_does_not_ask_the_model() -> None:
-    async def transfers(control: CallController) -> None:
+    async def transfers(call: Call) -> None:
         await asyncio.sleep(0.5)
-        control.transfer("sip:ann@example.com")
+        call.transfer("sip:ann@example.com")
 
     silent = Scenario(about="", hears=[], says=[], length_ms=4000, agent={"transfer_failed": ""},
                       transfers=Transfers(500, "busy"))  # fmt: skip
@@ -40,11 +40,11 @@ async def test_who_is_put_through_leaves_the_call_with_where_to() -> None:
 async def test_one_attempt_is_made_at_a_time_and_another_after_it_has_failed() -> None:
     refused: list[str] = []
 
-    async def tries(control: CallController) -> None:
+    async def tries(call: Call) -> None:
         for wait_s in (0.5, 0.5, 2.0):
             await asyncio.sleep(wait_s)
             try:
-                control.transfer(TO)
+                call.transfer(TO)
             except TransferFailed as error:
                 refused.append(str(error))
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.scenario import Says, Scenario, load, play
-from voicepipe.call.control import CallController
+from voicepipe.call.call import Call
 from voicepipe.call.turns import ACTIONS
 from voicepipe.call_api import ReplyRequest
 from voicepipe.conversation.events import Item
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.virtual_time
 
 @pytest.mark.parametrize("ms", [0, 2000])
 async def test_a_speculation_that_rests_on_words_which_nobody_heard_is_made_anew(ms: int) -> None:
-    async def truncates(control: CallController) -> None:
+    async def truncates(call: Call) -> None:
         await asyncio.sleep(0.05)
-        control.add_item(Item("q", text="what"), None)
-        control.respond(ReplyRequest())
+        call.add_item(Item("q", text="what"), None)
+        call.respond(ReplyRequest())
         await asyncio.sleep(2.83)
-        [said] = [item for item in control.items() if item.role == "assistant"]
-        control.truncate(said.id, min(ms, said.audio_ms or 0))  # While the reply to the turn is prepared.
+        [said] = [item for item in call.items() if item.role == "assistant"]
+        call.truncate(said.id, min(ms, said.audio_ms or 0))  # While the reply to the turn is prepared.
 
     scenario = Scenario(about="", hears=["hello there"], says=[Says(2000, 800)], length_ms=6000,
                         replies={"what": "Good day."})  # fmt: skip

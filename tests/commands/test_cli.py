@@ -188,7 +188,7 @@ def test_a_server_named_to_the_demo_gets_no_key_of_another(monkeypatch: pytest.M
     mine = tmp_path / "mine.toml"
     mine.write_text('[openai]\nbase_url = "https://models.example/v1"\napi_key_env = "MODELS_KEY"\n')
     asked = argparse.Namespace(llm="http://127.0.0.1:11434", model="mini")
-    openai = cli._answered(asked, config.load(mine)).openai
+    openai = cli._with_llm(asked, config.load(mine)).openai
     assert (openai.base_url, openai.model, openai.api_key_env) == ("http://127.0.0.1:11434/v1", "mini", "")
 
 

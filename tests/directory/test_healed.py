@@ -30,7 +30,7 @@ class Site:
     async def running(self) -> AsyncIterator[None]:
         member = Membership(self.bus, Config(), condition, asyncio.get_running_loop().time)
         async with asyncio.TaskGroup() as group:
-            jobs = [group.create_task(job) for job in (self._watch(), member.listen(), member.run())]
+            jobs = [group.create_task(job) for job in (self._watch(), member.listen(), member.reporter.run())]
             await asyncio.sleep(0.3)
             yield
             for job in jobs:

@@ -316,7 +316,7 @@ class FakePop:
         return not key and self.keys is None or key in (METRICS_KEY, OPERATOR_KEY)
 
     @contextmanager
-    def admit(self, tenant: Tenant, agent: Agent, leaving: CallSlot | None = None) -> Iterator["FakePop"]:
+    def admit(self, tenant: Tenant, agent: Agent, replaced: CallSlot | None = None) -> Iterator["FakePop"]:
         if self.refuse:
             raise self.refuse
         self.live += 1

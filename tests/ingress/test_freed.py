@@ -27,7 +27,7 @@ from tests.ingress.webrtc.peer import post, web, webrtc
 from tests.support.collector import uncollected
 from tests.support.waiting import until
 from voicepipe.agent import CallSettings
-from voicepipe.call.control import CallController
+from voicepipe.call.call import Call
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.config.agent_store import AgentStore
@@ -92,7 +92,7 @@ async def nothing_left(pop: FakePop, one: Callable[[], Awaitable[None]]) -> None
 
 # --- by WebSocket
 
-Does = Callable[[CallController, WebSocketLine], Awaitable[None]]
+Does = Callable[[Call, WebSocketLine], Awaitable[None]]
 
 
 @pytest.fixture
@@ -101,13 +101,13 @@ def agents(tmp_path: Path) -> AgentStore:
     return AgentStore(tmp_path)
 
 
-async def replies(control: CallController, line: WebSocketLine) -> None:
+async def replies(control: Call, line: WebSocketLine) -> None:
     control.add_item(Item("said", text="hello"), None)
     control.respond(ReplyRequest())
     await asyncio.sleep(0.2)
 
 
-async def waits_for_words(control: CallController, line: WebSocketLine) -> None:
+async def waits_for_words(control: Call, line: WebSocketLine) -> None:
     """With a reply that was asked for already."""
     await line.append(bytes(24_000), asyncio.get_running_loop().time())
     await asyncio.sleep(0.2)
@@ -116,7 +116,7 @@ async def waits_for_words(control: CallController, line: WebSocketLine) -> None:
     await asyncio.sleep(0.1)
 
 
-async def nothing(control: CallController, line: WebSocketLine) -> None:
+async def nothing(control: Call, line: WebSocketLine) -> None:
     """It is over before the first words of settings are made ahead."""
     await asyncio.sleep(0.1)
 
@@ -136,9 +136,8 @@ async def test_a_call_by_websocket(agents: AgentStore, does: Does | None) -> Non
             call = HostedCall(line, slot, settings, LimitsConfig())
             clients = RealtimeClients(call, session, input=line)
             control = call.control
-            assert isinstance(control, CallController)
-            whole = control._call
-            whole_call = (call, clients, control, whole, whole.speaking, whole.hearing, line)
+            assert isinstance(control, Call)
+            whole_call = (call, clients, control, control._speaking, control._hearing, line)
             left = [weakref.ref(part) for part in whole_call]
             if does:
                 running = asyncio.create_task(call.run())
@@ -150,7 +149,7 @@ async def test_a_call_by_websocket(agents: AgentStore, does: Does | None) -> Non
                 del running
             else:
                 call.close()
-            del call, clients, control, whole, line, whole_call
+            del call, clients, control, line, whole_call
         del slot
         await asyncio.sleep(0.1)
         assert [part() for part in left] == [None] * len(left)

@@ -128,7 +128,7 @@ async def test_a_voice_over_a_reply_that_is_held_twice_lets_it_go_on_after_both(
     async with stage() as call:
         await call.playout.put(Phrase("a", speech(400, 5)))
         await call.ticks(5)
-        call.playout.hold()
+        call.playout.level.hold()
         call.hold(True)
         await call.ticks(20)
         call.playout.resume()

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -27,7 +28,7 @@ from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.config.pop_config import with_slots
-from voicepipe.conversation.events import CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.conversation.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ReplyStatus
 from voicepipe.conversation.prompt import Prompt
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.engines.base import Delta, Engines
@@ -129,6 +130,33 @@ async def test_what_a_call_s_turns_were_like_is_held_against_what_was_predicted_
     assert told == [1.0], "quick engines, none of which was heard of before"
 
 
+@pytest.mark.virtual_time
+async def test_only_the_engines_part_of_a_call_s_first_turns_is_held_against_the_prediction(make, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    def answered(status: ReplyStatus = "completed", **record: Any) -> ReplyDone:
+        return ReplyDone("resp_1", status, record=TurnSummary(**{"at_words": 90.0, **record}))
+
+    pop, told = make(pop={"budget_ms": 300}), list[float]()
+    monkeypatch.setattr(pop.metrics, "prediction_check", told.append)
+    agent = pop.agent(None)
+    settings, line = CallSettings.of(agent), ScenarioLine(load("one_turn"))
+    quick = answered(compute=40.0, turn_latency=850.0)  # they were quick; the caller hesitated
+    of_others = (answered(compute=900.0, tool=True), answered(refused=True), CallEnded("caller"),
+                 ReplyDone("greeting", "completed"))  # fmt: skip
+    with pop.admit(pop.tenant(None), agent) as slot:
+        call = slot.open(line, settings, lambda event: None)
+        for event in (quick, answered(compute=200.0), answered("failed"), *of_others):
+            call._emit(event)
+        call.close()
+    failed_ms = 80 + pop.config.ladder.fallback_ms
+    assert told == [160 / 160, (80 + 200) / 160, failed_ms / 160]
+    monkeypatch.setattr("voicepipe.pop.pop.COMPARED_S", 0.0)
+    with pop.admit(pop.tenant(None), agent) as slot:
+        call = slot.open(line, settings, lambda event: None)
+        call._emit(quick)
+        call.close()
+    assert len(told) == 3, "by then it is another prediction's"
+
+
 class PickyLlm(ScriptedLlm):
     refusal: EngineError
 
@@ -188,8 +216,8 @@ def test_who_leaves_for_another_does_not_count(make, monkeypatch) -> None:  # ty
     pop = make(tenants=limits, pop={"slots": 2})
     agent, a, b = pop.agent(None), pop.tenant("secret-a"), pop.tenant("secret-b")
     with pop.admit(a, agent) as of_a, pop.admit(b, agent) as of_b:
-        for tenant, leaving in ((a, of_a), (b, of_b), (b, of_a)):
-            with pop.admit(tenant, agent, leaving):
+        for tenant, replaced in ((a, of_a), (b, of_b), (b, of_a)):
+            with pop.admit(tenant, agent, replaced):
                 assert pop.calls == 3
         with pytest.raises(TenantFull), pop.admit(a, agent, of_b):
             pass

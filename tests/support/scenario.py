@@ -15,7 +15,6 @@ from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad,
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
 from voicepipe.base.errors import CallError, TransferFailed
 from voicepipe.call.call import Call
-from voicepipe.call.control import CallController
 from voicepipe.call.tool_runs import ToolRuns
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
@@ -58,7 +57,7 @@ class Mutes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Does(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What the client asks of the call at `at_ms`: a method of `CallController`."""
+    """What the client asks of the call at `at_ms`: a method of `Call`."""
 
     at_ms: int
     what: Literal[
@@ -258,13 +257,13 @@ class Recording:
     asr: "TellingAsr"
     llm: ScriptedLlm
     tts: ScriptedTts
-    control: CallController
+    call: Call
     refused: list[str]
 
     @property
     def tool_runs(self) -> ToolRuns:
         """What the call has had done by tools, and its conversation."""
-        return self.control._call._tool_runs
+        return self.call._tool_runs
 
     def audible(self, after_ms: float) -> float | None:
         """When the first audible packet after `after_ms` was sent."""
@@ -345,7 +344,7 @@ RunTool = Callable[[Tool, ToolCall], Awaitable[str]]
 
 async def play(
     scenario: Scenario, use: RunTool | None = None, keys: list[str] | None = None,
-    asks: Callable[[CallController], Coroutine[Any, Any, None]] | None = None,
+    asks: Callable[[Call], Coroutine[Any, Any, None]] | None = None,
 ) -> Recording:  # fmt: skip
     """`use` runs the agent's tools; `keys` gets what each use of one was known by; `asks` is a client's part."""
     delays = scenario.delays
@@ -386,51 +385,50 @@ async def play(
 
     config, clock = msgspec.convert(scenario.config, Config), asyncio.get_running_loop().time
     call = Call("rtc_1", line, settings, engines, config, begin_tool, emit, clock)
-    control = CallController(call)
     refused: list[str] = []
     async with asyncio.TaskGroup() as group:
-        clients = [group.create_task(_do(does, n, control, refused)) for n, does in enumerate(scenario.does)]
-        clients += [group.create_task(asks(control))] if asks else []
-        clients += [group.create_task(_press(presses, control)) for presses in scenario.keys]
-        await control.run()
+        clients = [group.create_task(_do(does, n, call, refused)) for n, does in enumerate(scenario.does)]
+        clients += [group.create_task(asks(call))] if asks else []
+        clients += [group.create_task(_press(presses, call)) for presses in scenario.keys]
+        await call.run()
         for client in clients:
             client.cancel()
-    return Recording(scenario, line, events, story, asr, llm, tts, control, refused)
+    return Recording(scenario, line, events, story, asr, llm, tts, call, refused)
 
 
-async def _press(presses: Presses, control: CallController) -> None:
+async def _press(presses: Presses, call: Call) -> None:
     await asyncio.sleep(presses.at_ms / 1000 + 0.001)
     for key in presses.keys:
-        control.press(key)
+        call.press(key)
         await asyncio.sleep(presses.every_ms / 1000)
 
 
-async def _do(does: Does, number: int, control: CallController, refused: list[str]) -> None:
+async def _do(does: Does, number: int, call: Call, refused: list[str]) -> None:
     # After the block of the same time, and those of the same time in the order in which they are listed.
     await asyncio.sleep(does.at_ms / 1000 + 0.001 + number * 1e-6)
     try:
         match does.what:
             case "respond":
-                control.respond(ReplyRequest(modality=does.modality))
+                call.respond(ReplyRequest(modality=does.modality))
             case "respond_beside":
-                control.respond(ReplyRequest(conversation="none", input=(Item("beside", text=does.text),)))
+                call.respond(ReplyRequest(conversation="none", input=(Item("beside", text=does.text),)))
             case "cancel":
-                control.cancel_reply(None)
+                call.cancel_reply(None)
             case "commit":
-                control.commit_input()
+                call.commit_input()
             case "clear":
-                control.clear_input()
+                call.clear_input()
             case "transfer":
-                control.transfer(does.text)
+                call.transfer(does.text)
             case "message":
-                control.add_item(Item(f"client_{does.at_ms}", text=does.text), None)
+                call.add_item(Item(f"client_{does.at_ms}", text=does.text), None)
             case "output":
-                called = [item.call_id for item in control.items() if item.kind == "function_call"]
+                called = [item.call_id for item in call.items() if item.kind == "function_call"]
                 output = Item(f"client_{does.at_ms}", "function_call_output", call_id=called[-1], output=does.text)
-                control.add_item(output, None)
+                call.add_item(output, None)
             case "truncate_first" | "truncate_last":
-                spoken = [item for item in control.items() if item.role == "assistant"] or [Item("nothing was said")]
-                control.truncate(spoken[0 if does.what == "truncate_first" else -1].id, does.ms)
+                spoken = [item for item in call.items() if item.role == "assistant"] or [Item("nothing was said")]
+                call.truncate(spoken[0 if does.what == "truncate_first" else -1].id, does.ms)
     except CallError as error:
         refused.append(type(error).__name__)
 

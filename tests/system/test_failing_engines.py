@@ -16,7 +16,7 @@ from tests.support.faulty import LIMIT_S, Fault, FaultyAsr, FaultyLlm, FaultyTts
 from tests.support.scenario import Says, Scenario, ScenarioLine, told
 from tests.support.waiting import until
 from voicepipe.agent import CallSettings
-from voicepipe.call.first_words import get_to_know
+from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.config import Config, LadderConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.pop_config import with_slots
@@ -129,7 +129,7 @@ async def test_in_trouble_another_speed_or_voice_is_better_than_silence(site: Si
 
 
 async def test_at_the_very_first_turn_a_recogniser_that_hangs_is_not_waited_for_longer_than_later(site: Site) -> None:
-    await get_to_know(site.pop.engines, nobody)
+    await time_recogniser(site.pop.engines, nobody)
     site.hearing.begin()
     heard = await site.call()
     assert heard.said == ["Hello.", "Pardon?"]
@@ -138,13 +138,13 @@ async def test_at_the_very_first_turn_a_recogniser_that_hangs_is_not_waited_for_
 
 async def test_a_recogniser_that_hangs_at_once_is_known_to_nobody(site: Site) -> None:
     site.hearing.begin()
-    await get_to_know(site.pop.engines, nobody)
+    await time_recogniser(site.pop.engines, nobody)
     assert site.pop.engines.patience.ms(LADDER.words_ms, LADDER.fallback_ms) == LADDER.fallback_ms
 
 
 async def test_what_a_pop_says_to_itself_gives_way_to_the_first_caller(site: Site) -> None:
     began = now()
-    await get_to_know(site.pop.engines, lambda: now() > began + 0.1)
+    await time_recogniser(site.pop.engines, lambda: now() > began + 0.1)
     assert now() < began + 0.5, "the sentence takes longer, and has a decoder for as long"
     assert site.pop.engines.patience.ms(LADDER.words_ms, LADDER.fallback_ms) == LADDER.fallback_ms
 
@@ -153,7 +153,7 @@ async def test_what_a_pop_says_to_itself_gives_way_to_the_first_caller(site: Sit
 async def test_a_hang_is_heard_of_told_with_its_engine_and_over_by_itself(site: Site, which: str, name: str) -> None:
     fault: Fault = getattr(site, which)
     with rehearsing(site):
-        await get_to_know(site.pop.engines, nobody)
+        await time_recogniser(site.pop.engines, nobody)
         assert (await site.call()).said == ["Hello.", "You said when are you open."], "all is well"
         assert site.status == "ok" and not site.pop.health().down
         fault.begin()

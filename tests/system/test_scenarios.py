@@ -22,8 +22,8 @@ async def test_scenario(name: str) -> None:
         recording = await play(load(name))
         _as_expected(recording)
         if name not in FAILING:
-            call = recording.control._call
-            left = [weakref.ref(part) for part in (call, call.speaking, call.hearing, call._playout)]
+            call = recording.call
+            left = [weakref.ref(part) for part in (call, call._speaking, call._hearing, call._playout)]
             del recording, call
             assert [part() for part in left] == [None] * len(left)
 

@@ -2,20 +2,20 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
-from voicepipe.agent import CallSettings, Origin
+from voicepipe.agent import CallSettings, Origin, ToolSpec
 from voicepipe.base import call_ids
 from voicepipe.base.words import count
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import PhraseSpeaker
-from voicepipe.call.tool_runs import BeginTool, ToolRunEvents, ToolRuns, called
+from voicepipe.call.tool_runs import BeginTool, ToolRuns, called
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.conversation.history import History, Ids
 from voicepipe.conversation.prompt import Prompt, ToolCall, with_origin
-from voicepipe.conversation.transfer import END_CALL, END_CALL_TOOL, TRANSFER_TOOL, transfer_tool
+from voicepipe.conversation.transfer import END_CALL_TOOL, transfer_tool
 from voicepipe.engines.base import Engines
 
 
@@ -31,8 +31,6 @@ class CallContext:
     ladder: LadderConfig
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
-    tool_listener: ToolRunEvents
-    """The call."""
     ids: Ids = field(init=False)
     history: History = field(init=False)
     tool_runs: ToolRuns = field(init=False)
@@ -40,17 +38,18 @@ class CallContext:
     def __post_init__(self) -> None:
         self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
-        self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool, self.tool_listener)
+        self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool)
 
-    def transfers(self, settings: CallSettings) -> bool:
-        """Whether the model is offered our transfer tool: the line can transfer, the agent knows where to, and neither
-        the client nor the agent has a tool of that name."""
-        return self.playout.line.transfers and bool(settings.agent.transfer) and TRANSFER_TOOL not in _taken(settings)
-
-    def ends(self, settings: CallSettings) -> bool:
-        """Whether the model is offered our tool for hanging up: the agent allows it, and neither it nor the client has
-        a tool of that name."""
-        return settings.agent.end_call and END_CALL not in _taken(settings)
+    def own_tools(self, settings: CallSettings) -> list[ToolSpec]:
+        """Our tools that the model is offered: for transferring, if the line can and the agent knows where to, and for
+        hanging up, if the agent allows it; none of whose name the client or the agent has a tool."""
+        agent, own = settings.agent, list[ToolSpec]()
+        if self.playout.line.transfers and agent.transfer:
+            own.append(transfer_tool(agent))
+        if agent.end_call:
+            own.append(END_CALL_TOOL)
+        taken = {spec.name for spec in settings.tools} | {tool.name for tool in agent.tools}
+        return [spec for spec in own if spec.name not in taken]
 
     def order(
         self, settings: CallSettings, words: str = "", *, speculative: bool = False, items: Sequence[Item] | None = None
@@ -68,11 +67,8 @@ class CallContext:
         instructions = with_origin(settings.instructions, settings.origin)
         messages = history.messages(instructions, [Item("", text=words)])
         theirs = {spec.name for spec in settings.tools}
-        tools = (*settings.tools, *(tool.spec for tool in settings.agent.tools if tool.name not in theirs))
-        if self.transfers(settings):
-            tools = (*tools, transfer_tool(settings.agent))
-        if self.ends(settings):
-            tools = (*tools, END_CALL_TOOL)
+        agents = (tool.spec for tool in settings.agent.tools if tool.name not in theirs)
+        tools = (*settings.tools, *agents, *self.own_tools(settings))
         return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
 
     def about(self, origin: Origin) -> dict[str, Any]:
@@ -99,12 +95,7 @@ class CallContext:
             self.history.add(item, hidden=True)
 
 
-def _taken(settings: CallSettings) -> set[str]:
-    """Names of the client's tools and the agent's."""
-    return {spec.name for spec in settings.tools} | {tool.name for tool in settings.agent.tools}
-
-
-@dataclass(slots=True)
+@dataclass
 class ReplyOrder:
     """A request for one reply: what to answer or to say, and with which settings."""
 
@@ -116,16 +107,13 @@ class ReplyOrder:
     metadata: dict[str, str] | None = None
     remembered: bool = True
     """False: the reply is out of band, and the conversation does not get its items."""
-    _prompt: Prompt | None = field(default=None, init=False)
 
-    @property
+    @cached_property
     def prompt(self) -> Prompt:
         """The request to the model, made when it is first read."""
-        if self._prompt is None:
-            self._prompt = self.ask()
-        return self._prompt
+        return self.ask()
 
     @property
     def words(self) -> int:
         """Number of words in the request; 0 while nobody has read it."""
-        return sum(count(message.text) for message in self._prompt.messages) if self._prompt else 0
+        return sum(count(message.text) for message in self.prompt.messages) if "prompt" in self.__dict__ else 0

@@ -3,8 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine
-from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from voicepipe.base.round_robin import owned_by
 from voicepipe.base.tasks import TaskGroup
@@ -20,32 +19,17 @@ class Spawn(Protocol):
     def __call__(self, job: Coroutine[Any, Any, T], /) -> "asyncio.Future[T]": ...
 
 
-class CallTasks:
+class CallTasks(TaskGroup):
     """The tasks of one call, as a context manager.
 
     Leaving it waits for all tasks. If one failed, the others are cancelled and an ExceptionGroup is raised.
     """
 
     def __init__(self, call_id: str) -> None:
+        super().__init__()
         self.over = False
         """The call ends: no task is started any more."""
         self._call_id = call_id
-        self._group = TaskGroup()
-        self._begun = False
-        self._tasks: set[asyncio.Task[Any]] = set()
-
-    async def __aenter__(self) -> Self:
-        await self._group.__aenter__()
-        self._begun = True
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            await self._group.__aexit__(kind, error, traceback)
-        finally:
-            del error, traceback
 
     @property
     def running(self) -> bool:
@@ -54,32 +38,22 @@ class CallTasks:
 
     def spawn(self, job: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
         """Run `job` as a task of the call. Raises RuntimeError if the context was not entered yet."""
-        if task := None if self.over else self._task(job):
-            return task
+        if not self.over:
+            try:
+                with owned_by(self._call_id):
+                    return self.create_task(job)
+            except RuntimeError:  # A task of this call has failed, and the group is ending.
+                if not self._parent_task:
+                    job.close()
+                    raise
         job.close()
         never: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         never.cancel()
         return never
 
-    def _task(self, job: Coroutine[Any, Any, T]) -> "asyncio.Task[T] | None":
-        """The new task; None if a task of this call has failed and the group is ending."""
-        try:
-            with owned_by(self._call_id):
-                task = self._group.create_task(job)
-        except RuntimeError:
-            if self._begun:
-                return None
-            job.close()
-            raise
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     def fail(self, error: Exception) -> None:
         """End the call by an error that no task of its own has met."""
-        failing = _failing(error)
-        if self.over or self._task(failing) is None:
-            failing.close()
+        if self.spawn(_failing(error)).cancelled():
             log.warning("%s: %s", self._call_id, error)
 
     def cancel(self) -> None:

@@ -1,6 +1,5 @@
-"""The conversation of one call, with the events of its changes."""
+"""Changes of one call's conversation, with their events."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from voicepipe.audio import ms_to_samples, samples_to_ms
@@ -8,7 +7,6 @@ from voicepipe.base.errors import ItemMismatch
 from voicepipe.call.call_context import CallContext
 from voicepipe.call.reply_context import ResultDelivery
 from voicepipe.call.reply_events import ReplyEvents
-from voicepipe.call_api import Size
 from voicepipe.conversation.events import Item, ItemAdded, ItemDeleted, ItemTruncated
 from voicepipe.conversation.history import cut_at
 
@@ -27,10 +25,9 @@ class SentItem:
 
 
 class Conversation:
-    """The conversation of one call. Its changes are emitted as events.
+    """Changes of one call's conversation, which are emitted as events.
 
-    Read from it freely. Change it through `Turns` or `Speaking`: they first have the reply that has just begun read its
-    prompt.
+    Make them through `Turns` or `Speaking`: they first have the reply that has just begun read its prompt.
     """
 
     def __init__(self, context: CallContext) -> None:
@@ -40,33 +37,10 @@ class Conversation:
         self._rate = context.speaker.out_rate
         self._spoken: dict[str, SentItem] = {}
 
-    def items(self) -> Sequence[Item]:
-        """The items that clients see, in order."""
-        return self._history.visible()
-
-    def item(self, item_id: str) -> Item:
-        """An item that clients see. Raises ItemUnknown."""
-        return self._history.shown(item_id)
-
-    def size(self) -> Size:
-        return Size(self._history.count, self._history.bytes)
-
     def last(self) -> Item | None:
         """The last item that clients see."""
         last = self._history.last_visible()
         return None if last is None else self._history.get(last)
-
-    def is_empty(self) -> bool:
-        """Whether nothing was said or added, hidden items included."""
-        return not self._history.items
-
-    def unintelligible(self) -> bool:
-        """Whether the caller's last turn has no words."""
-        return self._history.unintelligible()
-
-    def check_theirs(self, item: Item) -> None:
-        """Raises what `History.check_theirs` does: no client may add this item."""
-        self._history.check_theirs(item)
 
     def add(self, item: Item, after: str | None, *, spoken: bool) -> None:
         """Raises ItemExists, ItemUnknown."""

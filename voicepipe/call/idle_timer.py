@@ -1,36 +1,21 @@
 """The caller says nothing: they are asked again, or hear that a tool still works for them."""
 
+from voicepipe.call.call_context import CallContext
 from voicepipe.call.pending_replies import PendingReplies
 from voicepipe.call.speaking import Speaking
-from voicepipe.call.tool_runs import ToolRuns, bridged, talkative
+from voicepipe.call.tool_runs import bridged, talkative
 from voicepipe.turn.no_input import NoInput
 
 
-class IdleTimer:
+class IdleTimer(NoInput):
     """Decides what to say when the caller of one call says nothing. Times are samples of the caller's sound."""
 
-    def __init__(
-        self, speaking: Speaking, pending_replies: PendingReplies, tool_runs: ToolRuns, fallback_ms: float
-    ) -> None:
-        """`fallback_ms`: so long the caller waits for a reply that had no words; 0: they are asked as after others."""
-        self._speaking = speaking
-        self._pending_replies = pending_replies
-        self._tool_runs = tool_runs
-        self._fallback_ms = fallback_ms
-        self._silence = NoInput()
-
-    @property
-    def goodbye(self) -> bool:
-        """Whether the last line has been asked for: the call ends once it was said, unless the caller speaks again."""
-        return self._silence.goodbye
-
-    def back(self, now: int) -> None:
-        """The caller has spoken: their silence begins anew."""
-        self._silence.back(now)
-
-    def wait(self, now: int) -> None:
-        """Nobody could be expected to speak up to `now`: their silence begins there."""
-        self._silence.wait(now)
+    def __init__(self, context: CallContext, speaking: Speaking, pending_replies: PendingReplies) -> None:
+        super().__init__()
+        self._speaking, self._pending_replies = speaking, pending_replies
+        self._tool_runs = context.tool_runs
+        self._fallback_ms = context.ladder.fallback_ms
+        """So long the caller waits for a reply that had no words; 0: they are asked as after others."""
 
     def passes(self, now: int, *, loud: bool) -> None:
         """Nobody has spoken up to `now`: say what is due, if anything is. `loud`: as `LineSound`."""
@@ -38,11 +23,11 @@ class IdleTimer:
         if speaking.reply or self._pending_replies.waiting or settings.turn_detection is None:
             return self.wait(now)
         if self._pending_replies.works:
-            text = self._bridge(self._silence.work(now))
-        elif speaking.mute and 0 < self._fallback_ms <= self._silence.lasts(now):
+            text = self._bridge(self.work(now))
+        elif speaking.mute and 0 < self._fallback_ms <= self.lasts(now):
             text = settings.agent.fallback
         else:
-            text = self._silence.line(now, settings.agent, loud=loud)
+            text = self.line(now, settings.agent, loud=loud)
         if text:
             speaking.say(text)
 

@@ -3,25 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeVar
 
 from voicepipe.base.errors import EngineStalled
 from voicepipe.config import LadderConfig
-from voicepipe.conversation.timing import LateStep, TurnRecord
+from voicepipe.conversation.timing import TurnRecord
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class LateReplySteps:
-    """The steps of a late reply (`[ladder]`), as functions that carry them out."""
-
-    hurry: Callable[[], None]
-    """Cut the first phrase shorter."""
-    acknowledge: Callable[[], Awaitable[None]]
-    fall_back: Callable[[], Awaitable[None]]
-    """Give the answer up."""
 
 
 class LateReply:
@@ -55,29 +43,31 @@ class LateReply:
             self._excused_s += self._clock() - began
             self._no_tool.set()
 
-    async def take_steps(self, steps: LateReplySteps) -> None:
+    async def take_steps(
+        self,
+        hurry: Callable[[], None],
+        acknowledge: Callable[[], Awaitable[None]],
+        fall_back: Callable[[], Awaitable[None]],
+    ) -> None:
         """Take the steps at their deadlines, counted from now: call it at commit. Returns after the last step, or once
-        none is needed."""
+        none is needed. `hurry` cuts the first phrase shorter; `fall_back` gives the answer up."""
         config, committed = self._config, self._clock()
 
         async def reach(ms: float) -> None:
             await asyncio.sleep(committed + ms / 1000 - self._clock())
 
-        steps_by_time: tuple[tuple[LateStep, float], ...] = (
-            ("short", config.short_phrase_ms if config.first_phrase == "clause" else 0),
-            ("acknowledge", config.acknowledge_ms),
-        )
-        for step, ms in steps_by_time:
-            if not ms:
-                continue
-            await reach(ms)
+        if config.short_phrase_ms and config.first_phrase == "clause":
+            await reach(config.short_phrase_ms)
             if self.begun:
                 return
-            self._record.ladder = step
-            if step == "short":
-                steps.hurry()
-            else:
-                await steps.acknowledge()
+            self._record.ladder = "short"
+            hurry()
+        if config.acknowledge_ms:
+            await reach(config.acknowledge_ms)
+            if self.begun:
+                return
+            self._record.ladder = "acknowledge"
+            await acknowledge()
         if not config.fallback_ms:
             return
         late = False
@@ -88,7 +78,7 @@ class LateReply:
             late = self._no_tool.is_set() and deadline == config.fallback_ms + 1000 * self._excused_s
         if not self.answering:
             self._record.ladder = "fallback"
-            await steps.fall_back()
+            await fall_back()
 
     async def next(self, source: AsyncIterator[T], *, stand_in: bool = False) -> T | None:
         """The engine's next piece, None after the last. `stand_in`: it is not of the answer. Raises EngineStalled: none

@@ -4,9 +4,11 @@ import asyncio
 import logging
 
 from voicepipe.base.errors import EngineError
-from voicepipe.call.call import Call
+from voicepipe.call.call_tasks import CallTasks
+from voicepipe.call.turns import Turns
 from voicepipe.call.utterance import Utterance
 from voicepipe.conversation.events import Item
+from voicepipe.conversation.history import Ids
 from voicepipe.turn.facts import Cleared, Committed
 from voicepipe.turn.keypad import Keypad
 
@@ -18,16 +20,11 @@ KEYS = "keys"
 class ManualTurns:
     """Ends the turns of one call when a client commits them, not by silence."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call_id: str, turns: Turns, tasks: CallTasks) -> None:
         self.pending: asyncio.Future[None] | None = None
         """The last commit, while the recogniser is still asked for the words."""
-        self._call_id, self._tasks = call.id, call.tasks
-        self._turns, self._hearing, self._speaking, self._idle_timer = (
-            call.turns,
-            call.hearing,
-            call.speaking,
-            call.idle_timer,
-        )
+        self._call_id, self._turns, self._tasks = call_id, turns, tasks
+        self._hearing = turns.hearing
 
     def end_turn(self) -> None:
         """End the caller's turn here. It joins the conversation as soon as its words are there."""
@@ -40,7 +37,7 @@ class ManualTurns:
         """Something else takes the turn. What is being said joins the conversation if it has words. Where the client
         alone ends turns, it goes on."""
         utterance = self._hearing.utterance
-        if utterance and self._speaking.settings.turn_detection:
+        if utterance and self._turns.speaking.settings.turn_detection:
             if utterance.partial:
                 self.end_turn()
             else:
@@ -54,7 +51,7 @@ class ManualTurns:
     def _hand_over(self) -> Utterance:
         """End the utterance here and return it; its last words are still to be asked for."""
         utterance = self._hearing.listen()
-        self._idle_timer.back(self._hearing.now)
+        self._turns.idle_timer.back(self._hearing.now)
         self._turns.discard()
         self._turns.feed(Committed())
         self._hearing.leave(utterance)
@@ -75,11 +72,10 @@ class ManualTurns:
 class KeypadTurns:
     """Turns of one call that the caller enters with the keys of their telephone. The first key interrupts the agent."""
 
-    def __init__(self, call: Call, manual_turns: ManualTurns) -> None:
-        self._hearing, self._speaking, self._turns = call.hearing, call.speaking, call.turns
-        self._idle_timer, self._pending_replies = call.idle_timer, call.pending_replies
-        self._tasks, self._ids = call.tasks, call.ids
-        self._manual_turns = manual_turns
+    def __init__(self, turns: Turns, manual_turns: ManualTurns, tasks: CallTasks, ids: Ids) -> None:
+        self._turns, self._manual_turns = turns, manual_turns
+        self._speaking, self._pending_replies = turns.speaking, turns.pending_replies
+        self._tasks, self._ids = tasks, ids
         self._keypad = Keypad()
         self._ends_at = 0.0
         """The loop's second at which the turn is over if no further key is pressed."""
@@ -88,7 +84,7 @@ class KeypadTurns:
 
     def press(self, key: str) -> None:
         agent = self._speaking.settings.agent
-        self._idle_timer.back(self._hearing.now)
+        self._turns.idle_timer.back(self._turns.hearing.now)
         if not self._keypad.press(key, agent.keys):
             return
         self._pending_replies.wait(KEYS)

@@ -9,7 +9,7 @@ from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.hearing import Hearing
 from voicepipe.call.speaking import Speaking
-from voicepipe.call.tool_runs import ToolRun, ToolRuns
+from voicepipe.call.tool_runs import ToolRun
 from voicepipe.conversation.prompt import ToolCall
 
 
@@ -22,7 +22,8 @@ class PendingReplies:
         self.waiting: set[str] = set()
         """Why turns are not answered for now: keys that are still being pressed, or a transfer."""
         self._context = context
-        self._tool_runs: ToolRuns = context.tool_runs
+        self._tool_runs = context.tool_runs
+        self._tool_runs.on_over = self._tool_over
         self._conversation = conversation
         self._hearing, self._speaking = hearing, speaking
         self._tasks = tasks
@@ -68,7 +69,7 @@ class PendingReplies:
         self._context.used(call, f"Error: {why}")
         self._what, self._since = "tool", self._speaking.prompted
 
-    def tool_over(self) -> None:
+    def _tool_over(self) -> None:
         """The conversation has a new tool result. A prepared reply does not know it, so drop that, and answer it if one
         is due."""
         self._speaking.discard()

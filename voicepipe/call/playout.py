@@ -52,6 +52,7 @@ class Level:
         self._target = self._duck
 
     def hold(self) -> None:
+        """Stop after the packet that is out."""
         self.held = True
 
     def resume(self) -> Lowered:
@@ -149,7 +150,7 @@ class Playout:
         self.line = line
         self.clock = clock
         self.packet = line.out_rate * BLOCK_MS // 1000
-        self._level = Level(line.out_rate, duck_db)
+        self.level = Level(line.out_rate, duck_db)
         self._queue: deque[Phrase] = deque()
         self._queued = 0
         """Samples."""
@@ -176,10 +177,6 @@ class Playout:
         self._reply, self._timed = reply, True
         self._answering = False
         return self._line_sent
-
-    def restore(self) -> None:
-        """Full level, at once: nothing sounds that was ducked or held."""
-        self._level.restore()
 
     async def put(self, phrase: Phrase) -> None:
         """Queue a phrase; waits while enough is queued. What the lead allows is sent before this returns."""
@@ -215,7 +212,7 @@ class Playout:
 
     @property
     def _kept_from_speaking(self) -> bool:
-        return bool(self._queue) or not self._level.full or not self.line.listens
+        return bool(self._queue) or not self.level.full or not self.line.listens
 
     async def run(self) -> None:
         """The pacing loop; ends with its task."""
@@ -224,17 +221,10 @@ class Playout:
         finally:
             self._reply = NOBODY  # The last one knows us, too.
 
-    def duck(self) -> None:
-        self._level.duck()
-
-    def hold(self) -> None:
-        """Stop after the packet that is out."""
-        self._level.hold()
-
     def resume(self) -> Lowered:
         """Go on at full level from where it stopped. Returns what the level was before."""
         self._wake.set()
-        return self._level.resume()
+        return self.level.resume()
 
     def cut(self) -> None:
         """Stop for good, also what the line still plays."""
@@ -269,7 +259,7 @@ class Playout:
         if self._queue and not self.line.listens:
             self._timed = False
             return None
-        while self._waits() and not self._level.held:
+        while self._waits() and not self.level.held:
             if self._going_on and self._queued < self.packet:
                 return None  # Filled up with silence it would be a hole in a word.
             now = self.clock()
@@ -311,7 +301,7 @@ class Playout:
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def _send(self, pcm: Pcm) -> None:
-        pcm = self._level.apply(pcm)
+        pcm = self.level.apply(pcm)
         self.line.send(pcm)
         if self._timed and self._answering and dbfs(pcm) > AUDIBLE_DBFS:
             self._timed = False

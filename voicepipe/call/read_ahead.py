@@ -2,7 +2,6 @@
 opened has to be seen before the caller hears them."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from types import TracebackType
@@ -25,10 +24,8 @@ class ReadAhead:
         """`withdraw` is called as soon as the engine says that what it wrote so far was no answer."""
         self._deltas = deltas
         self._withdraw = withdraw
-        self._ready: deque[Delta] = deque()
-        self._over = False
-        self._error: Exception | None = None
-        self._more = asyncio.Event()
+        self._ready: asyncio.Queue[Delta | Exception] = asyncio.Queue()
+        """What is written and not taken yet; behind the last delta the error with which the iterator ends."""
         self._reading: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -45,30 +42,24 @@ class ReadAhead:
 
     async def __anext__(self) -> Delta:
         """Raises what the engine raised, once all before that was taken."""
-        while not self._ready:
-            if self._error:
-                error, self._error = self._error, None
-                try:
-                    raise error
-                finally:
-                    del error  # It knows this frame.
-            if self._over:
-                raise StopAsyncIteration
-            self._more.clear()
-            await self._more.wait()
-        return self._ready.popleft()
+        delta = await self._ready.get()
+        if not isinstance(delta, Exception):
+            return delta
+        self._ready.put_nowait(StopAsyncIteration())
+        try:
+            raise delta
+        finally:
+            del delta  # It knows this frame.
 
     async def _read(self) -> None:
         try:
             async with aclosing(self._deltas) as deltas:
                 async for delta in deltas:
                     if delta is Aside.WITHDRAWN:
-                        self._ready.clear()
+                        while not self._ready.empty():
+                            self._ready.get_nowait()
                         self._withdraw()
-                    self._ready.append(delta)
-                    self._more.set()
+                    self._ready.put_nowait(delta)
+            self._ready.put_nowait(StopAsyncIteration())
         except Exception as error:
-            self._error = error
-        finally:
-            self._over = True
-            self._more.set()
+            self._ready.put_nowait(error)

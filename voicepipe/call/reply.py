@@ -6,7 +6,6 @@ the outside what it says.
 """
 
 import asyncio
-from collections.abc import Sequence
 
 from voicepipe.audio import samples_to_ms
 from voicepipe.base.tasks import TaskGroup
@@ -16,7 +15,6 @@ from voicepipe.call.reply_events import ReplyEvents
 from voicepipe.call.reply_speech import ReplySpeech
 from voicepipe.call.reply_writer import ReplyWriter
 from voicepipe.call.speech import Phrase
-from voicepipe.call.tool_runs import ToolRun
 from voicepipe.conversation.events import ReplyStatus
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.conversation.timing import TurnRecord
@@ -49,11 +47,6 @@ class Reply:
     def farewell(self) -> ToolCall | None:
         """The transfer or goodbye that follows once the reply was heard."""
         return self._reply_writer.farewell
-
-    @property
-    def knows(self) -> Sequence[ToolRun]:
-        """The tool runs whose results the reply answers."""
-        return self.said.delivery.knows
 
     @property
     def committed(self) -> bool:
@@ -141,7 +134,7 @@ class Reply:
         elif not self.over:
             self.said.delivery.broke_off(self.said.sent)
         if reason == "client_cancelled":  # A client that wants silence gets the results with the next reply.
-            self._tool_runs.put_off(self.knows)
+            self._tool_runs.put_off(self.said.delivery.knows)
         self.said.leave_open()
         self._finish("cancelled", reason)
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import EngineBusy, EngineError, OverQueued, RequestRefused
-from voicepipe.call.late_reply import LateReplySteps
 from voicepipe.call.reply_context import ReplyContext
 from voicepipe.call.reply_writer import ReplyWriter
 from voicepipe.call.speech import AnswerDraft, Phrase, joined
@@ -93,7 +92,7 @@ class ReplySpeech:
             replace(phrase, stand_in=stand_in, answer=self._reply_context.delivery.answer, draft=draft)
         )
 
-    async def _voiced(self, text: str, first: bool, *, at_once: bool = False) -> AsyncGenerator[Phrase, None]:
+    async def _voiced(self, text: str, first: bool, *, at_once: bool) -> AsyncGenerator[Phrase, None]:
         """The phrases of `text`, as speech. `at_once`: something is amiss, and the agent's own voice and speed, if they
         are made ahead, are better than to wait."""
         settings, agent = self._order.settings, self._order.settings.agent
@@ -122,7 +121,7 @@ class ReplySpeech:
             await self._stand_in(self._reply_writer.sentence() or agent.fallback)
             await self._pieces.put(None)
 
-        await self._late_reply.take_steps(LateReplySteps(self._reply_writer.cutter.hurry, acknowledge, fall_back))
+        await self._late_reply.take_steps(self._reply_writer.cutter.hurry, acknowledge, fall_back)
 
     async def _stand_in(self, text: str, *, instead: bool = True) -> None:
         """Say `text` instead of the answer, or before it, unless the answer has come meanwhile. Before it, it is one

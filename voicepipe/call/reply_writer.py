@@ -18,7 +18,7 @@ from voicepipe.call.tool_runs import ToolRun, bridged, talkative
 from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
 from voicepipe.conversation.phrases import Phraser, ends_sentence
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
-from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL
+from voicepipe.conversation.transfer import END_CALL
 from voicepipe.engines.base import Aside
 
 TOOL_ROUNDS = 5
@@ -32,7 +32,7 @@ FIRST_TELL = "not done, since other tools were called with it; tell the caller w
 
 
 @dataclass(slots=True)
-class _ToolUseRound:
+class _ModelToolUse:
     """One use of a tool by the model, while its reply is made. Times are seconds of the call's clock."""
 
     call: ToolCall
@@ -42,6 +42,11 @@ class _ToolUseRound:
     why: str = ""
     """Why the tool was not begun, as the model reads it."""
     ended: float | None = None
+
+    @property
+    def result(self) -> str:
+        """What came of it, as the model reads it."""
+        return self.tool_run.output or "" if self.tool_run else self.why
 
 
 @dataclass(slots=True)
@@ -74,7 +79,7 @@ class ReplyWriter:
         """The model failed behind a whole sentence: nothing need be said in its place."""
         self.mute = False
         """The model wrote nothing that is meant for the caller."""
-        self._uses: list[_ToolUseRound] = []
+        self._uses: list[_ModelToolUse] = []
         self._reply_context = reply_context
         self._context, self._order, self._record = reply_context.context, reply_context.order, reply_context.record
         self._delivery, self._late_reply = reply_context.delivery, reply_context.late_reply
@@ -158,7 +163,7 @@ class ReplyWriter:
         """The agent's tools that the reply had run so far."""
         return tuple(map(self._tool_use, self._uses))
 
-    def _tool_use(self, use: _ToolUseRound) -> ToolUse:
+    def _tool_use(self, use: _ModelToolUse) -> ToolUse:
         since, tool_run = self._record.stamps.get("voice_ended"), use.tool_run
         return ToolUse(
             use.call.name[:TOOL_NAME_CHARS],
@@ -166,7 +171,7 @@ class ReplyWriter:
             at=None if since is None else round(1000 * (use.began - since), 1),
             failed=tool_run.failed if tool_run else True,
             arguments=use.call.arguments[:TOOL_CHARS],
-            result=((tool_run.output or "") if tool_run else use.why)[:TOOL_CHARS],
+            result=use.result[:TOOL_CHARS],
         )
 
     async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
@@ -175,9 +180,9 @@ class ReplyWriter:
             self.farewell = calls[0]  # Nothing follows it: it is carried out when the reply has been heard.
             return None
         self._delivery.calls_tools()
-        begun = {index: self._begin(call) for index, call in enumerate(calls) if not self._is_client_s(call)}
-        await self._wait([tool_run for tool_run in begun.values() if isinstance(tool_run, ToolRun)])
-        if len(begun) < len(calls):
+        uses = [self._begin(call) for call in calls if not self._is_client_s(call)]
+        await self._wait(uses)
+        if len(uses) < len(calls):
             # The reply that the client asks for, once its tools are done, tells of ours as well.
             self._context.tool_runs.put_off(self._delivery.knows)
             for call in calls:
@@ -186,45 +191,41 @@ class ReplyWriter:
             return None
         self.awaited = True
         messages: list[Message] = []
-        for index, call in enumerate(calls):
-            result = begun[index]
-            output = result.output or "" if isinstance(result, ToolRun) else result
-            messages += [Message("assistant", call=call), Message("tool", output, call_id=call.call_id)]
+        for use in uses:
+            result = Message("tool", use.result, call_id=use.call.call_id)
+            messages += [Message("assistant", call=use.call), result]
         return messages
 
     def _is_ours(self, call: ToolCall) -> bool:
         """Whether the call is a transfer or a goodbye, which we carry out ourselves."""
-        settings, context = self._order.settings, self._context
-        return (call.name == TRANSFER_TOOL and context.transfers(settings)) or (
-            call.name == END_CALL and context.ends(settings)
-        )
+        return any(spec.name == call.name for spec in self._context.own_tools(self._order.settings))
 
     def _is_client_s(self, call: ToolCall) -> bool:
         """Whether the client has a tool of this name: it wins over one of the agent's, and the client runs it."""
         return any(spec.name == call.name for spec in self._order.settings.tools)
 
-    def _begin(self, call: ToolCall) -> ToolRun | str:
-        """Begin a tool of the agent's. Returns its run, or why it was not begun, as the model reads it."""
+    def _begin(self, call: ToolCall) -> _ModelToolUse:
+        """Begin a tool of the agent's, if it can be begun."""
         settings, remembered = self._order.settings, self._order.remembered
         tool = next((tool for tool in settings.agent.tools if tool.name == call.name), None)
+        use = _ModelToolUse(call, self._context.clock())
+        self._uses.append(use)
         try:
             if tool is None:
                 raise ToolError(FIRST_TELL if self._is_ours(call) else f"there is no tool {call.name}")
             about = self._context.about(settings.origin)
             self._record.tool = True
-            tool_run = self._context.tool_runs.begin(
+            use.tool_run = self._context.tool_runs.begin(
                 tool, call, about, remembered=remembered, before=self._reply_context.message
             )
-            self._uses.append(_ToolUseRound(call, self._context.clock(), tool_run))
-            return tool_run
         except ToolError as error:
-            why, now = f"Error: {error}", self._context.clock()
-            self._uses.append(_ToolUseRound(call, now, why=why, ended=now))
+            use.why, use.ended = f"Error: {error}", use.began
             if remembered:
-                self._context.used(call, why)
-            return why
+                self._context.used(call, use.why)
+        return use
 
-    async def _wait(self, tool_runs: Sequence[ToolRun]) -> None:
+    async def _wait(self, uses: Sequence[_ModelToolUse]) -> None:
+        tool_runs = [use.tool_run for use in uses if use.tool_run]
         if not tool_runs:
             return
         self.talks = any(tool_run.tool.while_running for tool_run in tool_runs)
@@ -232,18 +233,17 @@ class ReplyWriter:
             async with TaskGroup() as tasks:
                 talk = tasks.create_task(self._talk(tool_runs))
                 with self._late_reply.excused():
-                    await asyncio.gather(*(self._over(tool_run) for tool_run in tool_runs))
+                    await asyncio.gather(*map(self._over, uses))
                 talk.cancel()
         finally:
             self.talks = False
         if self._order.remembered:
             self._delivery.knows += tool_runs
 
-    async def _over(self, tool_run: ToolRun) -> None:
-        await tool_run.wait()
-        for use in self._uses:
-            if use.tool_run is tool_run and use.ended is None:
-                use.ended = self._context.clock()
+    async def _over(self, use: _ModelToolUse) -> None:
+        if use.tool_run:
+            await use.tool_run.wait()
+            use.ended = self._context.clock()
 
     async def _talk(self, tool_runs: Sequence[ToolRun]) -> None:
         """Say the `while_running` texts of the tools. Each text is one piece: it is queued as a whole, and then

@@ -1,6 +1,5 @@
 """The agent's side of one call: the reply that may be heard, and the one that is being prepared."""
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from voicepipe.agent import CallSettings
@@ -8,7 +7,6 @@ from voicepipe.call.call_context import CallContext, ReplyOrder
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.reply import Reply
-from voicepipe.conversation.events import Item
 from voicepipe.conversation.prompt import Prompt, ToolCall
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.turn.as_said import as_said
@@ -94,10 +92,6 @@ class Speaking:
         self.stop("turn_detected")
         self._commit(reply)
 
-    def order(self, settings: CallSettings, items: Sequence[Item] | None) -> ReplyOrder:
-        """As `CallContext.order`."""
-        return self._context.order(settings, items=items)
-
     def excuse(self, settings: CallSettings) -> ReplyOrder:
         """The reply to a turn without words: there is nothing in it that the model could answer, and it would answer
         the turn before once more."""
@@ -125,7 +119,7 @@ class Speaking:
         if self.reply:
             self._ending.append(self.reply)  # The new one queues behind it.
         else:
-            self._context.playout.restore()
+            self._context.playout.level.restore()
         self.reply = self._latest = reply
         if reply.order.text is None:
             self.prompted += 1
@@ -142,11 +136,11 @@ class Speaking:
 
     def duck(self) -> None:
         """Make what is said quieter."""
-        self._context.playout.duck()
+        self._context.playout.level.duck()
 
     def hold(self) -> None:
         """Stop, ready to go on."""
-        self._context.playout.hold()
+        self._context.playout.level.hold()
 
     def resume(self) -> None:
         """Full level, from where it stopped: what there was did not interrupt the reply."""
@@ -168,7 +162,7 @@ class Speaking:
         if reply is None:
             return
         reply.record.reopened = True
-        self._context.tool_runs.taken_back(reply.knows)
+        self._context.tool_runs.taken_back(reply.said.delivery.knows)
         self._take_back("turn_detected")
         self._conversation.repair(reply.said, ended=ended)
 

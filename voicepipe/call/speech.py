@@ -1,10 +1,9 @@
 """A phrase from text to samples: speakable words, the voice, the line's rate, and where each word ends."""
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 
@@ -121,37 +120,38 @@ def joined(text: str, phrases: Sequence[Phrase]) -> Phrase:
     return Phrase(text, np.concatenate([phrase.pcm for phrase in phrases]), tuple(words))
 
 
-@dataclass(frozen=True, slots=True)
-class _WrittenWord:
-    """A written word, with the space behind it, and the words that are said for it."""
-
-    written: str
-    spoken: tuple[str, ...]
-
-
 class _WrittenTimes:
     """Tells the sample at which each written word of a phrase has been heard, with the piece of sound in which it
-    ends."""
+    ends: "$18.50" is one word and is spoken as three."""
 
     def __init__(self, parts: Iterable[Piece]) -> None:
-        self._words = [word for part in parts for word in _words(part)]
-        self._due = list(accumulate(len(part.spoken) for part in self._words))
+        self._written: list[str] = []
+        self._due: list[int] = []
         """Number of spoken words up to the end of each written one."""
+        self._spoken: list[str] = []
+        for part in parts:
+            words, spoken = list(written(part.written)), list(written(part.spoken))
+            # As a rule each is spoken as it is written. Where it is not, by how far the text has come.
+            self._due += [len(self._spoken) + len(spoken) * number // len(words) for number in range(1, len(words) + 1)]
+            self._written += words
+            self._spoken += spoken if words else ()
         self._timed = self._said = 0
         """Written words whose end is known; spoken words that have ended."""
 
     def take(self, speech: Speech) -> tuple[tuple[str, int], ...]:
         """The written words that end in the next piece, each with its sample. In a piece that goes on only the words
-        end that it names; any other piece ends the rest."""
+        end that it names; any other piece ends the rest. Where one piece is all, and its engine does not name each
+        word, the ends are estimated."""
         ends = [word.end for word in speech.words]
-        if not (speech.more or self._said):
-            words, self._words = self._words[self._timed :], []
-            return _heard(words, ends, speech.pcm)
+        if not (speech.more or self._said or len(ends) == len(self._spoken)):
+            ends = _spread(self._spoken, speech.pcm)
         heard: list[tuple[str, int]] = []
-        while self._timed < len(self._words) and not (speech.more and self._due[self._timed] > self._said + len(ends)):
+        while self._timed < len(self._written):
             at = self._due[self._timed] - self._said
+            if speech.more and at > len(ends):
+                break
             end = ends[at - 1] if 0 < at <= len(ends) else 0 if at <= 0 else speech.pcm.size
-            heard.append((self._words[self._timed].written, end))
+            heard.append((self._written[self._timed], end))
             self._timed += 1
         self._said += len(ends)
         return tuple(heard)
@@ -159,27 +159,6 @@ class _WrittenTimes:
 
 def _bytes(phrases: list[Phrase]) -> int:
     return sum(phrase.pcm.nbytes for phrase in phrases)
-
-
-def _words(part: Piece) -> Iterator[_WrittenWord]:
-    """The written words of `part`: more than one where their script has no spaces."""
-    words, spoken = list(written(part.written)), list(written(part.spoken))
-    for at, word in enumerate(words):
-        # As a rule each is spoken as it is written. Where it is not, by how far the text has come.
-        begin, end = (len(spoken) * number // len(words) for number in (at, at + 1))
-        yield _WrittenWord(word, tuple(spoken[begin:end]))
-
-
-def _heard(words: list[_WrittenWord], ends: list[int], pcm: Pcm) -> tuple[tuple[str, int], ...]:
-    """When each *written* word has been heard: "$18.50" is one word and is spoken as three.
-
-    `ends` are those of the spoken words; for a phrase whose engine knows none they are estimated.
-    """
-    spoken = [said for word in words for said in word.spoken]
-    if len(ends) != len(spoken):
-        ends = _spread(spoken, pcm)
-    due = accumulate(len(word.spoken) for word in words)
-    return tuple((word.written, ends[said - 1] if said else 0) for word, said in zip(words, due, strict=True))
 
 
 def _spread(words: list[str], pcm: Pcm) -> list[int]:

@@ -118,18 +118,12 @@ class ToolRun:
             self.waiting -= 1
 
 
-class ToolRunEvents(Protocol):
-    """A listener to the tool runs of one call."""
-
-    def tool_over(self) -> None:
-        """A tool is over, and the conversation has its result."""
-
-
 class ToolRuns:
     """The tool runs of one call. They go on after the call has ended: call `leave` then."""
 
-    def __init__(self, history: History, ids: Ids, begin: BeginTool, listener: ToolRunEvents | None = None) -> None:
-        self._listener = listener
+    def __init__(self, history: History, ids: Ids, begin: BeginTool) -> None:
+        self.on_over: Callable[[], None] | None = None
+        """Called when a tool is over, and the conversation has its result."""
         self._history = history
         self._ids = ids
         self._begin = begin
@@ -213,7 +207,7 @@ class ToolRuns:
         """The call has ended; running tools are finished all the same."""
         if self._left:
             return
-        self._left, self._listener = True, None
+        self._left, self.on_over = True, None
         for tool_run in self._tool_runs:
             if tool_run.due and not tool_run.item and tool_run.output is not None:
                 _warn("no reply has read what came of a tool", tool_run)
@@ -272,7 +266,6 @@ class ToolRuns:
             _warn("a tool is over that no reply waits for", known)
 
     def _take(self, tool_run: ToolRun, outcome: Callable[[], str]) -> None:
-        """Note the outcome of a run."""
         request, tool_run.failed = tool_run.request, True
         try:
             tool_run.output, tool_run.failed = outcome(), False
@@ -310,8 +303,8 @@ class ToolRuns:
         self._forget()
         if self._left:
             _warn("a tool of a call that has ended is over", tool_run)
-        if self._listener:
-            self._listener.tool_over()
+        if self.on_over:
+            self.on_over()
 
     def _record(self, tool_run: ToolRun, item: Item, result: str) -> None:
         """Put the result behind its call. If the conversation has gone on without it, both move to its end, where a
@@ -325,7 +318,6 @@ class ToolRuns:
         self._answer(tool_run, item, result)
 
     def _answer(self, tool_run: ToolRun, item: Item, result: str) -> None:
-        """Add the result behind its call."""
         output = Item(self._ids.new("item"), "function_call_output", call_id=tool_run.call.call_id, output=result)
         self._history.add(output, item.id, hidden=True)
         tool_run.result = output

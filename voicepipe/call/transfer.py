@@ -11,9 +11,7 @@ from functools import partial
 
 from voicepipe.base.errors import TransferFailed
 from voicepipe.call.call_tasks import CallTasks
-from voicepipe.call.pending_replies import PendingReplies
-from voicepipe.call.speaking import Speaking
-from voicepipe.call.turns import CallEnder
+from voicepipe.call.turns import CallEnder, Turns
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.conversation.transfer import target
 from voicepipe.line import NO_TRANSFER, Line
@@ -26,20 +24,9 @@ WHAT = "transfer"
 class Transfer:
     """Transfers the caller of one call to a person, one attempt at a time."""
 
-    def __init__(
-        self,
-        call_id: str,
-        line: Line,
-        speaking: Speaking,
-        pending_replies: PendingReplies,
-        tasks: CallTasks,
-        call: CallEnder,
-    ) -> None:
-        self._call_id = call_id
-        self._line = line
-        self._speaking, self._pending_replies = speaking, pending_replies
-        self._tasks = tasks
-        self._call = call
+    def __init__(self, call_id: str, line: Line, turns: Turns, tasks: CallTasks, call: CallEnder) -> None:
+        self._call_id, self._line, self._tasks, self._call = call_id, line, tasks, call
+        self._speaking, self._pending_replies = turns.speaking, turns.pending_replies
         self._under_way = False
 
     def by_model(self, asked: ToolCall) -> None:

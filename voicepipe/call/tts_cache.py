@@ -115,7 +115,6 @@ class TtsCache:
         return whole
 
     def _distinct(self, agents: Iterable[Agent], texts: Callable[[Agent], Iterator[str]]) -> dict[Sound, None]:
-        """The distinct sounds of the agents' `texts`."""
         sounds = (
             (_spoken(text, agent.language), self._tts.voice_for(agent.voice, agent.language), agent.speed)
             for agent in agents
@@ -164,7 +163,7 @@ def _bytes(made: Iterable[Speech]) -> int:
     return sum(speech.pcm.nbytes for speech in made)
 
 
-class CallTtsCache:
+class FixedPhraseWarmUp:
     """Makes the acknowledgement and the fallback of one call ahead, with the call's own voice."""
 
     def __init__(self, speaker: PhraseSpeaker, tasks: CallTasks) -> None:

@@ -49,7 +49,8 @@ class Turns:
         self.hearing = Hearing(context, config, settings, tasks, us)
         self.speaking = Speaking(context, conversation, settings, tasks, us)
         self.pending_replies = PendingReplies(context, conversation, self.hearing, self.speaking, tasks)
-        self.idle_timer = IdleTimer(self.speaking, self.pending_replies, context.tool_runs, context.ladder.fallback_ms)
+        self.idle_timer = IdleTimer(context, self.speaking, self.pending_replies)
+        self._history = context.history
         self._tasks = tasks
         self._call = call
         self._machine = TurnMachine(config.turn)
@@ -148,7 +149,7 @@ class Turns:
 
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
         """The client knows exactly how much of an item its caller heard. Raises ItemUnknown, ItemMismatch."""
-        self.conversation.item(item_id)
+        self._history.shown(item_id)
         self.speaking.silence_item(item_id)
         spoken = self.conversation.spoken(item_id, audio_end_ms)
         self.speaking.freeze_prompt()

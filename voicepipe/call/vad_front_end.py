@@ -53,13 +53,6 @@ class WindowDetector(Protocol):
         """Judge `window` (int16[512]); `listener` gets the answer."""
 
 
-class _NoVadListener:
-    """Null object of `VadListener`."""
-
-    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
-        """Does nothing."""
-
-
 class VadFrontEnd:
     """Makes facts for the turn machine of one caller's sound: runs the voice detector, tracks bursts of voice, and
     knows our echo.
@@ -76,7 +69,7 @@ class VadFrontEnd:
         listener: VadListener,
     ) -> None:
         self._detector = detector
-        self._listener = listener
+        self._listener: VadListener | None = listener
         self._coming: deque[Block] = deque()
         """The first one waits for the detector's answer, the others for it."""
         self._tracker = VoiceTracker(config)
@@ -133,7 +126,7 @@ class VadFrontEnd:
     def answered(self, answer: float | Exception) -> None:
         """As `WindowListener.answered`."""
         if isinstance(answer, Exception):
-            self._listener.heard(self._coming.popleft(), answer)
+            self._tell(self._coming.popleft(), answer)
         else:
             self._report([answer])
         self._next()
@@ -143,12 +136,16 @@ class VadFrontEnd:
         try:
             fact = self._fact(block, probabilities)
         except Exception as error:
-            return self._listener.heard(block, error)
-        self._listener.heard(block, fact)
+            return self._tell(block, error)
+        self._tell(block, fact)
+
+    def _tell(self, block: Block, fact: Fact | Exception | None) -> None:
+        if self._listener is not None:
+            self._listener.heard(block, fact)
 
     def let_go(self) -> None:
         """The call is over: forget the listener, which refers to us."""
-        self._listener = _NoVadListener()
+        self._listener = None
 
     def _fact(self, block: Block, probabilities: list[float]) -> Fact | None:
         """The fact about the caller's voice that this block makes known, if any. `probabilities`: of the windows that

@@ -52,7 +52,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def _verdict(file: Path, names: Names) -> int:
-    """Check one file; prints what is found."""
     warned: Iterable[str] = ()
     verdict = WELL
     try:

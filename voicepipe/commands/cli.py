@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from voicepipe import __version__
 from voicepipe.base.errors import ConfigError, EngineMissing, VoicepipeError
-from voicepipe.commands import cli_bench, cli_fleet, cli_records
+from voicepipe.commands import cli_bench, cli_remote
 
 if TYPE_CHECKING:
     from voicepipe.config import Config
@@ -54,14 +54,10 @@ def parser() -> argparse.ArgumentParser:
     _add_log(directory, "info")
     directory.set_defaults(run=_directory)
 
-    cli_fleet.add(commands)
+    cli_remote.add(commands)
 
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
     cli_bench.add(bench)
-
-    cli_records.add(
-        commands.add_parser("records", help="calls that are kept, one in full, what they cost; to delete them")
-    )
 
     new = commands.add_parser("new", help="write an agent of your own to begin with")
     new.add_argument("folder", type=Path, metavar="NAME", help="folder to make; its name is the agent's")
@@ -197,7 +193,7 @@ def _demo(args: argparse.Namespace) -> int:
 
     _log_from(args.log)
     agent = _agent_file(args.agent)
-    settings = _with_agent(agent, _answered(args, config.load(args.config)))
+    settings = _with_agent(agent, _with_llm(args, config.load(args.config)))
     if args.pops:
         return _demo_fleet(args, settings, began)
     if settings.http.cert:
@@ -215,21 +211,17 @@ def _demo(args: argparse.Namespace) -> int:
         settings = _listening(args, settings, phones=True)
     models.provide(settings)
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
-    from voicepipe.engines.weights import hub
 
     shipped = config.load().pop
     own_agent = (settings.pop.agents, settings.pop.default_agent) != (shipped.agents, shipped.default_agent)
-    try:
-        with _about(args.config):
-            return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent, agent_file=agent))
-    except EngineMissing as error:
-        raise EngineMissing(hub.copyable(str(error), args.config)) from None
+    with _about(args.config):
+        return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent, agent_file=agent))
 
 
 def _new(args: argparse.Namespace) -> int:
-    from voicepipe.commands import starting
+    from voicepipe.commands import new_agent
 
-    return starting.new(args.folder)
+    return new_agent.write(args.folder)
 
 
 def _with_agent(path: Path | None, settings: "Config") -> "Config":
@@ -256,7 +248,7 @@ def _agent_file(path: Path | None) -> Path | None:
     return file.parent.resolve() / file.name
 
 
-def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
+def _with_llm(args: argparse.Namespace, settings: "Config") -> "Config":
     """The configuration with the command line's language model. Raises ConfigError."""
     if not args.llm:
         if args.model:
@@ -303,16 +295,12 @@ def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> i
 
 def _pop(args: argparse.Namespace) -> int:
     from voicepipe import config
-    from voicepipe.engines.weights import hub
     from voicepipe.serving import runtime
 
     _log_from(args.log)
     settings = config.load(args.config, args.pop)
-    try:
-        with _about(args.config, args.pop):
-            return runtime.run(runtime.serve(_listening(args, settings)), service=True)
-    except EngineMissing as error:
-        raise EngineMissing(hub.copyable(str(error), args.config)) from None
+    with _about(args.config, args.pop):
+        return runtime.run(runtime.serve(_listening(args, settings)), service=True)
 
 
 def _directory(args: argparse.Namespace) -> int:
@@ -327,13 +315,17 @@ def _directory(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _about(*files: Path | None) -> Iterator[None]:
-    """Errors in a configuration name its files."""
+    """Errors in a configuration name its files, also where they tell how to get a model that it needs."""
     from voicepipe.config.file_kind import located
 
     try:
         yield
     except ConfigError as error:
         raise located(error, *files) from None
+    except EngineMissing as error:
+        from voicepipe.engines.weights import hub
+
+        raise EngineMissing(hub.copyable(str(error), files[0])) from None
 
 
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":

@@ -8,7 +8,8 @@ import msgspec
 from rich.table import Table
 
 from voicepipe.base.errors import ConfigError
-from voicepipe.commands.fleet import asked, headed, own_console
+from voicepipe.base.figures import for_tables
+from voicepipe.commands.fleet import asked, headed
 from voicepipe.observe.tally import Tally, added
 from voicepipe.observe.version_comparison import (
     FEWEST,
@@ -33,7 +34,7 @@ def run(a: str, b: str, directory: str, key_env: str) -> int:
     answer = asked("GET", directory, "/v1/pops?hour=1", key_env)
     rows = [*answer["pops"], *(row for row in answer.get("lost", ()) if row["age_s"] < HOUR_S)]
     comparison = compared(tally_of(a, rows), tally_of(b, rows))
-    console = own_console()
+    console = for_tables()
     console.print(table(a, b, comparison))
     for sentence in verdict(a, b, comparison):
         console.print(sentence, markup=False)

@@ -1,28 +1,26 @@
 """`voicepipe pops` and `voicepipe drain`: what a directory knows of the fleet, and what it passes on to a PoP.
 `compare.py` has `voicepipe pops --compare`."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
 import httpx
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from voicepipe.base.environment import variable
 from voicepipe.base.errors import ConfigError
+from voicepipe.base.figures import for_tables
 
 TIMEOUT_S = 10.0
-WIDTH = 170
 
 
 def pops(directory: str, key_env: str) -> int:
     """Print a table of the PoPs, with those that fell silent within a day. Exit status 1 if none takes calls. Raises
     ConfigError: the directory does not answer."""
     answer = asked("GET", directory, "/v1/pops", key_env)
-    console = own_console()
+    console = for_tables()
     lost = [pop | {"status": "lost"} for pop in answer.get("lost", ())]
     newest = answer.get("edition")
     console.print(table([*answer["pops"], *lost], newest))
@@ -35,11 +33,6 @@ def pops(directory: str, key_env: str) -> int:
     if answer["cut_off"]:
         console.print("[yellow]This directory is cut off: it goes on with what it heard last.[/]")
     return 0 if any(pop["status"] in ("ok", "late") for pop in answer["pops"]) else 1
-
-
-def own_console() -> Console:
-    """A console with its own width: a file or a pipe has none, and 80 columns would break every line in two."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
 def headed(*columns: str) -> Table:

@@ -154,7 +154,6 @@ def engines(host: SizedHost) -> str:
 def _table(
     head: Sequence[str], found: list[Option], chosen: Option | None, cells: Callable[[Option], Sequence[str]]
 ) -> Table:
-    """A row for each option."""
     table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
     for column in head:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from voicepipe.base.errors import ConfigError
+from voicepipe.base.figures import for_tables
 from voicepipe.commands.fleet import asked, headed
 from voicepipe.config import load_rules
 from voicepipe.config.agent_store import AgentStore, read_agent
@@ -59,13 +60,13 @@ def listed(directory: str, key_env: str) -> int:
         number = f"{edition['number']}" + (f" (as {edition['like']})" if edition["like"] else "")
         number += " now" if edition["number"] == answer["current"] else ""
         made.add_row(number, at, str(len(edition["files"])), edition["digest"])
-    Console(highlight=False).print(made)
+    for_tables().print(made)
     return 0
 
 
 def _followed(pushed: dict[str, Any], directory: str, key_env: str) -> int:
     """Print which PoPs use it, until all do."""
-    console, number = Console(highlight=False), pushed["number"]
+    console, number = for_tables(), pushed["number"]
     like = f", as {pushed['like']} was" if pushed["like"] else ""
     console.print(f"edition {number} ({pushed['digest']}{like}) is pushed: {len(pushed['files'])} files")
     try:

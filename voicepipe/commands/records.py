@@ -15,6 +15,7 @@ from rich.markup import escape as unmarked
 from rich.table import Table
 
 from voicepipe.base.errors import ConfigError
+from voicepipe.base.figures import for_tables
 from voicepipe.commands import fleet
 
 TIMEOUT_S = 60.0
@@ -47,7 +48,7 @@ def listed(asked: RecordsQuery, *, since: str, until: str, limit: int, agent: st
     said = asked.of(RECORDS, _time_of(since, until) | query)
     if asked.as_json:
         return _json(said)
-    console = fleet.own_console()
+    console = for_tables()
     console.print(_table(said["data"]))
     if said["next"]:
         console.print(f"These are the newest {limit}; --limit, --since and --until show others.", style="dim")
@@ -59,7 +60,7 @@ def one(asked: RecordsQuery, call_id: str) -> int:
     record = asked.of(_address(call_id), {})
     if asked.as_json:
         return _json(record)
-    console = fleet.own_console()
+    console = for_tables()
     console.print(f"[bold]{escape(record['id'])}[/]  {_time(record['began'])}, {_lasted(record)}, "
                   f"{escape(_parties(record))}, agent {escape(record['agent'])}, {_ended(record)} "
                   f"{escape(record['transferred_to'])}".rstrip())  # fmt: skip
@@ -89,7 +90,7 @@ def delete(asked: RecordsQuery, call_id: str) -> int:
     said = asked.of(_address(call_id), {}, "DELETE")
     if asked.as_json:
         return _json(said)
-    fleet.own_console().print(f"Deleted: {escape(said['id'])}")
+    for_tables().print(f"Deleted: {escape(said['id'])}")
     return 0
 
 
@@ -100,7 +101,7 @@ def delete_caller(asked: RecordsQuery, number: str) -> int:
     left = bool(said["in_progress"] or said.get("not_permitted"))
     if asked.as_json:
         return _json(said, left)
-    console = fleet.own_console()
+    console = for_tables()
     console.print(f"Deleted: {_calls(said['deleted'])} from {escape(said['caller'])}")
     if not said["deleted"] and not left:
         console.print("Give the whole number: --caller and its last digits show it.",
@@ -121,7 +122,7 @@ def costs(asked: RecordsQuery, *, since: str, until: str, by: str) -> int:
     for row in said["data"]:
         made.add_row(row["name"], row["pop"], row["region"], str(row["calls"]), f"{row['minutes']:.1f}",
                      *(_money(row[name]) for name in ("cost", "cost_per_minute", "cost_per_1000_tokens")))  # fmt: skip
-    console = fleet.own_console()
+    console = for_tables()
     console.print(made)
     if said.get("host_cost") is not None:
         console.print(f"The host cost {_money(said['host_cost'])} in this time; {_money(said['idle_cost'])} of it was "

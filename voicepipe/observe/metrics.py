@@ -46,7 +46,7 @@ TIRING_MS = 177.3
 
 
 class Metrics(CallFollower):
-    """The metrics of a PoP for Prometheus. Implements `prediction_check.PredictionFollower` and `call_api.MetricsApi`.
+    """The metrics of a PoP for Prometheus. Implements `call_api.MetricsApi`.
     `health` is `Pop.health`; `traces` have the number of spans that were dropped."""
 
     def __init__(self, pop: PopConfig, health: Callable[[], Health], traces: CallTracer = UNTRACED) -> None:

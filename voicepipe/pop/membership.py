@@ -45,17 +45,13 @@ class Membership:
         self._pop = config.pop.id
         self._condition = condition
         self._clock = clock
-        self._reporter = Reporter(bus, self._pop, condition)
+        self.reporter = Reporter(bus, self._pop, condition)
         keys = {key_id(key): key for key in map(public_key, config.fleet.keys)}
-        self._verifier = TokenVerifier(audience(self._pop, self._reporter.epoch), keys, time.time)
+        self._verifier = TokenVerifier(audience(self._pop, self.reporter.epoch), keys, time.time)
         self._key_sessions = KeySessions()
         self._view = FleetView()
         self._answered = -ANSWERED_S
         """When a PoP last reported again, and got our report at once."""
-
-    async def run(self) -> None:
-        """Report until cancelled; then say goodbye."""
-        await self._reporter.run()
 
     async def listen(self) -> None:
         """Receive what directories and other PoPs publish, until cancelled."""
@@ -64,10 +60,6 @@ class Membership:
             async for message in messages:
                 with reading(message):
                     await self._take(message)
-
-    def report_now(self) -> None:
-        """Report now, without waiting for the second."""
-        self._reporter.report_now()
 
     def alternates(self) -> tuple[Alternate, ...]:
         """PoPs to which a caller may go who is refused here."""
@@ -80,10 +72,10 @@ class Membership:
     def use(self, grant: Grant) -> None:
         self._verifier.use(grant)
         if grant.begins and grant.kind not in ("twilio", "telnyx"):  # Those begin with their streams: `came`.
-            self._reporter.began(grant.id)
+            self.reporter.began(grant.id)
 
     def came(self, call: str) -> None:
-        self._reporter.began(call)
+        self.reporter.began(call)
 
     async def session(self, grant: Grant) -> bytes:
         session = await self._key_sessions.get(grant.tenant, grant.id)
@@ -112,4 +104,4 @@ class Membership:
         silent = not self._view.hears(pop, now)
         if self._view.heard(pop, report, now) and silent and pop != self._pop and now >= self._answered + ANSWERED_S:
             self._answered = now
-            self.report_now()
+            self.reporter.report_now()

@@ -17,8 +17,7 @@ from voicepipe.base import call_ids
 from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
 from voicepipe.base.places import place_of
 from voicepipe.call.call import Call
-from voicepipe.call.control import CallController
-from voicepipe.call.first_words import get_to_know
+from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
 from voicepipe.call_api import CallControl, CallSlot, Observer, Refusal, Tenant
 from voicepipe.config import Config
@@ -40,12 +39,12 @@ from voicepipe.observe.hourly_tally import HourlyTally
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.observe.recent_turns import RecentTurnCounts
-from voicepipe.pop.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
+from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
 from voicepipe.pop.membership import Membership
-from voicepipe.pop.prediction_check import PredictionCheck
 from voicepipe.pop.prepared_agents import PreparedAgents
 from voicepipe.records.metrics import of_records
 from voicepipe.records.records import Records
+from voicepipe.sizing.prediction import latency_ms
 from voicepipe.tools.tool_runner import ToolRunner
 
 log = logging.getLogger(__name__)
@@ -57,6 +56,9 @@ the others."""
 LOADS_S = 5.0
 """Seconds after which a call's load on the event loop shows."""
 LOOK_S = 1.0
+COMPARED_S = WINDOW_S
+"""Seconds of a call in which its turns are compared with the prediction: then that depends on other turns, and other
+calls have begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +68,37 @@ class _AdmittedCall:
     pop: "Pop"
     owner: str
     watched: LiveCall
-    prediction_check: PredictionCheck
+    predicted_ms: float
+    """Turn latency, 95th percentile, as predicted just before."""
+    admitted_at: float
+    """The monotonic second."""
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
         self.watched.answered(call_id, line, time.time(), settings.origin)
-        observers = partial(pop.note, self.owner, call_id), self.prediction_check.note, self._listed, observer
+
+        def emit(event: CallEvent) -> None:
+            self._answered(call_id, event)
+            self.watched.note(event, time.time())
+            observer(event)
+
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
-        call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers), time.monotonic)
+        call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, emit, time.monotonic)
         if pop.tokens:
             pop.tokens.round_trips.began(call_id, line)
-        return CallController(call)
+        return call
 
     def ended(self, reason: str) -> None:
         if self.pop.tokens and self.watched.facts:
             self.pop.tokens.round_trips.ended(self.watched.facts.id)
         self.watched.ended(reason, time.time())
 
-    def _listed(self, event: CallEvent) -> None:
-        self.watched.note(event, time.time())
-
-
-def _each(observers: Sequence[Observer]) -> Observer:
-    """Several followers as one, in this order."""
-
-    def notify_all(event: CallEvent) -> None:
-        for observer in observers:
-            observer(event)
-
-    return notify_all
+    def _answered(self, call_id: str, event: CallEvent) -> None:
+        """Compare a turn with the prediction, by the engines' time alone, since only that is predicted."""
+        took_ms = self.pop.note(self.owner, call_id, event)
+        if took_ms is not None and time.monotonic() - self.admitted_at < COMPARED_S:
+            self.pop.metrics.prediction_check(latency_ms(took_ms) / self.predicted_ms)
 
 
 class Pop:
@@ -196,16 +199,14 @@ class Pop:
         return may_scrape(self._tenants, self._operator_keys, key)
 
     @contextmanager
-    def admit(self, tenant: Tenant, agent: Agent, leaving: CallSlot | None = None) -> Iterator[_AdmittedCall]:
-        predicted_ms = self._check(tenant, leaving)
+    def admit(self, tenant: Tenant, agent: Agent, replaced: CallSlot | None = None) -> Iterator[_AdmittedCall]:
+        predicted_ms = self._check(tenant, replaced)
         self._admitted_at = time.monotonic()
         self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
         self._empty.clear()
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
-                yield _AdmittedCall(
-                    self, tenant.name, watched, PredictionCheck(self.metrics, predicted_ms, self._failed_ms)
-                )
+                yield _AdmittedCall(self, tenant.name, watched, predicted_ms, self._admitted_at)
         finally:
             self._calls[tenant.name] -= 1
             if not self.calls:
@@ -216,16 +217,16 @@ class Pop:
         self.metrics.refused(refusal)
         self._hour.refused(refusal)
 
-    def _check(self, tenant: Tenant, leaving: CallSlot | None) -> float:
-        """Turn latency in ms, 95th percentile, with one more call. Raises Refused: there is no slot for it, even if
-        that one leaves."""
+    def _check(self, tenant: Tenant, replaced: CallSlot | None) -> float:
+        """Turn latency in ms, 95th percentile, with one more call. Raises Refused: there is no slot for it, even
+        without the call that it replaces."""
         if self._draining:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         if not self.engines.alive:
             raise EngineDown("An engine of this PoP does not work at present; try another PoP, or again soon.")
         mine, all_calls = self._calls.get(tenant.name, 0), self.calls
-        if leaving:
-            mine, all_calls = mine - (leaving.owner == tenant.name), all_calls - 1
+        if replaced:
+            mine, all_calls = mine - (replaced.owner == tenant.name), all_calls - 1
         if all_calls >= self.config.pop.slots:
             raise PopFull(f"All {self.config.pop.slots} slots of this PoP are taken; try again later, or another PoP.")
         if (predicted := self._predicted_ms(tenant.name, CallCounts(all_calls, mine))) > (
@@ -269,13 +270,14 @@ class Pop:
     def _predicted_ms(self, tenant: str | None, calls: CallCounts) -> float:
         return self._admission.predicted_ms(time.monotonic(), calls, tenant)
 
-    def note(self, tenant: str, call_id: str, event: CallEvent) -> None:
-        """Process an event of a call of this tenant's."""
-        if isinstance(event, ReplyDone):
-            took_ms = engines_ms(event, self._failed_ms)
-            if took_ms is not None:
-                turn = AnsweredTurn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
-                self._admission.note(turn, CallCounts(self.calls, self._calls.get(tenant, 0)))
+    def note(self, tenant: str, call_id: str, event: CallEvent) -> float | None:
+        """Process an event of a call of this tenant's. Returns the engines' time in ms, if it is a turn that shows
+        that."""
+        took_ms = engines_ms(event, self._failed_ms) if isinstance(event, ReplyDone) else None
+        if isinstance(event, ReplyDone) and took_ms is not None:
+            turn = AnsweredTurn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
+            self._admission.note(turn, CallCounts(self.calls, self._calls.get(tenant, 0)))
+        return took_ms
 
     @property
     def _failed_ms(self) -> float:
@@ -344,7 +346,7 @@ class Pop:
         """Take no new calls; returns when the last one has ended, or `pop.drain_ms` after this was first asked for."""
         self._draining = True
         if self.tokens:
-            self.tokens.report_now()
+            self.tokens.reporter.report_now()
         now = asyncio.get_running_loop().time()
         self._drained_by = self._drained_by or now + self.config.pop.drain_ms / 1000
         drain_s = max(0.0, self._drained_by - now)
@@ -374,7 +376,7 @@ class Pop:
     async def time_recogniser(self) -> None:
         """Measure the recogniser once. A scripted one would take the measurement for its first caller."""
         if self.config.engines.asr != "scripted":
-            await get_to_know(self.engines, lambda: self.calls > 0)
+            await time_recogniser(self.engines, lambda: self.calls > 0)
 
     def log_what_is_missing(self) -> None:
         """Log what is missing: an address for telephones, a language model or a voice for agents."""

@@ -129,7 +129,6 @@ class Realtime:
         return uncached({"value": made[0], "expires_at": made[1], "session": shown})
 
     def _voice_of(self, session: Session, agent: Agent) -> str:
-        """The voice that speaks in a call of this session."""
         asked = session.audio.output.voice
         known = self._pop.voice_for(asked) == asked
         return self._pop.voice_for(asked if known else agent.voice, agent.language)

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -64,29 +64,29 @@ async def member(
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
             if store:
-                editions = PopEditions(bus, own, store, its, pop.use, pop.tokens.report_now)
+                editions = PopEditions(bus, own, store, its, pop.use, pop.tokens.reporter.report_now)
                 pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
-            beside = (
-                supervised("measuring the process", pop.watch.run),
-                supervised("giving back memory", memory.trimmed),
-                supervised("watching the engines", pop.watch_engines),
-                supervised("rereading agents", pop.prepared.reread),
-                supervised("rehearsing", pop.tts_cache.run),
-                supervised("timing the recogniser", pop.time_recogniser),
-            )
-            serves = group.create_task(serve(pop, listener))
-            jobs = [group.create_task(job) for job in beside]
+            beside: dict[str, Callable[[], Awaitable[None]]] = {
+                "measuring the process": pop.watch.run,
+                "giving back memory": memory.trimmed,
+                "watching the engines": pop.watch_engines,
+                "rereading agents": pop.prepared.reread,
+                "rehearsing": pop.tts_cache.run,
+                "timing the recogniser": pop.time_recogniser,
+            }
             if records:
-                jobs.append(group.create_task(supervised("forgetting old records", records.tidy)))
-                jobs.append(group.create_task(supervised("emptying the log of records", records.empty_log)))
-                jobs.append(group.create_task(supervised("telling of calls that ended", records.deliveries.run)))
+                beside["forgetting old records"] = records.tidy
+                beside["emptying the log of records"] = records.empty_log
+                beside["telling of calls that ended"] = records.deliveries.run
             if pop.tokens:
-                jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
-                jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
-                jobs.append(group.create_task(supervised("telling round trips", pop.tokens.round_trips.run)))
+                beside["reporting to directories"] = pop.tokens.reporter.run
+                beside["hearing directories"] = pop.tokens.listen
+                beside["telling round trips"] = pop.tokens.round_trips.run
             if editions:
-                jobs.append(group.create_task(supervised("taking over editions", editions.listen)))
+                beside["taking over editions"] = editions.listen
+            serves = group.create_task(serve(pop, listener))
+            jobs = [group.create_task(supervised(what, job)) for what, job in beside.items()]
             await pop.serving.wait()
             try:
                 yield pop

@@ -139,7 +139,7 @@ RULES = (
 # fmt: on
 """The first that holds is taken. A fact that has no rule in a state means nothing there."""
 
-_OF: dict[tuple[State, type[Fact]], tuple[Rule, ...]] = {
+_RULES_FOR: dict[tuple[State, type[Fact]], tuple[Rule, ...]] = {
     (state, fact): tuple(rule for rule in RULES if rule.state is state and fact in rule.facts)
     for state in State
     for fact in get_args(Fact)
@@ -156,7 +156,7 @@ class TurnMachine:
 
     def on(self, fact: Fact, may: TurnPermissions) -> Actions:
         """The actions that `fact` calls for, within the permissions `may`; none if this state has no use for it."""
-        rules = _OF[self.state, type(fact)]
+        rules = _RULES_FOR[self.state, type(fact)]
         if rules:
             self._known.note(fact, may)
         for rule in rules:

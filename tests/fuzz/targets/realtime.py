@@ -12,7 +12,6 @@ from tests.fuzz.target import Target
 from tests.support import virtual_time
 from voicepipe.agent import Agent, CallSettings, Tool
 from voicepipe.call.call import Call
-from voicepipe.call.control import CallController
 from voicepipe.call_api import CallControl, Observer
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.engines.base import Delta, Engines, ToolCall
@@ -131,7 +130,7 @@ class _Seat:
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         engines = Engines(ScriptedVad(), ScriptedAsr(("hi", "look")), ScriptedLlm(REPLIES, 20, 5), ScriptedTts())
         clock = asyncio.get_running_loop().time
-        return CallController(Call("rtc_fuzz", line, settings, engines, Config(), _tool, observer, clock))
+        return Call("rtc_fuzz", line, settings, engines, Config(), _tool, observer, clock)
 
 
 def _tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":

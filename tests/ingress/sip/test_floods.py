@@ -196,8 +196,8 @@ async def test_where_the_pop_is_full_the_place_that_is_given_up_is_had_at_once(
     pop = FakePop(msgspec.structs.replace(config, pop=PopConfig(slots=2)))
     admit = pop.admit
 
-    def admitted(tenant: Tenant, agent: Agent, leaving: CallSlot | None = None) -> AbstractContextManager[CallSlot]:
-        if pop.live - bool(leaving) >= 2:
+    def admitted(tenant: Tenant, agent: Agent, replaced: CallSlot | None = None) -> AbstractContextManager[CallSlot]:
+        if pop.live - bool(replaced) >= 2:
             raise PopFull("All 2 slots of this PoP are taken.")
         return admit(tenant, agent)
 

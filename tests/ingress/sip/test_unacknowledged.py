@@ -312,10 +312,10 @@ class Small(FakePop):
     full: type[PopFull] = PopFull
 
     @contextmanager
-    def admit(self, tenant: Tenant, agent: Agent, leaving: CallSlot | None = None) -> Iterator[FakePop]:
-        if self.live - bool(leaving) >= self.config.pop.slots:
+    def admit(self, tenant: Tenant, agent: Agent, replaced: CallSlot | None = None) -> Iterator[FakePop]:
+        if self.live - bool(replaced) >= self.config.pop.slots:
             raise self.full("All slots are taken.")
-        with super().admit(tenant, agent, leaving) as slot:
+        with super().admit(tenant, agent, replaced) as slot:
             yield slot
 
 

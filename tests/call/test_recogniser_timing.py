@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from voicepipe.base.errors import EngineError
-from voicepipe.call.first_words import SENTENCE, get_to_know
+from voicepipe.call.recogniser_timing import SENTENCE, time_recogniser
 from voicepipe.engines.base import Engines, OnPartial, Speech
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts, ScriptedVad
 
@@ -41,7 +41,7 @@ async def test_how_long_the_recogniser_takes_is_known_then() -> None:
     slow, tts = Asr(settle_ms=100), ScriptedTts()
     one = engines(slow, tts)
     assert one.patience.ms(0, 9000) == 9000
-    await get_to_know(one, lambda: False)
+    await time_recogniser(one, lambda: False)
     assert one.patience.is_informed and one.patience.ms(0, 9000) < 9000
     assert tts.spoken == [SENTENCE] and [stream._over for stream in slow.made] == [True]
 
@@ -49,7 +49,7 @@ async def test_how_long_the_recogniser_takes_is_known_then() -> None:
 async def test_who_knows_already_says_nothing() -> None:
     one = engines(Asr(), tts := ScriptedTts())
     one.patience.took(80)
-    await get_to_know(one, lambda: False)
+    await time_recogniser(one, lambda: False)
     assert tts.spoken == []
 
 
@@ -58,13 +58,13 @@ async def test_somebody_who_calls_meanwhile_goes_before_it() -> None:
     one = engines(asr)
     loop = asyncio.get_running_loop()
     ends = loop.time() + 1
-    await get_to_know(one, lambda: loop.time() > ends)
+    await time_recogniser(one, lambda: loop.time() > ends)
     assert not one.patience.is_informed and [stream._over for stream in asr.made] == [True]
     assert loop.time() < ends + 0.2
 
 
 async def test_a_voice_that_fails_leaves_it_unknown(caplog: pytest.LogCaptureFixture) -> None:
     one = engines(Asr(), Mute())
-    await get_to_know(one, lambda: False)
+    await time_recogniser(one, lambda: False)
     assert not one.patience.is_informed
     assert "how long the recogniser takes is not known before the first turn: no voice" in caplog.text

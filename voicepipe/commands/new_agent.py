@@ -11,7 +11,7 @@ from voicepipe.base.ranges import IN_WORDS, NAME
 STARTER = Path(__file__).parent.parent / "starter"
 
 
-def new(folder: Path) -> int:
+def write(folder: Path) -> int:
     """Write the folder, and say what comes next. Raises ConfigError: the folder exists, or its name is no agent's."""
     name = folder.resolve().name
     if not re.fullmatch(NAME, name):

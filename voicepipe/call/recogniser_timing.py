@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 SENTENCE = "I would like to book a table for two, please."
 
 
-async def get_to_know(engines: Engines, is_called: Callable[[], bool]) -> None:
+async def time_recogniser(engines: Engines, is_called: Callable[[], bool]) -> None:
     """Give the patience with `engines.asr` its first figure. It stays without one if the recogniser or the voice fails,
     or if somebody calls: a caller needs the decoder and the processor, and their turns will tell. It may have one
     already, where another PoP of this process has the same engines."""
