@@ -55,8 +55,7 @@ async def _report(options: BenchOptions, progress: Progress) -> BenchReport:
     llm = f"vllm with random weights of {options.shape}" if options.shape else named.llm
     progress(f"the engines of {options.config or 'the default configuration'}: {named.asr}, {llm}, {named.tts}")
     async with loading as engines:
-        stages = {"llm": engines.llm, "asr": engines.asr, "tts": engines.tts}
-        names = {stage: engine.name for stage, engine in stages.items() if engine}
+        names = {"llm": engines.llm_name, "asr": named.asr, "tts": named.tts}
         beside = await asyncio.to_thread(processes)
         results = await measured(engines, options, sound, progress)
     return BenchReport(_device(), _versions(), names, options.seconds, results, beside, options.budget_ms)
