@@ -15,8 +15,8 @@ from voicepipe.engines.weights import hub, needed_models
 
 
 def findings(config: Config, file: Path) -> Iterator[Finding]:
-    """A row for each such stage, for each model that is missing (`weights.py` checks known ones), and for the GPUs that
-    they use. `file`: the configuration's."""
+    """A row for each such stage, for each model that is missing (known ones are `demo_needs.models`'), and for the GPUs
+    that they use. `file`: the configuration's."""
     named = {stage: getattr(config.engines, part) for part, stage in PARTS.items()}
     chosen = {stage: engine for stage, engine in named.items() if may_use_gpu(config, engine)}
     for stage, engine in chosen.items():

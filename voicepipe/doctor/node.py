@@ -169,8 +169,8 @@ def _dtype(config: Config) -> str:
     if said := config.vllm.args.get("dtype"):
         return str(said)
     try:
-        described = json.loads((hub.local(config.vllm.model, config.vllm.revision) / "config.json").read_text())
-    except (EngineMissing, OSError, ValueError):
+        described = hub.json_object(hub.local(config.vllm.model, config.vllm.revision) / "config.json")
+    except EngineMissing:
         return ""
     quantised = described.get("quantization_config", {}).get("quant_method", "")
     return str(quantised or described.get("dtype") or described.get("torch_dtype") or "")
