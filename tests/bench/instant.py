@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.support.scripted import ScriptedLlm, ScriptedTts
 from voicepipe.bench.load import BY_LENGTH, TRAFFIC
 from voicepipe.bench.play import PlayedEngines
 from voicepipe.engines.base import Asr, Delta, Hypothesis, Llm, OnPartial, Prompt, Speech, Tts
-from voicepipe.engines.scripted import ScriptedLlm, ScriptedTts
 
 SOUND = np.ones(16_000, np.int16)
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.bench.instant import SOUND
+from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.agent import Agent
 from voicepipe.audio import RATE, dbfs
 from voicepipe.bench.configured import QUESTIONS, TOKENS_A_WORD, Conversations, played, speech
 from voicepipe.bench.play import PlayedLoad, play
 from voicepipe.config import Config, LadderConfig
 from voicepipe.engines.base import Engines
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 
 
 @pytest.mark.virtual_time

@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from tests.support.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.base.errors import EngineError
 from voicepipe.call.first_words import SENTENCE, get_to_know
 from voicepipe.engines.base import Engines, OnPartial, Speech
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts, ScriptedVad
 
 pytestmark = pytest.mark.virtual_time
 

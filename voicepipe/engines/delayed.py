@@ -21,9 +21,13 @@ from voicepipe.engines.base import (
     Speech,
     Tts,
 )
-from voicepipe.engines.scripted import pause
 
 E = TypeVar("E", bound=Engine)
+
+
+async def pause(ms: float) -> None:
+    if ms > 0:
+        await asyncio.sleep(ms / 1000)
 
 
 class DelayedAsrStream:
