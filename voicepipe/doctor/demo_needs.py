@@ -101,7 +101,7 @@ def event_loop() -> Iterator[Finding]:
 
 
 def engines(config: Config | None) -> Iterator[Finding]:
-    """Checks each engine that is on no GPU: loads it and warms it up as a PoP does; `chosen_engines` checks the
+    """Checks each engine that is on no GPU: loads it and warms it up as a PoP does; `gpu.engines` checks the
     others."""
     for part, stage in PARTS.items():
         began = time.monotonic()
