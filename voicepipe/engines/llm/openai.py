@@ -108,7 +108,7 @@ class OpenAiLlm:
         while True:
             await asyncio.sleep(PROBE_S)
             self._liveness.gone = self._liveness.gone or not await self._there()
-            if self._liveness.forgotten:
+            if self._liveness.needs_trial:
                 with suppress(EngineError):
                     await self.warm(TRIAL)
                 self._liveness.tried()

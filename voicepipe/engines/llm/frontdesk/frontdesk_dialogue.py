@@ -372,7 +372,7 @@ def _asking(state: FrontdeskState, task: Intent) -> str:
 
 
 def spoken(values: dict[str, str]) -> dict[str, str]:
-    """As they are read back."""
+    """The slots' values as they are read back."""
     return {slot: slots.spoken(slot, value) for slot, value in values.items()}
 
 

@@ -108,7 +108,7 @@ class VllmProcess:
                     yield output
             self._liveness.worked()
         finally:
-            if self._liveness.forgotten and self._trial is None:
+            if self._liveness.needs_trial and self._trial is None:
                 self._trial = asyncio.create_task(self._try(), name="trial of vLLM")
 
     async def _next(self, outputs: AsyncGenerator[Any, None], within_s: float) -> Any | None:
