@@ -101,13 +101,9 @@ class _PlayedLine:
         self._turns, self._began = turns(call, load.seed), began
         self._turn: CallTurn = next(self._turns)
         self._heard: AsrStream | None = None
-        self._speaks = False
+        self.speaks = False
         self._spoken = self._guess = 0
         """Samples of the turn that is being spoken; 0: there is no guess."""
-
-    @property
-    def speaks(self) -> bool:
-        return self._speaks
 
     @property
     def wait_s(self) -> float:
@@ -133,17 +129,17 @@ class _PlayedLine:
     def _tick(self, now: float) -> None:
         due = now - self._clock.late_s
         self._player.ticked(self._clock.late_s)
-        if not self._speaks:
+        if not self.speaks:
             if now < self._began + self._turn.at:
                 return
-            self._speaks, self._spoken = True, 0
+            self.speaks, self._spoken = True, 0
             self._guess = round(1000 * (self._turn.guess_s or 0.0)) * SAMPLES_A_MS
             self._heard = self._player.listen(self._call, self)
         if self._heard:
             self._heard.feed(self._block())
         before, self._spoken = self._spoken, self._spoken + BLOCK
         if self._spoken >= 1000 * SAMPLES_A_MS * self._turn.spoken_s:
-            heard, self._heard, self._speaks = self._heard, None, False
+            heard, self._heard, self.speaks = self._heard, None, False
             self._turn = next(self._turns)
             self._player.turn(self._call, heard, due)
         elif before < self._guess <= self._spoken:

@@ -3,7 +3,6 @@
 import asyncio
 import platform
 import sys
-from importlib import metadata
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +16,7 @@ from voicepipe.bench.report import BenchReport
 from voicepipe.bench.shaped import shaped
 from voicepipe.config import load
 from voicepipe.engines.hosting import gpus
+from voicepipe.engines.packages import version
 from voicepipe.engines.weights.hub import copyable
 from voicepipe.rtp.clock import SWITCH_S
 
@@ -79,11 +79,7 @@ def _device() -> str:
 
 def _versions() -> dict[str, str]:
     found = {"voicepipe": __version__, "Python": platform.python_version()}
-    for name in LIBRARIES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
+    found |= {name: installed for name in LIBRARIES if (installed := version(name))}
     machine = _machine()
     if machine is None:
         found["driver"] = "not asked (nvidia-ml-py is not installed)"

@@ -19,6 +19,7 @@ from voicepipe.config.agent_store import open_agents
 from voicepipe.config.credentials import missing_secrets
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.doctor.finding import Finding
+from voicepipe.engines import packages
 from voicepipe.engines.base import Engine, Lacking
 from voicepipe.engines.gpu_placement import may_use_gpu
 from voicepipe.engines.loader import choose
@@ -70,12 +71,8 @@ def libraries() -> Iterator[Finding]:
 
 def _installed(name: str) -> tuple[str, str]:
     """The package that is installed for `name`, by its own or the other name, and its version; empty: there is none."""
-    for each in (name, *INSTEAD_OF.get(name, ())):
-        try:
-            return each, importlib.metadata.version(each)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return name, ""
+    names = (name, *INSTEAD_OF.get(name, ()))
+    return next(((each, found) for each in names if (found := packages.version(each))), (name, ""))
 
 
 def codec() -> Iterator[Finding]:
