@@ -293,7 +293,6 @@ class _Player:
             self._samples.note(figures.TTS_LATER, time.monotonic() - asked)
 
     def _first(self, asked: float, ended: float) -> None:
-        """The first sound of a reply has come."""
         now = time.monotonic()
         self._samples.note(figures.TTS_FIRST, now - asked)
         self._samples.unanswered -= 1

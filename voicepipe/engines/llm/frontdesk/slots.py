@@ -237,7 +237,6 @@ def name(text: str, asked: bool) -> str:
 
 
 def _joined(letters: str) -> str:
-    """The word that is spelled."""
     found = re.findall(r"(double )?\b([a-z])\b(?: (?:as in|for|like) [a-z]{2,})?", letters)
     return "".join(letter * (2 if double else 1) for double, letter in found)
 

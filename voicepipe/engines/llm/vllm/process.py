@@ -91,17 +91,12 @@ class VllmProcess:
         end(self.processes)
         self._guard.end()
 
-    def asked(self, inputs: Any, params: Any, priority: int = 0) -> AsyncGenerator[Any, None]:
-        """A new request. Whoever closes what comes of it aborts it in the engine."""
-        outputs: AsyncGenerator[Any, None]
-        outputs = self.llm.generate(inputs, params, str(next(self._ids)), priority=priority)
-        return outputs
-
-    async def watched(self, outputs: AsyncGenerator[Any, None], chars: int) -> AsyncGenerator[Any, None]:
-        """`outputs`; that they come is noted. If they are given up before any came, something small is asked for."""
+    async def outputs(self, inputs: Any, params: Any, priority: int, chars: int) -> AsyncGenerator[Any, None]:
+        """The outputs of a new request of so many characters; that they come is noted. Closing it aborts the request in
+        the engine. If that is done before any came, something small is asked for."""
         within_s = self._stall_s + CHAR_S * chars
         try:
-            async with aclosing(outputs):
+            async with aclosing(self.llm.generate(inputs, params, str(next(self._ids)), priority=priority)) as outputs:
                 while (output := await self._next(outputs, within_s)) is not None:
                     self._liveness.moved()
                     within_s = self._stall_s
