@@ -80,7 +80,7 @@ class FrontdeskLlm:
         """The reply word by word, each with the space before it, then the tool call if there is one."""
         dialogue = await self._dialogue(prompt.agent or NOBODY)
         left = prompt.max_tokens
-        for delta in await unhurried(work(dialogue, prompt)):
+        for delta in await unhurried(reply_in_steps(dialogue, prompt)):
             if not isinstance(delta, str):
                 yield delta
                 continue
@@ -102,7 +102,7 @@ class FrontdeskLlm:
         return known
 
 
-def work(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:
+def reply_in_steps(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:
     """The whole reply to a prompt. Clients may send much that is to be read for it: a message or a tool is a step."""
     states = [FrontdeskState()]
     for message in prompt.messages[:-1]:
