@@ -26,6 +26,7 @@ E = TypeVar("E", bound=Engine)
 
 
 async def pause(ms: float) -> None:
+    """Wait so many milliseconds; 0: others do not even get their turn."""
     if ms > 0:
         await asyncio.sleep(ms / 1000)
 
