@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 
 from tests.ingress.fake_pop import FakePop
 from tests.support.scenario import load, play
+from tests.support.scripted import ScriptedLlm
 from voicepipe.base import errors
 from voicepipe.base.error_texts import shown, spoken
-from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.ingress.access import AccessControl, refusal
 from voicepipe.ingress.api_keys import ClientSecrets
 

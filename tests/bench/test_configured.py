@@ -1,19 +1,18 @@
-"""The engines of a configuration as stages."""
+"""The engines of a configuration, and what calls ask of them."""
 
-from collections.abc import AsyncGenerator
 from typing import Literal
 
 import numpy as np
 import pytest
 
 from tests.bench.instant import SOUND
+from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.agent import Agent
 from voicepipe.audio import RATE, dbfs
-from voicepipe.bench.configured import QUESTIONS, TOKENS_A_WORD, speech, stages
+from voicepipe.bench.configured import QUESTIONS, TOKENS_A_WORD, Conversations, played, speech
 from voicepipe.bench.play import PlayedLoad, play
 from voicepipe.config import Config, LadderConfig
-from voicepipe.engines.base import Delta, Engines, Prompt
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
+from voicepipe.engines.base import Engines
 
 
 @pytest.mark.virtual_time
@@ -24,7 +23,7 @@ async def test_first_phrases_are_cut_as_configured(first_phrase: Literal["clause
     llm = ScriptedLlm(dict.fromkeys(QUESTIONS, answer))
     config = Config(ladder=LadderConfig(first_phrase=first_phrase))
     await play(
-        stages(config, Engines(ScriptedVad(), ScriptedAsr(), llm, tts), Agent("desk"), 1, 0),
+        played(config, Engines(ScriptedVad(), ScriptedAsr(), llm, tts), Agent("desk"), 1, 0),
         PlayedLoad(1, 30.0, 1, True, SOUND),
     )
     assert {text.strip() for text in tts.firsts} == {
@@ -32,19 +31,9 @@ async def test_first_phrases_are_cut_as_configured(first_phrase: Literal["clause
     }
 
 
-async def test_each_call_has_a_history_of_its_own_and_as_much_of_it_as_the_prefix_cache_holds() -> None:
-    prompts: list[Prompt] = []
-
-    class Noting(ScriptedLlm):
-        async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-            prompts.append(prompt)
-            yield "Yes."
-
-    engines = Engines(ScriptedVad(), ScriptedAsr(), Noting({}), ScriptedTts())
-    llm = stages(Config(), engines, Agent("desk"), calls=2, history_tokens=1000).llm
-    assert llm
-    for call in (0, 1, 2):
-        assert [text async for text in llm.reply(call, guess=call == 1)] == ["Yes."]
+def test_each_call_has_a_history_of_its_own_and_as_much_of_it_as_the_prefix_cache_holds() -> None:
+    conversations = Conversations(Agent("desk"), calls=2, history_tokens=1000)
+    prompts = [conversations.prompt(call, call == 1) for call in (0, 1, 2)]
     words = [sum(len(message.text.split()) for message in prompt.messages[1:-1]) for prompt in prompts]
     assert all(1000 <= TOKENS_A_WORD * count < 1000 + 100 for count in words)
     histories = [prompt.messages[:-1] for prompt in prompts]

@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.bench.instant import SOUND, Instant
+from tests.bench.instant import SOUND, instant
 from voicepipe.bench import figures
 from voicepipe.bench.measure import BenchOptions, measured
-from voicepipe.bench.play import PlayedEngines
 
 OPTIONS = BenchOptions(calls=(1, 2), seconds=40.0, rounds=2)
 pytestmark = [pytest.mark.virtual_time, pytest.mark.usefixtures("virtual")]
@@ -13,8 +12,7 @@ pytestmark = [pytest.mark.virtual_time, pytest.mark.usefixtures("virtual")]
 
 async def test_each_number_of_calls_is_measured_together_and_each_stage_alone() -> None:
     said: list[str] = []
-    engines = PlayedEngines(Instant(), Instant(), Instant())
-    results = await measured(engines, OPTIONS, SOUND, said.append)
+    results = await measured(instant(), OPTIONS, SOUND, said.append)
     assert [(result.calls, result.gaps) for result in results] == [(1, True), (1, False), (2, True), (2, False)]
     for result in results:
         assert len(result.rounds) == 2 and all(each.turns for each in result.rounds)
@@ -31,7 +29,7 @@ async def test_each_number_of_calls_is_measured_together_and_each_stage_alone() 
 
 
 async def test_the_rounds_of_a_measurement_differ_and_another_has_the_same() -> None:
-    engines = PlayedEngines(Instant(), Instant(), Instant())
+    engines = instant()
     once, again = [
         (
             await measured(

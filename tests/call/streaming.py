@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.scripted import ScriptedTts
 from voicepipe.engines.base import Speech, Word
-from voicepipe.engines.scripted import ScriptedTts
 
 STREAMED = 3840
 """Samples of a piece: 0.16 s."""

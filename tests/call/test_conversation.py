@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.scenario import Says, Scenario, play
+from tests.support.scripted import ScriptedLlm
 from voicepipe.agent import Tool
 from voicepipe.base.errors import ItemMismatch, ItemUnknown
 from voicepipe.call.call import Call
@@ -17,7 +18,6 @@ from voicepipe.conversation.events import Item, ItemAdded, ItemTruncated, ReplyI
 from voicepipe.conversation.history import MAX_CHARS, item_bytes
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Delta, Prompt
-from voicepipe.engines.scripted import ScriptedLlm
 
 pytestmark = pytest.mark.virtual_time
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from tests.support.scenario import Says, Scenario, play
+from tests.support.scripted import FAILS
 from voicepipe.conversation.events import SpeechStarted, SpeechStopped, WordsHeard
-from voicepipe.engines.scripted import FAILS
 
 pytestmark = pytest.mark.virtual_time
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.support.scenario import Delays, Recording, Says, Scenario, TellingAsr, play
+from tests.support.scripted import ScriptedAsrStream
 from voicepipe.base.errors import ItemUnknown, ReplyActive
 from voicepipe.call.call import Call
 from voicepipe.call_api import ReplyRequest
 from voicepipe.conversation.events import ReplyDone, ReplyStarted
-from voicepipe.engines.scripted import ScriptedAsrStream
 
 pytestmark = pytest.mark.virtual_time
 

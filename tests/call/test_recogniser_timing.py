@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from tests.support.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.base.errors import EngineError
 from voicepipe.call.recogniser_timing import SENTENCE, time_recogniser
 from voicepipe.engines.base import Engines, OnPartial, Speech
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts, ScriptedVad
 
 pytestmark = pytest.mark.virtual_time
 

@@ -115,7 +115,7 @@ async def test_a_client_that_truncates_the_first_ends_the_second() -> None:
 
 
 async def test_a_defect_of_an_engine_ends_the_reply_and_not_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.engines.scripted.EngineBusy", UnicodeError)
+    monkeypatch.setattr("tests.support.scripted.EngineBusy", UnicodeError)
     scenario = load("guess_refused")
     again = msgspec.structs.replace(scenario.says[0], at_ms=7000)
     scenario = msgspec.structs.replace(

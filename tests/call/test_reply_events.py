@@ -9,10 +9,10 @@ import pytest
 
 from tests.call.streaming import stream
 from tests.support.scenario import Says, Scenario, load, play
+from tests.support.scripted import ScriptedTts
 from voicepipe.call.reply_events import ReplyEvents
 from voicepipe.call.speech import Phrase
 from voicepipe.engines.base import Speech
-from voicepipe.engines.scripted import ScriptedTts
 
 pytestmark = pytest.mark.virtual_time
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.scenario import Recording, Says, Scenario, play
+from tests.support.scripted import ScriptedLlm
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.engines.base import Aside, Delta, Prompt
-from voicepipe.engines.scripted import ScriptedLlm
 
 pytestmark = pytest.mark.virtual_time
 ASKED, FALLBACK = "are you open", "Please say that again."

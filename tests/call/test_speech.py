@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator
 import numpy as np
 import pytest
 
+from tests.support.scripted import ScriptedTts
 from tests.support.waiting import until
 from voicepipe.audio import RATE
 from voicepipe.call.speech import KEPT, KEPT_BYTES, PhraseSpeaker
 from voicepipe.engines.base import Speech, Word
-from voicepipe.engines.scripted import ScriptedTts
 from voicepipe.engines.tts.conversion import Conversion
 
 

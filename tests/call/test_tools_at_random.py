@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from tests.support.scenario import Delays, Does, Mutes, Presses, Recording, Says, Scenario, play
+from tests.support.scripted import ScriptedLlm, pause, tokens
 from voicepipe.agent import Tool
 from voicepipe.base.errors import EngineDead, OutcomeUnknown, ToolError
 from voicepipe.conversation.events import ReplyDone, ReplyText
 from voicepipe.conversation.prompt import Message, ToolCall
 from voicepipe.engines.base import Delta, Prompt
-from voicepipe.engines.scripted import ScriptedLlm, pause, tokens
 
 pytestmark = pytest.mark.virtual_time
 NUMBER = int(os.environ.get("TOOL_CONVERSATIONS", "12"))

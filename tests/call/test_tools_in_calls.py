@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from tests.support.scenario import Delays, Does, Says, play
+from tests.support.scripted import ScriptedLlm
 from tests.support.tools import (
     ASKED,
     BOOKED,
@@ -25,7 +26,6 @@ from voicepipe.base.errors import EngineDead, OutcomeUnknown, ToolError
 from voicepipe.call.reply_writer import TOOL_ROUNDS
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Delta, Prompt
-from voicepipe.engines.scripted import ScriptedLlm
 
 pytestmark = pytest.mark.virtual_time
 

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from tests.support.scenario import Recording, Says, play
+from tests.support.scripted import ScriptedLlm
 from tests.support.tools import ASKED, BOOKED, CUT, LONG, SPEAKS, Uses, last_prompt, scenario, tools_of
 from voicepipe.base.errors import ToolError
 from voicepipe.conversation.events import ReplyDone, ReplyStarted, ToolUse
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.llm.chat import messages
-from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.translate import METADATA_CHARS, Translator
 

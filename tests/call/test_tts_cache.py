@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from tests.support.faulty import Fault, FaultyTts
+from tests.support.scripted import ScriptedTts
 from voicepipe.agent import Agent, Intent, Tool
 from voicepipe.audio import RATE
 from voicepipe.base.errors import EngineError
 from voicepipe.call.speech import PhraseSpeaker
 from voicepipe.call.tts_cache import AGAIN_S, TtsCache
 from voicepipe.engines.base import Speech
-from voicepipe.engines.scripted import ScriptedTts
 
 pytestmark = pytest.mark.virtual_time
 AGENT = Agent(

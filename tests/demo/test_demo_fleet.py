@@ -10,6 +10,7 @@ import pytest
 from tests.commands.test_cli import demo_once, said
 from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, public_key, settings
 from tests.support.ports import free_port
+from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe import config as configuration
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.engine_config import EnginesConfig
@@ -18,7 +19,6 @@ from voicepipe.demo.hosts import CITIES
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import PlacedCall
 from voicepipe.engines.base import Engines, Prompt
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.pop.running import member
 from voicepipe.serving.runtime import url
 

@@ -11,12 +11,12 @@ import pytest
 import websockets
 
 from tests.directory.fleets import FRANKFURT, LONG_S, public_key, settings
+from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from tests.support.waiting import until
 from voicepipe.demo.hosts import CITIES, Cable, DemoHost
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.engines.base import Engines
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.serving.runtime import url
 
 

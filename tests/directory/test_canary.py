@@ -15,6 +15,7 @@ import voicepipe.pop.pop
 from tests.directory.fleets import SIGNER
 from tests.support.faulty import now
 from tests.support.scenario import Says, Scenario, ScenarioLine
+from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from tests.system.test_failing_engines import AGENT, clock
 from voicepipe.agent import CallSettings
 from voicepipe.base.errors import EngineStalled
@@ -31,7 +32,6 @@ from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import WantedCall
 from voicepipe.directory.server.operator import row_of
 from voicepipe.engines.base import Delta, Engines, Prompt
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.observe.version_comparison import compared
 from voicepipe.pop.pop import Pop
 from voicepipe.tools.tool_runner import ToolRunner

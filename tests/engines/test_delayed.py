@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from tests.engines.contract import AsrContract, ToolContract, TtsContract, texts, whole
-from tests.engines.test_scripted import SCRIPTED_REPLIES
-from voicepipe.config.engine_config import DelaysConfig
-from voicepipe.engines.base import Asr, Engines, Llm, Message, Prompt, Tts
-from voicepipe.engines.delayed import DelayedAsr, DelayedLlm, DelayedTts, delayed
-from voicepipe.engines.scripted import (
+from tests.support.scripted import (
     ScriptedAsr,
     ScriptedLlm,
     ScriptedTts,
     ScriptedVad,
 )
+from tests.support.test_scripted import SCRIPTED_REPLIES
+from voicepipe.config.engine_config import DelaysConfig
+from voicepipe.engines.base import Asr, Engines, Llm, Message, Prompt, Tts
+from voicepipe.engines.delayed import DelayedAsr, DelayedLlm, DelayedTts, delayed
 
 
 class TestDelayedAsr(AsrContract):

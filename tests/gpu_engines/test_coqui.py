@@ -100,11 +100,10 @@ async def test_a_first_phrase_overtakes_later_ones(shared: CoquiTts) -> None:
 
 async def test_a_process_that_is_killed_is_replaced(shared: CoquiTts) -> None:
     assert shared._pool
-    (process,) = shared._pool._children
+    (life,) = shared._pool._lives
     speaking = asyncio.create_task(whole(shared, " ".join([TEXT] * 6)))
     await asyncio.sleep(0.05)
-    assert process.pid
-    os.kill(process.pid, signal.SIGKILL)
+    os.kill(life.core._process.pid, signal.SIGKILL)
     with pytest.raises(EngineDead, match="coqui's process ended .SIGKILL."):
         await speaking
     assert not shared.alive

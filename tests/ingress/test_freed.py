@@ -25,6 +25,7 @@ from tests.ingress.telephony.twilio_provider import ENV, TOKEN, Stream, signed
 from tests.ingress.webrtc.conftest import loopback_peers  # noqa: F401
 from tests.ingress.webrtc.peer import post, web, webrtc
 from tests.support.collector import uncollected
+from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from tests.support.waiting import until
 from voicepipe.agent import CallSettings
 from voicepipe.call.call import Call
@@ -34,7 +35,6 @@ from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.pop_config import with_slots
 from voicepipe.conversation.events import Item
 from voicepipe.engines.base import Engines
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine

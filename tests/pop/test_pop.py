@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from tests.support.scenario import ScenarioLine, load
+from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.agent import CallSettings
 from voicepipe.base.errors import (
     ConfigError,
@@ -33,7 +34,6 @@ from voicepipe.conversation.prompt import Prompt
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.engines.base import Delta, Engines
 from voicepipe.engines.delayed import delayed
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.pop.pop import FEWEST_LATE, LOADS_S, Pop

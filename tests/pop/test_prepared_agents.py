@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.agent import Agent, Tool
 from voicepipe.base.errors import EngineError
 from voicepipe.call.tts_cache import TtsCache
@@ -13,7 +14,6 @@ from voicepipe.config.agent_store import AgentStore
 from voicepipe.conversation.prompt import Message, Prompt
 from voicepipe.conversation.transfer import END_CALL_TOOL
 from voicepipe.engines.base import Answering, Engines
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.pop import prepared_agents
 from voicepipe.pop.prepared_agents import PreparedAgents, beginning
 

@@ -20,7 +20,6 @@ class FakeGpu:
     total: int = 80 * GIB
     free: int = 79 * GIB
     uuid: str = "GPU-0"
-    capability: tuple[int, int] = (9, 0)
     mig: bool | None = False
     """None: it knows no MIG."""
     persistence: int = 1
@@ -78,7 +77,6 @@ class FakeDriver:
         nvml.nvmlDeviceGetEnforcedPowerLimit = lambda gpu: 700_000
         nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda gpu: gpu.throttled
         nvml.nvmlDeviceGetTotalEccErrors = self._ecc
-        nvml.nvmlDeviceGetCudaComputeCapability = lambda gpu: gpu.capability
         nvml.nvmlDeviceGetMigMode = self._mig
         nvml.nvmlDeviceGetPersistenceMode = lambda gpu: gpu.persistence
         nvml.nvmlDeviceGetComputeMode = lambda gpu: gpu.mode

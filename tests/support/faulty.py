@@ -4,9 +4,9 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
+from tests.support.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts
 from voicepipe.engines.base import Delta, Hypothesis, OnPartial, Prompt, Speech
 from voicepipe.engines.hosting.liveness import Liveness
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts
 
 LIMIT_S = 4.0
 """These engines' own limit."""

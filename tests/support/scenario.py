@@ -10,6 +10,13 @@ import msgspec
 import numpy as np
 
 from tests.support.paths import ROOT
+from tests.support.scripted import (
+    ScriptedAsr,
+    ScriptedAsrStream,
+    ScriptedLlm,
+    ScriptedTts,
+    ScriptedVad,
+)
 from tests.support.scripted_opinions import ScriptedTurnModel
 from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad, Tool, ToolSpec
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
@@ -20,13 +27,6 @@ from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall
-from voicepipe.engines.scripted import (
-    ScriptedAsr,
-    ScriptedAsrStream,
-    ScriptedLlm,
-    ScriptedTts,
-    ScriptedVad,
-)
 from voicepipe.ingress.socket_line import by_timer
 from voicepipe.line import HIDDEN, NetworkQuality, Pump, SoundListener
 

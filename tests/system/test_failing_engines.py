@@ -14,6 +14,7 @@ import pytest
 import voicepipe.pop.pop
 from tests.support.faulty import LIMIT_S, Fault, FaultyAsr, FaultyLlm, FaultyTts, now
 from tests.support.scenario import Says, Scenario, ScenarioLine, told
+from tests.support.scripted import ScriptedVad
 from tests.support.waiting import until
 from voicepipe.agent import CallSettings
 from voicepipe.call.recogniser_timing import time_recogniser
@@ -22,7 +23,6 @@ from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.pop_config import with_slots
 from voicepipe.conversation.events import CallEvent
 from voicepipe.engines.base import Engines, Prompt
-from voicepipe.engines.scripted import ScriptedVad
 from voicepipe.pop.pop import Pop
 from voicepipe.tools.tool_runner import ToolRunner
 

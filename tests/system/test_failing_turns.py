@@ -11,13 +11,13 @@ import pytest
 import voicepipe.pop.pop
 from tests.support.faulty import now
 from tests.support.scenario import Says, Scenario, ScenarioLine
+from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from tests.system.test_failing_engines import AGENT, clock
 from voicepipe.agent import CallSettings
 from voicepipe.base.errors import EngineStalled
 from voicepipe.config import Config, PopConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.engines.base import Delta, Engines, Prompt
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.observe.failing_turns import FIRST
 from voicepipe.pop.pop import Pop
 from voicepipe.tools.tool_runner import ToolRunner

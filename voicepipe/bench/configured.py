@@ -1,8 +1,8 @@
-"""The engines of a configuration as stages: loaded, placed and asked as a PoP does it. So every engine that the loader
-knows can be measured, in the process in which it works."""
+"""The engines of a configuration: loaded, placed and asked as a PoP does it. So every engine that the loader knows can
+be measured, in the process in which it works."""
 
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from voicepipe.bench.play import PlayedEngines
 from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.conversation.phrases import PhraseConfig
-from voicepipe.engines.base import Asr, AsrStream, Choosy, Engines, Llm, Message, Prompt, Tts
+from voicepipe.engines.base import Choosy, Engines, Llm, Message, Prompt
 from voicepipe.engines.loader import loaded
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.pop.prepared_agents import beginning
@@ -38,17 +38,23 @@ async def configured(config: Config, calls: int, agent: Agent | None = None) -> 
     EngineError."""
     agent = agent or _agent(config)
     async with loaded(config, [beginning(agent)]) as engines:
-        yield stages(config, engines, agent, calls, CACHED_TOKENS)
+        yield played(config, engines, agent, calls, CACHED_TOKENS)
 
 
-def stages(config: Config, engines: Engines, agent: Agent, calls: int, history_tokens: int) -> PlayedEngines:
-    """The engines as stages. `history_tokens`: tokens of earlier turns in each call."""
-    named, usual = config.engines, PhraseConfig()
-    llm = ConfiguredLlm(_answering(config, engines.llm, agent), engines.llm, agent, calls, history_tokens)
+def played(config: Config, engines: Engines, agent: Agent, calls: int, history_tokens: int) -> PlayedEngines:
+    """The engines, and what calls of the agent ask of them. `history_tokens`: tokens of earlier turns in each call."""
+    phrasing = PhraseConfig()
     if config.ladder.first_phrase == "short":
-        llm.phrasing = replace(usual, first_words=usual.hurry_words, first_limit=usual.hurry_limit)
+        phrasing = replace(phrasing, first_words=phrasing.hurry_words, first_limit=phrasing.hurry_limit)
     return PlayedEngines(
-        ConfiguredAsr(named.asr, engines.asr, agent), llm, ConfiguredTts(named.tts, engines.tts, agent)
+        Conversations(agent, calls, history_tokens).prompt,
+        engines.asr,
+        engines.llm,
+        engines.tts,
+        phrasing,
+        language=agent.language or "en",
+        voice=engines.tts.voice_for(agent.voice, agent.language),
+        llm_name=_answering(config, engines.llm, agent),
     )
 
 
@@ -81,57 +87,26 @@ def _answering(config: Config, llm: Llm, agent: Agent) -> str:
     return f"{named}: {Path(model).name}" if model else named
 
 
-class ConfiguredAsr:
-    """The configured recogniser as a stage."""
+class Conversations:
+    """The prompts of all calls. Each call has a history of its own, and a question that is new in each turn: so prompts
+    are rendered, and their beginning is in the prefix cache."""
 
-    def __init__(self, name: str, asr: Asr, agent: Agent) -> None:
-        self.name = name
-        self._asr, self._language = asr, agent.language or "en"
-
-    def listen(self, call: int, on_words: Callable[[int], None]) -> AsrStream:
-        return self._asr.stream(lambda hypothesis: on_words(hypothesis.until), language=self._language)
-
-
-class ConfiguredLlm:
-    """The configured language engine as a stage. Each call has a history of its own, and a question that is new in each
-    turn: so prompts are rendered, and their beginning is in the prefix cache."""
-
-    def __init__(self, name: str, llm: Llm, agent: Agent, calls: int, history_tokens: int) -> None:
-        self.name, self.phrasing = name, PhraseConfig()
-        self._llm, self._beginning = llm, beginning(agent)
+    def __init__(self, agent: Agent, calls: int, history_tokens: int) -> None:
+        self._beginning = beginning(agent)
         self._random = random.Random(0)
         self._said = [self._history(history_tokens) for _ in range(calls)]
 
-    async def reply(self, call: int, *, guess: bool) -> AsyncGenerator[str, None]:
-        """Generate a reply. Raises EngineError."""
+    def prompt(self, call: int, guess: bool) -> Prompt:
+        """As `PlayedEngines.prompt`."""
         before = self._beginning
         asked = Message("user", self._random.choice(QUESTIONS))
-        prompt = Prompt(
+        return Prompt(
             (*before.messages, *self._said[call % len(self._said)], asked), before.tools, agent=before.agent,
             max_tokens=TRAFFIC.reply_tokens, speculative=guess,
         )  # fmt: skip
-        async with aclosing(self._llm.generate(prompt)) as deltas:
-            async for delta in deltas:
-                if isinstance(delta, str) and delta:
-                    yield delta
 
     def _history(self, tokens: int) -> tuple[Message, ...]:
         messages: list[Message] = []
         while sum(len(message.text.split()) for message in messages) * TOKENS_A_WORD < tokens:
             messages += [Message("user", self._random.choice(QUESTIONS)), Message("assistant", ANSWER)]
         return tuple(messages)
-
-
-class ConfiguredTts:
-    """The configured voice as a stage."""
-
-    def __init__(self, name: str, tts: Tts, agent: Agent) -> None:
-        self.name = name
-        self._tts, self._agent = tts, agent
-
-    async def speak(self, call: int, text: str, *, first: bool) -> AsyncGenerator[None, None]:
-        """Speak a phrase. Raises EngineError."""
-        voice = self._tts.voice_for(self._agent.voice, self._agent.language)
-        async with aclosing(self._tts.speak(text, voice=voice, first=first)) as pieces:
-            async for _ in pieces:
-                yield

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,14 +72,15 @@ async def _alone(engines: PlayedEngines, calls: int, options: BenchOptions, soun
     """Each stage under the same load, without idle gaps, and the media clock with nothing beside it."""
     times: dict[str, list[float]] = {}
     seconds = ALONE * options.seconds
+    nobody = replace(engines, asr=None, llm=None, tts=None)
     for stage, single in (
-        ("ASR", PlayedEngines(asr=engines.asr)),
-        ("LLM", PlayedEngines(llm=engines.llm)),
-        ("TTS", PlayedEngines(tts=engines.tts)),
-        ("the media clock", PlayedEngines()),
+        ("ASR", replace(nobody, asr=engines.asr)),
+        ("LLM", replace(nobody, llm=engines.llm)),
+        ("TTS", replace(nobody, tts=engines.tts)),
+        ("the media clock", nobody),
     ):
         progress(f"{_calls(calls)}: {stage} by itself, {seconds:.3g} s")
-        load = PlayedLoad(calls, seconds, options.seed, gaps=single == PlayedEngines(), sound=sound)
+        load = PlayedLoad(calls, seconds, options.seed, gaps=single is nobody, sound=sound)
         times |= (await play(single, load)).times  # the clock's are those of the last one
     return Samples(times)
 

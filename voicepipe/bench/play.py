@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +12,8 @@ from voicepipe.base.round_robin import owned_by
 from voicepipe.bench import figures
 from voicepipe.bench.figures import Samples
 from voicepipe.bench.load import CallTurn, turns
-from voicepipe.bench.stages import AsrStage, HeardUtterance, LlmStage, TtsStage
-from voicepipe.conversation.phrases import Phraser
+from voicepipe.conversation.phrases import PhraseConfig, Phraser
+from voicepipe.engines.base import Asr, AsrStream, Hypothesis, Llm, Prompt, Tts
 from voicepipe.rtp.clock import PERIOD_S, MediaClock
 
 IDLE_S = 0.05
@@ -27,11 +27,20 @@ BLOCK = round(1000 * PERIOD_S) * SAMPLES_A_MS
 
 @dataclass(frozen=True)
 class PlayedEngines:
-    """The engines that take part in a run."""
+    """The engines that take part in a run, and what they are asked."""
 
-    asr: AsrStage | None = None
-    llm: LlmStage | None = None
-    tts: TtsStage | None = None
+    prompt: Callable[[int, bool], Prompt]
+    """The next prompt of a call, by its number; True: a guess, since the turn may not be over."""
+    asr: Asr | None = None
+    llm: Llm | None = None
+    tts: Tts | None = None
+    phrasing: PhraseConfig = PhraseConfig()
+    """How replies are cut into phrases: random words have no commas."""
+    language: str = "en"
+    """The callers' language, for the recogniser."""
+    voice: str = ""
+    llm_name: str = ""
+    """The language model's name, for the report."""
 
     @property
     def together(self) -> bool:
@@ -91,14 +100,10 @@ class _PlayedLine:
         self._player, self._call, self._sound = player, call, load.sound
         self._turns, self._began = turns(call, load.seed), began
         self._turn: CallTurn = next(self._turns)
-        self._heard: HeardUtterance | None = None
-        self._speaks = False
+        self._heard: AsrStream | None = None
+        self.speaks = False
         self._spoken = self._guess = 0
         """Samples of the turn that is being spoken; 0: there is no guess."""
-
-    @property
-    def speaks(self) -> bool:
-        return self._speaks
 
     @property
     def wait_s(self) -> float:
@@ -124,26 +129,25 @@ class _PlayedLine:
     def _tick(self, now: float) -> None:
         due = now - self._clock.late_s
         self._player.ticked(self._clock.late_s)
-        if not self._speaks:
+        if not self.speaks:
             if now < self._began + self._turn.at:
                 return
-            self._speaks, self._spoken = True, 0
+            self.speaks, self._spoken = True, 0
             self._guess = round(1000 * (self._turn.guess_s or 0.0)) * SAMPLES_A_MS
             self._heard = self._player.listen(self._call, self)
         if self._heard:
             self._heard.feed(self._block())
         before, self._spoken = self._spoken, self._spoken + BLOCK
         if self._spoken >= 1000 * SAMPLES_A_MS * self._turn.spoken_s:
-            heard, self._heard, self._speaks = self._heard, None, False
+            heard, self._heard, self.speaks = self._heard, None, False
             self._turn = next(self._turns)
             self._player.turn(self._call, heard, due)
         elif before < self._guess <= self._spoken:
             self._player.guess(self._call, self._heard, due)
 
-    def on_words(self, covered: int) -> None:
-        """Partial words cover so many samples."""
+    def on_partial(self, partial: Hypothesis) -> None:
         if self._heard:
-            self._player.partial(max(0, self._spoken - covered))
+            self._player.partial(max(0, self._spoken - partial.until))
 
     def _block(self) -> Any:
         at = self._spoken % max(1, len(self._sound) - BLOCK)
@@ -156,17 +160,17 @@ class _Player:
     def __init__(self, engines: PlayedEngines) -> None:
         self.failed: BaseException | None = None
         self._samples = Samples()
-        self._asr, self._llm, self._tts = engines.asr, engines.llm, engines.tts
-        self._together = engines.together
+        self._engines = engines
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def idle(self) -> bool:
         return not self._tasks
 
-    def listen(self, call: int, line: _PlayedLine) -> HeardUtterance | None:
+    def listen(self, call: int, line: _PlayedLine) -> AsrStream | None:
+        asr = self._engines.asr
         with owned_by(str(call)):
-            return self._asr.listen(call, line.on_words) if self._asr else None
+            return asr.stream(line.on_partial, language=self._engines.language) if asr else None
 
     def ticked(self, late_s: float) -> None:
         self._samples.note(figures.CLOCK, late_s)
@@ -174,14 +178,14 @@ class _Player:
     def partial(self, behind: int) -> None:
         self._samples.note(figures.ASR_BEHIND, behind / SAMPLES_A_MS / 1000)
 
-    def guess(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+    def guess(self, call: int, heard: AsrStream | None, ended: float) -> None:
         """Prepare a reply up to its first phrase and throw it away, since the caller goes on."""
         self._start(call, self._guess(call, heard, ended))
 
-    def turn(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+    def turn(self, call: int, heard: AsrStream | None, ended: float) -> None:
         """The caller's last sound was due at the monotonic second `ended`."""
         self._samples.turns += 1
-        self._samples.unanswered += bool(self._llm or self._tts)
+        self._samples.unanswered += bool(self._engines.llm or self._engines.tts)
         self._start(call, self._turn(call, heard, ended))
 
     async def end(self, grace_s: float) -> Samples:
@@ -208,43 +212,49 @@ class _Player:
         if error and not isinstance(error, EngineBusy):  # that is a turn without an answer, as in a call
             self.failed = error
 
-    async def _final(self, heard: HeardUtterance | None, ended: float) -> None:
+    async def _final(self, heard: AsrStream | None, ended: float) -> None:
         if heard:
             await heard.settle()
             self._samples.note(figures.ASR_FINAL, time.monotonic() - ended)
 
-    async def _guess(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+    async def _guess(self, call: int, heard: AsrStream | None, ended: float) -> None:
         await self._final(heard, ended)
-        text = PHRASES_ALONE[0]
-        if self._llm:
+        text, llm, tts = PHRASES_ALONE[0], self._engines.llm, self._engines.tts
+        if llm:
             text = ""
-            phraser = Phraser(self._llm.phrasing)
-            async with aclosing(self._llm.reply(call, guess=True)) as reply:
+            phraser = Phraser(self._engines.phrasing)
+            async with aclosing(self._words(llm, call, guess=True)) as reply:
                 async for delta in reply:
                     if text := "".join([*phraser.push(delta)][:1]):
                         break
             text = text or "".join(phraser.flush())
-        if self._tts and text.strip():
-            async with aclosing(self._tts.speak(call, text, first=True)) as sound:
+        if tts and text.strip():
+            async with aclosing(tts.speak(text, voice=self._engines.voice, first=True)) as sound:
                 async for _ in sound:
                     pass
 
-    async def _turn(self, call: int, heard: HeardUtterance | None, ended: float) -> None:
+    async def _turn(self, call: int, heard: AsrStream | None, ended: float) -> None:
         try:
             await self._final(heard, ended)
         finally:
             if heard:
                 heard.cancel()
-        if self._llm:
-            await self._reply(self._llm, call, ended)
-        elif self._tts:
+        if self._engines.llm:
+            await self._reply(self._engines.llm, call, ended)
+        elif self._engines.tts:
             for number, text in enumerate(PHRASES_ALONE):
-                await self._speak(self._tts, call, text, number == 0, ended)
+                await self._speak(self._engines.tts, text, number == 0, ended)
 
-    async def _reply(self, llm: LlmStage, call: int, ended: float) -> None:
+    async def _words(self, llm: Llm, call: int, *, guess: bool) -> AsyncGenerator[str, None]:
+        async with aclosing(llm.generate(self._engines.prompt(call, guess))) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, str) and delta:
+                    yield delta
+
+    async def _reply(self, llm: Llm, call: int, ended: float) -> None:
         asked = time.monotonic()
         first, pieces, spoken = asked, 0, 0
-        phraser = Phraser(llm.phrasing)
+        phraser, tts = Phraser(self._engines.phrasing), self._engines.tts
 
         def whole(phrase: str) -> None:
             nonlocal spoken
@@ -252,13 +262,13 @@ class _Player:
                 return
             if not spoken:
                 self._samples.note(figures.LLM_PHRASE, time.monotonic() - asked)
-            if self._tts:
-                self._start(call, self._speak(self._tts, call, phrase, not spoken, ended))
+            if tts:
+                self._start(call, self._speak(tts, phrase, not spoken, ended))
             elif not spoken:
                 self._samples.unanswered -= 1
             spoken += 1
 
-        async with aclosing(llm.reply(call, guess=False)) as reply:
+        async with aclosing(self._words(llm, call, guess=False)) as reply:
             async for delta in reply:
                 if not pieces:
                     first = time.monotonic()
@@ -272,9 +282,9 @@ class _Player:
         if pieces > 1:
             self._samples.note(figures.LLM_CHUNK, (last - first) / (pieces - 1))
 
-    async def _speak(self, tts: TtsStage, call: int, text: str, first: bool, ended: float) -> None:
+    async def _speak(self, tts: Tts, text: str, first: bool, ended: float) -> None:
         asked, heard = time.monotonic(), False
-        async with aclosing(tts.speak(call, text, first=first)) as sound:
+        async with aclosing(tts.speak(text, voice=self._engines.voice, first=first)) as sound:
             async for _ in sound:
                 if first and not heard:
                     heard = True
@@ -283,11 +293,10 @@ class _Player:
             self._samples.note(figures.TTS_LATER, time.monotonic() - asked)
 
     def _first(self, asked: float, ended: float) -> None:
-        """The first sound of a reply has come."""
         now = time.monotonic()
         self._samples.note(figures.TTS_FIRST, now - asked)
         self._samples.unanswered -= 1
-        if self._together:
+        if self._engines.together:
             self._samples.turn(now - ended)
 
 

@@ -19,6 +19,8 @@ NOTE = (
     "compute. No gaps: time in which nobody speaks and no engine works is cut to 50 ms, so that a GPU's clock stays up."
 )
 
+_Cell = Callable[[FiguresResult], str]
+
 
 @dataclass(frozen=True)
 class BenchReport:
@@ -47,14 +49,14 @@ class BenchReport:
 
     def header(self) -> list[str]:
         """The head above `rows`."""
-        columns, seen = [""], set()
-        for result in self.results:
-            calls = f"{result.calls} {'call' if result.calls == 1 else 'calls'}"
-            if result.calls not in seen:
-                columns.append(f"{calls}, alone")
-            seen.add(result.calls)
-            columns.append(calls if result.gaps else f"{calls}, no gaps")
-        return columns
+
+        def calls(result: FiguresResult) -> str:
+            return f"{result.calls} {'call' if result.calls == 1 else 'calls'}"
+
+        def together(result: FiguresResult) -> str:
+            return calls(result) if result.gaps else f"{calls(result)}, no gaps"
+
+        return ["", *self._each(together, lambda result: f"{calls(result)}, alone")]
 
     def rows(self) -> list[list[str]]:
         """A row for each figure, with its name."""
@@ -106,19 +108,13 @@ class BenchReport:
         return f"{within}: {self.calls_in_time} (tried: {tried})."
 
     def _cells(self, name: str) -> list[str]:
-        cells, seen = [], set()
-        for result in self.results:
-            if result.calls not in seen:
-                cells.append(_times(result.alone, name))
-            seen.add(result.calls)
-            cells.append(_times(result.together, name))
-        return cells
+        return self._each(lambda result: _times(result.together, name), lambda result: _times(result.alone, name))
 
-    def _each(self, cell: Callable[[FiguresResult], str]) -> list[str]:
-        """A cell for each column; none of those alone has one."""
+    def _each(self, cell: _Cell, alone: _Cell = lambda result: "") -> list[str]:
+        """A cell for each column: `alone` for the engines by themselves, once for each number of calls."""
         cells, seen = [], set()
         for result in self.results:
-            cells += ["", cell(result)] if result.calls not in seen else [cell(result)]
+            cells += [cell(result)] if result.calls in seen else [alone(result), cell(result)]
             seen.add(result.calls)
         return cells
 

@@ -3,7 +3,6 @@
 import asyncio
 import platform
 import sys
-from importlib import metadata
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +16,7 @@ from voicepipe.bench.report import BenchReport
 from voicepipe.bench.shaped import shaped
 from voicepipe.config import load
 from voicepipe.engines.hosting import gpus
+from voicepipe.engines.packages import version
 from voicepipe.engines.weights.hub import copyable
 from voicepipe.rtp.clock import SWITCH_S
 
@@ -55,8 +55,7 @@ async def _report(options: BenchOptions, progress: Progress) -> BenchReport:
     llm = f"vllm with random weights of {options.shape}" if options.shape else named.llm
     progress(f"the engines of {options.config or 'the default configuration'}: {named.asr}, {llm}, {named.tts}")
     async with loading as engines:
-        stages = {"llm": engines.llm, "asr": engines.asr, "tts": engines.tts}
-        names = {stage: engine.name for stage, engine in stages.items() if engine}
+        names = {"llm": engines.llm_name, "asr": named.asr, "tts": named.tts}
         beside = await asyncio.to_thread(processes)
         results = await measured(engines, options, sound, progress)
     return BenchReport(_device(), _versions(), names, options.seconds, results, beside, options.budget_ms)
@@ -80,11 +79,7 @@ def _device() -> str:
 
 def _versions() -> dict[str, str]:
     found = {"voicepipe": __version__, "Python": platform.python_version()}
-    for name in LIBRARIES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
+    found |= {name: installed for name in LIBRARIES if (installed := version(name))}
     machine = _machine()
     if machine is None:
         found["driver"] = "not asked (nvidia-ml-py is not installed)"

@@ -8,6 +8,7 @@ that prompts are rendered. What it says is spoken as a syllable a token.
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +25,7 @@ from voicepipe.bench.play import PlayedEngines
 from voicepipe.config import Config
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.hosting import gpus
+from voicepipe.sizing.gpu_memory import kv_call
 from voicepipe.sizing.shapes import LLMS, LlmShape
 
 ARCHITECTURES = {
@@ -60,10 +62,7 @@ async def shaped(config: Config, name: str, calls: int, progress: Progress) -> A
             config, engines=engines, vllm=_vllm(config.vllm, Path(folder), shape, calls, cuda)
         )
         async with configured(config, calls, AGENT) as played:
-            assert played.llm
-            played.llm.phrasing = BY_LENGTH
-            played.llm.name = f"vLLM: {name}, random weights"
-            yield played
+            yield replace(played, phrasing=BY_LENGTH, llm_name=f"vLLM: {name}, random weights")
 
 
 def shape_of(name: str) -> LlmShape:
@@ -99,23 +98,18 @@ def _vllm(config: VllmConfig, model: Path, shape: LlmShape, calls: int, cuda: bo
         "max_num_seqs": max(8, calls),
         "enforce_eager": not cuda,  # compiling takes minutes on a CPU
     }
+    # For all calls' conversations, and the replies that were made since, which are dropped first.
+    kv_cache_bytes = max(8, calls) * kv_call(shape, LONGEST) * (1 if cuda else 2)
     own = {name: value for name, value in config.args.items() if name not in ITS_OWN}
     return msgspec.structs.replace(
         config,
         model=str(model),
         tool_call_parser="",
         max_model_len=LONGEST,
-        kv_cache_memory_bytes=kv_cache_bytes(shape, calls, wide=not cuda),
+        kv_cache_memory_bytes=kv_cache_bytes,
         max_tokens=TRAFFIC.reply_tokens,
         args=usual | own | {"load_format": "dummy"},
     )
-
-
-def kv_cache_bytes(shape: LlmShape, calls: int, *, wide: bool) -> int:
-    """Bytes of the KV cache for all calls' conversations and the replies that were made since, which are dropped first.
-    `wide`: float32."""
-    token = 2 * shape.layers * shape.kv_heads * shape.head_dim * (4 if wide else 2)
-    return max(8, calls) * LONGEST * token
 
 
 def config_json(shape: LlmShape) -> dict[str, object]:

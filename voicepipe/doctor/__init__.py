@@ -10,7 +10,7 @@ from rich.console import Console
 from voicepipe import config
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config
-from voicepipe.doctor import chosen_engines, demo_needs, gpu, node, weights
+from voicepipe.doctor import demo_needs, gpu, node
 from voicepipe.doctor.finding import Finding, show
 from voicepipe.observe import traces
 
@@ -23,10 +23,9 @@ def run(config_file: Path | None = None, console: Console | None = None) -> int:
     settings = config.load(config_file) if config_file else None
     findings = [finding for check in demo_needs.OF_MACHINE for finding in check()]
     findings += [finding for check in demo_needs.OF_CONFIG for finding in check(settings)]
-    findings += weights.findings(settings, config_file)
     findings += gpu.findings(settings)
     if settings and config_file:
-        findings += chosen_engines.findings(settings, config_file)
+        findings += gpu.engines(settings, config_file)
         findings += of_traces(settings)
     broken = show(findings, console)
     well = f"A PoP can run: voicepipe pop --config {config_file}" if config_file else "The demo can run: make demo"

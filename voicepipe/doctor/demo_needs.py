@@ -13,15 +13,19 @@ import msgspec
 
 from voicepipe.audio import opus
 from voicepipe.base.environment import cores
-from voicepipe.base.errors import ConfigError, VoicepipeError
+from voicepipe.base.errors import ConfigError, EngineMissing, VoicepipeError
 from voicepipe.config import Config, load
 from voicepipe.config.agent_store import open_agents
 from voicepipe.config.credentials import missing_secrets
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.doctor.finding import Finding
+from voicepipe.engines import packages
 from voicepipe.engines.base import Engine, Lacking
 from voicepipe.engines.gpu_placement import may_use_gpu
 from voicepipe.engines.loader import choose
+from voicepipe.engines.weights import hub, known_models
+from voicepipe.engines.weights.known_models import KnownModel
+from voicepipe.engines.weights.needed_models import chosen
 from voicepipe.serving import lan, runtime
 
 PARTS = {
@@ -67,12 +71,8 @@ def libraries() -> Iterator[Finding]:
 
 def _installed(name: str) -> tuple[str, str]:
     """The package that is installed for `name`, by its own or the other name, and its version; empty: there is none."""
-    for each in (name, *INSTEAD_OF.get(name, ())):
-        try:
-            return each, importlib.metadata.version(each)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return name, ""
+    names = (name, *INSTEAD_OF.get(name, ()))
+    return next(((each, found) for each in names if (found := packages.version(each))), (name, ""))
 
 
 def codec() -> Iterator[Finding]:
@@ -98,16 +98,16 @@ def event_loop() -> Iterator[Finding]:
 
 
 def engines(config: Config | None) -> Iterator[Finding]:
-    """Checks each engine that is on no GPU: loads it and warms it up as a PoP does; `chosen_engines` checks the
+    """Checks each engine that is on no GPU: loads it and warms it up as a PoP does; `gpu.engines` checks the
     others."""
     for part, stage in PARTS.items():
         began = time.monotonic()
-        chosen = config or load()
-        name = getattr(chosen.engines, part)
-        if may_use_gpu(chosen, name):
+        settings = config or load()
+        name = getattr(settings.engines, part)
+        if may_use_gpu(settings, name):
             continue
         try:
-            lacks = asyncio.run(_start(part, _only(part, name, chosen)))
+            lacks = asyncio.run(_start(part, _only(part, name, settings)))
         except VoicepipeError as error:
             yield Finding(stage, "broken", f"{name}: {error}", WAYS_OUT.get(name, "make demo installs what is missing"))
         except Exception as error:  # a broken native library fails in its own way
@@ -145,6 +145,29 @@ def agents(config: Config | None) -> Iterator[Finding]:
         yield Finding("agents", "broken", str(error), way_out)
     else:
         yield Finding("agents", "ok", ", ".join(store.names()))
+
+
+def models(config: Config | None) -> Iterator[Finding]:
+    """Checks the known models that the engines need: whether they are here, as they were published."""
+    needed = [model.known for model in chosen(config or load()) if model.known]
+    yield from (_model(model, by_demo=config is None) for model in dict.fromkeys(needed))
+
+
+def _model(model: KnownModel, *, by_demo: bool) -> Finding:
+    """`by_demo`: the demo needs it, which fetches it by itself."""
+    called = f"{model.name} ({model.described})"
+    pull = f"`{hub.PULL.replace('CONFIG', model.name)}`"
+    try:
+        directory = hub.local(model.name)
+    except EngineMissing:
+        if by_demo:
+            return Finding("model", "note", f"{called} is not here yet", f"the demo fetches it; or now: {pull}")
+        return Finding("model", "broken", f"{called} is not in {model.directory}", f"fetch it with {pull}")
+    if changed := list(known_models.changed(model, directory)):
+        said = ", ".join(f"{kept.name} has the SHA-256 {found}, not {kept.sha256}" for kept, found in changed)
+        return Finding("model", "broken", f"{called} in {directory} is not what was published: {said}",
+                       f"fetch it again with {pull}")  # fmt: skip
+    return Finding("model", "ok", f"{called} in {directory}, as it was published")
 
 
 def access(config: Config | None) -> Iterator[Finding]:
@@ -223,5 +246,6 @@ OF_CONFIG: tuple[Callable[[Config | None], Iterator[Finding]], ...] = (
     access,
     port,
     phones,
+    models,
 )
 """Checks of a configuration. None: of the demo's."""

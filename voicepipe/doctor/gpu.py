@@ -1,17 +1,22 @@
-"""This machine's GPUs, what connects them, and what would slow engines on them down."""
+"""This machine's GPUs, what connects them, what would slow engines on them down, and whether the chosen engines could
+start on them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from voicepipe.base.environment import library_folders
-from voicepipe.base.errors import EngineMissing
+from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config import Config
 from voicepipe.doctor import node
+from voicepipe.doctor.demo_needs import PARTS
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import gpu_placement
+from voicepipe.engines import loader, packages
+from voicepipe.engines.asr import whisper_model
+from voicepipe.engines.gpu_placement import PLACED, device_index, group, may_use_gpu, uses_gpus
 from voicepipe.engines.hosting import gpus
 from voicepipe.engines.hosting.gpus import Machine
+from voicepipe.engines.weights import hub, needed_models
 from voicepipe.sizing.gpu_models import GIB
 
 SHM = 1 * GIB
@@ -32,7 +37,7 @@ def findings(config: Config | None) -> Iterator[Finding]:
         said, _, way_out = str(error).rpartition(": ")
         yield Finding("GPU", "note", said, way_out)
         return
-    together = gpu_placement.group(config.vllm) if config and config.engines.llm == "vllm" else 0
+    together = group(config.vllm) if config and config.engines.llm == "vllm" else 0
     if machine.gpus:
         yield from judged(machine, together, node.shm_bytes())
         yield from _mixed(library_folders())
@@ -42,10 +47,10 @@ def findings(config: Config | None) -> Iterator[Finding]:
 
 def _none(config: Config | None) -> Finding:
     """The finding where there is no GPU."""
-    if config is None or not gpu_placement.uses_gpus(config):
+    if config is None or not uses_gpus(config):
         return Finding("GPU", "ok", "none; the chosen engines need none")
-    chosen: list[str] = [name for name in (config.engines.asr, config.engines.tts) if name in gpu_placement.PLACED]
-    needing = [name for name in chosen if gpu_placement.device_index(getattr(config, name).device) is not None]
+    chosen: list[str] = [name for name in (config.engines.asr, config.engines.tts) if name in PLACED]
+    needing = [name for name in chosen if device_index(getattr(config, name).device) is not None]
     needing += ["vllm"] if config.engines.llm == "vllm" else []
     if needing:
         return Finding(
@@ -135,3 +140,48 @@ def _settings(machine: Machine) -> Iterator[Finding]:
         yield Finding("CUDA MPS", "ok", "runs: processes on one GPU work at the same time")
     else:
         yield Finding("CUDA MPS", "ok", "does not run: processes on one GPU take turns (pops/gpu.md)")
+
+
+def engines(config: Config, file: Path) -> Iterator[Finding]:
+    """Whether the engines that may use a GPU could start here, without loading them: a row for each stage, for each
+    model that is missing (known ones are `demo_needs.models`'), and for the GPUs that they use. `file`: the
+    configuration's."""
+    named = {stage: getattr(config.engines, part) for part, stage in PARTS.items()}
+    chosen = {stage: engine for stage, engine in named.items() if may_use_gpu(config, engine)}
+    for stage, engine in chosen.items():
+        problems = list(packages.lacks(engine, config))
+        yield from (_broken(stage, problem) for problem in problems)
+        if not problems:
+            yield Finding(stage, "ok", f"{engine} is chosen")
+    missing = [(model, problem) for model in needed_models.chosen(config) if (problem := model.problem())]
+    for model, problem in missing:
+        if not model.known:
+            yield _broken("model", hub.copyable(problem, file))
+    if missing or packages.problems(config) or not uses_gpus(config):
+        return
+    try:
+        placed = loader.placed(config)
+    except EngineError as error:
+        yield _broken("placement", str(error))
+        return
+    yield Finding("placement", "ok", ", ".join(f"{engine} on {_where(placed, engine)}" for engine in chosen.values()))
+    if loader.kokoro_lacks_cuda(config) and gpus.read().gpus:
+        yield Finding("Kokoro", "note", "on the CPU: this onnxruntime has no CUDA", loader.ONNX_WITH_CUDA)
+    hears_on_gpu = placed.engines.asr == "whisper" and device_index(placed.whisper.device) is not None
+    if hears_on_gpu and not whisper_model.find_cublas():
+        yield Finding(
+            "cuBLAS", "broken", f"whisper is put on {placed.whisper.device} and finds no {whisper_model.CUBLAS}",
+            f"pip install {whisper_model.CUBLAS_PACKAGE}",
+        )  # fmt: skip
+
+
+def _where(placed: Config, engine: str) -> str:
+    if engine != "vllm":
+        return str(getattr(placed, engine).device)
+    count = group(placed.vllm)
+    return {0: "the machines that its executor finds", 1: "cuda:0"}.get(count, f"its first {count} GPUs")
+
+
+def _broken(what: str, problem: str) -> Finding:
+    said, _, way_out = problem.partition("; ")
+    return Finding(what, "broken", said, way_out)

@@ -1,6 +1,5 @@
 """One of several machines that share a model (pipeline parallel by Ray): what they must have in common."""
 
-import importlib.metadata
 import json
 import platform
 import shutil
@@ -15,6 +14,7 @@ from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.config import Config
 from voicepipe.doctor.finding import Finding, State
 from voicepipe.engines.hosting import gpus
+from voicepipe.engines.packages import version
 from voicepipe.engines.weights import hub
 
 NETWORK = Path("/sys/class/net")
@@ -70,7 +70,7 @@ def read(config: Config) -> Node:
         links=tuple(sorted({pair.link for pair in machine.pairs})),
         nics=tuple(sorted(_nics(), key=lambda nic: (-nic.mbits, nic.name))),
         infiniband=tuple(sorted(device.name for device in INFINIBAND.glob("*"))),
-        packages={name: version for name in PACKAGES if (version := _version(name))},
+        packages={name: found for name in PACKAGES if (found := version(name))},
         model=hub.title(config.vllm.model, config.vllm.revision),
         dtype=_dtype(config),
         shm_bytes=shm_bytes(),
@@ -111,25 +111,27 @@ def shm_bytes() -> int:
     return shutil.disk_usage(SHM).total if SHM.exists() else 0
 
 
-def _mtu(node: Node) -> Any:
-    return node.nics[0].mtu if node.nics else None
-
-
-def _nic(node: Node) -> Any:
-    return node.nics[0].name if node.nics else None
-
-
 COMPARED: tuple[tuple[str, State, Callable[[Node], Any], str], ...] = (
     ("model", "broken", lambda node: node.model, "give all the same vllm.model, and vllm.args.revision"),
     ("dtype", "broken", lambda node: node.dtype, "fetch the same model on all, and set vllm.args.dtype"),
     ("packages", "broken", lambda node: node.packages, "install the same versions on all: pip install NAME==VERSION"),
     ("driver", "broken", lambda node: node.driver.split(".")[0], "install the same driver on all"),
-    ("MTU", "broken", _mtu, "set the same on all (ip link set NIC mtu 9000): NCCL hangs on packets that are dropped"),
+    (
+        "MTU",
+        "broken",
+        lambda node: node.nics[0].mtu if node.nics else None,
+        "set the same on all (ip link set NIC mtu 9000): NCCL hangs on packets that are dropped",
+    ),
     ("voicepipe", "note", lambda node: node.voicepipe, "install the same version on all"),
     ("Python", "note", lambda node: node.python.rpartition(".")[0], "Ray wants the same minor version on all"),
     ("GPUs", "note", lambda node: list(node.gpus), "the slowest and the smallest of them sets the pace and the room"),
     ("links", "note", lambda node: list(node.links), "the slowest sets the pace"),
-    ("NIC", "note", _nic, "tell each its own: NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME"),
+    (
+        "NIC",
+        "note",
+        lambda node: node.nics[0].name if node.nics else None,
+        "tell each its own: NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME",
+    ),
     ("network", "note", lambda node: node.nics[0].mbits if node.nics else None, "the slowest sets the pace"),
     ("InfiniBand", "note", lambda node: list(node.infiniband), "NCCL uses it only where all have it"),
 )
@@ -158,19 +160,12 @@ def _line(file: Path) -> str:
         return ""
 
 
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
 def _dtype(config: Config) -> str:
     if said := config.vllm.args.get("dtype"):
         return str(said)
     try:
-        described = json.loads((hub.local(config.vllm.model, config.vllm.revision) / "config.json").read_text())
-    except (EngineMissing, OSError, ValueError):
+        described = hub.json_object(hub.local(config.vllm.model, config.vllm.revision) / "config.json")
+    except EngineMissing:
         return ""
     quantised = described.get("quantization_config", {}).get("quant_method", "")
     return str(quantised or described.get("dtype") or described.get("torch_dtype") or "")

@@ -21,9 +21,14 @@ from voicepipe.engines.base import (
     Speech,
     Tts,
 )
-from voicepipe.engines.scripted import pause
 
 E = TypeVar("E", bound=Engine)
+
+
+async def pause(ms: float) -> None:
+    """Wait so many milliseconds; 0: others do not even get their turn."""
+    if ms > 0:
+        await asyncio.sleep(ms / 1000)
 
 
 class DelayedAsrStream:

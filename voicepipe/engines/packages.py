@@ -1,6 +1,7 @@
 """What the chosen engines lack here beside their models: packages, an environment, a server. Imports
 none of it."""
 
+import importlib.metadata
 import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -29,6 +30,14 @@ OWN_ENVIRONMENT = (
 
 
 NO_VOICE = "neutts: it has no voice; add a table [neutts.voices.NAME] with a recording (file, text, consent)"
+
+
+def version(package: str) -> str:
+    """The version of a package; empty: it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def lacks(engine: str, config: Config) -> Iterator[str]:

@@ -10,7 +10,10 @@ import pytest
 from tests.engines.hosting.test_child import asked, program, running
 from tests.support.waiting import until
 from voicepipe.base.errors import EngineBusy, EngineDead
+from voicepipe.engines.hosting import life
 from voicepipe.engines.hosting.child_pool import ChildPool
+
+pytestmark = pytest.mark.usefixtures("restarts_soon")
 
 
 @pytest.fixture
@@ -89,12 +92,13 @@ async def test_who_waits_while_one_of_two_is_replaced_is_answered_by_the_new_one
     async with asyncio.timeout(60):
         assert await asked(pool, "count", to=1)
     await asyncio.to_thread(free.touch)
-    assert len(await busy) == 2 and all(child.alive for child in pool._children)
+    assert len(await busy) == 2 and all(life.alive for life in pool._lives)
     await pool.close()
 
 
-async def test_whoever_asks_while_none_is_there_is_told_why() -> None:
-    pool = ChildPool(program(backoff_s=(60, 60)), 2)
+async def test_whoever_asks_while_none_is_there_is_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(life, "FIRST_PAUSE_S", 60)
+    pool = ChildPool(program(), 2)
     await pool.start()
     for _ in range(2):
         with pytest.raises(EngineDead):
@@ -106,10 +110,10 @@ async def test_whoever_asks_while_none_is_there_is_told_why() -> None:
 
 
 async def test_close_takes_the_processes_own_children_along(pool: ChildPool) -> None:
-    (family,) = await asked(pool, "family")
+    (family,), pid = await asked(pool, "family"), pool.about["pid"]
     assert running(family["child"])
     await pool.close()
     await pool.close()
-    await until(lambda: not running(family["child"]) and not running(pool.about["pid"]))
+    await until(lambda: not running(family["child"]) and not running(pid))
     with pytest.raises(EngineDead, match="coqui is closed"):
         await asked(pool, "echo")

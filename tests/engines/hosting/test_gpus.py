@@ -12,7 +12,7 @@ from voicepipe.engines.hosting.gpus import Machine, Pair, VisibleGpu
 
 TWO = [
     FakeGpu(uuid="GPU-aa"),
-    FakeGpu("NVIDIA L4", 24 * GIB, 20 * GIB, "GPU-bb", (8, 9), mig=None, persistence=0, mode=3),
+    FakeGpu("NVIDIA L4", 24 * GIB, 20 * GIB, "GPU-bb", mig=None, persistence=0, mode=3),
 ]
 
 
@@ -20,8 +20,8 @@ def test_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = FakeDriver(TWO, nvlink=False, peer=False).install(monkeypatch)
     assert gpus.read() == Machine(
         gpus=(
-            VisibleGpu(0, "NVIDIA H100 80GB HBM3", 80 * GIB, 79 * GIB, (9, 0)),
-            VisibleGpu(1, "NVIDIA L4", 24 * GIB, 20 * GIB, (8, 9), persistence=False, exclusive=True),
+            VisibleGpu(0, "NVIDIA H100 80GB HBM3", 80 * GIB, 79 * GIB),
+            VisibleGpu(1, "NVIDIA L4", 24 * GIB, 20 * GIB, persistence=False, exclusive=True),
         ),
         pairs=(Pair(0, 1, "PCIe between sockets", peer=False),),
         driver="580.65.06",

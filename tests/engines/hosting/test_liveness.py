@@ -32,12 +32,12 @@ def test_what_a_patient_caller_gave_up_is_still_pending_and_what_was_a_guess_is_
     liveness = Liveness(clock)
     with liveness.asked(10):
         clock.now += 0.3
-    assert not liveness.forgotten
+    assert not liveness.needs_trial
     clock.now += 60
     assert liveness.alive
     with liveness.asked(10):
         clock.now += 5
-    assert liveness.forgotten and liveness.alive
+    assert liveness.needs_trial and liveness.alive
     with liveness.asked(10):  # Something small is asked for.
         clock.now += 5.1
         assert not liveness.alive, "counted from when it was asked first"
@@ -59,20 +59,20 @@ def test_failures_in_a_row_count_and_refusals_do_not() -> None:
     for _ in range(2):
         liveness.failed()
     liveness.moved()
-    assert not liveness.forgotten
+    assert not liveness.needs_trial
     liveness.failed()
-    assert liveness.alive and liveness.forgotten, "replies that begin well and break off are failures; a trial decides"
+    assert liveness.alive and liveness.needs_trial, "who begins well and breaks off has failed; a trial decides"
     liveness.worked()
     liveness.tried()
-    assert liveness.alive and not liveness.forgotten
+    assert liveness.alive and not liveness.needs_trial
     for _ in range(3):
         liveness.failed()
     liveness.tried()
-    assert not liveness.alive and liveness.forgotten
+    assert not liveness.alive and liveness.needs_trial
     liveness.moved()
     assert not liveness.alive, "a reply that begins is not one that is complete"
     liveness.worked()
-    assert liveness.alive and not liveness.forgotten
+    assert liveness.alive and not liveness.needs_trial
 
 
 def test_under_load_one_that_hangs_is_found_within_its_own_limit() -> None:
@@ -103,9 +103,9 @@ def test_one_that_was_gone_is_back_when_it_has_answered() -> None:
     liveness = Liveness(Clock())
     liveness.gone = True
     liveness.failed()
-    assert not liveness.alive and liveness.forgotten, "somebody is there again, and fails"
+    assert not liveness.alive and liveness.needs_trial, "somebody is there again, and fails"
     liveness.worked()
-    assert liveness.alive and not liveness.forgotten
+    assert liveness.alive and not liveness.needs_trial
 
 
 async def tokens(every_s: float, most: int) -> AsyncGenerator[int, None]:
@@ -122,7 +122,7 @@ async def test_what_nobody_asks_for_is_not_pending() -> None:
     while await liveness.next(stream, 10) is not None:
         liveness.moved()
         await asyncio.sleep(60)
-        assert liveness.alive and not liveness.forgotten
+        assert liveness.alive and not liveness.needs_trial
 
 
 @pytest.mark.virtual_time
@@ -139,7 +139,7 @@ async def test_one_that_hangs_in_the_middle_of_a_reply_is_down() -> None:
     assert not liveness.alive
     waiting.cancel()
     await asyncio.wait({waiting})
-    assert liveness.forgotten
+    assert liveness.needs_trial
 
 
 @pytest.mark.virtual_time

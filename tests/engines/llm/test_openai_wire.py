@@ -8,7 +8,7 @@ import pytest
 from voicepipe.base.errors import EngineError
 from voicepipe.engines.base import ToolCall
 from voicepipe.engines.llm.event_stream import EventStream
-from voicepipe.engines.llm.openai_wire import StreamedReply, names
+from voicepipe.engines.llm.openai_wire import StreamedReply, model_names
 
 WORDS = "We are open until ten."
 
@@ -192,4 +192,4 @@ def test_what_a_server_reports_and_what_may_have_been_words_fail(raw: bytes, say
     ],
 )
 def test_the_models_that_a_server_lists(raw: bytes) -> None:
-    assert names(raw) == ["a"]
+    assert model_names(raw) == ["a"]

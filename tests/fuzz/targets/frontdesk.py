@@ -12,7 +12,7 @@ from voicepipe.config import data_directory
 from voicepipe.config.agent_store import load_agent
 from voicepipe.conversation.prompt import Prompt
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue
-from voicepipe.engines.llm.frontdesk.frontdesk_llm import work
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import reply_in_steps
 
 SAYINGS = (
     "I would like to book a table for four on friday at seven thirty", "what are your opening hours", "two people",
@@ -47,7 +47,7 @@ def answer(data: bytes) -> None:
         prompt = msgspec.json.decode(data, type=Prompt)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
-    list(work(_dialogue(), prompt))
+    list(reply_in_steps(_dialogue(), prompt))
 
 
 def _prompt(sayings: list[str], tools: list[dict[str, Any]], choice: str = "auto") -> bytes:

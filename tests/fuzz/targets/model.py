@@ -12,7 +12,7 @@ from voicepipe.engines.base import Aside, ToolCall
 from voicepipe.engines.llm.event_stream import EventStream
 from voicepipe.engines.llm.markup import ENDS, HEADERS
 from voicepipe.engines.llm.openai_request import refused_field
-from voicepipe.engines.llm.openai_wire import StreamedReply, complaint, names
+from voicepipe.engines.llm.openai_wire import StreamedReply, complaint, model_names
 from voicepipe.engines.llm.spoken_text import Habits
 from voicepipe.tools.tool_arguments import fitting, parse
 
@@ -112,7 +112,7 @@ def answer(data: bytes) -> None:
         "model",
         "messages",
     )
-    names(data)
+    model_names(data)
 
 
 def _seeds() -> list[bytes]:

@@ -10,12 +10,12 @@ from typing import Any
 
 from tests.fuzz.target import Target
 from tests.support import virtual_time
+from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.agent import Agent, CallSettings, Tool
 from voicepipe.call.call import Call
 from voicepipe.call_api import CallControl, Observer
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.engines.base import Delta, Engines, ToolCall
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime import client_events
 from voicepipe.ingress.realtime.clients import RealtimeClients

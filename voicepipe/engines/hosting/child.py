@@ -1,7 +1,7 @@
 """The boundary to an engine in a process and an interpreter of its own, for libraries that cannot live beside others.
 
-An `EngineChild` keeps one such process: starts it, notices its death and starts another. `ChildPool` (child_pool.py) is
-what engines ask. What runs on the other end, and what goes over the pipes, is in child_main.py.
+An `EngineProcess` is one such process; `life.py` starts another when it ends. `ChildPool` (child_pool.py) is what
+engines ask. What runs on the other end, and what goes over the pipes, is in child_main.py.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.base.process_clock import LOOK_S, ProcessClock
@@ -49,8 +49,6 @@ class Program:
     start_timeout_s: float = 120
     stall_s: float = 30
     """A process that is asked and sends nothing for so long hangs, and is killed."""
-    backoff_s: tuple[float, float] = (1, 60)
-    """The wait before another process is started, first and longest; it doubles until one has answered."""
 
 
 @dataclass(eq=False, slots=True)
@@ -65,30 +63,31 @@ class ChildRequest:
     """None: it is complete. Not bounded: an answer is as long as its question makes it."""
     given_up: bool = False
     """Nobody waits for it any more. If the process then ends it without an error, that does not say that it works."""
-    child: "EngineChild | None" = None
+    child: "EngineProcess | None" = None
     """The child that works on it."""
     number: int = 0
 
 
-class EngineChild:
-    """A child process with an engine, which is started again when it ends or hangs. It works on one request at a time.
+class EngineProcess:
+    """A child process with an engine. It works on one request at a time. Implements `life.Core`.
 
     `changed` is called when it can take a request, and when it no longer can.
     """
 
-    def __init__(self, program: Program, changed: Callable[[], None]) -> None:
+    hung = False
+    """As `life.Core`: a process that hangs is killed."""
+
+    def __init__(self, program: Program, process: Process, changed: Callable[[], None]) -> None:
+        assert process.stdin and process.stderr
         self.about: dict[str, Any] = {}
         """The engine's description of itself, once it is loaded."""
-        self.alive = False
-        self.restarts = 0
-        """How often a process has replaced another."""
-        self.pid = 0
-        """Id of the process that was started last, and of its group."""
-        self.why = f"{program.name} has not been started."
-        """Why it is not alive, if it is not."""
+        self.errored = False
+        self.why = ""
+        """Why it works no more."""
         self._program = program
+        self._process = process
+        self._stdin = process.stdin
         self._changed = changed
-        self._stdin: asyncio.StreamWriter | None = None
         self._process_clock = ProcessClock()
         self._due = 0.0
         """Second of that clock by which something more must come, or it hangs."""
@@ -96,35 +95,40 @@ class EngineChild:
         """The request that it works on."""
         self._numbers = count(1)
         self._said: deque[str] = deque(maxlen=LAST_LINES)
-        self._answered = False
         self._failures = Failures()
         self._tried: ChildRequest | None = None
         """The trial, while it is asked."""
-        self._life: asyncio.Task[None] | None = None
+        self._hearing = asyncio.create_task(self._hear(process.stderr))
+        self._listening: asyncio.Task[None] | None = None
 
     @property
     def busy(self) -> bool:
         """Whether it works on a request."""
         return self._request is not None
 
-    @property
-    def free(self) -> bool:
-        """Whether it can be sent a request."""
-        return self.alive and not self.busy
-
-    async def start(self) -> None:
-        """Returns when the engine is loaded. Raises EngineMissing or EngineError: it could not be."""
-        ready = asyncio.get_running_loop().create_future()
-        self._life = asyncio.create_task(self._live(ready), name=self._program.name)
-        await ready
+    async def load(self) -> None:
+        """Returns when the engine is ready. Raises EngineMissing or EngineError; then, and when cancelled, the process
+        is gone."""
+        try:
+            await self._load()
+        except BaseException as error:
+            await self._kill()
+            if isinstance(error, _Over):
+                raise EngineError(self._explained(error)) from None
+            raise
+        self._listening = asyncio.create_task(self._listen(), name=self._program.name)
 
     async def close(self) -> None:
         """Kill the process; what was asked fails. Safe to call twice."""
-        life, self._life = self._life, None
-        await ended(life)
+        if self.errored and self._listening:
+            await asyncio.wait({self._listening})  # it is about to say why
+        else:
+            await ended(self._listening)
+            await self._kill()
+        self._fail(f"{self._program.name} is closed.")
 
     def send(self, request: ChildRequest) -> None:
-        """Ask; it must be free."""
+        """Ask; it must not be busy."""
         request.child, request.number = self, next(self._numbers)
         self._request = request
         self._expect()
@@ -136,90 +140,13 @@ class EngineChild:
             request.given_up = True
             self._write({"cancel": request.number})
 
-    # Life and death.
-
-    async def _live(self, ready: "asyncio.Future[None]") -> None:
-        first, longest = self._program.backoff_s
-        wait = first
-        try:
-            while True:
-                try:
-                    await self._once(ready)
-                except EngineError as error:
-                    over = error
-                except Exception as error:
-                    log.exception("%s's process could not be kept.", self._program.name)
-                    over = EngineError(f"{self._program.name}'s process could not be kept: {error!r}.")
-                if not ready.done():
-                    ready.set_exception(over)
-                    return
-                if self._answered:
-                    wait = first
-                self._fail(str(over))
-                log.error("%s Another is started in %g s.", over, wait)
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, longest)
-        finally:
-            self._fail(f"{self._program.name} is closed.")
-            if not ready.done():
-                ready.set_exception(EngineError(self.why))
-
-    async def _once(self, ready: "asyncio.Future[None]") -> NoReturn:
-        """One process, until it ends, and that raises: EngineMissing or EngineError, once it was ready EngineDead."""
-        self._answered, self._failures, self._tried = False, Failures(), None
-        process = await self._spawn()
-        assert process.stdin and process.stderr
-        self._stdin, self.pid = process.stdin, process.pid
-        hearing = asyncio.create_task(self._hear(process.stderr))
-        error: type[EngineError] = EngineError
-        try:
-            await self._load(process)
-            error, self.alive, self.why = EngineDead, True, f"{self._program.name}'s process has just ended."
-            if not ready.done():
-                ready.set_result(None)
-            else:
-                self.restarts += 1
-            await self._listen(process)
-        except _Over as over:
-            why = str(over)
-        finally:
-            self.alive = False
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            with suppress(TimeoutError):
-                # Not forever: a pipe stays open that nobody reads to its end, or that whoever left the group has.
-                async with asyncio.timeout(1):
-                    await asyncio.gather(process.wait(), hearing)
-            process._transport.close()  # type: ignore[attr-defined]
-        raise error(f"{self._program.name}'s process {why}{self._last_words()}")
-
-    async def _spawn(self) -> Process:
-        program = self._program
-        self._said.clear()
-        try:
-            return await asyncio.create_subprocess_exec(
-                program.python,
-                "-Iu",  # without our PYTHONPATH, and without child_main's neighbours, which are named like libraries
-                child_main.__file__,
-                program.engine,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                start_new_session=True,  # Ctrl-C is for us; and killing the group takes the process's children along
-            )
-        except OSError as error:
-            raise EngineMissing(
-                f"{program.name}.python is {program.python!r}, which cannot be run ({error.strerror}): "
-                f"set it to the interpreter of an environment that has the library of {program.name}."
-            ) from None
-
-    async def _load(self, process: Process) -> None:
+    async def _load(self) -> None:
         """Until the engine is ready. Raises EngineMissing, EngineError, _Over."""
         program = self._program
         self._write({"settings": dict(program.settings)})
         try:
             async with asyncio.timeout(program.start_timeout_s):
-                head, _ = await _read(process, MAGIC)
+                head, _ = await _read(self._process, MAGIC)
         except TimeoutError:
             raise _Over(f"was not ready after {program.start_timeout_s:g} s") from None
         if "missing" in head:
@@ -228,24 +155,47 @@ class EngineChild:
             raise EngineError(f"{program.name} could not be loaded: {head['failed']}")
         self.about = head.get("ready", {})
 
-    async def _listen(self, process: Process) -> None:
-        """Take answers, until the process ends or hangs. Raises _Over."""
+    async def _listen(self) -> None:
+        """Take answers, until the process ends or hangs."""
         self._changed()  # not earlier: whoever is sent something now expects an answer
-        while True:
-            self._take(*await self._next(process))
-            self._expect()
+        try:
+            while True:
+                self._take(*await self._next())
+                self._expect()
+        except _Over as over:
+            await self._kill()
+            why = self._explained(over)
+        except Exception as error:
+            await self._kill()
+            why = f"{self._program.name}'s process could not be kept: {error!r}."
+        log.error("%s", why)
+        self._fail(why)
 
-    async def _next(self, process: Process) -> tuple[dict[str, Any], bytes]:
+    async def _kill(self) -> None:
+        self.errored = True
+        try:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            with suppress(TimeoutError):
+                # Not forever: a pipe stays open that nobody reads to its end, or that whoever left the group has.
+                async with asyncio.timeout(1):
+                    await asyncio.gather(self._process.wait(), self._hearing)
+        finally:
+            self._process._transport.close()  # type: ignore[attr-defined]
+
+    def _explained(self, over: "_Over") -> str:
+        said = f"; it said last: {' | '.join(self._said)}." if self._said else "."
+        return f"{self._program.name}'s process {over}{said}"
+
+    async def _next(self) -> tuple[dict[str, Any], bytes]:
         """The next frame. Raises _Over: there is none, or it is overdue."""
-        reading = asyncio.ensure_future(_read(process))
+        reading = asyncio.ensure_future(_read(self._process))
         try:
             while not reading.done():
                 await asyncio.wait({reading}, timeout=LOOK_S / 2)
                 if self.busy and not reading.done() and self._process_clock() > self._due:
                     raise _Over(f"sent nothing for {self._program.stall_s:g} s while it was asked")
-            frame_read = reading.result()
-            self._answered = True
-            return frame_read
+            return reading.result()
         finally:
             reading.cancel()
 
@@ -283,15 +233,14 @@ class EngineChild:
 
     def _fail(self, why: str) -> None:
         """Whoever waits for an answer gets none."""
-        self.alive, self.why = False, why
+        self.why = self.why or why
         if self._request:
             self._request.parts.put_nowait(EngineDead(why))
             self._request = None
         self._changed()
 
     def _write(self, head: dict[str, Any], data: bytes = b"") -> None:
-        if self._stdin:  # if it is dead we shall hear so from its standard output
-            self._stdin.write(frame(head, data))
+        self._stdin.write(frame(head, data))  # if it is dead we shall hear so from its standard output
 
     async def _hear(self, stderr: asyncio.StreamReader) -> None:
         """What libraries print: into the log, and the last of it into the message if the process ends."""
@@ -307,8 +256,28 @@ class EngineChild:
             self._said.append(text)
             log.debug("%s: %s", self._program.name, text)
 
-    def _last_words(self) -> str:
-        return f"; it said last: {' | '.join(self._said)}." if self._said else "."
+
+async def loaded(program: Program, changed: Callable[[], None]) -> EngineProcess:
+    """A process with the engine, ready to be asked. Raises EngineMissing or EngineError: it could not be loaded."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            program.python,
+            "-Iu",  # without our PYTHONPATH, and without child_main's neighbours, which are named like libraries
+            child_main.__file__,
+            program.engine,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            start_new_session=True,  # Ctrl-C is for us; and killing the group takes the process's children along
+        )
+    except OSError as error:
+        raise EngineMissing(
+            f"{program.name}.python is {program.python!r}, which cannot be run ({error.strerror}): "
+            f"set it to the interpreter of an environment that has the library of {program.name}."
+        ) from None
+    child = EngineProcess(program, process, changed)
+    await child.load()
+    return child
 
 
 class _Over(Exception):

@@ -4,13 +4,15 @@ take turns."""
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Any
 
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, OverQueued
 from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
 from voicepipe.base.round_robin import RoundRobin, owner
 from voicepipe.base.worker import EACH
-from voicepipe.engines.hosting.child import ChildRequest, EngineChild, Program
+from voicepipe.engines.hosting.child import ChildRequest, EngineProcess, Program, loaded
+from voicepipe.engines.hosting.life import Life
 
 
 class ChildPool:
@@ -19,7 +21,8 @@ class ChildPool:
 
     def __init__(self, program: Program, processes: int = 1, *, limit: int = 256) -> None:
         self._name = program.name
-        self._children = [EngineChild(program, self._hand_out) for _ in range(processes)]
+        load = partial(loaded, program, self._hand_out)
+        self._lives = [Life(f"{program.name} process", load, start_s=None) for _ in range(processes)]
         self._waiting: RoundRobin[ChildRequest] = RoundRobin()
         self._limit = limit
         self._waits = QueueOutcomes()
@@ -27,27 +30,28 @@ class ChildPool:
 
     def figures(self) -> QueueFigures:
         """As `queues.Queue`."""
-        running = sum(child.busy for child in self._children)
+        running = sum(life.last.busy for life in self._lives if life.last)
         return self._waits.figures(self._name, waiting=len(self._waiting), running=running, limit=self._limit)
 
     @property
     def alive(self) -> bool:
         """Whether a process is there to ask; those that ended come back by themselves."""
-        return any(child.alive for child in self._children)
+        return any(life.alive for life in self._lives)
 
     @property
     def restarts(self) -> int:
         """How often a process has replaced another."""
-        return sum(child.restarts for child in self._children)
+        return sum(life.restarts for life in self._lives)
 
     @property
     def about(self) -> dict[str, Any]:
         """The engine's description of itself, from when it was loaded."""
-        return self._children[0].about
+        first = self._lives[0].last
+        return first.about if first else {}
 
     async def start(self) -> None:
         """Load the engine in all processes. Raises EngineMissing or EngineError, and then leaves none behind."""
-        started = await asyncio.gather(*(child.start() for child in self._children), return_exceptions=True)
+        started = await asyncio.gather(*(life.start() for life in self._lives), return_exceptions=True)
         for problem in started:
             if problem is not None:
                 await self.close()
@@ -55,7 +59,7 @@ class ChildPool:
 
     async def close(self) -> None:
         """Kill the processes; what was asked fails. Safe to call twice."""
-        await asyncio.gather(*(child.close() for child in self._children))
+        await asyncio.gather(*(life.close() for life in self._lives))
 
     async def ask(
         self, head: dict[str, Any], data: bytes = b"", *, first: bool = False
@@ -86,10 +90,14 @@ class ChildPool:
 
     def _hand_out(self) -> None:
         """A process is free, a request has come, or a process has died."""
-        while self._waiting and (child := next((child for child in self._children if child.free), None)):
+        while self._waiting and (child := next((child for child in self._working() if not child.busy), None)):
             request = self._waiting.pop()
             assert request
             self._waits.began(time.monotonic() - request.asked)
             child.send(request)
         while not self.alive and (request := self._waiting.pop()):
-            request.parts.put_nowait(EngineDead(self._children[0].why))
+            why = next((life.last.why for life in self._lives if life.last and life.last.why), "")
+            request.parts.put_nowait(EngineDead(why or f"{self._name} is closed."))
+
+    def _working(self) -> list[EngineProcess]:
+        return [life.core for life in self._lives if life.alive]

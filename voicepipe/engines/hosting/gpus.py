@@ -25,8 +25,6 @@ class VisibleGpu:
     """Bytes."""
     free: int
     """Bytes, at the time of asking."""
-    capability: tuple[int, int] = (0, 0)
-    """CUDA's compute capability: (9, 0) is Hopper, which computes in fp8, as (8, 9) does."""
     mig: bool = False
     """It is divided into instances (MIG), or is one of those."""
     persistence: bool = True
@@ -177,7 +175,6 @@ def _gpu(nvml: Any, index: int, handle: Any) -> VisibleGpu:
         name=nvml.nvmlDeviceGetName(handle),
         total=memory.total,
         free=memory.free,
-        capability=_asked(nvml, lambda: tuple(nvml.nvmlDeviceGetCudaComputeCapability(handle)), (0, 0)),
         mig=_asked(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle)[0] == 1, False),
         persistence=_asked(nvml, lambda: nvml.nvmlDeviceGetPersistenceMode(handle) == 1, True),
         exclusive=_asked(

@@ -119,7 +119,7 @@ class Life(Generic[C]):
                 pause_s = FIRST_PAUSE_S
             self._core = None
             hung = core.hung
-            log.error("the %s %s; no calls are taken until it is back", self._name, "hangs" if hung else "ended")
+            log.error("the %s %s; nothing is asked of it until it is back", self._name, "hangs" if hung else "ended")
             await self._clear(core)
             if hung and self._leave_behind():
                 return

@@ -76,9 +76,9 @@ class Liveness:
         self._failures.tried()
 
     @property
-    def forgotten(self) -> bool:
-        """Whether an answer is pending that nobody waits for any more, or the engine may be down: ask it for something
-        small."""
+    def needs_trial(self) -> bool:
+        """Whether to ask the engine for something small: an answer is pending that nobody waits for any more, or the
+        engine may be down."""
         return self.gone or self._failures.suspect or (self._since is not None and not self._open)
 
     @property

@@ -48,8 +48,6 @@ class AutoLlm:
         self._look = look
         self._embedded = FrontdeskLlm()
         self._model: OpenAiLlm | None = None
-        self._by = ""
-        """The model and its server, for people."""
         self._problem = ""
         """Why a server that is there is of no use."""
         self._wanted = False
@@ -73,7 +71,7 @@ class AutoLlm:
         if agent.intents:
             return self._embedded.answering(agent)
         if self._model:
-            return Answering(self._by)
+            return Answering(self._model.name)
         return Answering("nobody", " ".join(filter(None, (lacking(agent), self._problem))))
 
     async def warm(self, prompt: Prompt) -> None:
@@ -103,7 +101,7 @@ class AutoLlm:
         while True:
             await asyncio.sleep(LOOK_S)
             if self._model and not self._model.alive:
-                log.warning("agents without [[intents]] are answered no more: %s is gone", self._by)
+                log.warning("agents without [[intents]] are answered no more: %s is gone", self._model.name)
                 await self._dismiss()
             if self._wanted and not self._model:
                 await self._connect()
@@ -126,8 +124,8 @@ class AutoLlm:
                 self._problem = str(error)
                 await model.close()
                 return
-            self._model, self._by = model, model.name
-            log.info("agents without [[intents]] are answered by %s", self._by)
+            self._model = model
+            log.info("agents without [[intents]] are answered by %s", model.name)
 
     async def _dismiss(self) -> None:
         model, self._model = self._model, None

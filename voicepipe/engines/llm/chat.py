@@ -28,7 +28,8 @@ def messages(prompt: Prompt) -> list[Chat]:
     chat: list[Chat] = []
     for message in _turns(prompt.messages):
         if chat and chat[-1]["role"] == message["role"]:
-            chat[-1] |= message | {"content": _joined(chat[-1]["content"], message["content"])}
+            texts = filter(None, (chat[-1]["content"], message["content"]))
+            chat[-1] |= message | {"content": " ".join(texts)}
         else:
             chat.append(message)
     if not chat or chat[0]["role"] != "user":
@@ -95,10 +96,6 @@ def _arguments(call: ToolCall) -> str:
         return call.arguments if isinstance(json.loads(call.arguments), dict) else "{}"
     except (ValueError, RecursionError):
         return "{}"
-
-
-def _joined(*texts: str) -> str:
-    return " ".join(filter(None, texts))
 
 
 def shorter(messages: list[Chat]) -> Iterator[list[Chat]]:

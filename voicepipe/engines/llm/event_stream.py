@@ -98,13 +98,14 @@ class EventStream:
         lines, self._data, self._size = self._data, [], 0
         joined = b"\n".join(lines)
         if len(lines) < 2 or _complete(joined):
-            yield from (_reported(each) if self._fails else each for each in filter(None, (joined,)))
+            if joined:
+                yield _reported(joined) if self._fails else joined
         else:
             yield from lines
 
 
 def _complete(data: bytes) -> bool:
-    """No further line belongs to it."""
+    """Whether no further line can belong to it."""
     return not data.startswith((b"{", b"[")) or data.upper() == DONE or _is_json(data)
 
 

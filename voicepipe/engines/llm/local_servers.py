@@ -8,7 +8,7 @@ import httpx
 
 from voicepipe.base.web_answer import PLAIN, whole
 from voicepipe.engines.llm.event_stream import LONGEST_EVENT
-from voicepipe.engines.llm.openai_wire import names
+from voicepipe.engines.llm.openai_wire import model_names
 
 USUAL: Mapping[str, int] = {"Ollama": 11434, "LM Studio": 1234, "vLLM": 8000, "llama.cpp": 8080}
 """Ports that these servers have unless somebody gives them another. The first one that has a model is taken."""
@@ -44,7 +44,7 @@ async def look(ports: Mapping[str, int] = USUAL) -> LocalServer | None:
 async def _found(client: httpx.AsyncClient, program: str, url: str) -> LocalServer | None:
     try:
         async with asyncio.timeout(PATIENCE_S), client.stream("GET", f"{url}/models") as response:
-            listed = names(await whole(response, LONGEST_EVENT)) if response.is_success else []
+            listed = model_names(await whole(response, LONGEST_EVENT)) if response.is_success else []
     except (httpx.HTTPError, TimeoutError):
         return None
     models = tuple(_writers(listed))

@@ -71,13 +71,13 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _opens(names: Iterable[str]) -> str:
-    """What opens one of them."""
+    """A pattern of the marks that open what has one of these names."""
     begins = rf"(?:<(?!\w{{1,40}}{_BAR}>)\s?{_BAR}?\s?|◁)(?!end)"
     return rf"{begins}{_PREFIX}{_names(names)}{_SUFFIX}(?=[\s=|｜>▷])[^<>▷]{{0,60}}[>▷]"
 
 
 def _closes(names: Iterable[str]) -> str:
-    """What closes one of them."""
+    """A pattern of the marks that close what has one of these names."""
     name = _names(names)
     inner = rf"/\s?{_BAR}?{_PREFIX}{name}|end_(?:of_)?{name}|{_PREFIX}{name}(?:[_▁]section)?[_▁]end"
     return rf"(?:<\s?{_BAR}?\s?|◁)(?:{inner})\s?{_BAR}?\s?[>▷]|<{name}{_BAR}>"
@@ -117,7 +117,7 @@ MARKS = regex.compile(
 
 
 def _begun(word: str) -> str:
-    """It, or its beginning at the end of a piece."""
+    """A pattern of the word, or of its beginning at the end of a piece."""
     return f"{word}|{word[0]}" + "".join(f"(?:{sign}" for sign in word[1:]) + ")?" * (len(word) - 1) + r"\Z"
 
 
@@ -189,7 +189,7 @@ class JsonText:
 
     @property
     def calls(self) -> bool:
-        """It is a tool call, or several; of one that has not ended, it looks like one."""
+        """Whether it is a tool call, or several; of JSON that has not ended, whether it looks like one."""
         text = self.text
         try:
             read = json.loads(text)
@@ -214,7 +214,7 @@ def _calls(read: Any) -> bool:
 
 
 def _arguments(said: Any) -> bool:
-    """An object, or one as text: {"name": "Ann", "arguments": "two guests"} is an answer."""
+    """Whether it is an object, or one as text: {"name": "Ann", "arguments": "two guests"} is an answer."""
     if not isinstance(said, str):
         return isinstance(said, dict)
     try:

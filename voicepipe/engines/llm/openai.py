@@ -22,7 +22,7 @@ from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.liveness import Liveness
 from voicepipe.engines.llm.event_stream import LONGEST_EVENT, EventStream
 from voicepipe.engines.llm.openai_request import RefusedFields, request
-from voicepipe.engines.llm.openai_wire import LONGEST_ANSWER, StreamedReply, complaint, names
+from voicepipe.engines.llm.openai_wire import LONGEST_ANSWER, StreamedReply, complaint, model_names
 from voicepipe.engines.llm.spoken_text import Habits
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class OpenAiLlm:
         while True:
             await asyncio.sleep(PROBE_S)
             self._liveness.gone = self._liveness.gone or not await self._there()
-            if self._liveness.forgotten:
+            if self._liveness.needs_trial:
                 with suppress(EngineError):
                     await self.warm(TRIAL)
                 self._liveness.tried()
@@ -226,7 +226,7 @@ class OpenAiLlm:
     async def _models(self) -> list[str]:
         try:
             async with asyncio.timeout(self._config.timeout_ms / 1000), self._asked("GET", "/models") as response:
-                return names(await whole(response, LONGEST_EVENT))
+                return model_names(await whole(response, LONGEST_EVENT))
         except TimeoutError:
             raise self._late(begun=False) from None
 

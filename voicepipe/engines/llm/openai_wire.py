@@ -276,7 +276,7 @@ def _words(found: Any) -> str:
     return " ".join(str(found).split())[:SHOWN]
 
 
-def names(body: bytes) -> list[str]:
+def model_names(body: bytes) -> list[str]:
     """The models of an answer to GET /models; none if it is not one. A PoP lists its agents so, which are no models."""
     try:
         found = decode(body)

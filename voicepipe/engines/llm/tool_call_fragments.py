@@ -123,11 +123,11 @@ class ToolCallFragments:
             raise _endless()
 
     def __bool__(self) -> bool:
-        """Tools are called."""
+        """Whether tools are called."""
         return any(call.name.strip() for call in self._calls)
 
     def __iter__(self) -> Iterator[ToolCall]:
-        """Whole, in the order in which they began: once the reply is over."""
+        """The calls as a whole, in the order in which they began. To be asked once the reply is over."""
         for call in filter(lambda each: each.is_one, self._calls):
             if name := self._plain(call.name):
                 yield ToolCall(call.id or f"call_{uuid4().hex}", name, call.arguments() or "{}")
@@ -152,7 +152,7 @@ class ToolCallFragments:
     def _another(
         self, known: _FragmentedCall, index: int | None, call_id: str | None, name: str | None, arguments: str | None
     ) -> bool:
-        """A fragment that may belong to `known` begins a call of its own."""
+        """Whether a fragment that may belong to `known` begins a call of its own."""
         if not known.name or not (name or call_id):
             return False
         complete, same = known.closed and self._complete(known), bool(call_id) and call_id == known.id
@@ -169,7 +169,7 @@ class ToolCallFragments:
         return complete and bool(arguments)
 
     def _goes_on(self, known: _FragmentedCall, name: str) -> bool:
-        """The name comes in pieces."""
+        """Whether `name` is a further piece of the name."""
         offered = [each for each in self._names if each.startswith(known.name + name)]
         return bool(offered) and not known.pieces and name not in self._names
 

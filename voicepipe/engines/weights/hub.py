@@ -72,12 +72,12 @@ def on_hub(name: str) -> bool:
 
 
 def _no_vocabulary(directory: Path) -> list[str]:
-    """The same of a tokenizer's texts."""
+    """What a tokenizer lacks in `directory`, as `missing` of a model."""
     return [] if any(is_vocabulary(file.name) for file in directory.iterdir()) else ["vocabulary"]
 
 
 def is_vocabulary(file: str) -> bool:
-    """Whether a tokenizer's words are in the file of this name. Fetched last, as weights are."""
+    """Whether the file of this name holds a tokenizer's words. Such files are fetched last, as weights are."""
     return file in VOCABULARIES or file.endswith(".tiktoken")
 
 

@@ -12,7 +12,7 @@ from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.config.agent_store import load_agent
 from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue
-from voicepipe.engines.llm.frontdesk.frontdesk_llm import work
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import reply_in_steps
 from voicepipe.engines.llm.frontdesk.steps import Steps
 from voicepipe.tools import restaurant
 
@@ -35,7 +35,7 @@ def at_once(work: Steps[T]) -> T:
 
 def reply(dialogue: FrontdeskDialogue, prompt: Prompt) -> list[Delta]:
     """The whole reply to a prompt."""
-    return at_once(work(dialogue, prompt))
+    return at_once(reply_in_steps(dialogue, prompt))
 
 
 def _at_once(agent: Agent) -> Agent:

@@ -17,7 +17,7 @@ from tests.support.stopwatch import watched
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.config import LimitsConfig
 from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
-from voicepipe.engines.llm.frontdesk import guess
+from voicepipe.engines.llm.frontdesk import client_tools
 from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.llm.frontdesk.results import readable
 from voicepipe.engines.llm.frontdesk.sound import alike
@@ -177,19 +177,19 @@ def test_a_schema_of_many_levels_is_filled_in_as_far_as_it_is_read(wrap: Callabl
     for _ in range(400):
         schema = wrap(schema)
 
-    json.loads(at_once(guess.arguments(ToolSpec("t", "", schema), "for Friday")))
+    json.loads(at_once(client_tools.arguments(ToolSpec("t", "", schema), "for Friday")))
 
 
 def test_only_so_many_values_are_filled_in() -> None:
-    made = json.loads(at_once(guess.arguments(MANY_NAMES, "for Friday")))
+    made = json.loads(at_once(client_tools.arguments(MANY_NAMES, "for Friday")))
 
     assert list(made) == names(15_000)[: len(made)]
-    assert 50 <= len(made) <= guess.MOST
+    assert 50 <= len(made) <= client_tools.MOST
 
 
 def test_a_value_is_found_behind_a_line_break() -> None:
-    assert guess.phrase("Look it up\nin Paris now") == "Paris"
-    assert guess.phrase("look for\nred shoes\nin blue") == "blue"
+    assert client_tools.phrase("Look it up\nin Paris now") == "Paris"
+    assert client_tools.phrase("look for\nred shoes\nin blue") == "blue"
 
 
 def test_a_result_of_many_levels_is_told_as_it_is() -> None:

@@ -22,46 +22,6 @@ async def test_what_is_built_or_went_wrong_comes_back() -> None:
         await start.give_up()
 
 
-async def test_starts_go_one_after_the_other_and_know_their_own_processes() -> None:
-    """vLLM beside vLLM: one that is given up must not end the other's."""
-    go_on, first = Event(), list[BaseProcess]()
-
-    def build() -> BaseProcess:
-        first.append(process("EngineCore"))
-        go_on.wait(60)
-        return first[0]
-
-    one, other, never = EngineStart(build), EngineStart(lambda: process("EngineCore")), EngineStart(lambda: 5)
-    await one.begun()
-    await never.give_up()
-    with pytest.raises(asyncio.CancelledError):
-        await never.result()
-    assert not other.family()
-    go_on.set()
-    mine, its = await one.result(), await other.result()
-    await other.begun()
-    try:
-        assert [each.pid for each in one.family()] == [mine.pid]
-        assert [each.pid for each in other.family()] == [its.pid]
-        await other.give_up()
-        await asyncio.to_thread(its.join, 60)
-        assert mine.is_alive() and not its.is_alive()
-    finally:
-        await one.give_up()
-        await asyncio.to_thread(mine.join, 60)
-
-
-async def test_a_start_that_hangs_does_not_keep_the_others_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.engines.llm.vllm.start.LAST_WORDS_S", 0.1)
-    go_on = Event()
-    hanging, other = EngineStart(lambda: go_on.wait(60)), EngineStart(lambda: 5)
-    await hanging.begun()
-    await hanging.give_up()
-    assert await other.result() == 5
-    go_on.set()
-    await other.give_up()
-
-
 async def test_what_a_terminal_sends_to_all_does_not_end_its_processes() -> None:
     children = list[BaseProcess]()
     start = EngineStart(lambda: children.append(process("EngineCore")))
@@ -100,7 +60,6 @@ async def test_processes_that_a_start_has_yet_to_make_are_ended_too() -> None:
         children[0].join()
 
     start = EngineStart(build)
-    await start.begun()  # Given up before its turn, it would make none.
     giving_up = asyncio.create_task(start.give_up())
     await asyncio.sleep(0.1)
     go_on.set()

@@ -288,7 +288,6 @@ class FrontdeskDialogue:
         return own and any(verb in words(example) for example in task.examples)
 
     def _read(self, state: FrontdeskState, task: Intent, text: str) -> dict[str, str]:
-        """The details of `task` in `text`."""
         asked = state.asked
         if slots.is_phone(asked):
             text = as_said(text, dictated=True)
@@ -372,7 +371,7 @@ def _asking(state: FrontdeskState, task: Intent) -> str:
 
 
 def spoken(values: dict[str, str]) -> dict[str, str]:
-    """As they are read back."""
+    """The slots' values as they are read back."""
     return {slot: slots.spoken(slot, value) for slot, value in values.items()}
 
 

@@ -12,7 +12,7 @@ from voicepipe.agent import Agent, ToolSpec
 from voicepipe.conversation.prompt import without_origin
 from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL
 from voicepipe.engines.base import Answering, Delta, Message, Prompt, ToolCall
-from voicepipe.engines.llm.frontdesk import guess
+from voicepipe.engines.llm.frontdesk import client_tools
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import (
     ACCEPT,
     MAX_CHARS,
@@ -80,7 +80,7 @@ class FrontdeskLlm:
         """The reply word by word, each with the space before it, then the tool call if there is one."""
         dialogue = await self._dialogue(prompt.agent or NOBODY)
         left = prompt.max_tokens
-        for delta in await unhurried(work(dialogue, prompt)):
+        for delta in await unhurried(reply_in_steps(dialogue, prompt)):
             if not isinstance(delta, str):
                 yield delta
                 continue
@@ -102,7 +102,7 @@ class FrontdeskLlm:
         return known
 
 
-def work(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:
+def reply_in_steps(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:
     """The whole reply to a prompt. Clients may send much that is to be read for it: a message or a tool is a step."""
     states = [FrontdeskState()]
     for message in prompt.messages[:-1]:
@@ -123,7 +123,7 @@ def work(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:
     state, answer = dialogue.hear(states[last], text)
     yield
     asked = states[last].open or state.open
-    if call := (yield from _foreign_call(dialogue, prompt, answer, text, asked=asked)):
+    if call := (yield from _client_call(dialogue, prompt, answer, text, asked=asked)):
         return [call]
     if not answer.understood and not dialogue.intents and text.strip():
         return [NO_MODEL]
@@ -160,23 +160,22 @@ def _spoken(prompt: Prompt, answer: FrontdeskAnswer) -> list[Delta]:
     return text
 
 
-def _foreign_call(
+def _client_call(
     dialogue: FrontdeskDialogue, prompt: Prompt, answer: FrontdeskAnswer, text: str, *, asked: bool
 ) -> Steps[ToolCall | None]:
     """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent.
     `asked`: what the caller says answers a question, or is asked about."""
     own = {tool for intent in dialogue.intents.values() for tool in (intent.tool, intent.check)}
-    foreign = [tool for tool in prompt.tools if tool.name not in own | {TRANSFER_TOOL, END_CALL}]
+    others = [tool for tool in prompt.tools if tool.name not in own | {TRANSFER_TOOL, END_CALL}]
     choice = prompt.tool_choice
-    forced = next((tool for tool in prompt.tools if tool.name == choice), None)
-    if forced is None and choice == "required" and answer.tool not in {tool.name for tool in prompt.tools}:
-        forced = (yield from guess.choose(foreign, text)) or next(iter(foreign or prompt.tools), None)
-    if forced is not None:
-        return None if forced.name == answer.tool else _call(forced.name, (yield from guess.arguments(forced, text)))
-    if choice != "auto" or asked or dialogue.match(text).score >= 2 * ACCEPT:
+    chosen = next((tool for tool in prompt.tools if tool.name == choice), None)
+    if chosen is None and choice == "required" and answer.tool not in {tool.name for tool in prompt.tools}:
+        chosen = (yield from client_tools.choose(others, text)) or next(iter(others or prompt.tools), None)
+    elif chosen is None and choice == "auto" and not asked and dialogue.match(text).score < 2 * ACCEPT:
+        chosen = yield from client_tools.choose(others, text)
+    if chosen is None or chosen.name == answer.tool:
         return None
-    chosen = yield from guess.choose(foreign, text)
-    return _call(chosen.name, (yield from guess.arguments(chosen, text))) if chosen else None
+    return _call(chosen.name, (yield from client_tools.arguments(chosen, text)))
 
 
 def _call(name: str, arguments: str) -> ToolCall:
@@ -185,10 +184,10 @@ def _call(name: str, arguments: str) -> ToolCall:
 
 def typed(tool: ToolSpec, values: dict[str, str]) -> dict[str, Any]:
     """The slots' values as the tool's schema wants them: "2" becomes 2 where an integer is asked for."""
-    properties = guess.table(tool.parameters.get("properties"))
+    properties = client_tools.table(tool.parameters.get("properties"))
 
     def convert(name: str, value: str) -> Any:
-        wanted = guess.table(properties.get(name)).get("type")
+        wanted = client_tools.table(properties.get(name)).get("type")
         return int(value) if wanted in ("integer", "number") and value.isdecimal() else value
 
     return {name: convert(name, value) for name, value in values.items()}
@@ -208,12 +207,12 @@ def _news(
 
 
 def _pending(messages: Sequence[Message]) -> bool:
-    """A tool that was called since then has not answered yet."""
+    """Whether a tool has not answered yet that was called since the agent last said something."""
     answered = {message.call_id for message in messages if message.role == "tool"}
     return any(message.call and message.call.call_id not in answered for message in messages[_unspoken(messages) :])
 
 
 def _unspoken(messages: Sequence[Message]) -> int:
-    """Behind the last thing that the agent said."""
+    """Index of the message behind the last thing that the agent said."""
     spoken = (index for index in range(len(messages) - 1, -1, -1) if messages[index].role == "assistant")
     return next((index + 1 for index in spoken if messages[index].text), 0)

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def as_object(result: str) -> dict[str, Any]:
-    """A tool's result, if it is a JSON object; else nothing."""
+    """A tool's result if it is a JSON object, else an empty one."""
     try:
         found = json.loads(result)
     except (ValueError, RecursionError):
@@ -14,12 +14,12 @@ def as_object(result: str) -> dict[str, Any]:
 
 
 def text_of(value: Any) -> str:
-    """A value of that object if it is a text, else nothing."""
+    """A value of a tool's result if it is a text, else an empty one."""
     return value.strip() if isinstance(value, str) else ""
 
 
 def detail(value: Any) -> str:
-    """A value of that object as a slot holds it; nothing if it is neither a text nor a number."""
+    """A value of a tool's result as a slot holds it; empty if it is neither a text nor a number."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()

@@ -237,7 +237,6 @@ def name(text: str, asked: bool) -> str:
 
 
 def _joined(letters: str) -> str:
-    """The word that is spelled."""
     found = re.findall(r"(double )?\b([a-z])\b(?: (?:as in|for|like) [a-z]{2,})?", letters)
     return "".join(letter * (2 if double else 1) for double, letter in found)
 
@@ -257,7 +256,7 @@ def free(text: str, asked: bool) -> str:
 
 
 def nothing(text: str, asked: bool) -> str:
-    """It is answered by the details of other slots."""
+    """For a slot that is answered by the details of other slots."""
     return ""
 
 
@@ -283,7 +282,7 @@ def read(slot: str, text: str, asked: bool, before: str = "") -> str:
 
 
 def of_others(slot: str) -> bool:
-    """It is answered by the details of other slots: "What should be different?", "At eight."."""
+    """Whether the slot is answered by the details of other slots: "What should be different?", "At eight."."""
     return _kind(slot) is nothing
 
 
@@ -294,12 +293,12 @@ def is_dictated(text: str) -> bool:
 
 
 def is_phone(slot: str) -> bool:
-    """Whether the text is a telephone number: its digits are no time and no number of people."""
+    """Whether the slot holds a telephone number: its digits are no time and no number of people."""
     return _kind(slot) is phone
 
 
 def is_name(slot: str) -> bool:
-    """Whether the text is a person's name."""
+    """Whether the slot holds a person's name."""
     return _kind(slot) is name
 
 
@@ -310,7 +309,7 @@ def before_number(text: str) -> str:
 
 
 def named(slot: str, said: str) -> bool:
-    """`said` speaks of this slot: "the number is wrong"."""
+    """Whether `said` speaks of this slot: "the number is wrong"."""
     reads = _kind(slot)
     its = (
         r"(?:tele)?phone|number" if reads is phone else r"people|persons|guests" if reads is count else re.escape(slot)

@@ -9,12 +9,12 @@ from voicepipe.config.engine_config import NeuttsConfig, VllmConfig
 from voicepipe.engines.weights.needed_models import DRAFT, TOKENIZER
 
 OURS = frozenset(VllmConfig.__struct_fields__) - {"args"}
-"""Have a key of their own in the table."""
+"""Engine arguments that have a key of their own in the table."""
 VOICE_OURS = {
     "model", "tokenizer", "max_model_len", "kv_cache_memory_bytes", "skip_tokenizer_init", "scheduling_policy",
     "device_ids", "disable_log_stats", "tensor_parallel_size",
 }  # fmt: skip
-"""Of a voice: it has them in its table, or could not work otherwise."""
+"""Engine arguments that a voice has in its table, or could not work without."""
 FIXED = {"scheduling_policy": "voicepipe has confirmed turns go before speculative ones"}
 """Arguments that may not be set otherwise, and why."""
 
@@ -60,7 +60,8 @@ def arguments(config: VllmConfig, paths: Mapping[str, str], known: Collection[st
 
 
 def voice_arguments(config: NeuttsConfig, model: str, gpu: int | None, known: Collection[str]) -> dict[str, Any]:
-    """The same for the language model of a voice, at the path `model`. `gpu`: its index; None: vLLM chooses."""
+    """Keyword arguments of AsyncEngineArgs for the language model of a voice, which is at the path `model`. `gpu`: its
+    index; None: vLLM chooses. Raises EngineError."""
     for name in config.args:
         if name in VOICE_OURS:
             raise EngineError(f"neutts.args.{name}: leave it out; what may be set of it is in [neutts].")

@@ -5,7 +5,7 @@ import itertools
 import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from voicepipe.base.environment import default_variables, put_variable, variable
@@ -91,24 +91,19 @@ class VllmProcess:
         end(self.processes)
         self._guard.end()
 
-    def asked(self, inputs: Any, params: Any, priority: int = 0) -> AsyncGenerator[Any, None]:
-        """A new request. Whoever closes what comes of it aborts it in the engine."""
-        outputs: AsyncGenerator[Any, None]
-        outputs = self.llm.generate(inputs, params, str(next(self._ids)), priority=priority)
-        return outputs
-
-    async def watched(self, outputs: AsyncGenerator[Any, None], chars: int) -> AsyncGenerator[Any, None]:
-        """`outputs`; that they come is noted. If they are given up before any came, something small is asked for."""
+    async def outputs(self, inputs: Any, params: Any, priority: int, chars: int) -> AsyncGenerator[Any, None]:
+        """The outputs of a new request of so many characters; that they come is noted. Closing it aborts the request in
+        the engine. If that is done before any came, something small is asked for."""
         within_s = self._stall_s + CHAR_S * chars
         try:
-            async with aclosing(outputs):
+            async with aclosing(self.llm.generate(inputs, params, str(next(self._ids)), priority=priority)) as outputs:
                 while (output := await self._next(outputs, within_s)) is not None:
                     self._liveness.moved()
                     within_s = self._stall_s
                     yield output
             self._liveness.worked()
         finally:
-            if self._liveness.forgotten and self._trial is None:
+            if self._liveness.needs_trial and self._trial is None:
                 self._trial = asyncio.create_task(self._try(), name="trial of vLLM")
 
     async def _next(self, outputs: AsyncGenerator[Any, None], within_s: float) -> Any | None:
@@ -151,6 +146,9 @@ class VllmProcess:
             raise EngineError(f"vLLM could not reply: {error.__cause__ or error}") from error
 
 
+_building = asyncio.Lock()
+"""vLLM's builds take turns. So it is known whose process is whose, and a GPU's free memory does not change while vLLM
+looks at it."""
 B = TypeVar("B")
 P = TypeVar("P", bound=VllmProcess)
 
@@ -162,26 +160,28 @@ async def started(
     within_s: float,
     late: Callable[[], str],
 ) -> P:
-    """What `made` makes of what `build` returns, both on threads, once `ready` has warmed it up. One start at a time.
+    """What `made` makes of what `build` returns, both on threads, once `ready` has warmed it up. One build at a time.
     Raises EngineError: `late`, it took longer than `within_s`. Then, and when cancelled, its processes are gone."""
-    start = EngineStart(build)
-    core: P | None = None
-    try:
-        await start.begun()
-        async with asyncio.timeout(within_s):
-            built = await start.result()
-            core = await asyncio.to_thread(made, built, start)
-            if _on_a_cpu():
-                lower(core.processes)
-            await ready(core)
-            return core
-    except BaseException as error:
-        await start.give_up()
-        if core is not None:
-            await core.close()
-        if isinstance(error, TimeoutError):
-            raise EngineError(late()) from None
-        raise
+    async with AsyncExitStack() as turn:
+        await turn.enter_async_context(_building)
+        start = EngineStart(build)
+        core: P | None = None
+        try:
+            async with asyncio.timeout(within_s):
+                built = await start.result()
+                await turn.aclose()
+                core = await asyncio.to_thread(made, built, start)
+                if _on_a_cpu():
+                    lower(core.processes)
+                await ready(core)
+                return core
+        except BaseException as error:
+            await start.give_up()
+            if core is not None:
+                await core.close()
+            if isinstance(error, TimeoutError):
+                raise EngineError(late()) from None
+            raise
 
 
 def _on_a_cpu() -> bool:

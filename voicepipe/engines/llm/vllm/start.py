@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, InvalidStateError
 from multiprocessing import resource_tracker
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from psutil import Process
@@ -30,57 +30,24 @@ NICE = 10
 """Higher than that of workers in this process (`base/worker.py`)."""
 
 
-class StartOrder:
-    """Has vLLM's starts take turns. So it is known whose process is whose, and a GPU's free memory does not change
-    while vLLM looks at it. For several threads."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._starting: EngineStart[Any] | None = None
-
-    def take(self, start: "EngineStart[Any]") -> bool:
-        """Wait for the turn of `start`; False: it was given up."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._starting is None or start.given_up)
-            if not start.given_up:
-                self._starting = start
-            return not start.given_up
-
-    def leave(self, start: "EngineStart[Any]") -> None:
-        """The start is over, or given up. Only its thread may be left of one that hangs."""
-        with self._changed:
-            if self._starting is start:
-                self._starting = None
-            self._changed.notify_all()
-
-
-_turns = StartOrder()
-
-
 class EngineStart(Generic[T]):
-    """One start of vLLM: runs `build`, which starts processes and may hang, in a thread of its own, when no other start
-    is under way.
+    """One start of vLLM: runs `build`, which starts processes and may hang, in a thread of its own.
+
+    Nobody may make another one meanwhile: the processes that appear are taken for its own.
 
     A ^C at the terminal reaches those processes as well: they leave it to us, who have calls to end.
     """
 
     def __init__(self, build: Callable[[], T]) -> None:
         self._build = build
-        self.given_up = False
-        self._begun: Future[None] = Future()
         self._result: Future[T] = Future()
         self.guard = Guard()
-        self._others: list[int | None] | None = None
-        """Ids of the children that were there when it began."""
+        self._others = [child.pid for child in multiprocessing.active_children()]
         self._family: list[Process] | None = None
         """All processes that it started, once it is over."""
         self._thread = threading.Thread(target=self._run, name="vllm-start", daemon=True)
         self._thread.start()
         threading.Thread(target=self._watch, name="vllm-guard", daemon=True).start()
-
-    async def begun(self) -> None:
-        """Return when it is its turn."""
-        await asyncio.wrap_future(self._begun)
 
     async def result(self) -> T:
         """The value that `build` returns; raises what it raises."""
@@ -88,22 +55,16 @@ class EngineStart(Generic[T]):
 
     def family(self) -> "list[Process]":
         """The processes that it started."""
-        if self._family is not None:
-            return self._family
-        return [] if self._others is None else family(self._others)
+        return family(self._others) if self._family is None else self._family
 
     async def give_up(self) -> None:
         """End its processes, and those that it has yet to start; a build that hangs without any is left behind."""
-        self.given_up = True
-        if self._others is None:
-            _turns.leave(self)  # Its thread waits, and ends.
         deadline = time.monotonic() + LAST_WORDS_S
         while self._thread.is_alive() and time.monotonic() < deadline:
             await asyncio.to_thread(self._end)
             await asyncio.sleep(0.05)
         await asyncio.to_thread(self._end)
         await asyncio.to_thread(self.guard.end)
-        _turns.leave(self)
 
     def _end(self) -> None:
         end(self.family())
@@ -113,21 +74,13 @@ class EngineStart(Generic[T]):
         resource_tracker.ensure_running()
         # A terminal sends both to all its processes: ^C begins our own drain, and its end (SIGHUP) ends no PoP.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
-        if not _turns.take(self):
-            self._begun.cancel()
-            self._result.cancel()
-            return
-        self._others = [child.pid for child in multiprocessing.active_children()]
         with contextlib.suppress(InvalidStateError):  # if nobody waits for it
-            self._begun.set_result(None)
-        with contextlib.suppress(InvalidStateError):
             try:
                 result = self._build()
                 self._family = family(self._others)
                 self._result.set_result(result)
             except BaseException as error:
                 self._result.set_exception(error)
-        _turns.leave(self)
 
     def _watch(self) -> None:
         """Processes come one after the other, and loading may be what kills this one."""

@@ -88,8 +88,8 @@ class VllmCore(VllmProcess):
         """Raises EngineDead, EngineBusy, EngineError. Closing it aborts the request in the engine."""
         with self.explained():
             request = await self.chats.request(prompt)
-            asked = self.asked(request.inputs, request.params, priority)
-            async with aclosing(self.watched(asked, len(f"{prompt.messages}{prompt.tools}"))) as outputs:
+            chars = len(f"{prompt.messages}{prompt.tools}")
+            async with aclosing(self.outputs(request.inputs, request.params, priority, chars)) as outputs:
                 async for output in outputs:
                     for delta in self._read(request.reading, output.outputs[0]):
                         yield delta

@@ -142,8 +142,8 @@ class NeuttsVoice(VllmProcess):
         letter_samples = voice.recording.letter_codes * codec.hop
         saying = PhraseSound(text, codec.rate, codec.hop, voice.gain, letter_samples, speed)
         windows = CodeWindows(recorded)
-        asked = self.asked(*self._request(written, most, parts.writer.ends), FIRST if first else LATER)
-        async with aclosing(self.watched(asked, len(text))) as outputs:
+        request = self._request(written, most, parts.writer.ends)
+        async with aclosing(self.outputs(*request, FIRST if first else LATER, len(text))) as outputs:
             async for output in outputs:
                 codes += self._read(output, parts.writer)
                 if output.finished and len(codes) == recorded:

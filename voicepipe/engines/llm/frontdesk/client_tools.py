@@ -1,4 +1,5 @@
-"""Tools that no intent knows: a client's own. Chosen by their words, called with guessed arguments."""
+"""Tools that a client brings and no intent knows. They are chosen by the words of their descriptions, and called with
+arguments that are guessed."""
 
 import json
 import re
@@ -124,12 +125,12 @@ class _ArgumentForm:
 
 
 def table(value: Any) -> dict[str, Any]:
-    """`value` where an object belongs."""
+    """`value` if it is an object, as it should be; else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def listed(value: Any) -> list[Any]:
-    """`value` where an array belongs."""
+    """`value` if it is an array, as it should be; else an empty one."""
     return value if isinstance(value, list) else []
 
 

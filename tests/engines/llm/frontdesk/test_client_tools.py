@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.engines.llm.frontdesk.front_desk import at_once
 from voicepipe.agent import ToolSpec
-from voicepipe.engines.llm.frontdesk import guess
+from voicepipe.engines.llm.frontdesk import client_tools
 
 SCHEMAS = st.recursive(
     st.sampled_from(
@@ -28,7 +28,7 @@ SCHEMAS = st.recursive(
 
 
 def filled(schema: dict[str, Any], text: str) -> str:
-    return at_once(guess.arguments(ToolSpec("t", "", schema), text))
+    return at_once(client_tools.arguments(ToolSpec("t", "", schema), text))
 
 
 @given(SCHEMAS, st.text(max_size=30))
@@ -80,4 +80,4 @@ def test_a_schema_that_names_a_property_twice_at_every_level_is_filled_in_once()
     ],
 )
 def test_strings_are_the_words_that_matter(text: str, value: str) -> None:
-    assert guess.phrase(text) == value
+    assert client_tools.phrase(text) == value
