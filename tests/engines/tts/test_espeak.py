@@ -5,6 +5,7 @@ import ctypes
 import gc
 import threading
 import time
+from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
@@ -23,10 +24,11 @@ SENTENCE = "We are open Tuesday to Sunday, from noon to ten in the evening."
 
 
 @pytest.fixture
-async def tts() -> EspeakTts:
+async def tts() -> AsyncIterator[EspeakTts]:
     engine = EspeakTts()
     await engine.start()
-    return engine
+    yield engine
+    await engine.close()
 
 
 @pytest.mark.engine
@@ -210,16 +212,9 @@ async def test_a_text_that_cannot_be_spoken_is_not_the_voice_s_end(monkeypatch: 
     await tts.close()
 
 
-@pytest.fixture
-def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """espeak-ng as if nobody had loaded it yet; the process's own instance is back afterwards."""
-    monkeypatch.setattr(espeak, "_instance", None)
-    monkeypatch.setattr(espeak, "_loaded", 1)
-
-
 @pytest.mark.parametrize("hangs", [False, True])
 async def test_a_voice_that_does_not_say_a_word_is_not_taken_and_leaves_no_thread(
-    unloaded: None, monkeypatch: pytest.MonkeyPatch, hangs: bool
+    monkeypatch: pytest.MonkeyPatch, hangs: bool
 ) -> None:
     free = threading.Event()
 
@@ -233,7 +228,6 @@ async def test_a_voice_that_does_not_say_a_word_is_not_taken_and_leaves_no_threa
     before = set(threading.enumerate())
     with pytest.raises(EngineError, match="did not say a word" if hangs else "could not speak"):
         await EspeakTts().start()
-    assert espeak._instance is None
     free.set()
     await until(lambda: set(threading.enumerate()) <= before)
 

@@ -1,7 +1,7 @@
 """Speech synthesis: espeak-ng through ctypes, library and voices being those of the espeakng-loader wheel.
 
-espeak-ng is one global instance that speaks one text at a time, so one worker thread owns it; ctypes releases the GIL
-while it works. 4 s of speech take about 4 ms.
+The library has one state, speaks one text at a time and cannot be initialised twice. So each user loads a copy of its
+own (6 ms, 1.5 MB), which one thread uses; ctypes releases the GIL while it works. 4 s of speech take about 4 ms.
 """
 
 import asyncio
@@ -83,11 +83,10 @@ class _SpokenText:
 
 
 class _Library:
-    """The one espeak-ng library of this process. Everything here runs in the worker thread."""
+    """A copy of espeak-ng. Everything here runs in the worker thread."""
 
-    def __init__(self, *, copy: bool = False) -> None:
-        """`copy`: beside one that hangs."""
-        self._lib = library(copy=copy)
+    def __init__(self) -> None:
+        self._lib = library()
         self.rate = initialised(self._lib)
         self._take = _SpokenText()
         self._callback = _Callback(self._collect)  # kept: ctypes does not own it
@@ -139,11 +138,12 @@ class _Library:
         return (np.concatenate(chunks) if chunks else np.empty(0, np.int16)), self._take.starts
 
 
-def library(*, copy: bool = False) -> ctypes.CDLL:
-    """espeak-ng; a `copy` has a state of its own. Raises EngineMissing."""
+def library() -> ctypes.CDLL:
+    """A copy of espeak-ng, with a state of its own. Raises EngineMissing."""
     path = espeakng_loader.get_library_path()
     try:
-        return _copied(path) if copy else ctypes.CDLL(path)
+        with tempfile.TemporaryDirectory() as folder:
+            return ctypes.CDLL(shutil.copy(path, folder))
     except OSError as error:
         raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
 
@@ -172,44 +172,17 @@ def identifiers(lib: ctypes.CDLL) -> dict[str, str]:
     return voices
 
 
-def _copied(path: str) -> ctypes.CDLL:
-    with tempfile.TemporaryDirectory() as folder:
-        return ctypes.CDLL(shutil.copy(path, folder))
+async def _load() -> ThreadedVoice[_Library]:
+    worker = Worker("espeak", nice=0)
+    try:
+        async with asyncio.timeout(STALL_S):
+            library = await loaded(worker, _Library)
+    except TimeoutError:
+        raise TimeoutError(f"espeak-ng did not say a word within {STALL_S:g} s.") from None
+    return ThreadedVoice("espeak-ng", worker, library, library.warm, STALL_S)
 
 
-class _Instance(ThreadedVoice[_Library]):
-    """espeak-ng in this process, with the one thread that uses it. Implements `life.Core`."""
-
-    async def close(self) -> None:
-        """Close it if it is broken. Otherwise it stays loaded: the process can have only one, and another engine may
-        use it."""
-        global _instance
-        if self.errored:
-            await super().close()
-            _instance = None if _instance is self else _instance
-
-
-_instance: _Instance | None = None
-_loaded = 0
-"""Tries so far. espeak-ng cannot be initialised twice, so the next one is of a copy of the library."""
-
-
-async def _load() -> _Instance:
-    """A second engine shares the first one's instance."""
-    global _instance, _loaded
-    if _instance is None:
-        worker = Worker("espeak", nice=0)  # One thread, as there is one espeak-ng.
-        copy, _loaded = _loaded > 0, _loaded + 1
-        try:
-            async with asyncio.timeout(STALL_S):
-                library = await loaded(worker, partial(_Library, copy=copy))
-        except TimeoutError:
-            raise TimeoutError(f"espeak-ng did not say a word within {STALL_S:g} s.") from None
-        _instance = _Instance("espeak-ng", worker, library, library.warm, STALL_S)
-    return _instance
-
-
-class EspeakTts(Life[_Instance]):
+class EspeakTts(Life[ThreadedVoice[_Library]]):
     """The voice engine `espeak`: espeak-ng. Implements `base.Tts`. Voices are language tags with an optional variant:
     "en-us", "en-gb-x-rp+Annie"."""
 

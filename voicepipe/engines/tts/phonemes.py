@@ -1,7 +1,6 @@
 """Text -> phonemes of the IPA, by espeak-ng through ctypes: no phonemizer.
 
-The library has one state a copy, so this is a copy of its own, beside the voice that espeak.py may have. A call takes
-less than a millisecond; ctypes releases the GIL meanwhile.
+A call takes less than a millisecond; ctypes releases the GIL meanwhile.
 """
 
 import ctypes
@@ -25,7 +24,7 @@ class Phonemizer:
 
     def __init__(self) -> None:
         """Raises EngineMissing, EngineError."""
-        self._lib = espeak.library(copy=True)
+        self._lib = espeak.library()
         espeak.initialised(self._lib)
         self._identifiers = espeak.identifiers(self._lib)
         self._lib.espeak_TextToPhonemes.restype = ctypes.c_char_p
