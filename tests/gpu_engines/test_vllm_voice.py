@@ -17,7 +17,7 @@ from tests.models import tiny_neutts
 from tests.support.waiting import until
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice
-from voicepipe.engines.tts.neutts.neutts_tts import NeuTts
+from voicepipe.engines.tts.neutts.neutts import NeuTts
 from voicepipe.engines.tts.neutts.windows import CodeWindow, CodeWindows, Joint
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
@@ -96,7 +96,7 @@ async def test_who_stops_listening_frees_the_request(engine: NeuTts) -> None:
 
 
 async def test_what_would_go_on_for_ever_is_ended(engine: NeuTts, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "voicepipe.engines.tts.neutts.voice")
+    caplog.set_level(logging.INFO, "voicepipe.engines.tts.neutts.neutts")
     short, long = await whole(engine, "Yes."), await whole(engine, f"{TEXT} {TEXT}")
     assert short.pcm.size < 3 * engine.rate < long.pcm.size < 20 * engine.rate
     assert "went on and on" in caplog.text
