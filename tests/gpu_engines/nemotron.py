@@ -23,7 +23,7 @@ from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.base.figures import for_tables, keep
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron.chunks import Chunks
-from voicepipe.engines.asr.nemotron.rows import Row
+from voicepipe.engines.asr.nemotron.steps import Row
 
 TOGETHER = 8
 STEPS, LEAST, ENOUGH_S = 15, 3, 15.0

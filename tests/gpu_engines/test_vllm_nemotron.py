@@ -27,7 +27,7 @@ from voicepipe.engines.asr.nemotron import front_end
 from voicepipe.engines.asr.nemotron.chunks import Chunks
 from voicepipe.engines.asr.nemotron.model import LoadedNemotron
 from voicepipe.engines.asr.nemotron.nemotron import NemotronAsr
-from voicepipe.engines.asr.nemotron.rows import Row
+from voicepipe.engines.asr.nemotron.steps import Row
 from voicepipe.engines.asr.nemotron.stream import NemotronStream
 from voicepipe.engines.base import Asr, Hypothesis
 from voicepipe.engines.hosting import life

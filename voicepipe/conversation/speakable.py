@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from voicepipe.conversation import characters
-from voicepipe.conversation.verbaliser import ENGLISH, keys
+from voicepipe.conversation.verbaliser import ENGLISH, telephone
 from voicepipe.conversation.verbaliser.addresses import IN_LINK
 from voicepipe.conversation.verbaliser.form import Forms, constant
 
@@ -109,5 +109,5 @@ MARKDOWN = (
 )
 NEUTRAL = Forms((*MARKDOWN, constant("URL", "h", rf"https?://[{IN_LINK}]*(?![.,;:!?)\]])[{IN_LINK}]", "")))
 
-LANGUAGES = {"": NEUTRAL, "en": Forms((*keys.FORMS, *MARKDOWN, *ENGLISH))}
+LANGUAGES = {"": NEUTRAL, "en": Forms((*telephone.KEYS, *MARKDOWN, *ENGLISH))}
 """The written forms of each language, by the tag's first part; "": all others."""

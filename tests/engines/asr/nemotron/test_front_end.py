@@ -3,14 +3,15 @@
 from typing import Any
 
 import numpy as np
-from faster_whisper.feature_extractor import FeatureExtractor
+import pytest
 
 from voicepipe.engines.asr.nemotron import front_end
 
 
 def test_the_bands_are_slaneys() -> None:
-    theirs = FeatureExtractor.get_mel_filters(16_000, front_end.FFT, 128)
-    assert np.abs(front_end.mel_filters(128).T - theirs).max() < 1e-6
+    """Linear below 1 kHz, where the middles of 128 bands are 23 Hz apart; logarithmic up to 8 kHz."""
+    middles = front_end.mel_filters(128).argmax(0) * 16_000 / front_end.FFT
+    assert middles[42] == pytest.approx(1000, abs=32) and middles[127] == pytest.approx(7790, abs=64)
 
 
 def mel(sound: Any) -> Any:
@@ -21,6 +22,5 @@ def mel(sound: Any) -> Any:
 
 def test_a_tone_is_heard_in_its_band_and_silence_as_the_least() -> None:
     tone = np.sin(2 * np.pi * 1000 * np.arange(16_000) / 16_000)
-    edges = front_end._hz(np.linspace(0, front_end._mels(8000), 130))
-    assert set(mel(tone).argmax(-1)) <= {int(np.searchsorted(edges, 1000)) - shift for shift in (0, 1, 2)}
+    assert set(mel(tone).argmax(-1)) <= {41, 42, 43}
     assert np.allclose(mel(np.zeros(1600)), np.log(front_end.GUARD))

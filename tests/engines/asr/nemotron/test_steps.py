@@ -11,8 +11,7 @@ from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.base.round_robin import owned_by
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron.chunks import Chunks
-from voicepipe.engines.asr.nemotron.rows import Heard, Row
-from voicepipe.engines.asr.nemotron.steps import Steps, StepSchedule
+from voicepipe.engines.asr.nemotron.steps import Heard, Row, Steps
 from voicepipe.engines.asr.nemotron.stream import NemotronStream
 from voicepipe.engines.base import Hypothesis
 
@@ -69,20 +68,6 @@ def opened(model: FakeModel, streams: int = 8, gather_s: float = 0.0) -> tuple[S
 
 def silence(chunks: float) -> Any:
     return np.zeros(round(chunks * CHUNK), np.int16)
-
-
-def test_who_is_waited_for_goes_first_but_not_for_ever() -> None:
-    schedule: StepSchedule[str] = StepSchedule()
-    for number in range(5):
-        schedule.ask(f"urgent {number}", f"call {number}", urgent=True)
-    for who in ("partial", "later"):
-        schedule.ask(who, who)
-        schedule.ask(who, who)
-    schedule.ask("later", "later", urgent=True)
-    schedule.ask("urgent 4", "call 4")
-    schedule.withdraw("urgent 0")
-    order = ["urgent 1", "urgent 2", "urgent 3", "partial", "urgent 4", "later", None]
-    assert [schedule.next() for _ in order] == order
 
 
 async def test_one_step_serves_all_calls() -> None:
@@ -152,7 +137,7 @@ async def test_slots_are_back_whatever_the_end() -> None:
         assert (steps.slots.in_use, steps.slots.waiting, len(steps._since)) == (0, 0, 0)
         model.fails = model.insane = False
     await asyncio.sleep(1)
-    assert not steps._running and steps._schedule.next() is None
+    assert not steps._running and not steps._queue
 
 
 async def test_a_failed_step_is_told_to_all_in_it_and_to_nobody_else() -> None:

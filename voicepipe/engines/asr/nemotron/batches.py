@@ -19,8 +19,8 @@ from voicepipe.audio import Pcm
 from voicepipe.engines.asr.nemotron import front_end, greedy
 from voicepipe.engines.asr.nemotron.chunks import FACTOR
 from voicepipe.engines.asr.nemotron.encoding import NemotronEncoder
-from voicepipe.engines.asr.nemotron.rows import Heard
 from voicepipe.engines.asr.nemotron.states import SlotAccess, States
+from voicepipe.engines.asr.nemotron.steps import Heard
 
 log = logging.getLogger(__name__)
 WARM_UPS = 3

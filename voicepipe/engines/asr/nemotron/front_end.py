@@ -16,8 +16,6 @@ FFT, WINDOW, HOP = 512, 400, 160
 PRE_EMPHASIS = 0.97
 GUARD = 2.0**-24
 """Added to every power, for the logarithm of silence."""
-LINEAR_HZ, LINEAR_MELS, STEPS_AN_OCTAVE = 1000.0, 15.0, 27.0 / np.log(6.4)
-"""Slaney's scale: linear below 1 kHz, logarithmic above."""
 
 
 def window() -> NDArray[np.float32]:
@@ -26,14 +24,12 @@ def window() -> NDArray[np.float32]:
 
 
 def mel_filters(bands: int) -> NDArray[np.float32]:
-    """Triangles of equal area on Slaney's scale: float32[FFT // 2 + 1, bands]."""
-    edges = _hz(np.linspace(0.0, _mels(RATE / 2), bands + 2))
-    bins = np.linspace(0.0, RATE / 2, FFT // 2 + 1)
-    widths = np.diff(edges)
-    away = edges[:, None] - bins
-    triangles = np.minimum(-away[:-2] / widths[:-1, None], away[2:] / widths[1:, None])
-    filters: NDArray[np.float32] = np.maximum(0.0, triangles).T * (2.0 / (edges[2:] - edges[:-2]))
-    return filters.astype(np.float32)
+    """Triangles of equal area on Slaney's scale, which are Whisper's, too: float32[FFT // 2 + 1, bands]."""
+    # Not above: it takes CTranslate2 along, one second.
+    from faster_whisper.feature_extractor import FeatureExtractor
+
+    filters: NDArray[np.float32] = FeatureExtractor.get_mel_filters(RATE, FFT, bands).T.astype(np.float32)
+    return filters
 
 
 def samples(frames: int) -> int:
@@ -57,12 +53,3 @@ def log_mel(library: Any, sound: Any, at: Any, shape: Any, filters: Any) -> Any:
     spectrum = library.fft.rfft(emphasised[..., at] * shape, FFT)
     power = spectrum.real**2 + spectrum.imag**2
     return library.log(power @ filters + GUARD)
-
-
-def _mels(hz: float) -> float:
-    return float(LINEAR_MELS + np.log(hz / LINEAR_HZ) * STEPS_AN_OCTAVE)
-
-
-def _hz(mels: NDArray[np.float64]) -> NDArray[np.float64]:
-    logarithmic = LINEAR_HZ * np.exp((mels - LINEAR_MELS) / STEPS_AN_OCTAVE)
-    return np.where(mels < LINEAR_MELS, mels * LINEAR_HZ / LINEAR_MELS, logarithmic)

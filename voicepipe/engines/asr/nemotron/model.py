@@ -18,8 +18,8 @@ from voicepipe.engines.asr.nemotron.batches import Batches, BatchRow
 from voicepipe.engines.asr.nemotron.checkpoint import Checkpoint, Texts
 from voicepipe.engines.asr.nemotron.chunks import FACTOR, frames_of
 from voicepipe.engines.asr.nemotron.encoding import NemotronEncoder
-from voicepipe.engines.asr.nemotron.rows import Heard, Row
 from voicepipe.engines.asr.nemotron.states import States
+from voicepipe.engines.asr.nemotron.steps import Heard, Row
 
 MOST = 64
 """Rows of a step. With more a GPU takes longer for each."""

@@ -7,8 +7,7 @@ from voicepipe.audio import Pcm
 from voicepipe.base.errors import EngineBusy, EngineError
 from voicepipe.base.round_robin import owner
 from voicepipe.engines.asr.nemotron.chunks import Chunks
-from voicepipe.engines.asr.nemotron.rows import Row
-from voicepipe.engines.asr.nemotron.steps import Given, Steps
+from voicepipe.engines.asr.nemotron.steps import Row, Steps
 from voicepipe.engines.base import Hypothesis, OnPartial
 
 WAIT_S = 5.0
@@ -108,21 +107,21 @@ class NemotronStream:
         if self._chunks.ready or self._waited_for:
             self._ask()
 
-    def given(self) -> Given | None:
+    def given(self) -> Row | None:
         """The next chunk; or, if there is none and somebody waits, the rest of the sound, in a copy."""
         chunks, slot = self._chunks, self._slot.result()
         if chunks.ready:
             sound = chunks.take()
-            return Given(Row(slot, self._begins, [sound], self._prompt), chunks.heard)
+            return Row(slot, self._begins, [sound], self._prompt, upto=chunks.heard)
         if not self._waited_for:
             return None
-        return Given(Row(slot, self._begins, chunks.rest(), self._prompt, copies=True), chunks.fed)
+        return Row(slot, self._begins, chunks.rest(), self._prompt, copies=True, upto=chunks.fed)
 
-    def made(self, given: Given, tokens: list[int]) -> None:
+    def made(self, given: Row, tokens: list[int]) -> None:
         """As `StepClient.made`."""
         if self._over:
             return
-        if given.row.copies:
+        if given.copies:
             self._settled = Hypothesis(self._text([*self._tokens, *tokens]), given.upto)
             for upto, waiting in self._waiting:
                 if upto <= given.upto and not waiting.done():
@@ -132,13 +131,13 @@ class NemotronStream:
             self._tokens += tokens
         if self._chunks.ready or self._waited_for:
             self._ask()
-        if tokens and not given.row.copies and not self._finishing:  # last: the listener may fail, or cancel
+        if tokens and not given.copies and not self._finishing:  # last: the listener may fail, or cancel
             self._on_partial(Hypothesis(self._text(self._tokens), given.upto))
 
-    def failed(self, given: Given | None, error: EngineError) -> None:
+    def failed(self, given: Row | None, error: EngineError) -> None:
         """As `StepClient.failed`. Who waits gets the error, now or when the words are asked for: a text with a hole in
         it would be answered as if it were whole."""
-        if given is None or not given.row.copies:
+        if given is None or not given.copies:
             self._lost = error
             self._steps.withdraw(self)
         if not self._slot.done():
