@@ -22,7 +22,7 @@ from voicepipe.audio import RATE, Pcm
 from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.base.figures import for_tables, keep
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.asr.nemotron.chunks import Chunks
+from voicepipe.engines.asr.nemotron.front_end import Chunks
 from voicepipe.engines.asr.nemotron.steps import Row
 
 TOGETHER = 8

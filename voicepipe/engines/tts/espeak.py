@@ -1,4 +1,5 @@
-"""Speech synthesis: espeak-ng through ctypes, library and voices being those of the espeakng-loader wheel.
+"""espeak-ng through ctypes: speech, and phonemes for other voices. Library and its voices are those of the
+espeakng-loader wheel.
 
 The library has one state, speaks one text at a time and cannot be initialised twice. So each user loads a copy of its
 own (6 ms, 1.5 MB), which one thread uses; ctypes releases the GIL while it works. 4 s of speech take about 4 ms.
@@ -7,6 +8,7 @@ own (6 ms, 1.5 MB), which one thread uses; ctypes releases the GIL while it work
 import asyncio
 import ctypes
 import difflib
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
@@ -18,6 +20,7 @@ import numpy as np
 
 from voicepipe.audio import Pcm
 from voicepipe.base.errors import EngineError, EngineMissing
+from voicepipe.base.punctuation import in_latin
 from voicepipe.base.worker import Worker
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
@@ -31,6 +34,7 @@ _CHARS_UTF8 = 1
 _EVENT_END, _EVENT_WORD = 0, 1
 _RATE, _VOLUME = 1, 2
 _POS_CHARACTER = 1
+_IPA = 2
 
 
 class _Event(ctypes.Structure):
@@ -69,6 +73,10 @@ OTHERWISE = {"en": "en-us", "no": "nb", "nn": "nb", "zh": "cmn"}
 """Languages that espeak-ng calls by a narrower name."""
 STALL_S = 10.0
 """A piece of up to 300 letters takes some 20 ms; one that takes so long hangs."""
+PUNCTUATION = re.compile(r"([;:,.!?¡¿—…\"«»“”]+(?=\s|$)|(?<=\s)[¡¿—…\"«»“”]+|^[¡¿—…\"«»“”]+)")
+"""Punctuation that stays between the phonemes: signs beside a space, so that "3.5" and "10:30" stay whole."""
+FLAG = re.compile(r"\([a-z-]{2,8}\)")
+""" "(en)": espeak goes on by another language's rules."""
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
 
@@ -86,12 +94,12 @@ class _Library:
     """A copy of espeak-ng. Everything here runs in the worker thread."""
 
     def __init__(self) -> None:
-        self._lib = library()
-        self.rate = initialised(self._lib)
+        self._lib = _library()
+        self.rate = _initialised(self._lib)
         self._take = _SpokenText()
         self._callback = _Callback(self._collect)  # kept: ctypes does not own it
         self._lib.espeak_SetSynthCallback(self._callback)
-        self.voices = identifiers(self._lib)
+        self.voices = _identifiers(self._lib)
         self.languages = {tag: tag for tag in sorted(self.voices)}
         """Voices are named by the language that they speak."""
         self._settings: tuple[str, int] = ("", 0)
@@ -138,7 +146,7 @@ class _Library:
         return (np.concatenate(chunks) if chunks else np.empty(0, np.int16)), self._take.starts
 
 
-def library() -> ctypes.CDLL:
+def _library() -> ctypes.CDLL:
     """A copy of espeak-ng, with a state of its own. Raises EngineMissing."""
     path = espeakng_loader.get_library_path()
     try:
@@ -148,7 +156,7 @@ def library() -> ctypes.CDLL:
         raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
 
 
-def initialised(lib: ctypes.CDLL) -> int:
+def _initialised(lib: ctypes.CDLL) -> int:
     """The rate in Hz of its speech. Once for each copy. Raises EngineError."""
     rate: int = lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
     if rate <= 0:
@@ -156,7 +164,7 @@ def initialised(lib: ctypes.CDLL) -> int:
     return rate
 
 
-def identifiers(lib: ctypes.CDLL) -> dict[str, str]:
+def _identifiers(lib: ctypes.CDLL) -> dict[str, str]:
     """Language tag -> the identifier that espeak_SetVoiceByName accepts for sure (it refuses "en-gb" itself)."""
     lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_EspeakVoice))
     lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
@@ -241,3 +249,42 @@ class EspeakTts(Life[ThreadedVoice[_Library]]):
         tag, plus, variant = voice.partition("+")
         known = library.voices.get(tag.lower(), "")
         return f"{known}+{variant}" if known and plus and variant.isalnum() else known
+
+
+class Phonemizer:
+    """Turns text into phonemes (IPA), by a copy of espeak-ng. For one thread at a time; a call takes less than a
+    millisecond."""
+
+    def __init__(self) -> None:
+        """Raises EngineMissing, EngineError."""
+        self._lib = _library()
+        _initialised(self._lib)
+        self._identifiers = _identifiers(self._lib)
+        self._lib.espeak_TextToPhonemes.restype = ctypes.c_char_p
+        self._language = ""
+
+    def phonemes(self, text: str, language: str) -> str:
+        """`text` in the IPA, with its stresses and its punctuation. Raises EngineError: espeak-ng has no such
+        language."""
+        if language != self._language:
+            name = self._identifiers.get(language.lower(), language)  # "en", "fr" are in no list, and espeak knows them
+            if self._lib.espeak_SetVoiceByName(name.encode()) != 0:
+                near = difflib.get_close_matches(language.lower(), self._identifiers, 3) or ["en-us"]
+                raise EngineError(f"espeak-ng has no voice {language!r}: write a language such as {', '.join(near)}.")
+            self._language = language
+        parts = PUNCTUATION.split(in_latin(text))
+        spoken = "".join(sign if index % 2 else self._spoken(sign) for index, sign in enumerate(parts))
+        return " ".join(spoken.split())
+
+    def _spoken(self, text: str) -> str:
+        """Words without punctuation around them, with the spaces around them."""
+        if not any(sign.isalnum() for sign in text):
+            return " " if text else ""
+        buffer = ctypes.create_string_buffer(text.encode())  # kept: espeak reads it clause by clause
+        rest = ctypes.c_void_p(ctypes.addressof(buffer))
+        clauses: list[str] = []
+        while rest.value:
+            said = self._lib.espeak_TextToPhonemes(ctypes.byref(rest), _CHARS_UTF8, _IPA)
+            clauses.append(FLAG.sub("", (said or b"").decode(errors="ignore")).strip())
+        before, after = (" " if end.isspace() else "" for end in (text[0], text[-1]))
+        return before + " ".join(filter(None, clauses)) + after

@@ -26,7 +26,7 @@ from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.life import IN_PROCESS, Life
 from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
 from voicepipe.engines.packages import INSTALLS
-from voicepipe.engines.tts.phonemes import Phonemizer
+from voicepipe.engines.tts.espeak import Phonemizer
 from voicepipe.engines.tts.shaping import letters, pieces, shape, word_starts
 from voicepipe.engines.weights import hub, needed_models
 

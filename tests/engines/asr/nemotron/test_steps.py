@@ -10,9 +10,9 @@ import pytest
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.base.round_robin import owned_by
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.asr.nemotron.chunks import Chunks
+from voicepipe.engines.asr.nemotron.front_end import Chunks
+from voicepipe.engines.asr.nemotron.nemotron import NemotronStream
 from voicepipe.engines.asr.nemotron.steps import Heard, Row, Steps
-from voicepipe.engines.asr.nemotron.stream import NemotronStream
 from voicepipe.engines.base import Hypothesis
 
 pytestmark = pytest.mark.virtual_time

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.asr.nemotron import front_end, greedy
-from voicepipe.engines.asr.nemotron.chunks import FACTOR
 from voicepipe.engines.asr.nemotron.encoding import NemotronEncoder
+from voicepipe.engines.asr.nemotron.front_end import FACTOR
 from voicepipe.engines.asr.nemotron.states import SlotAccess, States
 from voicepipe.engines.asr.nemotron.steps import Heard
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.asr.nemotron.chunks import FACTOR, frames_of
-from voicepipe.engines.asr.nemotron.front_end import FFT, HOP, PRE_EMPHASIS, WINDOW
+from voicepipe.engines.asr.nemotron.front_end import FACTOR, FFT, HOP, PRE_EMPHASIS, WINDOW, frames_of
 from voicepipe.engines.weights import hub
 
 KINDS = ("nemotron_asr_streaming", "nemotron3_5_asr")

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from voicepipe.engines.asr.nemotron import front_end
-from voicepipe.engines.asr.nemotron.chunks import FACTOR
+from voicepipe.engines.asr.nemotron.front_end import FACTOR
 from voicepipe.engines.asr.nemotron.states import SlotAccess
 
 LOUDEST = 32768.0

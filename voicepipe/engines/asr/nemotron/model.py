@@ -16,8 +16,8 @@ from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron import checkpoint, front_end
 from voicepipe.engines.asr.nemotron.batches import Batches, BatchRow
 from voicepipe.engines.asr.nemotron.checkpoint import Checkpoint, Texts
-from voicepipe.engines.asr.nemotron.chunks import FACTOR, frames_of
 from voicepipe.engines.asr.nemotron.encoding import NemotronEncoder
+from voicepipe.engines.asr.nemotron.front_end import FACTOR, frames_of
 from voicepipe.engines.asr.nemotron.states import States
 from voicepipe.engines.asr.nemotron.steps import Heard, Row
 

@@ -26,12 +26,12 @@ from voicepipe.engines.llm.vllm.arguments import voice_arguments
 from voicepipe.engines.llm.vllm.process import VllmProcess
 from voicepipe.engines.llm.vllm.reading import check
 from voicepipe.engines.llm.vllm.start import EngineStart, hung
+from voicepipe.engines.tts.espeak import Phonemizer
 from voicepipe.engines.tts.neutts import prompt
 from voicepipe.engines.tts.neutts.decoding import CodecBatches
 from voicepipe.engines.tts.neutts.phrase_sound import PhraseSound, gain
 from voicepipe.engines.tts.neutts.prompt import PromptWriter, Recording
 from voicepipe.engines.tts.neutts.windows import EVERY, MOST, CodeWindows, Sound
-from voicepipe.engines.tts.phonemes import Phonemizer
 from voicepipe.engines.tts.shaping import pause_after, pieces
 from voicepipe.engines.weights import needed_models
 

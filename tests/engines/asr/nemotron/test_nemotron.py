@@ -9,8 +9,8 @@ import pytest
 
 from tests.engines.asr.nemotron.test_steps import STEP_S, FakeModel, opened, silence
 from voicepipe.base.errors import EngineError
+from voicepipe.engines.asr.nemotron.nemotron import NemotronStream
 from voicepipe.engines.asr.nemotron.steps import Steps
-from voicepipe.engines.asr.nemotron.stream import NemotronStream
 from voicepipe.engines.base import Hypothesis
 
 pytestmark = pytest.mark.virtual_time
