@@ -231,7 +231,7 @@ async def test_settling_does_not_change_what_is_heard_later(asr: NemotronAsr) ->
 
 def steps(asr: NemotronAsr) -> Any:
     assert asr.last
-    return asr.last.steps
+    return asr.last.queue
 
 
 async def cancelled_settle(stream: NemotronStream) -> None:

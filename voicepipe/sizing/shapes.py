@@ -67,7 +67,6 @@ class AsrShape:
 
     mels: int
     dim: int
-    heads: int
     layers: int
     decoder_layers: int
     vocab: int
@@ -146,12 +145,12 @@ MODELS = {
 HUB = {name: hub for name, (hub, _) in MODELS.items()}
 LLMS = {name: shape for name, (_, shape) in MODELS.items()}
 ASRS = {
-    "tiny": AsrShape(80, 384, 6, 4, 4, 51_865),
-    "base": AsrShape(80, 512, 8, 6, 6, 51_865),
-    "small": AsrShape(80, 768, 12, 12, 12, 51_865),
-    "medium": AsrShape(80, 1024, 16, 24, 24, 51_865),
-    "large-v3": AsrShape(128, 1280, 20, 32, 32, 51_866),
-    "large-v3-turbo": AsrShape(128, 1280, 20, 32, 4, 51_866),
+    "tiny": AsrShape(80, 384, 4, 4, 51_865),
+    "base": AsrShape(80, 512, 6, 6, 51_865),
+    "small": AsrShape(80, 768, 12, 12, 51_865),
+    "medium": AsrShape(80, 1024, 24, 24, 51_865),
+    "large-v3": AsrShape(128, 1280, 32, 32, 51_866),
+    "large-v3-turbo": AsrShape(128, 1280, 32, 4, 51_866),
 }
 """Shapes of OpenAI's Whisper models."""
 

@@ -37,16 +37,7 @@ GAP = ms_to_samples(40)
 there are more passes, which slow each other down, and callers have the words no sooner (46 turns on two cores)."""
 
 
-class WhisperRecogniser(ThreadedRecogniser):
-    """A loaded Whisper model with its threads and the queue of its passes. Implements `life.Core`."""
-
-    def __init__(self, worker: Worker, model: LoadedWhisper, stall_s: float) -> None:
-        silence = Passage(np.zeros(RATE, np.int16))
-        self.passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s, model.passes)
-        super().__init__(worker, self.passes, model)
-
-
-class WhisperAsr(Life[WhisperRecogniser]):
+class WhisperAsr(Life[ThreadedRecogniser[Passes, LoadedWhisper]]):
     """The engine `whisper`. Implements `base.Asr`. A model that fails repeatedly is loaded again.
 
     `config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model knows
@@ -64,14 +55,16 @@ class WhisperAsr(Life[WhisperRecogniser]):
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
         spoken = None if self._config.detect_language else language
-        return WhisperStream(self.last.passes, on_partial, spoken, every, wants_digits(asked))
+        return WhisperStream(self.last.queue, on_partial, spoken, every, wants_digits(asked))
 
-    async def _load(self) -> WhisperRecogniser:
+    async def _load(self) -> ThreadedRecogniser[Passes, LoadedWhisper]:
         """A model that has run every kind of pass once. Raises EngineMissing, EngineError."""
         # It gets no more passes than it has threads; `Passes` has the queue.
         worker = Worker("whisper", passes_at_a_time(self._config), told=False)
         model = await loaded(worker, partial(LoadedWhisper, self._config))
-        return WhisperRecogniser(worker, model, self._config.stall_s)
+        silence, stall_s = Passage(np.zeros(RATE, np.int16)), self._config.stall_s
+        passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s, model.passes)
+        return ThreadedRecogniser(worker, passes, model)
 
 
 class WhisperStream:

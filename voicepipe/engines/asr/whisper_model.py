@@ -288,15 +288,10 @@ class LoadedWhisper:
         if not tokens:
             return ()
         (aligned,) = self._whisper.find_alignment(tokenizer, [tokens], frames, passage.pcm.size // (RATE // 100))
-        ends, at = {}, 0
-        for piece in aligned:
-            at += len(piece["tokens"])
-            ends[at] = round(piece["end"] * RATE)
-        found, at, last = [], 0, passage.pcm.size if passage.end is None else passage.end
-        for word in words:
-            at += len(word.tokens)
-            found.append(min(last, ends.get(at, last)))
-        return tuple(found)
+        behind = accumulate(len(piece["tokens"]) for piece in aligned)
+        ends = {at: round(piece["end"] * RATE) for at, piece in zip(behind, aligned, strict=True)}
+        last = passage.pcm.size if passage.end is None else passage.end
+        return tuple(min(last, ends.get(at, last)) for at in accumulate(len(word.tokens) for word in words))
 
 
 def _decoding(passage: Passage, result: Any, most: int, tokenizer: Any) -> _DecodedText:

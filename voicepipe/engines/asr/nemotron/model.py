@@ -51,17 +51,6 @@ class LoadedNemotron:
         self._spares = range(config.streams, config.streams + COPIES)
         self._silence = np.zeros(front_end.samples(self.frames * FACTOR), np.int16)
 
-    @property
-    def kind(self) -> str:
-        """The device and its number format, for people."""
-        keys = self._states.kv
-        where = torch.cuda.get_device_name(keys.device) if keys.is_cuda else f"CPU, {torch.get_num_threads()} threads"
-        return f"{where}, {str(keys.dtype).removeprefix('torch.')}"
-
-    @property
-    def bytes_a_slot(self) -> int:
-        return self._states.bytes_a_slot
-
     def warm(self) -> None:
         """Run every kind of step once; on a GPU record it. Raises EngineError."""
         try:

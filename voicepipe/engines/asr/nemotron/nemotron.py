@@ -29,17 +29,7 @@ WAIT_S = 5.0
 """Seconds that an utterance which ends without a slot waits for one."""
 
 
-class NemotronRecogniser(ThreadedRecogniser):
-    """A loaded Nemotron model with its thread and the queue of its steps. Implements `life.Core`."""
-
-    def __init__(self, worker: Worker, model: "LoadedNemotron", config: NemotronConfig) -> None:
-        self.model = model
-        gather_s = config.gather_ms / 1000
-        self.steps = Steps(worker, model, config.streams, config.stall_s, time.monotonic, gather_s)
-        super().__init__(worker, self.steps, model)
-
-
-class NemotronAsr(Life[NemotronRecogniser]):
+class NemotronAsr(Life[ThreadedRecogniser[Steps, "LoadedNemotron"]]):
     """The engine `nemotron`: a streaming recogniser. Implements `base.Asr` and `base.HasDecoders`. A model that fails
     repeatedly is loaded again."""
 
@@ -49,7 +39,7 @@ class NemotronAsr(Life[NemotronRecogniser]):
 
     @property
     def decoders_in_use(self) -> int:
-        return self.last.steps.slots.in_use if self.last else 0
+        return self.last.queue.slots.in_use if self.last else 0
 
     def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "NemotronStream":
         """Begin an utterance. While the model is loaded again, calls that go on have streams that hear nothing and say
@@ -58,13 +48,15 @@ class NemotronAsr(Life[NemotronRecogniser]):
             raise EngineError("NemotronAsr was not started.")
         model, texts = self.last.model, self.last.model.texts
         prompt = texts.prompt(None if self._config.detect_language else language)
-        return NemotronStream(self.last.steps, on_partial, texts.text, Chunks(model.frames), prompt)
+        return NemotronStream(self.last.queue, on_partial, texts.text, Chunks(model.frames), prompt)
 
-    async def _load(self) -> NemotronRecogniser:
+    async def _load(self) -> "ThreadedRecogniser[Steps, LoadedNemotron]":
         """A model that has run every kind of step once. Raises EngineMissing, EngineError."""
         worker = Worker("nemotron", told=False)  # It runs one step at a time; `Steps` has the queue.
-        model = await loaded(worker, partial(_loaded, self._config))
-        return NemotronRecogniser(worker, model, self._config)
+        config = self._config
+        model = await loaded(worker, partial(_loaded, config))
+        steps = Steps(worker, model, config.streams, config.stall_s, time.monotonic, config.gather_ms / 1000)
+        return ThreadedRecogniser(worker, steps, model)
 
 
 def _loaded(config: NemotronConfig) -> "LoadedNemotron":

@@ -35,12 +35,6 @@ class States:
         )
         """The prediction network's states: [slots, size], and [layers, slots, size] twice."""
 
-    @property
-    def bytes_a_slot(self) -> int:
-        tensors: tuple[Tensor, ...] = (self.kv, *self.convs.values(), self.said, self.hidden, self.cell)
-        size: int = sum(each.numel() * each.element_size() for each in tensors)
-        return size // self.slots
-
 
 class SlotAccess:
     """The slots that B rows of a step read (`source`) and write (`target`): int64[B] each."""
