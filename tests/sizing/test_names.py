@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.sizing.names import known, near, tool_call_parser
+from voicepipe.sizing.names import known_model, nearest_name, tool_call_parser
 from voicepipe.sizing.shapes import HUB, LLMS
 
 
@@ -33,22 +33,26 @@ from voicepipe.sizing.shapes import HUB, LLMS
     ],
 )  # fmt: skip
 def test_a_name(text: str, name: str, source: str, dtype: str) -> None:
-    assert known(text) == (name, source, dtype)
+    assert known_model(text) == (name, source, dtype)
 
 
 def test_every_model_is_known_by_both_its_names() -> None:
     assert set(HUB) == set(LLMS)
     for name, hub_name in HUB.items():
-        assert known(name) == known(hub_name) == (name, hub_name, "")
+        assert known_model(name) == known_model(hub_name) == (name, hub_name, "")
 
 
 @pytest.mark.parametrize("text", ["gpt-9", "", "/", "llama", "Qwen/Qwen3-VL-8B-Instruct", "Qwen/Qwen3Guard-8B", "3-8b"])
 def test_what_is_no_known_model(text: str) -> None:
-    assert known(text) is None
+    assert known_model(text) is None
 
 
 def test_a_name_that_is_misspelt() -> None:
-    assert near("quen3-8b") == "qwen3-8b" and near("Quen/Quen3-8B") == "qwen3-8b" and near("gpt") == ""
+    assert (
+        nearest_name("quen3-8b") == "qwen3-8b"
+        and nearest_name("Quen/Quen3-8B") == "qwen3-8b"
+        and nearest_name("gpt") == ""
+    )
 
 
 @pytest.mark.parametrize(

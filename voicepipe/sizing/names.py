@@ -33,7 +33,7 @@ class NamedModel(NamedTuple):
     """The type of its weights, if they are quantised; empty: 16-bit."""
 
 
-def known(text: str) -> NamedModel | None:
+def known_model(text: str) -> NamedModel | None:
     """The model of this name. None: it is not known."""
     owner, _, last = text.rpartition("/")
     parts = [part for part in re.split(r"[-_]|\.(?!\d)", last.lower()) if part]
@@ -45,12 +45,12 @@ def known(text: str) -> NamedModel | None:
     return NamedModel(name, text if owner else (HUB[name] if not dtype else last), dtype)
 
 
-def near(text: str) -> str:
+def nearest_name(text: str) -> str:
     """The known name that is most similar; empty: none is."""
     return next(iter(get_close_matches(text.rpartition("/")[2].lower(), LLMS, n=1)), "")
 
 
 def tool_call_parser(text: str) -> str:
     """The value for `vllm.tool_call_parser` for the model of this name; empty: unknown."""
-    name = found.name if (found := known(text)) else ""
+    name = found.name if (found := known_model(text)) else ""
     return next((parser for begins, parser in TOOL_CALLS.items() if name.startswith(begins)), "")
