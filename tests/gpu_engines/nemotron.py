@@ -84,7 +84,7 @@ def _of_states(states: Any) -> tuple[str, int]:
 
     keys = states.kv
     where = torch.cuda.get_device_name(keys.device) if keys.is_cuda else f"CPU, {torch.get_num_threads()} threads"
-    tensors = (keys, *states.convs.values(), states.said, states.hidden, states.cell)
+    tensors = (keys, *states.convs.values(), states.prediction, states.hidden, states.cell)
     size = sum(each.numel() * each.element_size() for each in tensors)
     return f"{where}, {str(keys.dtype).removeprefix('torch.')}", size // states.slots
 

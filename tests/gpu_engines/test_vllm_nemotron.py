@@ -194,7 +194,7 @@ def test_what_is_no_number_is_said_of_its_call_alone(model: LoadedNemotron) -> N
     model.hear([broken.row(), well.row()])
     model._states.kv[:, :, 5] = torch.nan
     well.tokens, begun = [], Utterance(model, 6, noise(2))
-    assert [heard.sane for heard in model.hear([broken.row(), begun.row()])] == [False, True]
+    assert [heard.finite for heard in model.hear([broken.row(), begun.row()])] == [False, True]
     assert begun.whole() == expected[-len(begun.tokens) :]
 
 

@@ -156,8 +156,8 @@ class WhisperStream:
 
     # For the passes.
 
-    def given(self) -> Passage:
-        """As `PassClient.given`."""
+    def next_input(self) -> Passage:
+        """As `PassClient.next_input`."""
         sound = self._sound
         pcm, end, voiced = sound.window(LONGEST)
         self._begun = sound.end
@@ -176,14 +176,14 @@ class WhisperStream:
         # A later pass has begun, or the voice is back behind the gap.
         return not (self._begun > end or (in_gap and self._sound.end > end))
 
-    def abandoned(self, passage: Passage) -> None:
-        """As `PassClient.abandoned`: the sound is still to be read."""
+    def on_abandoned(self, passage: Passage) -> None:
+        """As `PassClient.on_abandoned`: the sound is still to be read."""
         if self._begun == passage.upto:
             self._begun = self._sound.read
         self._again()
 
-    def made(self, passage: Passage, reading: WhisperReading) -> None:
-        """As `PassClient.made`."""
+    def on_result(self, passage: Passage, reading: WhisperReading) -> None:
+        """As `PassClient.on_result`."""
         if self.over or passage.upto < self._latest:
             return  # A pass that began later was faster.
         if passage.start != self._sound.start:  # Its first words are dropped.
@@ -205,8 +205,8 @@ class WhisperStream:
             self._delivered = text
             self._on_partial(Hypothesis(text, passage.fed, lags=True))
 
-    def failed(self, error: Exception) -> None:
-        """As `PassClient.failed`. Who waits gets the error; nobody misses a partial."""
+    def on_failure(self, error: Exception) -> None:
+        """As `PassClient.on_failure`. Who waits gets the error; nobody misses a partial."""
         for _, waiting in self._waiting:
             if not waiting.done():
                 waiting.set_exception(error)

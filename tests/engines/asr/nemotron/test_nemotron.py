@@ -72,7 +72,7 @@ class Calls:
         elif event < 0.97:
             self.model.fails = not self.model.fails
         else:
-            self.model.insane = not self.model.insane
+            self.model.not_finite = not self.model.not_finite
 
 
 async def all_words(stream: NemotronStream, asked: Callable[[], Any]) -> None:
@@ -91,7 +91,7 @@ async def test_everybody_is_answered_and_every_slot_comes_back(seed: int) -> Non
     for _ in range(EVENTS):
         calls.do_something()
         await asyncio.sleep(calls.drawn.choice([0, 0, 0.01, STEP_S / 2, STEP_S, 0.2]))
-    calls.model.fails = calls.model.insane = False
+    calls.model.fails = calls.model.not_finite = False
     if seed % 4 == 0:
         calls.steps.close()
     for stream in [*calls.streams]:

@@ -62,7 +62,7 @@ class LoadedNemotron:
     def try_out(self) -> None:
         """Hear a chunk of silence. Raises EngineError, and what torch raises."""
         (heard,) = self._batches.hear([BatchRow(self._states.fresh, self._states.nobody, self._silence, 0)])
-        if not heard.sane:
+        if not heard.finite:
             raise EngineError("Nemotron computes no numbers: its weights, or the GPU, are broken.")
 
     def hear(self, rows: Sequence[Row]) -> list[Heard]:
@@ -75,7 +75,7 @@ class LoadedNemotron:
             going = [n for n, row in enumerate(rows) if number < len(row.sounds)]
             parts = [BatchRow(at[n], into[n], rows[n].sounds[number], rows[n].prompt) for n in going]
             for n, more in zip(going, self._batches.hear(parts), strict=True):
-                heard[n] = Heard(heard[n].tokens + more.tokens, heard[n].sane and more.sane)
+                heard[n] = Heard(heard[n].tokens + more.tokens, heard[n].finite and more.finite)
                 at[n] = into[n]
         return heard
 

@@ -157,13 +157,13 @@ class NemotronStream:
 
     # For the steps.
 
-    def admitted(self, slot: int) -> None:
-        """As `StepClient.admitted`."""
+    def on_slot(self, slot: int) -> None:
+        """As `StepClient.on_slot`."""
         self._slot.set_result(slot)
         if self._chunks.ready or self._waited_for:
             self._ask()
 
-    def given(self) -> Row | None:
+    def next_input(self) -> Row | None:
         """The next chunk; or, if there is none and somebody waits, the rest of the sound, in a copy."""
         chunks, slot = self._chunks, self._slot.result()
         if chunks.ready:
@@ -173,8 +173,8 @@ class NemotronStream:
             return None
         return Row(slot, self._begins, chunks.rest(), self._prompt, copies=True, upto=chunks.fed)
 
-    def made(self, given: Row, tokens: list[int]) -> None:
-        """As `StepClient.made`."""
+    def on_result(self, given: Row, tokens: list[int]) -> None:
+        """As `StepClient.on_result`."""
         if self._over:
             return
         if given.copies:
@@ -190,9 +190,9 @@ class NemotronStream:
         if tokens and not given.copies and not self._finishing:  # last: the listener may fail, or cancel
             self._on_partial(Hypothesis(self._text(self._tokens), given.upto))
 
-    def failed(self, given: Row | None, error: EngineError) -> None:
-        """As `StepClient.failed`. Who waits gets the error, now or when the words are asked for: a text with a hole in
-        it would be answered as if it were whole."""
+    def on_failure(self, given: Row | None, error: EngineError) -> None:
+        """As `StepClient.on_failure`. Who waits gets the error, now or when the words are asked for: a text with a hole
+        in it would be answered as if it were whole."""
         if given is None or not given.copies:
             self._lost = error
             self._steps.withdraw(self)

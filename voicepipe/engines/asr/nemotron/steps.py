@@ -28,7 +28,7 @@ from voicepipe.engines.hosting.failures import Tried
 
 log = logging.getLogger(__name__)
 ENDED = "The recogniser has ended: see the log."
-INSANE = "Nemotron computed no numbers for this call: its words are lost."
+NOT_FINITE = "Nemotron computed no numbers for this call: its words are lost."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Heard(NamedTuple):
     """The output of a step for one utterance."""
 
     tokens: list[int]
-    sane: bool
+    finite: bool
     """False: the model computed no numbers, and the utterance's state is worth nothing."""
 
 
@@ -76,16 +76,16 @@ class StepClient(Protocol):
     owner: str
     """Id of the call that the utterance is of."""
 
-    def admitted(self, slot: int) -> None:
+    def on_slot(self, slot: int) -> None:
         """It has got this slot, until it leaves."""
 
-    def given(self) -> Row | None:
+    def next_input(self) -> Row | None:
         """What the step that begins now is to hear; None: nothing."""
 
-    def made(self, given: Row, tokens: list[int]) -> None:
+    def on_result(self, given: Row, tokens: list[int]) -> None:
         """The step has heard `given`, and these are its tokens."""
 
-    def failed(self, given: Row | None, error: EngineError) -> None:
+    def on_failure(self, given: Row | None, error: EngineError) -> None:
         """The step has failed; `given` is None if nothing was tried."""
 
 
@@ -120,7 +120,7 @@ class Steps:
     def enter(self, who: StepClient) -> None:
         """Give `who` a slot, now or once one is free."""
         if self._closed:
-            who.failed(None, EngineDead(ENDED))
+            who.on_failure(None, EngineDead(ENDED))
         else:
             self.slots.request(who, who.owner)
             self._admit()
@@ -152,21 +152,21 @@ class Steps:
             self._alarm.cancel()
         running, self._running = self._running, []
         for who, given in running:
-            who.failed(given, EngineDead(ENDED))
+            who.on_failure(given, EngineDead(ENDED))
         for who in self.slots.turned_away():
-            who.failed(None, EngineDead(ENDED))
+            who.on_failure(None, EngineDead(ENDED))
         self._next()
 
     def _admit(self) -> None:
         while (who := self.slots.next()) is not None:
             slot = self.slots.of(who)
             assert slot is not None
-            who.admitted(slot)
+            who.on_slot(slot)
 
     def _next(self) -> None:
         if self._closed:
             while (who := self._queue.pop()) is not None:
-                who.failed(None, EngineDead(ENDED))
+                who.on_failure(None, EngineDead(ENDED))
         elif self._running or not self._queue:
             return
         elif (early_s := self._early_s()) > 0:
@@ -192,7 +192,7 @@ class Steps:
         late: list[StepClient] = []
         copies = 0
         while len(batch) < self._model.most and (who := self._queue.pop()) is not None:
-            if (given := who.given()) is None:
+            if (given := who.next_input()) is None:
                 continue
             if given.copies and copies == self._model.copies:
                 late.append(who)
@@ -216,15 +216,15 @@ class Steps:
                 self.failures.failed()
                 log.warning("%s (%d utterances)", said, len(batch))
             for who, given in batch:
-                soon(who.failed, given, said)
+                soon(who.on_failure, given, said)
         else:
             heard = done.result()
-            (self.failures.worked if all(each.sane for each in heard) else self.failures.failed)()
+            (self.failures.worked if all(each.finite for each in heard) else self.failures.failed)()
             for (who, given), each in zip(batch, heard, strict=True):
-                if each.sane:
-                    soon(who.made, given, each.tokens)
+                if each.finite:
+                    soon(who.on_result, given, each.tokens)
                 else:
-                    soon(who.failed, given, EngineError(INSANE))
+                    soon(who.on_failure, given, EngineError(NOT_FINITE))
         soon(self._again)
 
     def _again(self) -> None:
