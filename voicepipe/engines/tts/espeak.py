@@ -90,16 +90,46 @@ class _SpokenText:
     """(character of the text, sample) at which espeak begins a word."""
 
 
-class _Library:
-    """A copy of espeak-ng. Everything here runs in the worker thread."""
+class _LibraryCopy:
+    """A copy of the library, with a state of its own. Raises EngineMissing, EngineError."""
 
     def __init__(self) -> None:
-        self._lib = _library()
-        self.rate = _initialised(self._lib)
+        path = espeakng_loader.get_library_path()
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                self._lib = ctypes.CDLL(shutil.copy(path, folder))
+        except OSError as error:
+            raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
+        self.rate: int = self._lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
+        """The rate in Hz of its speech."""
+        if self.rate <= 0:
+            raise EngineError("espeak-ng found no voices: reinstall espeakng-loader")
+        self.voices = self._listed()
+        """Language tag -> the identifier that espeak_SetVoiceByName accepts for sure (it refuses "en-gb" itself)."""
+
+    def _listed(self) -> dict[str, str]:
+        self._lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_EspeakVoice))
+        self._lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
+        table = self._lib.espeak_ListVoices(None)
+        voices: dict[str, str] = {}
+        index = 0
+        while table[index]:
+            voice = table[index].contents
+            # Byte 0 is a priority. Voices are found whatever case they are asked for in: one tag has capitals.
+            tag = ctypes.string_at(voice.languages + 1).decode().lower()
+            voices.setdefault(tag, voice.identifier.decode())
+            index += 1
+        return voices
+
+
+class _Library(_LibraryCopy):
+    """A copy that speaks. Everything here runs in the worker thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._take = _SpokenText()
         self._callback = _Callback(self._collect)  # kept: ctypes does not own it
         self._lib.espeak_SetSynthCallback(self._callback)
-        self.voices = _identifiers(self._lib)
         self.languages = {tag: tag for tag in sorted(self.voices)}
         """Voices are named by the language that they speak."""
         self._settings: tuple[str, int] = ("", 0)
@@ -144,40 +174,6 @@ class _Library:
             raise EngineError(f"espeak-ng could not speak (status {status})")
         chunks = self._take.chunks
         return (np.concatenate(chunks) if chunks else np.empty(0, np.int16)), self._take.starts
-
-
-def _library() -> ctypes.CDLL:
-    """A copy of espeak-ng, with a state of its own. Raises EngineMissing."""
-    path = espeakng_loader.get_library_path()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            return ctypes.CDLL(shutil.copy(path, folder))
-    except OSError as error:
-        raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
-
-
-def _initialised(lib: ctypes.CDLL) -> int:
-    """The rate in Hz of its speech. Once for each copy. Raises EngineError."""
-    rate: int = lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
-    if rate <= 0:
-        raise EngineError("espeak-ng found no voices: reinstall espeakng-loader")
-    return rate
-
-
-def _identifiers(lib: ctypes.CDLL) -> dict[str, str]:
-    """Language tag -> the identifier that espeak_SetVoiceByName accepts for sure (it refuses "en-gb" itself)."""
-    lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_EspeakVoice))
-    lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
-    table = lib.espeak_ListVoices(None)
-    voices: dict[str, str] = {}
-    index = 0
-    while table[index]:
-        voice = table[index].contents
-        # Byte 0 is a priority. Voices are found whatever case they are asked for in: one tag has capitals.
-        tag = ctypes.string_at(voice.languages + 1).decode().lower()
-        voices.setdefault(tag, voice.identifier.decode())
-        index += 1
-    return voices
 
 
 async def _load() -> ThreadedVoice[_Library]:
@@ -251,15 +247,13 @@ class EspeakTts(Life[ThreadedVoice[_Library]]):
         return f"{known}+{variant}" if known and plus and variant.isalnum() else known
 
 
-class Phonemizer:
+class Phonemizer(_LibraryCopy):
     """Turns text into phonemes (IPA), by a copy of espeak-ng. For one thread at a time; a call takes less than a
     millisecond."""
 
     def __init__(self) -> None:
         """Raises EngineMissing, EngineError."""
-        self._lib = _library()
-        _initialised(self._lib)
-        self._identifiers = _identifiers(self._lib)
+        super().__init__()
         self._lib.espeak_TextToPhonemes.restype = ctypes.c_char_p
         self._language = ""
 
@@ -267,9 +261,9 @@ class Phonemizer:
         """`text` in the IPA, with its stresses and its punctuation. Raises EngineError: espeak-ng has no such
         language."""
         if language != self._language:
-            name = self._identifiers.get(language.lower(), language)  # "en", "fr" are in no list, and espeak knows them
+            name = self.voices.get(language.lower(), language)  # "en", "fr" are in no list, and espeak knows them
             if self._lib.espeak_SetVoiceByName(name.encode()) != 0:
-                near = difflib.get_close_matches(language.lower(), self._identifiers, 3) or ["en-us"]
+                near = difflib.get_close_matches(language.lower(), self.voices, 3) or ["en-us"]
                 raise EngineError(f"espeak-ng has no voice {language!r}: write a language such as {', '.join(near)}.")
             self._language = language
         parts = PUNCTUATION.split(in_latin(text))
