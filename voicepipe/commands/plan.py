@@ -11,7 +11,7 @@ from voicepipe.commands import plan_text
 from voicepipe.commands.plan_cost import Prices
 from voicepipe.commands.plan_text import BUDGET_MS, Plan
 from voicepipe.engines.weights import hub
-from voicepipe.sizing import gpu_memory, gpu_models, names, shapes
+from voicepipe.sizing import gpu_memory, gpu_models, shapes
 from voicepipe.sizing.advice import advice
 from voicepipe.sizing.host import SizedHost
 from voicepipe.sizing.language import ParallelGroup
@@ -73,12 +73,12 @@ def run(
 
 def _model(text: str) -> tuple[str, str, LlmShape, str]:
     """The value for `vllm.model`, the model's name, its shape, and its only dtype, if it is quantised."""
-    if known := names.known_model(text):
+    if known := shapes.known_model(text):
         return known.source, known.name, LLMS[known.name], known.dtype
     try:
         path = hub.local(text)
     except EngineMissing:
-        near = names.nearest_name(text)
+        near = shapes.nearest_name(text)
         raise ConfigError(
             f"--model: {text}: {f'did you mean {near}? ' if near else ''}give the path of a config.json or of a "
             f"directory with one, or one of {', '.join(LLMS)}"

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from voicepipe.commands.plan_cost import Prices
 from voicepipe.config import PopConfig
-from voicepipe.sizing import gpu_memory, names
+from voicepipe.sizing import gpu_memory, shapes
 from voicepipe.sizing.advice import saves_only_memory
 from voicepipe.sizing.constants import MOST_SEQUENCES, STEP_TOKENS
 from voicepipe.sizing.gpu_memory import DTYPES
@@ -182,7 +182,7 @@ def _ms(value: float) -> str:
 def _toml(plan: Plan, chosen: Option) -> str:
     host, group, source, prices = chosen.host, chosen.group, plan.source, plan.prices
     narrow = plan.found[0].group.dtype == "bf16"  # so that it may have to be quantised for what was chosen
-    model, parser = json.dumps(source), names.tool_call_parser(source)
+    model, parser = json.dumps(source), shapes.tool_call_parser(source)
     if narrow and group.dtype == "fp8":
         model += "  # or a checkpoint of it that is in fp8"
     if narrow and group.dtype == "awq4":  # which vLLM cannot make by itself: another name than the model's
