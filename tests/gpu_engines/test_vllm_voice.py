@@ -18,7 +18,7 @@ from tests.support.waiting import until
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice
 from voicepipe.engines.tts.neutts.neutts import NeuTts
-from voicepipe.engines.tts.neutts.windows import CodeWindow, CodeWindows, Joint
+from voicepipe.engines.tts.neutts.windows import CodeWindow, CodeWindows, CrossFade
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
 TEXT = "A table for two, on Friday at seven."
@@ -116,7 +116,7 @@ async def test_what_is_sent_piece_by_piece_is_what_the_codec_makes_of_all(engine
     codes = np.random.default_rng(1).integers(0, codec.codes, 450).tolist()
     recorded = 200
     expected = codec.decode([codes])[0][recorded * codec.hop :]
-    windows, joint, sent = CodeWindows(recorded), Joint(codec.hop), []
+    windows, joint, sent = CodeWindows(recorded), CrossFade(codec.hop), []
 
     def decoded(window: CodeWindow) -> None:
         sent.append(joint.push(window, codec.decode([codes[window.begin : window.end]])[0]))
