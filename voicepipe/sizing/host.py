@@ -14,8 +14,8 @@ from voicepipe.sizing.voices import Voice
 
 @dataclass(frozen=True, slots=True)
 class SizedHost:
-    """A host of given GPUs with the language model's group, and recognition with synthesis on the GPU after it, or on
-    its first."""
+    """A host with `gpus` GPUs. The language model's group takes the first ones. Recognition and synthesis run on the
+    next GPU; if there is none, they share the first."""
 
     group: ParallelGroup
     gpus: int

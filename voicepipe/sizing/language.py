@@ -1,5 +1,5 @@
 """A language model by the roofline: each step takes the time of reading memory or of multiplying numbers, whichever is
-longer; and the replies that it generates at a time. Times are milliseconds."""
+longer. Under load it generates several replies at a time. Times are milliseconds."""
 
 import math
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def prefill_ms(group: ParallelGroup, new: int, cached: int, sequences: int) -> f
 
 
 class LoadedLlm(NamedTuple):
-    """The times of a language model under calls. The GPU is idle while a step is scheduled."""
+    """A language model under load, with its times. The GPU is idle while a step is scheduled."""
 
     prefill: StageJob
     """Time until the first token."""
@@ -122,13 +122,13 @@ class LoadedLlm(NamedTuple):
 
 
 def loaded_llm(group: ParallelGroup, tokens: float, new: int, cached: int, contention: Contention) -> LoadedLlm:
-    """The times where so many tokens a millisecond are needed, after prompts of `new` tokens and `cached` ones."""
+    """A language model that generates `tokens` a millisecond. Prompts have `new` tokens behind `cached` ones."""
 
     def step(batch: int) -> StageJob:
         return StageJob(STEP_MS, step_ms(group, batch, cached or new, sequences=batch) - STEP_MS)
 
     replies = 1.0
-    for _ in range(2):  # the more there are the longer each takes; a third time changes nothing to speak of
+    for _ in range(2):  # the more replies there are, the longer each takes; a third round changes next to nothing
         replies = min(MOST_SEQUENCES, tokens * step(max(1, math.ceil(replies))).duration(contention.slowdown))
     batch = 1 + round(replies)
     return LoadedLlm(

@@ -13,7 +13,7 @@ from voicepipe.sizing.traffic import Traffic
 
 @dataclass(frozen=True, slots=True)
 class Whisper:
-    """The times of Whisper, which reads an utterance in windows, again and again while it is said."""
+    """Whisper, which reads an utterance in windows, again and again while it is said."""
 
     shape: AsrShape
     name: str = ""
@@ -37,7 +37,7 @@ class Whisper:
         return StageJob(c.PASS_MS + c.FEATURES_MS * window_s, encode + tokens * token)
 
     def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, contention: Contention) -> LoadedStage:
-        """The stage under so many calls, beside others on the GPU."""
+        """The stage with so many calls, beside others on the GPU."""
         reading = self.reading(gpu, traffic.window_s, traffic.utterance_s)
         finals, partials = traffic.ends(calls), calls * traffic.speaking / traffic.partial_s / 1000
         # Partials are left out where there is no time.
@@ -47,8 +47,8 @@ class Whisper:
 
 @dataclass(frozen=True, slots=True)
 class Nemotron:
-    """The times of Nemotron Speech Streaming, which encodes each chunk of sound once, in steps for all calls of which a
-    chunk is due."""
+    """Nemotron Speech Streaming, which encodes each chunk of sound once. A step serves all calls of which a chunk is
+    due."""
 
     chunk_ms: int = 160
     name: str = "nemotron"

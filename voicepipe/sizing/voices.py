@@ -15,8 +15,8 @@ from voicepipe.sizing.traffic import LATER_PHRASE_S, FirstPhrase, Traffic
 
 @dataclass(frozen=True, slots=True)
 class PhraseVoice:
-    """The times of a voice that makes a phrase as a whole, one after the other. Not scaled by GPU: the source does not
-    say on which it was, and a phrase is bound by launching small kernels more than by a data sheet's figures."""
+    """A voice that makes whole phrases, one after the other. Its times are the same on every GPU: the source does not
+    name its GPU, and most of the time goes into launching small kernels."""
 
     name: str
 
@@ -34,8 +34,8 @@ class PhraseVoice:
     def stage(
         self, gpu: GpuModel, traffic: Traffic, calls: int, contention: Contention, first: FirstPhrase
     ) -> LoadedStage:
-        """The stage under so many calls, beside others on the GPU. `first`: the phrase that is waited for; phrases that
-        are wasted are as in `traffic`."""
+        """The stage with so many calls, beside others on the GPU. `first`: the phrase that callers wait for; phrases
+        that are made for nothing are as in `traffic`."""
         awaited, dropped, later = map(self.phrase, (first.speech_s, traffic.phrase.speech_s, LATER_PHRASE_S))
         jobs = [(traffic.phrases(calls), later), (traffic.wasted(calls), dropped)]
         return loaded_stage(awaited, traffic.ends(calls), jobs, contention)
@@ -47,8 +47,8 @@ NEUTTS = LlmShape(24, 896, 14, 2, 64, 4864, 217_652, qkv_bias=True, kind="qwen2"
 
 @dataclass(frozen=True, slots=True)
 class NeuTtsCost:
-    """The times of NeuTTS: a language model of sound in a process of its own, and a codec in the PoP's, in overlapping
-    windows."""
+    """NeuTTS: a language model of sound in a process of its own, and a codec in the PoP's process, which decodes
+    overlapping windows."""
 
     name: str = "neutts"
 

@@ -46,12 +46,13 @@ behind them, 19 with 10 s, 28 with 18 s, and 29 with 26 s, which takes twice the
 TOKENS_A_SECOND, ENGLISH_TOKENS_A_SECOND, TOKENS_MORE = 15, 8, 8
 """Nobody says more in a second than so many tokens, not in languages either that are spelled letter by letter."""
 FIRST_LIMIT_SHARE, FIRST_LIMIT_MORE = 5 / 8, 7
-"""A share of these, and so many more, are mostly enough. Where Whisper does not find the end, it says the words again
-and again until it is stopped, and callers wait for it: so at 161 of 580 sentences and answers that were read 40 ms
-behind their end. So it is stopped here first, and reads on only where it has not begun again."""
+"""This share of these tokens, and so many more, are mostly enough. Where Whisper does not find the end, it repeats the
+words until it is stopped, and callers wait for it: so it did with 161 of 580 sentences and answers that were read 40 ms
+behind their end. So this is the first limit, and it reads on only where it has not begun to repeat."""
 REPETITION_PENALTY = 1.1
-"""Tokens that were written are so much less likely (Keskar et al., CTRL, 2019): Whisper finds the end of half of those
-161, and of dictated numbers half as many words are wrong. From 1.15 on other words become wrong."""
+"""Tokens that were written are made less likely by this factor (Keskar et al., CTRL, 2019). With it Whisper finds the
+end of half of those 161, and half as many words of dictated numbers are wrong. From 1.15 on other words become
+wrong."""
 TIME_STEP_MS = 20
 """From one timestamp to the next."""
 CONTEXT = 448
