@@ -51,7 +51,7 @@ def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
         raise EngineMissing(
             f"torch and transformers are needed ({error}); run this in the environment that has vLLM"
         ) from None
-    check_device(device)
+    device = checked_device(device)
     console, shape = for_tables(), "a small" if tiny else "the true"
     with console.status(f"random weights, of {shape} shape ..."), TemporaryDirectory() as folder:
         made = make_nemotron(Path(folder), tiny=tiny)
@@ -89,14 +89,15 @@ def _of_states(states: Any) -> tuple[str, int]:
     return f"{where}, {str(keys.dtype).removeprefix('torch.')}", size // states.slots
 
 
-def check_device(name: str) -> None:
-    """Raises ConfigError: torch sees none of this name."""
+def checked_device(name: str) -> str:
+    """The device; "auto" is a GPU if there is one. Raises ConfigError: torch sees none of this name."""
     import torch
 
     gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
     known = ("auto", "cpu", *(["cuda"] if gpus else []), *gpus)
     if name not in known:
         raise ConfigError(f"--device {name}: torch sees no such device here; choose one of {', '.join(known)}.")
+    return ("cuda" if gpus else "cpu") if name == "auto" else name
 
 
 def _steps(hear: Callable[[list[Row]], object], frames: int) -> dict[str, list[float]]:

@@ -31,7 +31,9 @@ CACHE = 32 << 20
 def config(tmp_path_factory: pytest.TempPathFactory) -> NeuttsConfig:
     model, codec, recording = tiny_neutts.make(tmp_path_factory.mktemp("neutts"))
     voices = {name: RecordedVoice(str(recording), tiny_neutts.SAID, CONSENT) for name in ("anna", "ben")}
-    return NeuttsConfig(str(model), str(codec), "anna", kv_cache_memory_bytes=CACHE, args=ARGS, voices=voices)
+    return NeuttsConfig(
+        str(model), str(codec), "anna", device="cpu", kv_cache_memory_bytes=CACHE, args=ARGS, voices=voices
+    )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

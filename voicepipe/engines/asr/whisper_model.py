@@ -346,13 +346,10 @@ def _on_cpu(view: Any) -> NDArray[np.float32]:
 def _loaded(directory: Path, config: WhisperConfig) -> Any:
     """faster-whisper's model, on its device."""
     try:
-        import ctranslate2
         from faster_whisper import WhisperModel
     except ImportError as error:
         raise EngineMissing(f"faster-whisper cannot be imported ({error}); pip install faster-whisper") from None
     device, _, index = config.device.partition(":")
-    if device == "auto":
-        device = "cuda" if ctranslate2.get_cuda_device_count() else "cpu"
     if device == "cuda":
         find_cublas()
     compute_type = config.compute_type

@@ -7,7 +7,6 @@ last.
 
 import contextlib
 import json
-import logging
 import threading
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
@@ -30,7 +29,6 @@ from voicepipe.engines.tts.espeak import Phonemizer
 from voicepipe.engines.tts.shaping import letters, pieces, shape, word_starts
 from voicepipe.engines.weights import hub, needed_models
 
-log = logging.getLogger(__name__)
 RATE = 24_000
 LANGUAGES = {
     "a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "j": "ja", "p": "pt-br", "z": "zh",
@@ -181,15 +179,15 @@ def _session(config: KokoroConfig) -> Any:
     except Exception as error:  # onnxruntime's own classes share no root but this
         raise EngineError(f"{config.model} cannot be loaded as an ONNX model: {error}") from None
     if len(providers) > 1 and CUDA not in session.get_providers():
-        problem = "onnxruntime has CUDA and cannot use it: its version of CUDA and cuDNN must be on this machine"
-        if config.device != "auto":
-            raise EngineError(f'{problem}; or set kokoro.device to "cpu".')
-        log.warning("%s; kokoro runs on the CPU", problem)
+        raise EngineError(
+            "onnxruntime has CUDA and cannot use it: its version of CUDA and cuDNN must be on this machine; or set "
+            'kokoro.device to "cpu".'
+        )
     return session
 
 
 def _providers(device: str) -> Sequence[str | tuple[str, dict[str, str]]]:
-    if device == "cpu" or (device == "auto" and not has_cuda()):
+    if device == "cpu":
         return ["CPUExecutionProvider"]
     if not has_cuda():
         raise EngineMissing(

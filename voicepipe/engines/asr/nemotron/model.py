@@ -91,8 +91,6 @@ class LoadedNemotron:
 def _loaded(found: Checkpoint, config: NemotronConfig) -> Any:
     """transformers' model, on its device."""
     device = config.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise EngineError(
             f"nemotron.device = {config.device!r}, and torch sees no GPU here; `voicepipe doctor` shows what there is"

@@ -262,7 +262,7 @@ def _arguments(config: NeuttsConfig) -> dict[str, Any]:
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.platforms import current_platform
 
-    if config.device != "auto" and current_platform.is_cpu() != (config.device == "cpu"):
+    if current_platform.is_cpu() != (config.device == "cpu"):
         computes = "the CPU" if current_platform.is_cpu() else "GPUs"
         raise EngineError(f"neutts.device is {config.device!r}, and the vLLM that is installed computes on {computes}.")
     known = {field.name for field in fields(AsyncEngineArgs)}
@@ -280,12 +280,9 @@ def _build(config: NeuttsConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, Voice
 
 
 def _parts(config: NeuttsConfig) -> VoiceParts:
-    from vllm.platforms import current_platform
-
     from voicepipe.engines.tts.neutts.codec import NeuCodec, recorded
 
-    auto = "cpu" if current_platform.is_cpu() else "cuda"
-    codec = NeuCodec(_local(config, "neutts.codec"), auto if config.device == "auto" else config.device)
+    codec = NeuCodec(_local(config, "neutts.codec"), config.device)
     phonemizer = Phonemizer()
     writer = PromptWriter(_local(config, "neutts.model"), codec.codes)
     codes = {
