@@ -36,14 +36,11 @@ class Checkpoint:
     def many_languages(self) -> bool:
         return bool(self.described["model_type"] == KINDS[1])
 
-    def bytes_stored(self) -> int:
-        """Size of the weights in the files."""
-        return sum(file.stat().st_size for file in self.directory.glob("*.safetensors"))
-
     def bytes_of_weights(self, dtype: str) -> int:
         """Size of the weights in memory, as numbers of type `dtype`."""
         stored = self.described.get("dtype") or self.described.get("torch_dtype") or "float32"
-        return self.bytes_stored() * WIDE[dtype] // WIDE.get(stored, 4)
+        size = sum(file.stat().st_size for file in self.directory.glob("*.safetensors"))
+        return size * WIDE[dtype] // WIDE.get(stored, 4)
 
     def bytes_of_slot(self, dtype: str) -> int:
         """Memory that an utterance takes while it is heard: almost all of it is keys and values."""
