@@ -18,7 +18,7 @@ MAX_CHARS = 18_000
 ITEM_CHARS = 24
 """Characters that an item takes beside its text."""
 LOOKED_BACK = 100
-"""Items before the cut among which the caller's words that results answer are looked for."""
+"""Items before the cut that are searched for the caller's words which a tool's results answer."""
 KEEP = 0.5
 """Share of the limit that trimming leaves, so that the prompt's beginning then stands still for many turns."""
 

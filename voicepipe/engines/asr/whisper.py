@@ -33,8 +33,9 @@ UNSURE = ms_to_samples(3_000)
 ASKED_DIGITS = 3
 """Digits in a row that are dictated, where a telephone number was asked for."""
 GAP = ms_to_samples(40)
-"""A gap that is worth a pass: the shortest that is seen in two frames. Every other one is inside a word. From 20 ms on
-there are more passes, which slow each other down, and callers have the words no sooner (46 turns on two cores)."""
+"""A gap of this length is worth a pass: it is the shortest that spans two frames. Half of such gaps are inside a word.
+With passes at gaps of 20 ms, too, they slow each other down, and callers have the words no sooner (46 turns on two
+cores)."""
 
 
 class WhisperAsr(Life[ThreadedRecogniser[Passes, LoadedWhisper]]):

@@ -1,11 +1,11 @@
 """One model reads for all calls: whose turn it is.
 
 Words that a call waits for (`settle`, `finish`) go first, then the words at a gap of the voice, which may be its end,
-then partials. Nobody has more than one request: what a pass reads is the newest sound at the time when it begins. A
-pass cannot be stopped, so one for partials is kept short, and leaves a thread to the others where there are several.
-Where there is more to do than the model can, calls get fewer partials, and their final words are as soon as ever. When
-a pass of several fails, each is read by itself: one of them cannot be read, or all were too much for the memory.
-Calls take turns: who has ended a hundred utterances at once waits with most of them until others were read.
+then partials. An utterance has one request at most, and a pass reads the newest sound at the time when it begins. A
+pass cannot be stopped. So a pass for partials is kept short, and where there are several threads it leaves one free.
+Under overload calls get fewer partials, and their final words come as soon as before. When a pass of several utterances
+fails, each is read by itself: one of them cannot be read, or all were too much for the memory. Calls take turns: one
+that has ended a hundred utterances at once waits with most of them until others were read.
 """
 
 import asyncio
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PARTIALS_S = 0.06
-"""A pass for partials takes at most so long, if one utterance alone does not: who waits for words waits for its end."""
+"""A pass for partials gets more utterances only as long as it stays below this: who waits for words waits for its
+end."""
 
 STALL_S = 10.0
 """A pass that takes so much longer than its sound lasts hangs: a CPU that reads slower can answer nobody."""
