@@ -1,8 +1,9 @@
 """espeak-ng through ctypes: speech, and phonemes for other voices. Library and its voices are those of the
 espeakng-loader wheel.
 
-The library has one state, speaks one text at a time and cannot be initialised twice. So each user loads a copy of its
-own (6 ms, 1.5 MB), which one thread uses; ctypes releases the GIL while it works. 4 s of speech take about 4 ms.
+The library has one state, speaks one text at a time and cannot be initialised twice. So each user after the first
+loads a copy (6 ms, 1.5 MB; where files of the temporary folder may be executed). One thread uses it, and ctypes
+releases the GIL while it works. 4 s of speech take about 4 ms.
 """
 
 import asyncio
@@ -12,8 +13,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 
 import espeakng_loader
 import numpy as np
@@ -90,14 +93,18 @@ class _SpokenText:
     """(character of the text, sample) at which espeak begins a word."""
 
 
+_loads = count()
+"""Numbers the loads of this process: all but the first are of copies."""
+
+
 class _LibraryCopy:
-    """A copy of the library, with a state of its own. Raises EngineMissing, EngineError."""
+    """The library, or a copy of it, with a state of its own. Raises EngineMissing, EngineError."""
 
     def __init__(self) -> None:
         path = espeakng_loader.get_library_path()
         try:
-            with tempfile.TemporaryDirectory() as folder:
-                self._lib = ctypes.CDLL(shutil.copy(path, folder))
+            with tempfile.TemporaryDirectory() if next(_loads) else nullcontext() as folder:
+                self._lib = ctypes.CDLL(shutil.copy(path, folder) if folder else path)
         except OSError as error:
             raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
         self.rate: int = self._lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
