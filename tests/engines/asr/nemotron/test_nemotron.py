@@ -25,7 +25,7 @@ class CheckedModel(FakeModel):
     def ask(self, hear: Callable[[], Any], *, within_s: float) -> "asyncio.Future[Any]":
         for who, given in self.of._running:
             assert isinstance(who, NemotronStream) and not who._over
-            assert self.of.slots.of(who) == given.slot
+            assert self.of.slots._slots[who] == given.slot
         return super().ask(hear, within_s=within_s)
 
 

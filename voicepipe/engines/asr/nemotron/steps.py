@@ -158,9 +158,8 @@ class Steps:
         self._next()
 
     def _admit(self) -> None:
-        while (who := self.slots.next()) is not None:
-            slot = self.slots.of(who)
-            assert slot is not None
+        while given := self.slots.next():
+            who, slot = given
             who.on_slot(slot)
 
     def _next(self) -> None:
