@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.audio import Pcm, dbfs
-from voicepipe.audio.resample import Resampler, Stretches
+from voicepipe.audio.resample import Resampler, SegmentResampler
 
 NOISE = np.random.default_rng(1).normal(0, 6000, 4000).clip(-32768, 32767).astype(np.int16)
 
@@ -56,7 +56,7 @@ def test_silence_stays_silent() -> None:
 
 @pytest.mark.parametrize("rate", [8000, 16_000, 24_000, 48_000])
 def test_stretches_know_nothing_of_one_another(rate: int) -> None:
-    convert, rng = Stretches(rate, 16_000, rate), np.random.default_rng(2)
+    convert, rng = SegmentResampler(rate, 16_000, rate), np.random.default_rng(2)
     for level in (32_000, 20, 8000):
         sound = rng.integers(-level, level, rate).astype(np.int16)
         convert.stretch[:] = sound

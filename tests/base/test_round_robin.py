@@ -88,8 +88,8 @@ def test_what_waits_can_become_urgent() -> None:
     fair = RoundRobin[str]()
     fair.put("a1", "a")
     fair.put("b1", "b")
-    fair.hurry("b1")
-    fair.hurry("gone")
+    fair.put("b1", "b", urgent=True)
+    fair.put("b1", "b")
     assert drained(fair) == "b1 a1"
 
 

@@ -154,7 +154,7 @@ def test_what_is_urgent_goes_first_and_is_fair_and_stops_nobody_for_ever() -> No
     fair.put("b0", "b", urgent=True)
     fair.put("c0", "c")
     fair.put("c1", "c")
-    fair.hurry("c1")
+    fair.put("c1", "c", urgent=True)
     assert [fair.pop() for _ in range(5)] == ["a0", "b0", "c1", "c0", "a1"]
     fair.remove("a2")
     assert fair.pop() == "a3" and len(fair) == fair.of("a") == 4

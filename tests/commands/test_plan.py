@@ -10,12 +10,12 @@ from tests.commands.planning import PRICED, SHORT, said, unwrapped
 from tests.support.paths import ROOT
 from voicepipe.sizing.gpu_models import GPUS, LINKS
 from voicepipe.sizing.host import SizedHost
-from voicepipe.sizing.language import Group
+from voicepipe.sizing.language import ParallelGroup
 from voicepipe.sizing.prediction import BEFORE_COMPUTE_MS
 from voicepipe.sizing.recognition import Nemotron
 from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.traffic import Traffic
-from voicepipe.sizing.turn import most_calls
+from voicepipe.sizing.turn import capacity
 from voicepipe.sizing.voices import voice
 
 
@@ -127,7 +127,7 @@ def calls_in_time(capsys: pytest.CaptureFixture[str], *more: str) -> list[int]:
 def test_what_else_would_lift_it() -> None:
     """The table in `sizing/README.md`: what `nemotron.gather_ms` and a shorter first phrase do."""
     page = (ROOT / "voicepipe" / "sizing" / "README.md").read_text()
-    group = Group(LLMS["llama-3.1-8b"], "bf16", GPUS["h100"], LINKS["nvlink"])
+    group = ParallelGroup(LLMS["llama-3.1-8b"], "bf16", GPUS["h100"], LINKS["nvlink"])
     for row, asr, traffic in (
         ("today (`ladder.short_phrase_ms = 80`)", Nemotron(), Traffic()),
         (
@@ -135,11 +135,11 @@ def test_what_else_would_lift_it() -> None:
             Nemotron(gather_ms=0),
             Traffic(),
         ),
-        ("without the rung (`ladder.short_phrase_ms = 0`)", Nemotron(), Traffic(short_phrase_ms=0)),
+        ("without the deadline (`ladder.short_phrase_ms = 0`)", Nemotron(), Traffic(short_phrase_ms=0)),
         ('short first phrases from the start (`ladder.first_phrase = "short"`)', Nemotron(), Traffic().cut_short()),
     ):
         ways = [(voice(name), mps) for name in ("kokoro", "neutts") for mps in (False, True)]
-        calls = [most_calls(SizedHost(group, 1, asr, tts, mps, traffic=traffic), 220)[0] for tts, mps in ways]
+        calls = [capacity(SizedHost(group, 1, asr, tts, mps, traffic=traffic), 220)[0] for tts, mps in ways]
         assert f"| {row} | {' | '.join(map(str, calls))} |" in page
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.stopwatch import spent
 from voicepipe.conversation.phrases import PhraseConfig, Phraser
 from voicepipe.conversation.speakable import MARKDOWN, pieces, speakable
-from voicepipe.conversation.verbaliser import ENGLISH, keys
+from voicepipe.conversation.verbaliser import ENGLISH, telephone
 
 LONGEST_S = 0.1
 """Of processor time, for a phrase of `LONGEST`: several times what any of them needs, a hundredth of a defect's."""
@@ -48,7 +48,7 @@ def test_a_text_takes_little_time(text: str, times: int) -> None:
     assert spent(lambda: speakable(text), LONGEST_S) < LONGEST_S
 
 
-BEGINS = sorted({character for form in (*keys.FORMS, *MARKDOWN, *ENGLISH) for character in form.begins})
+BEGINS = sorted({character for form in (*telephone.KEYS, *MARKDOWN, *ENGLISH) for character in form.begins})
 
 
 @pytest.mark.parametrize("after", ["", "1", " ", "- "], ids=["alone", "one", "space", "dash"])

@@ -10,7 +10,7 @@ from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.engines import loader
 from voicepipe.engines.scripted import ScriptedTts
-from voicepipe.engines.tts.neutts.neutts_tts import NeuTts
+from voicepipe.engines.tts.neutts.neutts import NeuTts
 
 SCRIPTED = Config(engines=EnginesConfig(vad="scripted", asr="scripted", llm="scripted", tts="scripted"))
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -22,8 +23,8 @@ from voicepipe.audio import RATE, Pcm
 from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.base.figures import for_tables, keep
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.asr.nemotron.chunks import Chunks
-from voicepipe.engines.asr.nemotron.rows import Row
+from voicepipe.engines.asr.nemotron.front_end import Chunks
+from voicepipe.engines.asr.nemotron.steps import Row
 
 TOGETHER = 8
 STEPS, LEAST, ENOUGH_S = 15, 3, 15.0
@@ -50,7 +51,7 @@ def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
         raise EngineMissing(
             f"torch and transformers are needed ({error}); run this in the environment that has vLLM"
         ) from None
-    check_device(device)
+    device = checked_device(device)
     console, shape = for_tables(), "a small" if tiny else "the true"
     with console.status(f"random weights, of {shape} shape ..."), TemporaryDirectory() as folder:
         made = make_nemotron(Path(folder), tiny=tiny)
@@ -62,28 +63,41 @@ def run(json_file: Path | None, device: str, *, tiny: bool = False) -> int:
         took_ms = _steps(model.hear, model.frames)
     alone, together = (statistics.median(took_ms[name]) for name in ("step", f"step of {TOGETHER}"))
     named = "a small model: a trial" if tiny else "Nemotron streaming 0.6B"
-    console.print(f"{named}, in chunks of {config.chunk_ms} ms: {model.kind} ({os.cpu_count()} cores)")
+    kind, bytes_a_slot = _of_states(model._states)
+    console.print(f"{named}, in chunks of {config.chunk_ms} ms: {kind} ({os.cpu_count()} cores)")
     table = Table()
     for column in ("", "p50 ms", "most"):
         table.add_column(column, justify="right" if column else "left")
     for name, each in took_ms.items():
         table.add_row(name, f"{statistics.median(each):.1f}", f"{max(each):.1f}")
     console.print(table)
-    console.print(f"memory of a call: {model.bytes_a_slot / 1e6:.1f} MB")
+    console.print(f"memory of a call: {bytes_a_slot / 1e6:.1f} MB")
     console.print(f"A step of {TOGETHER} calls takes {together / alone:.1f} times a step of one")
-    keep(json_file, {"steps_ms": took_ms, "bytes_a_call": model.bytes_a_slot, "device": model.kind})
+    keep(json_file, {"steps_ms": took_ms, "bytes_a_call": bytes_a_slot, "device": kind})
     model.unload()
     return 0
 
 
-def check_device(name: str) -> None:
-    """Raises ConfigError: torch sees none of this name."""
+def _of_states(states: Any) -> tuple[str, int]:
+    """The device and its number format, for people; bytes that the model remembers of a call."""
+    import torch
+
+    keys = states.kv
+    where = torch.cuda.get_device_name(keys.device) if keys.is_cuda else f"CPU, {torch.get_num_threads()} threads"
+    tensors = (keys, *states.convs.values(), states.prediction, states.hidden, states.cell)
+    size = sum(each.numel() * each.element_size() for each in tensors)
+    return f"{where}, {str(keys.dtype).removeprefix('torch.')}", size // states.slots
+
+
+def checked_device(name: str) -> str:
+    """The device; "auto" is a GPU if there is one. Raises ConfigError: torch sees none of this name."""
     import torch
 
     gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
     known = ("auto", "cpu", *(["cuda"] if gpus else []), *gpus)
     if name not in known:
         raise ConfigError(f"--device {name}: torch sees no such device here; choose one of {', '.join(known)}.")
+    return ("cuda" if gpus else "cpu") if name == "auto" else name
 
 
 def _steps(hear: Callable[[list[Row]], object], frames: int) -> dict[str, list[float]]:

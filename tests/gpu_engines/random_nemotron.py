@@ -82,10 +82,10 @@ def _noise() -> torch.Tensor:
 
 def _said(model: Any, frames: torch.Tensor) -> int:
     """Tokens in them."""
-    at, start = torch.zeros(1, dtype=torch.long), greedy.begun(model)
-    spoken = greedy.Spoken(*start, at, at.clone(), at == 0)
+    at, start = torch.zeros(1, dtype=torch.long), greedy.initial_state(model)
+    decoder_state = greedy.DecoderState(*start, at, at.clone(), at == 0)
     rounds = HEARD * (model.config.max_symbols_per_step + 1)
-    return int((greedy.searched(model, frames[None], spoken, rounds, lazy=True)[1] != greedy.NOTHING).sum())
+    return int((greedy.search(model, frames[None], decoder_state, rounds, lazy=True)[1] != greedy.NO_TOKEN).sum())
 
 
 def _tokenizer(vocabulary: int) -> Tokenizer:

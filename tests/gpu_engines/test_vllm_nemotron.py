@@ -24,11 +24,10 @@ from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMis
 from voicepipe.base.round_robin import owned_by
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron import front_end
-from voicepipe.engines.asr.nemotron.chunks import Chunks
+from voicepipe.engines.asr.nemotron.front_end import Chunks
 from voicepipe.engines.asr.nemotron.model import LoadedNemotron
-from voicepipe.engines.asr.nemotron.nemotron import NemotronAsr
-from voicepipe.engines.asr.nemotron.rows import Row
-from voicepipe.engines.asr.nemotron.stream import NemotronStream
+from voicepipe.engines.asr.nemotron.nemotron import NemotronAsr, NemotronStream
+from voicepipe.engines.asr.nemotron.steps import Row
 from voicepipe.engines.base import Asr, Hypothesis
 from voicepipe.engines.hosting import life
 
@@ -195,7 +194,7 @@ def test_what_is_no_number_is_said_of_its_call_alone(model: LoadedNemotron) -> N
     model.hear([broken.row(), well.row()])
     model._states.kv[:, :, 5] = torch.nan
     well.tokens, begun = [], Utterance(model, 6, noise(2))
-    assert [heard.sane for heard in model.hear([broken.row(), begun.row()])] == [False, True]
+    assert [heard.finite for heard in model.hear([broken.row(), begun.row()])] == [False, True]
     assert begun.whole() == expected[-len(begun.tokens) :]
 
 
@@ -232,7 +231,7 @@ async def test_settling_does_not_change_what_is_heard_later(asr: NemotronAsr) ->
 
 def steps(asr: NemotronAsr) -> Any:
     assert asr.last
-    return asr.last.steps
+    return asr.last.queue
 
 
 async def cancelled_settle(stream: NemotronStream) -> None:
@@ -286,7 +285,7 @@ async def test_slots_come_back(asr: NemotronAsr, end: Callable[[NemotronStream],
 
 
 async def test_who_finds_no_slot_waits_and_calls_take_turns(asr: NemotronAsr, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.engines.asr.nemotron.stream.WAIT_S", 0.2)
+    monkeypatch.setattr("voicepipe.engines.asr.nemotron.nemotron.WAIT_S", 0.2)
     streams = []
     for call in ("greedy", "greedy", "greedy", "greedy", "greedy", "other"):
         with owned_by(call):

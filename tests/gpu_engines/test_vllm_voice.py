@@ -17,8 +17,8 @@ from tests.models import tiny_neutts
 from tests.support.waiting import until
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice
-from voicepipe.engines.tts.neutts.neutts_tts import NeuTts
-from voicepipe.engines.tts.neutts.windows import CodeWindow, CodeWindows, Joint
+from voicepipe.engines.tts.neutts.neutts import NeuTts
+from voicepipe.engines.tts.neutts.windows import CodeWindow, CodeWindows, CrossFade
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
 TEXT = "A table for two, on Friday at seven."
@@ -31,7 +31,9 @@ CACHE = 32 << 20
 def config(tmp_path_factory: pytest.TempPathFactory) -> NeuttsConfig:
     model, codec, recording = tiny_neutts.make(tmp_path_factory.mktemp("neutts"))
     voices = {name: RecordedVoice(str(recording), tiny_neutts.SAID, CONSENT) for name in ("anna", "ben")}
-    return NeuttsConfig(str(model), str(codec), "anna", kv_cache_memory_bytes=CACHE, args=ARGS, voices=voices)
+    return NeuttsConfig(
+        str(model), str(codec), "anna", device="cpu", kv_cache_memory_bytes=CACHE, args=ARGS, voices=voices
+    )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -96,7 +98,7 @@ async def test_who_stops_listening_frees_the_request(engine: NeuTts) -> None:
 
 
 async def test_what_would_go_on_for_ever_is_ended(engine: NeuTts, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "voicepipe.engines.tts.neutts.voice")
+    caplog.set_level(logging.INFO, "voicepipe.engines.tts.neutts.neutts")
     short, long = await whole(engine, "Yes."), await whole(engine, f"{TEXT} {TEXT}")
     assert short.pcm.size < 3 * engine.rate < long.pcm.size < 20 * engine.rate
     assert "went on and on" in caplog.text
@@ -116,7 +118,7 @@ async def test_what_is_sent_piece_by_piece_is_what_the_codec_makes_of_all(engine
     codes = np.random.default_rng(1).integers(0, codec.codes, 450).tolist()
     recorded = 200
     expected = codec.decode([codes])[0][recorded * codec.hop :]
-    windows, joint, sent = CodeWindows(recorded), Joint(codec.hop), []
+    windows, joint, sent = CodeWindows(recorded), CrossFade(codec.hop), []
 
     def decoded(window: CodeWindow) -> None:
         sent.append(joint.push(window, codec.decode([codes[window.begin : window.end]])[0]))

@@ -2,8 +2,8 @@
 
 from voicepipe.sizing.gpu_models import GPUS, LINKS
 from voicepipe.sizing.host import SizedHost
-from voicepipe.sizing.language import Group
-from voicepipe.sizing.options import Option, judged, options
+from voicepipe.sizing.language import ParallelGroup
+from voicepipe.sizing.options import Option, evaluated, options
 from voicepipe.sizing.recognition import recogniser
 from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.traffic import FirstPhrase, Traffic
@@ -19,12 +19,12 @@ BRIEF = Traffic(phrase=FirstPhrase(8, 1.2), short_phrase_ms=0)
 
 def host(model: str, gpu: str, gpus: int = 1, dtype: str = "bf16", tensor: int = 1, **more: object) -> SizedHost:
     speech = {"asr": TURBO, "tts": KOKORO, "traffic": BRIEF}
-    return SizedHost(Group(LLMS[model], dtype, GPUS[gpu], LINKS["nvlink"], tensor), gpus, **speech | more)  # type: ignore[arg-type]
+    return SizedHost(ParallelGroup(LLMS[model], dtype, GPUS[gpu], LINKS["nvlink"], tensor), gpus, **speech | more)  # type: ignore[arg-type]
 
 
 def found(
     model: str, gpu: str, gpus: int, calls: int, by: str = "nvlink", compute_ms: float = COMPUTE_MS
 ) -> list[Option]:
     dtypes = ["bf16", *(["fp8"] if GPUS[gpu].fp8_tflops else []), "awq4"]
-    one = host(model, gpu, gpus).regrouped(link=LINKS[by])
-    return [judged(way, calls, compute_ms) for way in options(one, dtypes)]
+    one = host(model, gpu, gpus).with_group(link=LINKS[by])
+    return [evaluated(way, calls, compute_ms) for way in options(one, dtypes)]

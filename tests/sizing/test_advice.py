@@ -4,7 +4,7 @@ import math
 
 from tests.sizing.hosts import COMPUTE_MS, found, host
 from voicepipe.sizing import advice as sentences
-from voicepipe.sizing.options import Option, best, judged
+from voicepipe.sizing.options import Option, best, evaluated
 from voicepipe.sizing.recognition import Nemotron
 
 
@@ -101,7 +101,7 @@ def test_of_many_changes_the_four_largest_are_told() -> None:
     (line,) = (line for line in advice(ways, 1, 300) if line.startswith("Calls in time with one change from "))
     *changes, last = line.removesuffix(".").split(": ")[1].split(", ")
     assert len(changes) == 3 and last.endswith(" (the four largest of 7)")
-    few = judged(host("qwen3-0.6b", "h100", 2, asr=Nemotron(), dtype="awq4"), 1, COMPUTE_MS)
+    few = evaluated(host("qwen3-0.6b", "h100", 2, asr=Nemotron(), dtype="awq4"), 1, COMPUTE_MS)
     assert not any("largest" in line for line in advice([few], 1, 300))
 
 
@@ -121,6 +121,6 @@ def test_a_host_that_answers_more_than_was_asked_for() -> None:
     assert chosen and chosen.calls > 1
     (line,) = (line for line in advice(ways, 1, 300) if "is advised" in line)
     assert f"It answers {chosen.calls} calls within 300 ms 19 times of 20 (for all {chosen.calls}: --calls " in line
-    again = judged(chosen.host, chosen.calls, COMPUTE_MS)
+    again = evaluated(chosen.host, chosen.calls, COMPUTE_MS)
     (line,) = (line for line in advice([again], chosen.calls, 300) if "is advised" in line)
     assert "--calls" not in line, "all are asked for"

@@ -3,7 +3,7 @@
 import pytest
 
 from voicepipe.base.errors import ConfigError
-from voicepipe.sizing.gpu_models import GPUS, LINKS, gpus, link
+from voicepipe.sizing.gpu_models import GPUS, LINKS, link, parsed
 
 
 @pytest.mark.parametrize(
@@ -40,18 +40,18 @@ from voicepipe.sizing.gpu_models import GPUS, LINKS, gpus, link
     ],
 )
 def test_a_name(text: str, name: str, count: int) -> None:
-    assert gpus(text) == (GPUS[name], count)
+    assert parsed(text) == (GPUS[name], count)
 
 
 def test_every_gpu_is_known_by_its_own_name() -> None:
     for gpu in GPUS.values():
-        assert gpus(gpu.name) == (gpu, 1) and gpus(f"{gpu.name}:3") == gpus(f"3x{gpu.name}") == (gpu, 3)
+        assert parsed(gpu.name) == (gpu, 1) and parsed(f"{gpu.name}:3") == parsed(f"3x{gpu.name}") == (gpu, 3)
 
 
 @pytest.mark.parametrize("text", ["H100:0", "H100:x", "H100:", "H100:-1", "0xH100", "H100x0", "65 x H100"])
 def test_a_number_that_is_none(text: str) -> None:
     with pytest.raises(ConfigError, match=f"--gpus: {text}: give how many .* as a number from 1 to 64, such as H100:2"):
-        gpus(text)
+        parsed(text)
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_a_near_miss(text: str, near: str) -> None:
     with pytest.raises(
         ConfigError, match=f"^--gpus: {text}: no data sheet of it; did you mean {near}\\? known: B200, "
     ):
-        gpus(text)
+        parsed(text)
 
 
 @pytest.mark.parametrize("text", ["TPU", "", ":2", "x", "2x3xH100", "NVIDIA"])
 def test_what_is_no_known_gpu(text: str) -> None:
     with pytest.raises(ConfigError, match=f"^--gpus: {text}: no data sheet of it; .*known: B200, .*\\(two: H100:2\\)$"):
-        gpus(text)
+        parsed(text)
 
 
 def test_what_connects_them() -> None:

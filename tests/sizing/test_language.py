@@ -4,15 +4,17 @@ import pytest
 
 from voicepipe.sizing.constants import STEP_TOKENS
 from voicepipe.sizing.gpu_models import GPUS, LINKS
-from voicepipe.sizing.language import Group, communication_ms, prefill_ms, step_ms
+from voicepipe.sizing.language import ParallelGroup, communication_ms, prefill_ms, step_ms
 from voicepipe.sizing.shapes import LLMS
 
 
-def group(model: str, gpu: str, dtype: str = "bf16", tensor: int = 1, pipeline: int = 1, by: str = "nvlink") -> Group:
-    return Group(LLMS[model], dtype, GPUS[gpu], LINKS[by], tensor, pipeline)
+def group(
+    model: str, gpu: str, dtype: str = "bf16", tensor: int = 1, pipeline: int = 1, by: str = "nvlink"
+) -> ParallelGroup:
+    return ParallelGroup(LLMS[model], dtype, GPUS[gpu], LINKS[by], tensor, pipeline)
 
 
-def decode_ms(group: Group, batch: int, context: int) -> float:
+def decode_ms(group: ParallelGroup, batch: int, context: int) -> float:
     """From one token to the next, of `batch` replies at a time."""
     return step_ms(group, batch, context, sequences=batch)
 
@@ -91,7 +93,7 @@ def test_a_long_prompt_is_read_in_pieces() -> None:
     """Of as many tokens as a step has, of which each reply beside it takes one."""
     one = group("qwen3-8b", "h100")
     assert prefill_ms(one, 40, 2048, 1) == step_ms(one, 40, 2048, sequences=1), "one piece"
-    pieces = [step_ms(one, STEP_TOKENS, behind, sequences=1) for behind in range(0, 2048, STEP_TOKENS)]
+    pieces = [step_ms(one, STEP_TOKENS, after_wait, sequences=1) for after_wait in range(0, 2048, STEP_TOKENS)]
     assert prefill_ms(one, 2048, 0, 1) == pytest.approx(sum(pieces))
     assert max(pieces) < 0.5 * step_ms(one, 2048, 0, sequences=1), "how long others wait for their next token"
     assert prefill_ms(one, STEP_TOKENS, 0, 9) > prefill_ms(one, STEP_TOKENS - 8, 0, 9) + 5, "a second step"

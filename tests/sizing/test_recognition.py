@@ -9,16 +9,16 @@ from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.sizing.gpu_models import GPUS
 from voicepipe.sizing.recognition import Nemotron, Whisper, recogniser
 from voicepipe.sizing.shapes import ASRS
-from voicepipe.sizing.stage import SharedGpu, StageJob
+from voicepipe.sizing.stage import Contention, StageJob
 from voicepipe.sizing.traffic import Traffic
 
 H100, RTX_4090 = GPUS["h100"], GPUS["rtx-4090"]
-ALONE = SharedGpu()
+ALONE = Contention()
 
 
 def ms(work: StageJob) -> float:
     """While nobody else is on the GPU."""
-    return work.lasts(1.0)
+    return work.duration(1.0)
 
 
 def whisper_ms(name: str, window_s: float, speech_s: float) -> float:
@@ -62,7 +62,7 @@ def test_a_step_of_nemotron() -> None:
 def test_a_stream_is_settled_sooner_than_a_window_is_read() -> None:
     for gpu in (H100, GPUS["l4"]):
         nemotron, whisper = (
-            recogniser(name).stage(gpu, Traffic(), 4, ALONE).takes for name in ("nemotron", "large-v3-turbo")
+            recogniser(name).stage(gpu, Traffic(), 4, ALONE).latency for name in ("nemotron", "large-v3-turbo")
         )
         assert nemotron.mean < 0.5 * whisper.mean
 
@@ -70,7 +70,7 @@ def test_a_stream_is_settled_sooner_than_a_window_is_read() -> None:
 def test_whisper_leaves_out_what_it_has_no_time_for() -> None:
     """Partials: it is busy with finals alone then, and has work all the time nevertheless."""
     many = recogniser("large-v3-turbo").stage(H100, Traffic(), 24, ALONE)
-    assert many.busy < 0.9 and many.takes.mean < 250 and many.on_gpu > 0.3
+    assert many.busy < 0.9 and many.latency.mean < 250 and many.on_gpu > 0.3
 
 
 def test_steps_gather_calls_as_the_engine_does() -> None:
@@ -80,16 +80,16 @@ def test_steps_gather_calls_as_the_engine_does() -> None:
 def test_steps_that_wait_for_each_other_leave_the_gpu_to_others() -> None:
     """With a step for each chunk that is due the recogniser is seldom without work."""
     eager, patient = (Nemotron(gather_ms=wait).stage(H100, Traffic(), 32, ALONE) for wait in (0, 40))
-    assert patient.on_gpu < 0.6 * eager.on_gpu and patient.takes.mean < eager.takes.mean + 5
+    assert patient.on_gpu < 0.6 * eager.on_gpu and patient.latency.mean < eager.latency.mean + 5
 
 
 def test_more_calls_make_larger_steps_not_more() -> None:
     eager = Nemotron(gather_ms=0)
-    few, many = (eager.stage(H100, Traffic(), calls, SharedGpu(2.0)) for calls in (4, 64))
+    few, many = (eager.stage(H100, Traffic(), calls, Contention(2.0)) for calls in (4, 64))
     assert few.on_gpu < 0.5 and many.on_gpu == 1.0 and many.busy < 0.9
 
 
 def test_steps_that_last_longer_than_they_would_wait_gather_no_less() -> None:
     """One that begins when the last one ends hears all chunks that came meanwhile."""
-    eager, patient = (Nemotron(gather_ms=wait).stage(H100, Traffic(), 64, SharedGpu(8.0)) for wait in (0, 40))
+    eager, patient = (Nemotron(gather_ms=wait).stage(H100, Traffic(), 64, Contention(8.0)) for wait in (0, 40))
     assert patient == eager

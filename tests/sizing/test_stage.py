@@ -10,10 +10,10 @@ from tests.support.paths import ROOT
 from voicepipe.sizing.constants import REQUEST_MS
 from voicepipe.sizing.gpu_models import GPUS, LINKS, GpuModel
 from voicepipe.sizing.host import SizedHost
-from voicepipe.sizing.language import Group
+from voicepipe.sizing.language import ParallelGroup
 from voicepipe.sizing.recognition import Nemotron
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.stage import StageJob, shared
+from voicepipe.sizing.stage import StageJob, contentions
 from voicepipe.sizing.traffic import FirstPhrase, Traffic
 from voicepipe.sizing.turn import TurnEstimate, turn
 from voicepipe.sizing.voices import PhraseVoice
@@ -44,7 +44,7 @@ class StandInVoice(PhraseVoice):
 
 
 def predicted(calls: int, *, mps: bool, silent: bool = False) -> TurnEstimate:
-    group = Group(LLMS["llama-3.1-8b"], "bf16", SLOWER, LINKS["nvlink"])
+    group = ParallelGroup(LLMS["llama-3.1-8b"], "bf16", SLOWER, LINKS["nvlink"])
     return turn(SizedHost(group, 1, StandInAsr(gather_ms=0), StandInVoice("kokoro", silent), mps, traffic=ASKED), calls)
 
 
@@ -77,19 +77,19 @@ def test_a_turn_with_a_voice(file: str, mps: bool) -> None:
 
 
 def test_who_is_alone_is_not_slowed_down() -> None:
-    found = shared({"a": lambda others: 0.2 * others.slow, "b": lambda others: 0.0}, {})
-    assert found["a"].slow == 1 and found["b"].slow == pytest.approx(1.2)
+    found = contentions({"a": lambda others: 0.2 * others.slowdown, "b": lambda others: 0.0}, {})
+    assert found["a"].slowdown == 1 and found["b"].slowdown == pytest.approx(1.2)
     assert found["a"].spread == 0
 
 
 def test_each_waits_for_who_waits_for_it() -> None:
     """Two that have work for a third of the time each take 1.5 times as long, and then have it for half of the time."""
-    found = shared(dict.fromkeys("ab", lambda others: others.slow / 3), {})
-    assert found["a"].slow == found["b"].slow == pytest.approx(1.5, abs=0.01)
+    found = contentions(dict.fromkeys("ab", lambda others: others.slowdown / 3), {})
+    assert found["a"].slowdown == found["b"].slowdown == pytest.approx(1.5, abs=0.01)
     assert found["a"].spread == pytest.approx(0.5, abs=0.01)
 
 
 def test_two_that_always_have_work_get_half_each() -> None:
     always = dict.fromkeys("ab", lambda others: 1.0)
-    assert shared(always, {})["a"].slow == 2
-    assert shared(always, {"a": 0.35})["a"].slow == 1.35
+    assert contentions(always, {})["a"].slowdown == 2
+    assert contentions(always, {"a": 0.35})["a"].slowdown == 1.35

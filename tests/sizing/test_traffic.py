@@ -61,7 +61,7 @@ def test_first_phrases_are_as_the_call_path_cuts_them(hurry: bool, reckoned: Fir
     assert reckoned.speech_s == round(mean(phrase.speech_s for phrase in phrases), 1)
 
 
-def test_the_rung_is_the_ladders() -> None:
+def test_the_deadline_is_the_ladders() -> None:
     assert Traffic().short_phrase_ms == LadderConfig().short_phrase_ms
     assert Traffic().sure_ms == EndpointConfig().sure_ms
 

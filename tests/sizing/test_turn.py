@@ -1,4 +1,4 @@
-"""What a turn takes under calls, and when its first sound comes under the ladder's rung."""
+"""What a turn takes under calls, and when its first sound comes under the first phrase's deadline."""
 
 import math
 from dataclasses import replace
@@ -10,54 +10,54 @@ from tests.sizing.hosts import COMPUTE_MS, host
 from voicepipe.sizing.constants import MOST_SEQUENCES
 from voicepipe.sizing.gpu_models import GPUS, LINKS
 from voicepipe.sizing.host import SizedHost
-from voicepipe.sizing.language import Group
+from voicepipe.sizing.language import ParallelGroup
 from voicepipe.sizing.recognition import Nemotron, recogniser
 from voicepipe.sizing.shapes import LLMS
 from voicepipe.sizing.traffic import FirstPhrase, Traffic
-from voicepipe.sizing.turn import Making, TurnEstimate, first_sound, most_calls, turn
+from voicepipe.sizing.turn import PhraseTimes, TurnEstimate, capacity, first_sound, turn
 from voicepipe.sizing.voices import voice
 
 
-def making(whole: float, sounds: float, waits: float = 0.0) -> Making:
-    return Making(NormalDist(whole, waits), NormalDist(sounds, 0.0))
+def phrase_times(whole: float, sounds: float, waits: float = 0.0) -> PhraseTimes:
+    return PhraseTimes(NormalDist(whole, waits), NormalDist(sounds, 0.0))
 
 
 @pytest.mark.parametrize(
-    ("rung", "written", "sounds"), [(100, 100, 80), (math.inf, 100, 80), (90, 90, 50), (10, 70, 50)]
+    ("deadline_ms", "written", "sounds"), [(100, 100, 80), (math.inf, 100, 80), (90, 90, 50), (10, 70, 50)]
 )
-def test_a_late_phrase_is_cut_at_the_rung_or_when_it_has_words_enough(
-    rung: float, written: float, sounds: float
+def test_a_late_phrase_is_cut_at_the_deadline_or_when_it_has_words_enough(
+    deadline_ms: float, written: float, sounds: float
 ) -> None:
     """One that is whole by then is spoken as it is. Without waiting all turns take the same."""
-    assert first_sound(making(100, 80), making(70, 50), rung) == (written, sounds, written + sounds)
+    assert first_sound(phrase_times(100, 80), phrase_times(70, 50), deadline_ms) == (written, sounds, written + sounds)
 
 
 def test_with_one_kind_of_phrase_waits_add_up_as_chance_has_it() -> None:
-    both = Making(NormalDist(100, 30), NormalDist(80, 40))
-    for rung in (math.inf, -math.inf):
-        *_, p95 = first_sound(both, both, rung)
+    both = PhraseTimes(NormalDist(100, 30), NormalDist(80, 40))
+    for deadline_ms in (math.inf, -math.inf):
+        *_, p95 = first_sound(both, both, deadline_ms)
         assert p95 == pytest.approx(180 + 1.645 * 50, abs=1)
 
 
-def test_what_was_whole_just_before_the_rung_is_the_slowest() -> None:
+def test_what_was_whole_just_before_the_deadline_is_the_slowest() -> None:
     """Half of the turns are written in time, and the voice takes long for them; later ones are cut."""
-    *_, p95 = first_sound(making(100, 80, waits=1), making(70, 20, waits=1), rung=100)
+    *_, p95 = first_sound(phrase_times(100, 80, waits=1), phrase_times(70, 20, waits=1), deadline_ms=100)
     assert 179 < p95 <= 180
 
 
 def at(calls: int, tts: str, traffic: Traffic, asr: str = "nemotron") -> TurnEstimate:
-    group = Group(LLMS["llama-3.1-8b"], "bf16", GPUS["h100"], LINKS["nvlink"])
+    group = ParallelGroup(LLMS["llama-3.1-8b"], "bf16", GPUS["h100"], LINKS["nvlink"])
     return turn(SizedHost(group, 1, recogniser(asr), voice(tts), traffic=traffic), calls)
 
 
 @pytest.mark.parametrize("tts", ["kokoro", "neutts"])
-def test_the_rung_never_makes_a_turn_longer(tts: str) -> None:
+def test_the_deadline_never_makes_a_turn_longer(tts: str) -> None:
     for calls in range(1, 33, 4):
         never, usual, at_once = (at(calls, tts, Traffic(short_phrase_ms=ms)).compute_p95 for ms in (0, 80, 1))
         assert at(calls, tts, Traffic().cut_short()).compute_p95 <= at_once <= usual <= never
 
 
-def test_the_rung_counts_from_commit_and_that_waits_for_the_last_words() -> None:
+def test_the_deadline_counts_from_commit_and_that_waits_for_the_last_words() -> None:
     """60 ms after the engines began, or when the words are there."""
     slow = replace(Traffic(short_phrase_ms=1), phrase=FirstPhrase(100, 2.5), short_phrase=FirstPhrase(1, 1.7))
     soon, late = at(1, "neutts", slow), at(8, "neutts", slow, asr="large-v3-turbo")
@@ -67,13 +67,13 @@ def test_the_rung_counts_from_commit_and_that_waits_for_the_last_words() -> None
 
 
 def test_replies_for_nothing_are_long() -> None:
-    """They are made before commit, where nobody hurries: the rung takes no work off the GPU."""
+    """They are made before commit, where nobody hurries: the deadline takes no work off the GPU."""
     never, at_once = (at(16, "neutts", Traffic(short_phrase_ms=ms)) for ms in (0, 1))
     assert at_once.busy == never.busy and at_once.slow == never.slow and at_once.replies == never.replies
 
 
 @pytest.mark.parametrize("ms", [0, 1, 80])
-def test_where_all_are_short_the_rung_has_nothing_to_do(ms: int) -> None:
+def test_where_all_are_short_the_deadline_has_no_effect(ms: int) -> None:
     short = Traffic().cut_short()
     assert short.is_cut_short and not Traffic().is_cut_short
     for tts in ("kokoro", "neutts"):
@@ -85,8 +85,9 @@ def test_replies_for_nothing_are_short_where_all_are() -> None:
     assert short.busy["tts"] < usual.busy["tts"] and short.replies < usual.replies
 
 
-def test_what_never_comes_is_cut_by_no_rung() -> None:
-    host = SizedHost(Group(LLMS["llama-3.1-8b"], "bf16", GPUS["h100"], LINKS["nvlink"]), 1, Nemotron(), voice("kokoro"))
+def test_what_never_comes_is_cut_by_no_deadline() -> None:
+    group = ParallelGroup(LLMS["llama-3.1-8b"], "bf16", GPUS["h100"], LINKS["nvlink"])
+    host = SizedHost(group, 1, Nemotron(), voice("kokoro"))
     assert turn(host, 200).compute == turn(host, 200).compute_p95 == math.inf
 
 
@@ -115,7 +116,7 @@ def test_with_more_calls_fewer_are_in_time(mps: bool) -> None:
     """What fits is found by halving, so that no number may fit behind one that does not."""
     one = host("llama-3.1-8b", "h100", asr=recogniser("nemotron"), tts=voice("neutts"), mps=mps)
     in_time = [turn(one, calls).compute_p95 <= COMPUTE_MS for calls in range(1, 81)]
-    assert in_time == sorted(in_time, reverse=True) and sum(in_time) == most_calls(one, COMPUTE_MS)[0]
+    assert in_time == sorted(in_time, reverse=True) and sum(in_time) == capacity(one, COMPUTE_MS)[0]
 
 
 def test_a_card_for_speech_leaves_the_model_alone() -> None:
@@ -142,13 +143,13 @@ def test_a_stage_keeps_up_with_fewer_calls_on_a_gpu_that_a_language_model_shares
 
 def test_how_many_calls() -> None:
     one = host("qwen3-8b", "h100", 2)
-    calls, bound = most_calls(one, COMPUTE_MS)
+    calls, bound = capacity(one, COMPUTE_MS)
     assert calls >= 4 and bound in {"recognition", "synthesis", "language"}
     assert turn(one, calls).compute_p95 <= COMPUTE_MS < turn(one, calls + 1).compute_p95
-    assert most_calls(host("llama-3.1-70b", "h100"), COMPUTE_MS) == (0, "memory")
-    assert most_calls(host("llama-3.1-70b", "h100", 2, "fp8"), 10) == (0, "latency")
+    assert capacity(host("llama-3.1-70b", "h100"), COMPUTE_MS) == (0, "memory")
+    assert capacity(host("llama-3.1-70b", "h100", 2, "fp8"), 10) == (0, "latency")
     tight = host("llama-3.1-8b", "a10", 2)
-    assert most_calls(tight, math.inf)[1] == "memory"
+    assert capacity(tight, math.inf)[1] == "memory"
 
 
 def test_overload_takes_for_ever_and_says_so() -> None:

@@ -26,14 +26,14 @@ class Resampler:
         self.target = target
         self._in_step = in_step
         self._taken = 0
-        self._doubler = Doubler() if in_step and target == 2 * source else None
-        by_swr = source != target and not self._doubler
+        self._upsampler = HalfBandUpsampler() if in_step and target == 2 * source else None
+        by_swr = source != target and not self._upsampler
         self._swr = av.AudioResampler(format="s16", layout="mono", rate=target) if by_swr else None
 
     def __call__(self, pcm: Pcm) -> Pcm:
         """The converted samples that are ready: int16[m], m about n * target / source."""
-        if self._doubler:
-            return self._doubler(pcm)
+        if self._upsampler:
+            return self._upsampler(pcm)
         if self._swr is None or pcm.size == 0:
             return pcm
         frame = av.AudioFrame.from_ndarray(pcm.reshape(1, -1), format="s16", layout="mono")
@@ -48,8 +48,8 @@ class Resampler:
 
     def flush(self) -> Pcm:
         """What is still held back; the instance is spent afterwards."""
-        if self._doubler:
-            return self._doubler(np.zeros(TAPS // 2, np.int16))
+        if self._upsampler:
+            return self._upsampler(np.zeros(TAPS // 2, np.int16))
         return np.empty(0, np.int16) if self._swr is None else self._joined(self._swr.resample(None))
 
     @staticmethod
@@ -58,7 +58,7 @@ class Resampler:
         return np.concatenate(parts).astype(np.int16, copy=False) if parts else np.empty(0, np.int16)
 
 
-class Stretches:
+class SegmentResampler:
     """Converts stretches of `samples` that do not follow one another, each as a new `Resampler` would. They share one
     swresample: making one takes longer than converting a second of sound.
 
@@ -81,7 +81,7 @@ class Stretches:
         return converted.copy() if converted.base is self._heard else converted
 
 
-class Doubler:
+class HalfBandUpsampler:
     """Doubles the sample rate, in step: the samples themselves, 2 ms late at 8 kHz, and one between each two by a
     half-band filter. As late as swresample, steeper at the edge, and a third of its time for 20 ms, most of which is
     PyAV's frames."""

@@ -97,13 +97,12 @@ class RoundRobin(Generic[T]):
         return self._urgent.of(owner) + self._other.of(owner)
 
     def put(self, item: T, owner: str, *, urgent: bool = False) -> None:
-        (self._urgent if urgent else self._other).put(item, owner)
-
-    def hurry(self, item: T) -> None:
-        """Make an item urgent, if it still waits."""
-        owner = self._other.remove(item)
-        if owner is not None:
+        """Add an item. One that waits already stays where it is, or becomes urgent."""
+        if urgent:
+            self._other.remove(item)
             self._urgent.put(item, owner)
+        elif item not in self._urgent:
+            self._other.put(item, owner)
 
     def remove(self, item: T) -> None:
         self._urgent.remove(item)

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from voicepipe.audio import BLOCK_MS, RATE, Pcm, dbfs
-from voicepipe.audio.resample import Stretches
+from voicepipe.audio.resample import SegmentResampler
 from voicepipe.call.speech import Phrase
 from voicepipe.line import Line
 from voicepipe.turn.echo import FAR, WINDOW
@@ -110,9 +110,9 @@ class OwnSound:
 
 
 @cache
-def _at_16_khz(rate: int) -> Stretches:
+def _at_16_khz(rate: int) -> SegmentResampler:
     """A converter from `rate` Hz, shared by all calls: who fills it converts at once."""
-    return Stretches(rate, RATE, FAR * rate // RATE)
+    return SegmentResampler(rate, RATE, FAR * rate // RATE)
 
 
 class PlayedReply(Protocol):

@@ -9,8 +9,7 @@ import numpy as np
 
 from voicepipe.audio import Pcm
 from voicepipe.base.words import written
-from voicepipe.conversation.characters import ends_in_word
-from voicepipe.conversation.speakable import Piece, pieces, together
+from voicepipe.conversation.speakable import Piece, ends_in_word, pieces, together
 from voicepipe.engines.base import MadeAhead, Speech, Tts
 from voicepipe.engines.tts.conversion import Conversion, converter
 

@@ -11,11 +11,11 @@ from voicepipe.commands import plan_text
 from voicepipe.commands.plan_cost import Prices
 from voicepipe.commands.plan_text import BUDGET_MS, Plan
 from voicepipe.engines.weights import hub
-from voicepipe.sizing import gpu_memory, gpu_models, names, shapes
+from voicepipe.sizing import gpu_memory, gpu_models, shapes
 from voicepipe.sizing.advice import advice
 from voicepipe.sizing.host import SizedHost
-from voicepipe.sizing.language import Group
-from voicepipe.sizing.options import Option, best, judged, options
+from voicepipe.sizing.language import ParallelGroup
+from voicepipe.sizing.options import Option, best, evaluated, options
 from voicepipe.sizing.prediction import BEFORE_COMPUTE_MS
 from voicepipe.sizing.recognition import recogniser
 from voicepipe.sizing.shapes import LLMS, LlmShape
@@ -48,11 +48,11 @@ def run(
     traffic = Traffic().cut_short() if host.first_phrase == "short" else Traffic()
 
     def ways(text: str) -> list[Option]:
-        gpu, count = gpu_models.gpus(text)
+        gpu, count = gpu_models.parsed(text)
         dtypes = [only] if only else [dtype for dtype in gpu_memory.DTYPES if dtype != "fp8" or gpu.fp8_tflops]
-        group = Group(shape, dtypes[0], gpu, gpu_models.link(interconnect, gpu))
+        group = ParallelGroup(shape, dtypes[0], gpu, gpu_models.link(interconnect, gpu))
         alone = SizedHost(group, count, recogniser(host.asr), voice(host.tts), host.mps, traffic=traffic)
-        return [judged(way, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for way in options(alone, dtypes)]
+        return [evaluated(way, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for way in options(alone, dtypes)]
 
     if "," in gpus:
         if prices or as_json:
@@ -73,12 +73,12 @@ def run(
 
 def _model(text: str) -> tuple[str, str, LlmShape, str]:
     """The value for `vllm.model`, the model's name, its shape, and its only dtype, if it is quantised."""
-    if known := names.known(text):
+    if known := shapes.known_model(text):
         return known.source, known.name, LLMS[known.name], known.dtype
     try:
         path = hub.local(text)
     except EngineMissing:
-        near = names.near(text)
+        near = shapes.nearest_name(text)
         raise ConfigError(
             f"--model: {text}: {f'did you mean {near}? ' if near else ''}give the path of a config.json or of a "
             f"directory with one, or one of {', '.join(LLMS)}"

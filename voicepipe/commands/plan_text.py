@@ -10,13 +10,13 @@ from rich.table import Table
 
 from voicepipe.commands.plan_cost import Prices
 from voicepipe.config import PopConfig
-from voicepipe.sizing import gpu_memory, names
+from voicepipe.sizing import gpu_memory, shapes
 from voicepipe.sizing.advice import saves_only_memory
 from voicepipe.sizing.constants import MOST_SEQUENCES, STEP_TOKENS
 from voicepipe.sizing.gpu_memory import DTYPES
 from voicepipe.sizing.gpu_models import GIB
 from voicepipe.sizing.host import SizedHost
-from voicepipe.sizing.options import MIB, Option, lifts
+from voicepipe.sizing.options import MIB, Option, single_changes
 from voicepipe.sizing.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
 from voicepipe.sizing.turn import turn
 
@@ -44,7 +44,7 @@ ALL_SHORT = ' (ladder.first_phrase = "short")'
 CUT = """\
 ; {t.short_phrase_ms} ms after commit one that is not whole is cut after {t.short_phrase.tokens} tokens and \
 {t.short_phrase.speech_s} s (ladder.short_phrase_ms)"""
-COMPARED_LIFTS = 2
+COMPARED_CHANGES = 2
 NONE = "-"
 """The cell where no option has such weights."""
 MEANS = "means that it does not fit; in the column of fp8 also that the GPU does not compute in it."
@@ -142,7 +142,7 @@ def _compared(found: list[Option], kinds: Sequence[str]) -> list[str]:
     if not fitting:
         return [name, *cells, "memory", ""]
     chosen = max(fitting, key=rank)  # the most precise of equals
-    more = ", ".join(f"{what} {calls}" for what, calls in lifts(chosen)[:COMPARED_LIFTS])
+    more = ", ".join(f"{what} {calls}" for what, calls in single_changes(chosen)[:COMPARED_CHANGES])
     return [name, *cells, f"{chosen.group.dtype}: {chosen.bound}", more]
 
 
@@ -181,7 +181,7 @@ def _ms(value: float) -> str:
 def _toml(plan: Plan, chosen: Option) -> str:
     host, group, source, prices = chosen.host, chosen.group, plan.source, plan.prices
     narrow = plan.found[0].group.dtype == "bf16"  # so that it may have to be quantised for what was chosen
-    model, parser = json.dumps(source), names.tool_call_parser(source)
+    model, parser = json.dumps(source), shapes.tool_call_parser(source)
     if narrow and group.dtype == "fp8":
         model += "  # or a checkpoint of it that is in fp8"
     if narrow and group.dtype == "awq4":  # which vLLM cannot make by itself: another name than the model's

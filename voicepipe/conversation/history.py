@@ -6,7 +6,7 @@ are lengths of strings, and a prompt costs what the newest items cost that fit i
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from itertools import count, islice
+from itertools import count, groupby, islice
 
 from voicepipe.base.errors import ItemExists, ItemMismatch, ItemUnknown
 from voicepipe.base.words import joined
@@ -18,7 +18,7 @@ MAX_CHARS = 18_000
 ITEM_CHARS = 24
 """Characters that an item takes beside its text."""
 LOOKED_BACK = 100
-"""Items before the cut among which the caller's words that results answer are looked for."""
+"""Items before the cut that are searched for the caller's words which a tool's results answer."""
 KEEP = 0.5
 """Share of the limit that trimming leaves, so that the prompt's beginning then stands still for many turns."""
 
@@ -187,17 +187,12 @@ class History:
         """The prompt. The caller's items that nothing stands between are one message; trimmed to `max_chars` beside the
         newest item."""
         messages = [Message("system", instructions)] if instructions else []
-        said: list[str] = []
-        for item in self._paired([*self._recent(), *extra]):
-            if self._left_out(item):
-                continue
-            message = _message(item)
-            if message.role == "user":
-                said.append(message.text)
-                continue
-            _close(said, messages)
-            messages.append(message)
-        _close(said, messages)
+        made = (_message(item) for item in self._paired([*self._recent(), *extra]) if not self._left_out(item))
+        for is_users, group in groupby(made, lambda message: message.role == "user"):
+            if is_users:
+                messages.append(Message("user", reduce(joined, (message.text for message in group))))
+            else:
+                messages += group
         return tuple(messages)
 
     def _left_out(self, item: Item) -> bool:
@@ -309,13 +304,6 @@ def utf8_bytes(text: str) -> int:
 
 def _chars(item: Item) -> int:
     return ITEM_CHARS + len(item.text) + len(item.output) + len(item.name) + len(item.arguments)
-
-
-def _close(said: list[str], messages: list[Message]) -> None:
-    """Make the pieces that the caller said one message."""
-    if said:
-        messages.append(Message("user", reduce(joined, said)))
-        said.clear()
 
 
 def _message(item: Item) -> Message:

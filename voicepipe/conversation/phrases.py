@@ -109,18 +109,15 @@ class Phraser:
         """Index at which the phrase begins, and at which its last complete word ends."""
         self._words = _PhraseWords()
         """The phrase's complete words."""
-        self._quotes = _Open(pairs=QUOTES, spans=('"',))
+        self._quotes = NO_QUOTES
         """The quotation marks of the reply up to `_last_end`."""
 
     def hurry(self) -> None:
         """Make the first phrase shorter still, if it has not come out yet."""
         if self._first and not self._hurry:
             self._hurry = True
-            self._last_end, self._words = (
-                self._start,
-                _PhraseWords(),
-            )  # It might have ended in what was looked at before.
-            self._quotes = _Open(pairs=QUOTES, spans=('"',))
+            # It might have ended in what was looked at before.
+            self._last_end, self._words, self._quotes = self._start, _PhraseWords(), NO_QUOTES
 
     def push(self, text: str) -> Iterator[str]:
         """More of the reply; gives the phrases that are certain now, in order. Take them all before you push more."""
@@ -254,6 +251,9 @@ class _PhraseWords:
     def and_(self, word: str) -> "_PhraseWords":
         """The state after one more word."""
         return _PhraseWords(self.count + lasts(word), word, self.held.and_(word))
+
+
+NO_QUOTES = _Open(QUOTES, spans=('"',))
 
 
 def _abbreviates(word: str, following: str) -> bool:

@@ -4,13 +4,35 @@ Each language is a table of (pattern, function); the first pattern that fits at 
 table get the part that is the same in all of them: markdown, emoji and links are removed.
 """
 
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from voicepipe.conversation import characters
-from voicepipe.conversation.verbaliser import ENGLISH, keys
+import regex
+
+from voicepipe.base.words import UNSPACED
+from voicepipe.conversation.verbaliser import ENGLISH, telephone
 from voicepipe.conversation.verbaliser.addresses import IN_LINK
 from voicepipe.conversation.verbaliser.form import Forms, constant
+
+_FOR_EMOJI = r"\uFE0E\uFE0F\u20E3"
+"""Marks that say how an emoji is drawn."""
+_MARK = rf"[\p{{M}}--[{_FOR_EMOJI}]]"
+_RUN = regex.compile(rf"(?V1){UNSPACED}[{UNSPACED}{_MARK}]*+|\p{{L}}[[\p{{L}}--{UNSPACED}]{_MARK}]*+")
+"""Letters of a script with spaces are a word by themselves beside those of one without: "请看https://..."."""
+_PICTURE = regex.compile(
+    r"(?V1)(?:[[\p{So}〰〽]--[°№]]|(?=\p{Extended_Pictographic})(?:[\p{S}\p{Cn}]|\p{L}\uFE0F)"
+    r"|[\p{Sm}&&[\p{Block=Arrows}\p{Block=Supplemental_Arrows_A}\p{Block=Supplemental_Arrows_B}"
+    r"\p{Block=Miscellaneous_Symbols_And_Arrows}\p{Block=Geometric_Shapes}\p{Block=Miscellaneous_Technical}]])\p{M}*+"
+)
+_DRAWN = regex.compile(r"\p{Extended_Pictographic}")
+_UNHEARD = regex.compile(rf"[\p{{C}}\p{{Sk}}{_FOR_EMOJI}]")
+_JOINER = regex.compile(
+    r"(?V1)(?<=[\p{L}--[\p{Latin}\p{Greek}\p{Cyrillic}\p{Armenian}\p{Georgian}\p{Hebrew}\p{Han}\p{Hiragana}"
+    r"\p{Katakana}\p{Hangul}\p{Common}]]\p{M}*)[\u200C\u200D]"
+)
+"""The zero-width joiner and non-joiner, behind a letter that looks and sometimes sounds different for them."""
+_APOSTROPHE = regex.compile(r"(?<=[\p{L}\p{M}])´(?=\p{L})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +91,7 @@ def _spaced(said: list[_SpokenPart]) -> str:
     text, after_form = "", False
     for part in said:
         if part.words:
-            apart = (part.is_form or after_form) and characters.ends_in_word(text) and part.words[0].isalnum()
+            apart = (part.is_form or after_form) and ends_in_word(text) and part.words[0].isalnum()
             text += f" {part.words}" if apart else part.words
             after_form = part.is_form
     return " ".join(text.split())
@@ -82,15 +104,46 @@ def _spoken(forms: Forms, text: str, at: int) -> tuple[int, _SpokenPart]:
         # A form that takes the space after its words ("- ") would hide a word's end.
         return at + len(text[at:end].rstrip()), _SpokenPart(said, is_form=True)
     # A run of letters goes as a whole: rules for numbers and marks begin at the edge of a word.
-    end, words = characters.spoken(text, at)
+    end, words = _plain(text, at)
     return end, _SpokenPart(words, is_form=False)
 
 
 def _ended(said: str, gap: str, more: bool) -> str:
     """A line's end is heard as a pause: "one\\ntwo" is said "one, two"."""
-    if more and "\n" in gap and characters.ends_in_word(said):
+    if more and "\n" in gap and ends_in_word(said):
         return said + ("." if gap.count("\n") > 1 else ",")
     return said
+
+
+def _plain(text: str, at: int) -> tuple[int, str]:
+    """The end of the run of letters, the picture or the single character at `at`, and what of it is given to the
+    voice: all that is written in any script, and no pictures.
+
+    What deletes pictures must not delete what it does not know: vowel signs are marks (Unicode's category M), as are
+    the selectors and the keycap of emoji. So letters, marks, digits and punctuation are what Unicode says they are, and
+    only what is known to be drawn or invisible goes.
+    """
+    if picture := _PICTURE.match(text, at):
+        # "5㎏" is said "5 kg".
+        apart = " " if at and text[at - 1].isdigit() else ""
+        return picture.end(), apart + _letters(text[at])
+    if run := _RUN.match(text, at):
+        return run.end(), run.group()
+    if _APOSTROPHE.match(text, at):
+        return at + 1, "'"
+    unheard = _UNHEARD.match(text, at) and not _JOINER.match(text, at)
+    return at + 1, "" if unheard else text[at]
+
+
+def _letters(sign: str) -> str:
+    """The letters that a sign stands for: "℃" is °C, "㎏" is kg. An emoji stands for none."""
+    meant = unicodedata.normalize("NFKC", sign)
+    return "" if meant == sign or _DRAWN.match(sign) else meant
+
+
+def ends_in_word(text: str) -> bool:
+    """Whether its last character is a letter, a mark or a digit."""
+    return bool(text) and unicodedata.category(text[-1])[0] in "LMN"
 
 
 # --- the tables --------------------------------------------------------------------------------------------------
@@ -109,5 +162,5 @@ MARKDOWN = (
 )
 NEUTRAL = Forms((*MARKDOWN, constant("URL", "h", rf"https?://[{IN_LINK}]*(?![.,;:!?)\]])[{IN_LINK}]", "")))
 
-LANGUAGES = {"": NEUTRAL, "en": Forms((*keys.FORMS, *MARKDOWN, *ENGLISH))}
+LANGUAGES = {"": NEUTRAL, "en": Forms((*telephone.KEYS, *MARKDOWN, *ENGLISH))}
 """The written forms of each language, by the tag's first part; "": all others."""

@@ -174,7 +174,7 @@ def _tts(config: Config) -> Tts:
 
             return KokoroTts(config.kokoro)
         case "neutts":
-            from voicepipe.engines.tts.neutts.neutts_tts import NeuTts
+            from voicepipe.engines.tts.neutts.neutts import NeuTts
 
             return NeuTts(config.neutts)
         case "coqui":

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from voicepipe.sizing.constants import TALKING
+from voicepipe.sizing.constants import SLOW_LINK
 from voicepipe.sizing.gpu_memory import llm_weights
 from voicepipe.sizing.gpu_models import GIB
 from voicepipe.sizing.language import communication_ms
-from voicepipe.sizing.options import Option, best, enough_gpus, lifts
+from voicepipe.sizing.options import Option, best, enough_gpus, single_changes
 from voicepipe.sizing.turn import turn
 
-MOST_LIFTS = 4
+MOST_CHANGES = 4
 """Changes that are listed."""
 
 
@@ -31,11 +31,11 @@ def advice(found: Sequence[Option], calls: int, budget_ms: int) -> Iterator[str]
             f"advised. The nearest is {chosen.name}: with one call a turn's compute takes {one.compute_p95:.0f} ms, "
             f"and {one.slowest} has the largest part of it."
         )
-    if _talking_ms(chosen) > TALKING * chosen.turn.token:
+    if _communication_ms(chosen) > SLOW_LINK * chosen.turn.token:
         yield f"{chosen.group.link.name} is too slow for that: take GPUs with NVLink, fewer of them or a smaller model."
-    if changes := lifts(chosen):
-        ways = ", ".join(f"{what} {answered}" for what, answered in changes[:MOST_LIFTS])
-        which = f" (the four largest of {len(changes)})" if len(changes) > MOST_LIFTS else ""
+    if changes := single_changes(chosen):
+        ways = ", ".join(f"{what} {answered}" for what, answered in changes[:MOST_CHANGES])
+        which = f" (the four largest of {len(changes)})" if len(changes) > MOST_CHANGES else ""
         yield f"Calls in time with one change from {chosen.name}: {ways}{which}."
     elif not chosen.calls:
         yield "Take a faster GPU or a smaller model."
@@ -74,7 +74,7 @@ def _way(chosen: Option, found: Sequence[Option], calls: int) -> Iterator[str]:
     elif group.tensor > 1:
         yield (
             f"It takes {group.gpus} cards in {group.dtype} (tensor_parallel_size); of {chosen.turn.token:.1f} ms a "
-            f"token {_talking_ms(chosen):.1f} are all-reduces by {group.link.name}."
+            f"token {_communication_ms(chosen):.1f} are all-reduces by {group.link.name}."
         )
     else:
         wide = next(option for option in fitting if option.group.gpus == 1).group.dtype == "bf16"
@@ -89,7 +89,7 @@ def _way(chosen: Option, found: Sequence[Option], calls: int) -> Iterator[str]:
         yield f"Recognition and synthesis get GPU {group.gpus} to themselves."
 
 
-def _talking_ms(option: Option) -> float:
+def _communication_ms(option: Option) -> float:
     """Milliseconds of communication for a token."""
     return communication_ms(option.group, 1 + round(option.turn.replies))
 

@@ -29,8 +29,12 @@ NEMOTRON_STREAMS = 64  # slots that are set aside: `nemotron.streams` [6]
 NEUTTS_CACHE = GIB  # `neutts.kv_cache_memory_bytes` [6]
 
 # A language model
-READING = {"bf16": 0.80, "fp8": 0.60, "awq4": 0.50}  # share of the bandwidth that reading reaches [1]; awq4: estimate
-MULTIPLYING = 0.5  # share of the FLOPS that a prompt of some hundred tokens reaches. Estimate
+BANDWIDTH_SHARE = {
+    "bf16": 0.80,
+    "fp8": 0.60,
+    "awq4": 0.50,
+}  # of the memory, that reading reaches [1]; awq4: estimate
+FLOPS_SHARE = 0.5  # share of the FLOPS that a prompt of some hundred tokens reaches. Estimate
 STEP_MS = 1.0  # of each step, on the CPU: scheduling and sampling [1]
 LAYER_MS = 0.015  # of each layer: launching its kernels from a CUDA graph [1]
 REQUEST_MS = 6.0  # from our process to vLLM's and back: tokenising, its queue, its scheduler. Estimate
@@ -38,8 +42,8 @@ STEP_TOKENS = 512  # `vllm.args.max_num_batched_tokens`: a longer prompt is read
 MOST_SEQUENCES = 32  # `vllm.args.max_num_seqs`: replies at a time. Left out: 128 [6]
 
 # Whisper, by CTranslate2
-ENCODING = 0.11  # share of the FLOPS that the encoder reaches [2]
-DECODING = 0.5  # share of the bandwidth that the decoder reaches [2]
+ENCODER_FLOPS_SHARE = 0.11  # share of the FLOPS that the encoder reaches [2]
+DECODER_BANDWIDTH_SHARE = 0.5  # share of the bandwidth that the decoder reaches [2]
 WHISPER_LAYER_MS = 0.2  # of each layer of the decoder: launching its kernels one by one [2]
 PASS_MS, FEATURES_MS = 10.0, 1.5  # on the CPU: a pass; the spectrogram of one second [2]
 FRAMES_A_SECOND = 50  # of the encoder
@@ -49,12 +53,12 @@ WORDS_TOKENS_A_SECOND, PROMPT_TOKENS = 3.5, 4  # of speech; those before and beh
 NEMOTRON_WEIGHTS, NEMOTRON_LAYERS, NEMOTRON_DIM = 617_000_000, 24, 1024  # `NemotronAsrStreamingForRNNT`
 FRAME_MS, REMEMBERED = 80, 70  # a frame of the encoder; frames that each attends to
 NEMOTRON_LAYER_MS = 0.14  # of each layer, its share of the transducer's loop included: a step of one row takes 4 ms [4]
-REACHED = 0.0235  # share of the FLOPS that a batch reaches: fitted to both of [3], whole servers. By [4] it is 0.12
+NEMOTRON_FLOPS_SHARE = 0.0235  # that a batch reaches: fitted to both of [3], whole servers. By [4] it is 0.12
 SETTLE_STEPS = 2  # steps of silence for the last words, behind a copy of the slot [6]
 
 # Kokoro and VITS, which make whole phrases
 RTF = {"kokoro": 0.03, "coqui": 0.02}  # time of one second of speech, in seconds [5]; coqui: estimate
-ON_GPU = 0.3  # share of that in which kernels run; the rest is launching. Estimate: [4] took an eighth to a fifth
+KERNEL_SHARE = 0.3  # share of that in which kernels run; the rest is launching. Estimate: [4] took an eighth to a fifth
 PHRASE_MS = 15.0  # of each phrase: phonemes on the CPU, launching. Estimate
 
 # NeuTTS, which streams: a language model of sound (`voices.NEUTTS`) and a codec
@@ -67,5 +71,5 @@ CODEC_FLOPS = 0.05  # share of the bf16 FLOPS that float32 reaches: without tens
 
 # Sharing a GPU, and judging a host
 MPS_SHARE = 0.35  # with CUDA MPS, what a language model loses of what it would lose by turns: fitted to [4]
-BUSIEST = 0.9  # share of the time in which a stage may work: the queue before a busier one grows without end
-TALKING = 0.3  # share of a token's time in all-reduces from which on a link is too slow to share layers. Judgement
+MOST_BUSY = 0.9  # share of the time in which a stage may work: the queue before a busier one grows without end
+SLOW_LINK = 0.3  # share of a token's time in all-reduces from which on a link is too slow to share layers. Judgement

@@ -72,7 +72,7 @@ MOST = 64
 """GPUs of one host."""
 
 
-def gpus(text: str) -> tuple[GpuModel, int]:
+def parsed(text: str) -> tuple[GpuModel, int]:
     """ "H100:2", "2 x H100" or "NVIDIA H100 80GB HBM3" -> the GPU and how many of them. Raises ConfigError."""
     readings = [(_plain(name), count) for name, count in _readings(text)]
     for name, count in readings:

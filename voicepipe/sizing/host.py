@@ -6,7 +6,7 @@ from typing import Any
 from voicepipe.sizing import constants as c
 from voicepipe.sizing import gpu_memory
 from voicepipe.sizing.gpu_models import GIB, GpuModel
-from voicepipe.sizing.language import Group
+from voicepipe.sizing.language import ParallelGroup
 from voicepipe.sizing.recognition import Recogniser
 from voicepipe.sizing.traffic import Traffic
 from voicepipe.sizing.voices import Voice
@@ -14,10 +14,10 @@ from voicepipe.sizing.voices import Voice
 
 @dataclass(frozen=True, slots=True)
 class SizedHost:
-    """A host of given GPUs with the language model's group, and recognition with synthesis on the GPU after it, or on
-    its first."""
+    """A host with `gpus` GPUs. The language model's group takes the first ones. Recognition and synthesis run on the
+    next GPU; if there is none, they share the first."""
 
-    group: Group
+    group: ParallelGroup
     gpus: int
     asr: Recogniser
     tts: Voice
@@ -26,7 +26,7 @@ class SizedHost:
     max_model_len: int = 8192
     traffic: Traffic = field(default_factory=Traffic)
 
-    def regrouped(self, **changes: Any) -> "SizedHost":
+    def with_group(self, **changes: Any) -> "SizedHost":
         """The host with these changes to its group."""
         return replace(self, group=replace(self.group, **changes))
 

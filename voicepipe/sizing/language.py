@@ -1,20 +1,28 @@
 """A language model by the roofline: each step takes the time of reading memory or of multiplying numbers, whichever is
-longer; and the replies that it generates at a time. Times are milliseconds."""
+longer. Under load it generates several replies at a time. Times are milliseconds."""
 
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
 
-from voicepipe.sizing.constants import LAYER_MS, MOST_SEQUENCES, MULTIPLYING, READING, REQUEST_MS, STEP_MS, STEP_TOKENS
+from voicepipe.sizing.constants import (
+    BANDWIDTH_SHARE,
+    FLOPS_SHARE,
+    LAYER_MS,
+    MOST_SEQUENCES,
+    REQUEST_MS,
+    STEP_MS,
+    STEP_TOKENS,
+)
 from voicepipe.sizing.gpu_memory import DTYPES, kv_shards, kv_token
 from voicepipe.sizing.gpu_models import GpuModel, Link
 from voicepipe.sizing.shapes import LlmShape
-from voicepipe.sizing.stage import SharedGpu, StageJob
+from voicepipe.sizing.stage import Contention, StageJob
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ParallelGroup:
     """A language model and the GPUs that it is spread over."""
 
     shape: LlmShape
@@ -32,18 +40,19 @@ class Group:
         return self.tensor * self.pipeline
 
 
-def step_ms(group: Group, tokens: int, context: int, *, sequences: int) -> float:
+def step_ms(group: ParallelGroup, tokens: int, context: int, *, sequences: int) -> float:
     """Time of one step with `tokens` tokens, of `sequences` sequences with `context` earlier tokens each."""
     shape, gpu = group.shape, group.gpu
     linear = shape.layers * (shape.attention + _experts_touched(shape, tokens) * shape.mlp)
-    reading = linear * DTYPES[group.dtype] / READING[group.dtype] + 2 * shape.embedding / READING["bf16"]
+    wide = BANDWIDTH_SHARE["bf16"]
+    reading = linear * DTYPES[group.dtype] / BANDWIDTH_SHARE[group.dtype] + 2 * shape.embedding / wide
     cache = sequences * context * kv_token(shape) / kv_shards(shape, group.tensor) * group.tensor
-    read_ms = (reading + cache / READING["bf16"]) / (gpu.bandwidth_gbs * group.tensor) / 1e6
+    read_ms = (reading + cache / wide) / (gpu.bandwidth_gbs * group.tensor) / 1e6
     used = shape.layers * (shape.attention + shape.experts_used * shape.mlp)
     attended = 4 * shape.layers * shape.heads * shape.head_dim * context
     flops = tokens * (2 * used + attended) + sequences * 2 * shape.embedding
     tflops = gpu.fp8_tflops if group.dtype == "fp8" and gpu.fp8_tflops else gpu.bf16_tflops
-    multiply_ms = flops / (tflops * MULTIPLYING * group.tensor) / 1e9
+    multiply_ms = flops / (tflops * FLOPS_SHARE * group.tensor) / 1e9
     return max(read_ms, multiply_ms) + STEP_MS + LAYER_MS * shape.layers + communication_ms(group, tokens)
 
 
@@ -52,7 +61,7 @@ def _experts_touched(shape: LlmShape, tokens: int) -> float:
     return shape.experts * (1 - (1 - shape.experts_used / shape.experts) ** tokens) if shape.experts > 1 else 1.0
 
 
-def communication_ms(group: Group, tokens: int) -> float:
+def communication_ms(group: ParallelGroup, tokens: int) -> float:
     """Time of one step's communication: two all-reduces a layer within the tensor-parallel group, in which each GPU
     sends and gets 2 (n - 1) / n of the numbers; a transfer between a pipeline's parts."""
     link, gpus = group.link, group.tensor
@@ -62,7 +71,7 @@ def communication_ms(group: Group, tokens: int) -> float:
     return hand_over_ms + (2 * group.shape.layers * reduce_ms if gpus > 1 else 0.0)
 
 
-def prefill_ms(group: Group, new: int, cached: int, sequences: int) -> float:
+def prefill_ms(group: ParallelGroup, new: int, cached: int, sequences: int) -> float:
     """Time until a prompt of `new` tokens behind `cached` ones is read, in chunks, beside `sequences` - 1 replies, each
     of which gets a token in each step."""
     others = sequences - 1
@@ -71,8 +80,8 @@ def prefill_ms(group: Group, new: int, cached: int, sequences: int) -> float:
     return sum(step_ms(group, tokens + others, context, sequences=sequences) for tokens, context in chunks)
 
 
-class TokenWriting(NamedTuple):
-    """The times of a language model under calls. The GPU is idle while a step is scheduled."""
+class LoadedLlm(NamedTuple):
+    """A language model under load, with its times. The GPU is idle while a step is scheduled."""
 
     prefill: StageJob
     """Time until the first token."""
@@ -80,12 +89,12 @@ class TokenWriting(NamedTuple):
     """Time of each token after it."""
     replies: float
     """Replies at a time, in the mean. `MOST_SEQUENCES`: they come faster than they end."""
-    beside: SharedGpu
+    contention: Contention
 
     @property
     def token(self) -> float:
         """Time from one token to the next."""
-        return self.step.lasts(self.beside.slow)
+        return self.step.duration(self.contention.slowdown)
 
     @property
     def present(self) -> float:
@@ -95,7 +104,7 @@ class TokenWriting(NamedTuple):
     @property
     def on_gpu(self) -> float:
         """Part of the time in which it has work on the GPU."""
-        return self.present * self.beside.slow * self.step.gpu / self.token
+        return self.present * self.contention.slowdown * self.step.gpu / self.token
 
     @property
     def full(self) -> bool:
@@ -106,22 +115,22 @@ class TokenWriting(NamedTuple):
         """Time until so many tokens are generated."""
         return self.prefill + self.step.times(tokens - 1)
 
-    def takes(self, tokens: int) -> NormalDist:
+    def latency(self, tokens: int) -> NormalDist:
         """As `work`, from the request on, after the step that is in progress then."""
-        work = self.work(tokens).behind(self.token, self.present, self.beside)
+        work = self.work(tokens).after_wait(self.token, self.present, self.contention)
         return work + (math.inf if self.full else REQUEST_MS)
 
 
-def writing(group: Group, tokens: float, new: int, cached: int, beside: SharedGpu) -> TokenWriting:
-    """The times where so many tokens a millisecond are needed, after prompts of `new` tokens and `cached` ones."""
+def loaded_llm(group: ParallelGroup, tokens: float, new: int, cached: int, contention: Contention) -> LoadedLlm:
+    """A language model that generates `tokens` a millisecond. Prompts have `new` tokens behind `cached` ones."""
 
     def step(batch: int) -> StageJob:
         return StageJob(STEP_MS, step_ms(group, batch, cached or new, sequences=batch) - STEP_MS)
 
     replies = 1.0
-    for _ in range(2):  # the more there are the longer each takes; a third time changes nothing to speak of
-        replies = min(MOST_SEQUENCES, tokens * step(max(1, math.ceil(replies))).lasts(beside.slow))
+    for _ in range(2):  # the more replies there are, the longer each takes; a third round changes next to nothing
+        replies = min(MOST_SEQUENCES, tokens * step(max(1, math.ceil(replies))).duration(contention.slowdown))
     batch = 1 + round(replies)
-    return TokenWriting(
-        StageJob(STEP_MS, prefill_ms(group, new, cached, batch) - STEP_MS), step(batch), replies, beside
+    return LoadedLlm(
+        StageJob(STEP_MS, prefill_ms(group, new, cached, batch) - STEP_MS), step(batch), replies, contention
     )

@@ -7,10 +7,10 @@ from itertools import islice
 
 from voicepipe.sizing.gpu_memory import DTYPES
 from voicepipe.sizing.host import SizedHost
-from voicepipe.sizing.language import Group
+from voicepipe.sizing.language import ParallelGroup
 from voicepipe.sizing.recognition import Nemotron
 from voicepipe.sizing.shapes import LLMS
-from voicepipe.sizing.turn import TurnEstimate, most_calls, turn
+from voicepipe.sizing.turn import TurnEstimate, capacity, turn
 from voicepipe.sizing.voices import NeuTtsCost
 
 SMALLER = 0.7
@@ -32,7 +32,7 @@ class Option:
     """Time that the engines may take for a turn that is answered in time."""
 
     @property
-    def group(self) -> Group:
+    def group(self) -> ParallelGroup:
         return self.host.group
 
     @property
@@ -73,24 +73,24 @@ def options(host: SizedHost, dtypes: Sequence[str]) -> Iterator[SizedHost]:
     save only memory: the shortest that fits, where one GPU is too small."""
     powers = [2**n for n in range(1, host.gpus.bit_length())]
     for dtype in dtypes:
-        alone = host.regrouped(dtype=dtype, tensor=1, pipeline=1)
+        alone = host.with_group(dtype=dtype, tensor=1, pipeline=1)
         yield alone
-        wide = [alone.regrouped(tensor=n) for n in powers if host.group.shape.heads % n == 0]
+        wide = [alone.with_group(tensor=n) for n in powers if host.group.shape.heads % n == 0]
         yield from (way for way in wide if way.fits)
         if not alone.fits:
-            yield from islice((piped for n in powers if (piped := alone.regrouped(pipeline=n)).fits), 1)
+            yield from islice((piped for n in powers if (piped := alone.with_group(pipeline=n)).fits), 1)
 
 
 def enough_gpus(host: SizedHost) -> int:
     """The next larger number of GPUs that holds the model, each layer spread over all of them; 0: not even 64 do."""
     more = (2**n for n in range(7) if 2**n > host.gpus and host.group.shape.heads % 2**n == 0)
-    return next((gpus for gpus in more if replace(host, gpus=gpus).regrouped(tensor=gpus, pipeline=1).fits), 0)
+    return next((gpus for gpus in more if replace(host, gpus=gpus).with_group(tensor=gpus, pipeline=1).fits), 0)
 
 
-def judged(host: SizedHost, calls: int, compute_ms: float) -> Option:
+def evaluated(host: SizedHost, calls: int, compute_ms: float) -> Option:
     """The option with its calls. `compute_ms`: time that the engines may take for a turn that is answered in time, 19
     times of 20."""
-    most, bound = most_calls(host, compute_ms)
+    most, bound = capacity(host, compute_ms)
     return Option(host, turn(host, calls), most, bound, compute_ms)
 
 
@@ -107,18 +107,18 @@ def best(found: Sequence[Option], calls: int) -> Option | None:
     return min((option for option in found if option.host.fits), key=rank, default=None)
 
 
-def lifts(option: Option) -> list[tuple[str, int]]:
+def single_changes(option: Option) -> list[tuple[str, int]]:
     """Changes by which it would answer more calls in time, asked for or not: one change at a time, and the calls with
     it, the best first. Of smaller models it is the largest."""
 
-    def lifted(changes: Iterator[tuple[str, SizedHost]]) -> Iterator[tuple[str, int]]:
+    def improving(changes: Iterator[tuple[str, SizedHost]]) -> Iterator[tuple[str, int]]:
         for what, host in changes:
-            calls, _ = most_calls(host, option.compute_ms)
+            calls, _ = capacity(host, option.compute_ms)
             if calls > option.calls:
                 yield what, calls
 
-    found = [*lifted(_changes(option.host)), *islice(lifted(_smaller(option.host)), 1)]
-    return sorted(found, key=lambda lift: -lift[1])
+    found = [*improving(_changes(option.host)), *islice(improving(_smaller(option.host)), 1)]
+    return sorted(found, key=lambda change: -change[1])
 
 
 def _changes(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
@@ -132,9 +132,9 @@ def _changes(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
     if not host.traffic.is_cut_short:
         yield 'ladder.first_phrase = "short"', replace(host, traffic=host.traffic.cut_short())
     if group.dtype == "bf16" and group.gpu.fp8_tflops:
-        yield "weights in fp8", host.regrouped(dtype="fp8")
+        yield "weights in fp8", host.with_group(dtype="fp8")
     if group.dtype != "awq4":
-        yield "weights in AWQ", host.regrouped(dtype="awq4")
+        yield "weights in AWQ", host.with_group(dtype="awq4")
     if host.shared:
         yield "a GPU for speech", replace(host, gpus=group.gpus + 1)
 
@@ -143,4 +143,4 @@ def _smaller(host: SizedHost) -> Iterator[tuple[str, SizedHost]]:
     """Known models that are clearly smaller than the host's, the largest first."""
     few = [name for name, shape in LLMS.items() if shape.weights <= SMALLER * host.group.shape.weights]
     for name in sorted(few, key=lambda name: -LLMS[name].weights):
-        yield name, host.regrouped(shape=LLMS[name])
+        yield name, host.with_group(shape=LLMS[name])

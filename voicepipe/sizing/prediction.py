@@ -19,6 +19,6 @@ def latency_ms(compute_ms: float) -> float:
 
 
 def with_more(predicted_ms: float, load: float, more: float) -> float:
-    """A latency that was predicted for `load`, in ms, if the load is `more` on top."""
+    """A latency in ms that was predicted for `load`, corrected for a load that is higher by `more`."""
     compute_ms = max(0.0, predicted_ms - BEFORE_COMPUTE_MS)
     return max(predicted_ms, latency_ms(compute_ms * slowing(load + more) / slowing(load)))

@@ -7,13 +7,13 @@ from voicepipe.sizing import constants as c
 from voicepipe.sizing import gpu_memory
 from voicepipe.sizing.gpu_models import GpuModel
 from voicepipe.sizing.shapes import ASRS, AsrShape
-from voicepipe.sizing.stage import LoadedStage, SharedGpu, StageJob, served
+from voicepipe.sizing.stage import Contention, LoadedStage, StageJob, loaded_stage
 from voicepipe.sizing.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True)
 class Whisper:
-    """The times of Whisper, which reads an utterance in windows, again and again while it is said."""
+    """Whisper, which reads an utterance in windows, again and again while it is said."""
 
     shape: AsrShape
     name: str = ""
@@ -30,25 +30,25 @@ class Whisper:
         shape, frames = self.shape, window_s * c.FRAMES_A_SECOND
         matrices = 12 * shape.dim**2 * shape.layers
         encode_flops = 2 * matrices * frames + 4 * shape.layers * frames**2 * shape.dim
-        encode = encode_flops / (gpu.bf16_tflops * c.ENCODING) / 1e9
-        read = 2 * shape.decoder / (gpu.bandwidth_gbs * c.DECODING) / 1e6
+        encode = encode_flops / (gpu.bf16_tflops * c.ENCODER_FLOPS_SHARE) / 1e9
+        read = 2 * shape.decoder / (gpu.bandwidth_gbs * c.DECODER_BANDWIDTH_SHARE) / 1e6
         token = read + c.WHISPER_LAYER_MS * shape.decoder_layers
         tokens = speech_s * c.WORDS_TOKENS_A_SECOND + c.PROMPT_TOKENS
         return StageJob(c.PASS_MS + c.FEATURES_MS * window_s, encode + tokens * token)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu) -> LoadedStage:
-        """The stage under so many calls, beside others on the GPU."""
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, contention: Contention) -> LoadedStage:
+        """The stage with so many calls, beside others on the GPU."""
         reading = self.reading(gpu, traffic.window_s, traffic.utterance_s)
         finals, partials = traffic.ends(calls), calls * traffic.speaking / traffic.partial_s / 1000
         # Partials are left out where there is no time.
-        least = finals * reading.lasts(beside.slow)
-        return served(reading, finals, [(finals + partials, reading)], beside, least)
+        least = finals * reading.duration(contention.slowdown)
+        return loaded_stage(reading, finals, [(finals + partials, reading)], contention, least)
 
 
 @dataclass(frozen=True, slots=True)
 class Nemotron:
-    """The times of Nemotron Speech Streaming, which encodes each chunk of sound once, in steps for all calls of which a
-    chunk is due."""
+    """Nemotron Speech Streaming, which encodes each chunk of sound once. A step serves all calls of which a chunk is
+    due."""
 
     chunk_ms: int = 160
     name: str = "nemotron"
@@ -66,17 +66,17 @@ class Nemotron:
         which NVIDIA's server computes anew."""
         remembered = 4 * c.NEMOTRON_DIM**2 * c.NEMOTRON_LAYERS * c.REMEMBERED
         flops = 2 * c.NEMOTRON_WEIGHTS * self.chunk_ms / c.FRAME_MS + remembered
-        return flops / (gpu.bf16_tflops * c.REACHED) / 1e9
+        return flops / (gpu.bf16_tflops * c.NEMOTRON_FLOPS_SHARE) / 1e9
 
     def step_ms(self, gpu: GpuModel, rows: float) -> float:
         """Time of one step of so many calls."""
-        read = 2 * c.NEMOTRON_WEIGHTS / (gpu.bandwidth_gbs * c.READING["bf16"]) / 1e6
+        read = 2 * c.NEMOTRON_WEIGHTS / (gpu.bandwidth_gbs * c.BANDWIDTH_SHARE["bf16"]) / 1e6
         return read + c.NEMOTRON_LAYER_MS * c.NEMOTRON_LAYERS + rows * self.row_ms(gpu)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu) -> LoadedStage:
+    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, contention: Contention) -> LoadedStage:
         """As `Whisper.stage`. A step begins when a chunk is due, none is in progress, and the last one began
         `gather_ms` ago; where there is no time, each takes all calls."""
-        speaking, finals, slow = calls * traffic.speaking, traffic.ends(calls), beside.slow
+        speaking, finals, slow = calls * traffic.speaking, traffic.ends(calls), contention.slowdown
         chunks = speaking / self.chunk_ms  # a millisecond
         one_by_one = max(1e-3, 1 - chunks * slow * self.row_ms(gpu)) / (slow * self.step_ms(gpu, 0))
         steps = min(chunks, one_by_one, 1 / (self.gather_ms or 1e-9))
@@ -84,8 +84,8 @@ class Nemotron:
             StageJob(0, self.step_ms(gpu, chunks / steps)),
             StageJob(0, c.SETTLE_STEPS * self.step_ms(gpu, 1)),
         )
-        least = slow * self.step_ms(gpu, speaking) / self.chunk_ms + finals * settle.lasts(slow)
-        return served(settle, finals, [(steps, step), (finals, settle)], beside, least)
+        least = slow * self.step_ms(gpu, speaking) / self.chunk_ms + finals * settle.duration(slow)
+        return loaded_stage(settle, finals, [(steps, step), (finals, settle)], contention, least)
 
 
 Recogniser = Whisper | Nemotron

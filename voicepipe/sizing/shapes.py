@@ -1,8 +1,11 @@
-"""Shapes of models as their authors published them in config.json, and the numbers of weights that follow."""
+"""Shapes of models as their authors published them in config.json, and the numbers of weights that follow; the names
+of models: ours, the hub's, and those of quantised copies. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, NamedTuple
 
 from voicepipe.base.errors import ConfigError
 
@@ -67,7 +70,6 @@ class AsrShape:
 
     mels: int
     dim: int
-    heads: int
     layers: int
     decoder_layers: int
     vocab: int
@@ -146,14 +148,29 @@ MODELS = {
 HUB = {name: hub for name, (hub, _) in MODELS.items()}
 LLMS = {name: shape for name, (_, shape) in MODELS.items()}
 ASRS = {
-    "tiny": AsrShape(80, 384, 6, 4, 4, 51_865),
-    "base": AsrShape(80, 512, 8, 6, 6, 51_865),
-    "small": AsrShape(80, 768, 12, 12, 12, 51_865),
-    "medium": AsrShape(80, 1024, 16, 24, 24, 51_865),
-    "large-v3": AsrShape(128, 1280, 20, 32, 32, 51_866),
-    "large-v3-turbo": AsrShape(128, 1280, 20, 32, 4, 51_866),
+    "tiny": AsrShape(80, 384, 4, 4, 51_865),
+    "base": AsrShape(80, 512, 6, 6, 51_865),
+    "small": AsrShape(80, 768, 12, 12, 51_865),
+    "medium": AsrShape(80, 1024, 24, 24, 51_865),
+    "large-v3": AsrShape(128, 1280, 32, 32, 51_866),
+    "large-v3-turbo": AsrShape(128, 1280, 32, 4, 51_866),
 }
 """Shapes of OpenAI's Whisper models."""
+
+NARROW = {
+    "fp8": r"fp8|int8|w8a8|w8a16|8bit",
+    "awq4": r"awq|gptq|int4|w4a16|nvfp4|mxfp4|4bit|bnb",
+}
+"""Parts of names of quantised copies that give their weights' bits; those of methods mean 4 where nothing else is
+given. 8-bit integers count as fp8."""
+MANNER = re.compile(
+    rf"instruct|chat|it|hf|base|dynamic|quantized|bf16|fp16|v\d+(\.\d+)?|\d{{4}}|{'|'.join(NARROW.values())}"
+)
+"""Parts of a name that change nothing of a model's shape: how it was trained or stored, and when."""
+
+TOOL_CALLS = {"qwen": "hermes", "llama-3.": "llama3_json"}
+"""Formats of tool calls, by the beginnings of models' names, as vLLM names their parsers. Llama 3.0 was not trained to
+make any."""
 
 FOREIGN = {
     "its attention is latent": ("kv_lora_rank", "q_lora_rank", "qk_rope_head_dim"),
@@ -223,3 +240,37 @@ def _bits(quantisation: Mapping[str, Any], method: str) -> int:
     if "fp8" in method or method == "modelopt":
         return 8
     return 4 if "awq" in method or "gptq" in method else 0
+
+
+class NamedModel(NamedTuple):
+    """A model that is known by its name."""
+
+    name: str
+    """Its name in `shapes.LLMS`."""
+    source: str
+    """The value for `vllm.model`."""
+    dtype: str
+    """The type of its weights, if they are quantised; empty: 16-bit."""
+
+
+def known_model(text: str) -> NamedModel | None:
+    """The model of this name. None: it is not known."""
+    owner, _, last = text.rpartition("/")
+    parts = [part for part in re.split(r"[-_]|\.(?!\d)", last.lower()) if part]
+    kept = [part for part in parts if not MANNER.fullmatch(part)]
+    name = "-".join(kept).removeprefix("meta-")
+    if name not in LLMS:
+        return None
+    dtype = next((dtype for dtype, bits in NARROW.items() if any(re.fullmatch(bits, part) for part in parts)), "")
+    return NamedModel(name, text if owner else (HUB[name] if not dtype else last), dtype)
+
+
+def nearest_name(text: str) -> str:
+    """The known name that is most similar; empty: none is."""
+    return next(iter(get_close_matches(text.rpartition("/")[2].lower(), LLMS, n=1)), "")
+
+
+def tool_call_parser(text: str) -> str:
+    """The value for `vllm.tool_call_parser` for the model of this name; empty: unknown."""
+    name = found.name if (found := known_model(text)) else ""
+    return next((parser for begins, parser in TOOL_CALLS.items() if name.startswith(begins)), "")

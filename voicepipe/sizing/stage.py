@@ -15,10 +15,10 @@ ROUNDS = 10
 """Rounds after which shares and factors agree."""
 
 
-class SharedGpu(NamedTuple):
-    """The effect of the other stages on a GPU on one of them."""
+class Contention(NamedTuple):
+    """How much the other stages on a GPU slow one of them down."""
 
-    slow: float = 1.0
+    slowdown: float = 1.0
     """The factor by which its work on the GPU takes longer, in the mean."""
     spread: float = 0.0
     """Standard deviation of that: some jobs meet all of them from beginning to end, and some meet none."""
@@ -39,23 +39,24 @@ class StageJob:
     def times(self, count: int) -> "StageJob":
         return StageJob(count * self.cpu, count * self.gpu)
 
-    def lasts(self, slow: float) -> float:
-        """Time of the job; `slow`: the factor by which the GPU takes longer beside others."""
-        return self.cpu + slow * self.gpu
+    def duration(self, slowdown: float) -> float:
+        """Time of the job; `slowdown`: the factor by which the GPU takes longer beside others."""
+        return self.cpu + slowdown * self.gpu
 
-    def behind(self, met_ms: float, share: float, beside: SharedGpu) -> NormalDist:
-        """Time of the job with the wait for one of `met_ms` that is in progress with probability `share`, and that
+    def after_wait(self, blocking_ms: float, share: float, contention: Contention) -> NormalDist:
+        """Time of the job with the wait for one of `blocking_ms` that is in progress with probability `share`, and that
         cannot be interrupted: any part of it may be left."""
-        wait = share * met_ms / 2
-        variance = share * met_ms**2 / 3 - wait**2
-        return NormalDist(wait + self.lasts(beside.slow), math.sqrt(variance + (beside.spread * self.gpu) ** 2))
+        wait = share * blocking_ms / 2
+        variance = share * blocking_ms**2 / 3 - wait**2
+        variance += (contention.spread * self.gpu) ** 2
+        return NormalDist(wait + self.duration(contention.slowdown), math.sqrt(variance))
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedStage:
     """A stage under load."""
 
-    takes: NormalDist
+    latency: NormalDist
     """Time until a caller has the result."""
     busy: float
     """Part of the time in which it works at least; 1 and more: it cannot keep up."""
@@ -63,37 +64,41 @@ class LoadedStage:
     """Part of the time in which it has work on the GPU, 1 at most."""
 
 
-def served(
+def loaded_stage(
     awaited: StageJob,
     asked: float,
     jobs: Sequence[tuple[float, StageJob]],
-    beside: SharedGpu,
+    contention: Contention,
     least: float | None = None,
 ) -> LoadedStage:
-    """A stage that does one job after the other. `awaited` comes so often a millisecond, and goes before the others.
-    `jobs`: all of them, and how often each comes; a caller who waits meets the first of them in progress. `least`: part
-    of the time that it works at least, if some can be left out or done together."""
-    slow, (often, met) = beside.slow, jobs[0]
-    works, gpu = sum(rate * work.lasts(slow) for rate, work in jobs), sum(rate * work.gpu for rate, work in jobs)
-    busy, lasts, met_ms = works if least is None else least, awaited.lasts(slow), met.lasts(slow)
-    queued = lasts * queue(asked * lasts) if busy < 1 else math.inf
-    takes = awaited.behind(met_ms, min(1.0, often * met_ms), beside) + queued
-    return LoadedStage(takes, busy, min(1.0, slow * gpu / max(1.0, works)))
+    """A stage that does one job after the other. A caller waits for `awaited`, of which `asked` come in a millisecond:
+    it goes before the others. `jobs`: all jobs, and how many of each come in a millisecond; the first of them may be in
+    progress when `awaited` comes. `least`: part of the time that the stage works at least, if some jobs can be left out
+    or done together."""
+    slow, (often, blocking) = contention.slowdown, jobs[0]
+    works, gpu = sum(rate * work.duration(slow) for rate, work in jobs), sum(rate * work.gpu for rate, work in jobs)
+    busy, duration, blocking_ms = works if least is None else least, awaited.duration(slow), blocking.duration(slow)
+    queued = duration * queueing_delay(asked * duration) if busy < 1 else math.inf
+    latency = awaited.after_wait(blocking_ms, min(1.0, often * blocking_ms), contention) + queued
+    return LoadedStage(latency, busy, min(1.0, slow * gpu / max(1.0, works)))
 
 
-def queue(load: float) -> float:
+def queueing_delay(load: float) -> float:
     """Mean wait for a server that always takes the same time (M/D/1), in units of that time."""
     return load / (2 * (1 - load)) if load < 1 else math.inf
 
 
-def shared(together: Mapping[str, Callable[[SharedGpu], float]], gains: Mapping[str, float]) -> dict[str, SharedGpu]:
-    """`together`: of each stage on a GPU, the share of the time in which it has work there beside such others; `gains`:
-    what part of a meeting slows a stage down, where that is not all of it."""
-    found = dict.fromkeys(together, SharedGpu())
+def contentions(
+    together: Mapping[str, Callable[[Contention], float]], gains: Mapping[str, float]
+) -> dict[str, Contention]:
+    """How much each stage on a GPU is slowed down. `together`: for each stage, the share of the time in which it has
+    work there under a given contention; `gains`: the part of others' work that slows a stage down, where it is not
+    all."""
+    found = dict.fromkeys(together, Contention())
     for _ in range(ROUNDS):
         shares = {name: on_gpu(found[name]) for name, on_gpu in together.items()}
         for name in together:
-            met, gain = [share for other, share in shares.items() if other != name], gains.get(name, 1.0)
-            spread = math.sqrt(sum(share * (1 - share) for share in met))
-            found[name] = SharedGpu(1 + gain * sum(met), gain * spread)
+            others, gain = [share for other, share in shares.items() if other != name], gains.get(name, 1.0)
+            spread = math.sqrt(sum(share * (1 - share) for share in others))
+            found[name] = Contention(1 + gain * sum(others), gain * spread)
     return found

@@ -33,8 +33,8 @@ class Traffic:
     """Seconds that Whisper reads in one go."""
     utterance_s: float = 3.0
     silences: float = 1.5
-    """Silences in a turn that might be its end: each causes a final pass, a prompt and a first phrase, which may be
-    wasted."""
+    """Silences in a turn that might be its end. Each causes a final pass, a prompt and a first phrase; all but the last
+    are made for nothing."""
     context_tokens: int = 2048
     """Instructions and earlier turns, kept in the prefix cache; ten minutes of talk."""
     new_tokens: int = 40

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from voicepipe.sizing import constants as c
 from voicepipe.sizing import gpu_memory
 from voicepipe.sizing.gpu_models import GpuModel, link
-from voicepipe.sizing.language import Group, writing
+from voicepipe.sizing.language import ParallelGroup, loaded_llm
 from voicepipe.sizing.shapes import LlmShape
-from voicepipe.sizing.stage import LoadedStage, SharedGpu, StageJob, queue, served
+from voicepipe.sizing.stage import Contention, LoadedStage, StageJob, loaded_stage, queueing_delay
 from voicepipe.sizing.traffic import LATER_PHRASE_S, FirstPhrase, Traffic
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseVoice:
-    """The times of a voice that makes a phrase as a whole, one after the other. Not scaled by GPU: the source does not
-    say on which it was, and a phrase is bound by launching small kernels more than by a data sheet's figures."""
+    """A voice that makes whole phrases, one after the other. Its times are the same on every GPU: the source does not
+    name its GPU, and most of the time goes into launching small kernels."""
 
     name: str
 
@@ -29,14 +29,16 @@ class PhraseVoice:
     def phrase(self, speech_s: float) -> StageJob:
         """Time of a phrase of so many seconds."""
         made = 1000 * c.RTF[self.name] * speech_s
-        return StageJob(c.PHRASE_MS + (1 - c.ON_GPU) * made, c.ON_GPU * made)
+        return StageJob(c.PHRASE_MS + (1 - c.KERNEL_SHARE) * made, c.KERNEL_SHARE * made)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu, first: FirstPhrase) -> LoadedStage:
-        """The stage under so many calls, beside others on the GPU. `first`: the phrase that is waited for; phrases that
-        are wasted are as in `traffic`."""
+    def stage(
+        self, gpu: GpuModel, traffic: Traffic, calls: int, contention: Contention, first: FirstPhrase
+    ) -> LoadedStage:
+        """The stage with so many calls, beside others on the GPU. `first`: the phrase that callers wait for; phrases
+        that are made for nothing are as in `traffic`."""
         awaited, dropped, later = map(self.phrase, (first.speech_s, traffic.phrase.speech_s, LATER_PHRASE_S))
         jobs = [(traffic.phrases(calls), later), (traffic.wasted(calls), dropped)]
-        return served(awaited, traffic.ends(calls), jobs, beside)
+        return loaded_stage(awaited, traffic.ends(calls), jobs, contention)
 
 
 NEUTTS = LlmShape(24, 896, 14, 2, 64, 4864, 217_652, qkv_bias=True, kind="qwen2")
@@ -45,8 +47,8 @@ NEUTTS = LlmShape(24, 896, 14, 2, 64, 4864, 217_652, qkv_bias=True, kind="qwen2"
 
 @dataclass(frozen=True, slots=True)
 class NeuTtsCost:
-    """The times of NeuTTS: a language model of sound in a process of its own, and a codec in the PoP's, in overlapping
-    windows."""
+    """NeuTTS: a language model of sound in a process of its own, and a codec in the PoP's process, which decodes
+    overlapping windows."""
 
     name: str = "neutts"
 
@@ -58,21 +60,24 @@ class NeuTtsCost:
 
     def window(self, gpu: GpuModel) -> StageJob:
         """Time of one window of the codec."""
-        read = 4 * c.CODEC_WEIGHTS / (gpu.bandwidth_gbs * c.READING["bf16"]) / 1e6
+        read = 4 * c.CODEC_WEIGHTS / (gpu.bandwidth_gbs * c.BANDWIDTH_SHARE["bf16"]) / 1e6
         multiply = 2 * c.CODEC_WEIGHTS * c.WINDOW_TOKENS / (gpu.bf16_tflops * c.CODEC_FLOPS) / 1e9
         return StageJob(c.CODEC_MS, read + multiply)
 
-    def stage(self, gpu: GpuModel, traffic: Traffic, calls: int, beside: SharedGpu, first: FirstPhrase) -> LoadedStage:
+    def stage(
+        self, gpu: GpuModel, traffic: Traffic, calls: int, contention: Contention, first: FirstPhrase
+    ) -> LoadedStage:
         """As `PhraseVoice.stage`. All first phrases take the same."""
-        wasted, window, slow = traffic.wasted(calls), self.window(gpu), beside.slow
+        wasted, window, slow = traffic.wasted(calls), self.window(gpu), contention.slowdown
         speech_s = calls * traffic.spoken / 1000 + wasted * traffic.phrase.speech_s  # a millisecond
-        group = Group(NEUTTS, "bf16", gpu, link("", gpu))
-        model = writing(group, speech_s * c.SOUND_TOKENS_A_SECOND, c.VOICE_TOKENS, 0, beside)
+        group = ParallelGroup(NEUTTS, "bf16", gpu, link("", gpu))
+        model = loaded_llm(group, speech_s * c.SOUND_TOKENS_A_SECOND, c.VOICE_TOKENS, 0, contention)
         windows = traffic.phrases(calls) * _windows(LATER_PHRASE_S) + wasted * _windows(traffic.phrase.speech_s)
-        lasts, sound = window.lasts(slow), model.work(c.FIRST_TOKENS) + window
-        decoding = windows * lasts
+        duration, sound = window.duration(slow), model.work(c.FIRST_TOKENS) + window
+        decoding = windows * duration
+        first_window = sound.after_wait(duration, min(1.0, decoding), contention)
         return LoadedStage(
-            takes=sound.behind(lasts, min(1.0, decoding), beside) + c.REQUEST_MS + lasts * queue(decoding),
+            latency=first_window + c.REQUEST_MS + duration * queueing_delay(decoding),
             busy=max(model.token * c.SOUND_TOKENS_A_SECOND / 1000, decoding),
             on_gpu=1 - (1 - model.on_gpu) * (1 - min(1.0, windows * slow * window.gpu)),
         )

@@ -60,6 +60,7 @@ Tues-Thurs -> Tuesday to Thursday
 15.01.2020-20.01.2020 -> January fifteenth, twenty twenty to January twentieth, twenty twenty
 Jan 2020 - Mar 2021 -> January twenty twenty to March twenty twenty one
 15 Jan - 20 Jan, 15-20 January -> January fifteenth to January twentieth, January fifteenth to twentieth
+15–20 of January -> January fifteenth to twentieth
 Jan 5, 2024 - Feb 3, 2025 -> January fifth, twenty twenty four to February third, twenty twenty five
 """)
 def test_ranges_of_dates_and_days(row: Row) -> None:

@@ -66,6 +66,8 @@ def test_fractions_of_a_unit(row: Row) -> None:
 
 @rows("""
 Take 2-5lb. -> Take two to five pounds.
+1-5 kg, 1 kg-5 kg -> one to five kilograms, one kilogram to five kilograms
+a 5-10-km run -> a five to ten kilometer run
 5 km-10 km -> five kilometers to ten kilometers
 20-25°C -> twenty to twenty five degrees Celsius
 Save 10-15%. -> Save ten to fifteen percent.

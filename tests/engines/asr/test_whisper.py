@@ -81,7 +81,7 @@ async def test_words_come_as_partials_and_settle(asr: WhisperAsr) -> None:
 
 async def test_calls_are_read_together_as_on_a_gpu(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
-    passes = asr.core.passes
+    passes = asr.core.queue
     read = passes._read
     monkeypatch.setattr(passes, "_schedule", PassSchedule(batch=8))
     monkeypatch.setattr(passes, "_read", lambda given: batches.append(len(given)) or read(given))  # type: ignore[func-returns-value]
@@ -94,7 +94,7 @@ async def test_calls_are_read_together_as_on_a_gpu(asr: WhisperAsr, monkeypatch:
 
 
 async def test_silence_does_not_reach_the_model(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:
-    passes = asr.core.passes
+    passes = asr.core.queue
     monkeypatch.setattr(passes, "_read", lambda given: pytest.fail("it was read"))
     crack = np.concatenate([np.zeros(RATE, np.int16), tone(0.05), np.zeros(RATE, np.int16)])
     for sound in (np.zeros(3 * RATE, np.int16), np.random.default_rng(0).normal(0, 30, RATE).astype(np.int16), crack):
@@ -107,7 +107,7 @@ async def test_silence_after_settling_is_not_read(asr: WhisperAsr, monkeypatch: 
     stream = asr.stream(ignore)
     stream.feed(tone(1.0))
     assert (await stream.settle()).text == SAYS
-    passes = asr.core.passes
+    passes = asr.core.queue
     monkeypatch.setattr(passes, "_read", lambda given: pytest.fail("it was read"))
     stream.feed(np.random.default_rng(0).normal(0, 30, RATE).astype(np.int16))
     finished = await stream.finish()
@@ -116,7 +116,7 @@ async def test_silence_after_settling_is_not_read(asr: WhisperAsr, monkeypatch: 
 
 async def test_a_settle_that_is_cancelled_is_not_read(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:
     """The voice came back before its turn came."""
-    monkeypatch.setattr(asr.core.passes, "_schedule", PassSchedule(batch=1))
+    monkeypatch.setattr(asr.core.queue, "_schedule", PassSchedule(batch=1))
     busy, stream = asr.stream(ignore), asr.stream(ignore)
     for each in (busy, stream):
         each.feed(tone(0.4))
@@ -124,7 +124,7 @@ async def test_a_settle_that_is_cancelled_is_not_read(asr: WhisperAsr, monkeypat
     await asyncio.sleep(0)
     second.cancel()
     await asyncio.wait([first, second])
-    assert not asr.core.passes._schedule.next()
+    assert not asr.core.queue._schedule.next()
     assert stream._sound.read == 0
     assert (await stream.finish()).text == SAYS
 
@@ -185,7 +185,7 @@ async def test_a_model_that_fails_and_fails_is_loaded_again(
         stream.feed(tone(0.4))
         return (await stream.finish()).text
 
-    broken = asr.core.passes
+    broken = asr.core.queue
     monkeypatch.setattr(broken, "_read", fail)
     for _ in range(3):
         assert asr.alive and isinstance(asr, Mortal)

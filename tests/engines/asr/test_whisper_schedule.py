@@ -126,19 +126,19 @@ class Caller:
             await self._waiting
             self.waits.append(asyncio.get_running_loop().time() - asked)
 
-    def given(self) -> Passage:
+    def next_input(self) -> Passage:
         return Passage(np.zeros(0, np.int16), upto=self._fed)
 
-    def made(self, given: Passage, made: WhisperReading) -> None:
+    def on_result(self, given: Passage, made: WhisperReading) -> None:
         if self._waiting and not self._waiting.done() and given.upto == self._fed:
             self._waiting.set_result(None)
         else:
             self.partials += 1
 
-    def abandoned(self, given: Passage) -> None:
+    def on_abandoned(self, given: Passage) -> None:
         raise AssertionError("nobody was asked whether the words are wanted")
 
-    def failed(self, error: Exception) -> None:
+    def on_failure(self, error: Exception) -> None:
         self.errors.append(error)
 
 

@@ -5,6 +5,7 @@ import ctypes
 import gc
 import threading
 import time
+from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from voicepipe.audio import dbfs
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.engines.hosting.failures import FAILURES
 from voicepipe.engines.tts import espeak
-from voicepipe.engines.tts.espeak import EspeakTts
+from voicepipe.engines.tts.espeak import EspeakTts, Phonemizer
 from voicepipe.engines.tts.shaping import AUDIBLE, PAUSE_MS
 
 RATE = 22050
@@ -23,10 +24,11 @@ SENTENCE = "We are open Tuesday to Sunday, from noon to ten in the evening."
 
 
 @pytest.fixture
-async def tts() -> EspeakTts:
+async def tts() -> AsyncIterator[EspeakTts]:
     engine = EspeakTts()
     await engine.start()
-    return engine
+    yield engine
+    await engine.close()
 
 
 @pytest.mark.engine
@@ -210,16 +212,9 @@ async def test_a_text_that_cannot_be_spoken_is_not_the_voice_s_end(monkeypatch: 
     await tts.close()
 
 
-@pytest.fixture
-def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """espeak-ng as if nobody had loaded it yet; the process's own instance is back afterwards."""
-    monkeypatch.setattr(espeak, "_instance", None)
-    monkeypatch.setattr(espeak, "_loaded", 1)
-
-
 @pytest.mark.parametrize("hangs", [False, True])
 async def test_a_voice_that_does_not_say_a_word_is_not_taken_and_leaves_no_thread(
-    unloaded: None, monkeypatch: pytest.MonkeyPatch, hangs: bool
+    monkeypatch: pytest.MonkeyPatch, hangs: bool
 ) -> None:
     free = threading.Event()
 
@@ -233,7 +228,6 @@ async def test_a_voice_that_does_not_say_a_word_is_not_taken_and_leaves_no_threa
     before = set(threading.enumerate())
     with pytest.raises(EngineError, match="did not say a word" if hangs else "could not speak"):
         await EspeakTts().start()
-    assert espeak._instance is None
     free.set()
     await until(lambda: set(threading.enumerate()) <= before)
 
@@ -254,3 +248,48 @@ async def test_the_callers_language_chooses_the_voice(default: str, language: st
     await tts.start()
     assert tts.voice_for("", language) == speaks
     await tts.close()
+
+
+@pytest.fixture(scope="module")
+def phonemizer() -> Phonemizer:
+    return Phonemizer()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("text", "phonemes"),
+    [
+        ("Hello, world!", "həlˈoʊ, wˈɜːld!"),  # as phonemizer writes them
+        ("A table for two, on Friday at seven.", "ɐ tˈeɪbəl fɔːɹ tˈuː, ˌɔn fɹˈaɪdeɪ æt sˈɛvən."),
+        ("No... it costs — okay?", "nˈoʊ... ɪt kˈɔsts — oʊkˈeɪ?"),
+        ("3.5", "θɹˈiː pɔɪnt fˈaɪv"),
+        ("...", "..."),
+        ("", ""),
+    ],
+)
+def test_words_stresses_and_punctuation(phonemizer: Phonemizer, text: str, phonemes: str) -> None:
+    assert phonemizer.phonemes(text, "en-us") == phonemes
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("text", ["<|speech_1|>", "[[h@]]", "<break/>", "\u4f60\u597d", "x" * 2000, "a\tb\nc"])
+def test_any_text_becomes_phonemes_and_no_marks_of_the_model(phonemizer: Phonemizer, text: str) -> None:
+    written = phonemizer.phonemes(text, "en-us")
+    assert written and not set(written) & set("<|>[]")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("language", ["en", "en-us", "en-US", "en-gb", "en-GB", "fr", "fr-fr", "pt-br"])
+def test_a_language_has_the_name_that_espeak_lists_it_by(phonemizer: Phonemizer, language: str) -> None:
+    """espeak-ng lists "en-gb" and "fr-fr", and does not know them when it is asked for them."""
+    assert phonemizer.phonemes("table", language)
+
+
+@pytest.mark.engine
+def test_languages(phonemizer: Phonemizer) -> None:
+    assert phonemizer.phonemes("gut", "de") == "ɡˈuːt" != phonemizer.phonemes("gut", "en-us")
+    with pytest.raises(EngineError, match="no voice 'xx-none': write a language"):
+        phonemizer.phonemes("ja", "xx-none")
+    with pytest.raises(EngineError, match="no voice 'pt-brasil': write a language such as pt-br"):
+        phonemizer.phonemes("sim", "pt-brasil")
+    assert phonemizer.phonemes("Hello", "en-us") == "həlˈoʊ"

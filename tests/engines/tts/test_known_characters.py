@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from voicepipe.engines.tts.phonemes import Phonemizer
+from voicepipe.engines.tts.espeak import Phonemizer
 from voicepipe.engines.tts.shaping import in_known_characters, pause_after, pieces
 
 

@@ -6,7 +6,6 @@ Whatever contains another form stands before it: a range before its ends, a date
 from voicepipe.conversation.verbaliser import (
     abbreviations,
     addresses,
-    arithmetic,
     calendar,
     clock,
     codes,
@@ -19,7 +18,7 @@ from voicepipe.conversation.verbaliser.form import WrittenForm
 
 ENGLISH: tuple[WrittenForm, ...] = (
     *addresses.FORMS,
-    *arithmetic.FORMS,
+    *quantities.ARITHMETIC,
     *telephone.DIALLED,
     *clock.FORMS,
     *calendar.FORMS,
@@ -34,5 +33,4 @@ ENGLISH: tuple[WrittenForm, ...] = (
     *quantities.NUMBERS,
     *abbreviations.FORMS,
     *quantities.SIGNS,
-    *arithmetic.SIGNS,
 )

@@ -102,6 +102,10 @@ def _month_first(found: re.Match[str]) -> str:
 
 
 def _day_first(found: re.Match[str]) -> str:
+    """15 January; 15th of January; 15-20 January -> January fifteenth to twentieth."""
+    if low := found["low"]:
+        said = f"{dated(found['month'], low)} to {ordinal(int(found['day']))}"
+        return f"{said}, {year(int(found['year']))}" if found["year"] else said
     if found["of"]:
         return f"{ordinal(int(found['day']))} of {dated(found['month'], None, found['year'])}"
     return dated(found["month"], found["day"], found["year"])
@@ -127,23 +131,13 @@ def _years(found: re.Match[str]) -> str | None:
 
 
 def _decade(found: re.Match[str]) -> str | None:
-    """1980s -> nineteen eighties, '80s -> eighties; "for 30s" are seconds."""
-    number, apostrophe = found["number"], found["apostrophe"]
-    if (
-        len(number) == 2
-        and not apostrophe
-        and (FOR_A_TIME.search(before(found)) or _OF_TIME.match(found.string, found.end()))
-    ):
+    """1980s -> nineteen eighties, '80s -> eighties; 1960s-1970s; "for 30s" are seconds."""
+    low, number = found["low"], found["number"]
+    seconds = FOR_A_TIME.search(before(found)) or _OF_TIME.match(found.string, found.end())
+    if len(number) == 2 and not (low or found["apostrophe"]) and seconds:
         return None
-    return plural(year(int(number)) if len(number) == 4 else cardinal(int(number)))
-
-
-def _decades(found: re.Match[str]) -> str:
-    """1960s-1970s."""
-    first, last = (
-        plural(year(int(each)) if len(each) == 4 else cardinal(int(each))) for each in found.group("low", "high")
-    )
-    return f"{first} to {last}"
+    said = [plural(year(int(each)) if len(each) == 4 else cardinal(int(each))) for each in (low, number) if each]
+    return " to ".join(said)
 
 
 def _year(found: re.Match[str]) -> str | None:
@@ -177,9 +171,10 @@ DATES: tuple[WrittenForm, ...] = (
         lambda found: dated(found["month"], None, found["year"]),
     ),
     form(
-        "date, day first",
+        "date, day first, and range of days",
         DIGITS,
-        rf"(?P<day>{DAY}){_TH}?(?P<of>\sof)?\s(?P<month>{MONTH})(?:,?\s(?P<year>{YEAR})(?!\w|,[0-9]))?",
+        rf"(?:(?P<low>{DAY}){_TH}?{DASH})?(?P<day>{DAY}){_TH}?(?P<of>\sof)?\s(?P<month>{MONTH})"
+        rf"(?:,?\s(?P<year>{YEAR})(?!\w|,[0-9]))?",
         _day_first,
     ),
 )
@@ -205,20 +200,8 @@ def _dates(found: re.Match[str]) -> str | None:
     return f"{first} to {last}" if first and last else None
 
 
-def _days(found: re.Match[str]) -> str:
-    """15-20 January -> January fifteenth to twentieth."""
-    said = f"{dated(found['month'], found['low'])} to {ordinal(int(found['high']))}"
-    return f"{said}, {year(int(found['year']))}" if found["year"] else said
-
-
 FORMS: tuple[WrittenForm, ...] = (
     form("range of dates", DIGITS + _MONTHS_BEGIN, rf"(?P<low>{_DATE}){DASH}(?P<high>{_DATE}){END}", _dates),
-    form(
-        "range of days",
-        DIGITS,
-        rf"(?P<low>{DAY}){_TH}?{DASH}(?P<high>{DAY}){_TH}?\s(?P<month>{MONTH})(?:,?\s(?P<year>{YEAR})(?!\w|,[0-9]))?",
-        _days,
-    ),
     *DATES,
     form(
         "quarter or half of a year",
@@ -248,15 +231,9 @@ FORMS: tuple[WrittenForm, ...] = (
         _years,
     ),
     form(
-        "range of decades",
+        "decade, and range of decades",
         DIGITS + "'’",
-        rf"['’]?(?P<low>{_DECADE})['’]?s{DASH}['’]?(?P<high>{_DECADE})['’]?s\b",
-        _decades,
-    ),
-    form(
-        "decade",
-        DIGITS + "'’",
-        rf"(?P<apostrophe>['’])?(?P<number>{_DECADE})['’]?s\b",
+        rf"(?:['’]?(?P<low>{_DECADE})['’]?s{DASH})?(?P<apostrophe>['’])?(?P<number>{_DECADE})['’]?s\b",
         _decade,
     ),
 )

@@ -38,8 +38,10 @@ def clock(text: str) -> str:
     return f"{said} {half} m" if half else said
 
 
-def _range(found: re.Match[str]) -> str:
-    """2-5pm -> two to five p m; 10:30-11:00 -> ten thirty to eleven o'clock."""
+def _range(found: re.Match[str]) -> str | None:
+    """2-5pm -> two to five p m; 10:30-11:00 -> ten thirty to eleven o'clock; 2-5 may be anything."""
+    if found["first"].isdecimal() and found["last"].isdecimal():
+        return None
     return f"{clock(found['first'])} to {clock(found['last'])}"
 
 
@@ -71,8 +73,8 @@ FORMS: tuple[WrittenForm, ...] = (
     form(
         "range of times",
         DIGITS + "nNmM",
-        rf"(?P<first>{ANY_TIME}|{_NAMED}){DASH}(?P<last>{ANY_TIME}|{_NAMED}|{_HOUR}){END}|(?P<alone>{_HOUR}){DASH}(?P<until>{ANY_TIME}|{_NAMED}){END}",
-        lambda found: _range(found) if found["first"] else f"{clock(found['alone'])} to {clock(found['until'])}",
+        rf"(?P<first>{ANY_TIME}|{_NAMED}|{_HOUR}){DASH}(?P<last>{ANY_TIME}|{_NAMED}|{_HOUR}){END}",
+        _range,
     ),
     form("time", DIGITS, rf"(?P<time>{ANY_TIME}){END}", lambda found: clock(found["time"])),
 )

@@ -91,21 +91,18 @@ def per(unit: str | None) -> str:
 
 
 def _measure(found: re.Match[str]) -> str:
-    """5 km -> five kilometers; 1 kg -> one kilogram; a 5-km run -> a five kilometer run."""
-    number, unit = found["number"], UNITS[found["unit"]]
+    """5 km -> five kilometers; 1 kg -> one kilogram; a 5-km run -> a five kilometer run; 2-5lb -> two to five pounds;
+    5 km-10 km -> five kilometers to ten kilometers."""
+    number, unit, low = found["number"], UNITS[found["unit"]], found["low"]
     fraction = number[-1] in VULGAR or "/" in number
-    one = number == "1" or found["joint"] == "-" or (fraction and " and " not in amount(number))
-    return (
-        f"{amount(number)}{found['scale']} {singular(unit) if one and not found['scale'] else unit}{per(found['per'])}"
-    )
-
-
-def _range(found: re.Match[str]) -> str:
-    """2-5lb -> two to five pounds; 5 km-10 km -> five kilometers to ten kilometers."""
-    low, unit = amount(found["low"]), UNITS[found["unit"]]
-    if found["lowunit"]:
-        low += f" {singular(UNITS[found['lowunit']]) if found['low'] == '1' else UNITS[found['lowunit']]}"
-    return f"{low} to {amount(found['high'])}{found['scale']} {unit}{per(found['per'])}"
+    one = not low and not found["scale"] and (number == "1" or (fraction and " and " not in amount(number)))
+    if one or (found["joint"] == "-" and not found["scale"]):
+        unit = singular(unit)
+    said = ""
+    if low:
+        its = UNITS.get(found["lowunit"])
+        said = " ".join([amount(low), *([singular(its) if low == "1" else its] if its else []), "to "])
+    return f"{said}{amount(number)}{found['scale']} {unit}{per(found['per'])}"
 
 
 def _feet(found: re.Match[str]) -> str | None:
@@ -220,15 +217,10 @@ FORMS: tuple[WrittenForm, ...] = (
         lambda found: f"{decimal(found['number'])} {SCALES[found['scale'].lower()]}",
     ),
     form(
-        "range of measures",
+        "measure, and range of measures",
         DIGITS + "." + VULGAR,
-        rf"(?P<low>{AMOUNT})(?:{GAP}(?P<lowunit>{_UNIT}))?{DASH}(?P<high>{AMOUNT})(?P<scale>{_SCALE}){GAP}(?P<unit>{_UNIT}){PER}{_ENDS}",
-        _range,
-    ),
-    form(
-        "measure",
-        DIGITS + "." + VULGAR,
-        rf"(?P<number>{AMOUNT})(?P<scale>{_SCALE})(?P<joint>[ \u00a0\u2009\u202f-]?)(?P<unit>{_UNIT}){PER}{_ENDS}",
+        rf"(?:(?P<low>{AMOUNT})(?:{GAP}(?P<lowunit>{_UNIT}))?{DASH})?(?P<number>{AMOUNT})(?P<scale>{_SCALE})"
+        rf"(?P<joint>[ \u00a0\u2009\u202f-]?)(?P<unit>{_UNIT}){PER}{_ENDS}",
         _measure,
     ),
 )

@@ -1,4 +1,4 @@
-"""Numbers without a unit: cardinal, ordinal, decimal, fractions, ratios and ranges."""
+"""Numbers without a unit: cardinal, ordinal, decimal, fractions, ratios and ranges; sums, products and comparisons."""
 
 import re
 
@@ -35,6 +35,14 @@ _PART = re.compile(r"rds|ths|nds|[\"″]|[ -]?(?:inch(?:es)?|of|shares?|chance|f
 """Behind a fraction."""
 _SCORED = re.compile(r"(?i)\b(?:scored?|grade|rat(?:ed|ing)|got)(?: (?:is|was|of|a|an))? $")
 FIXED = {"9/11": "nine eleven"}
+
+OPERATORS = {
+    "+": "plus", "-": "minus", "−": "minus", "*": "times", "x": "times", "×": "times", "·": "times",
+    "/": "divided by", "÷": "divided by", "^": "to the power of", "=": "equals",
+}  # fmt: skip
+_SUM = rf"{NUMBER}(?: ?[-+−*x×·/÷^] ?{NUMBER}){{1,12}} ?=(?: ?[-−]?{NUMBER})?"
+_PRODUCT = rf"{NUMBER}(?: ?[*÷·+] ?{NUMBER}| ?\^ ?[-−]?{NUMBER}| ?[x×] ?{NUMBER}(?= ?[*÷^])){{1,12}}"
+_TERM = re.compile(rf"{NUMBER}|[^\s0-9.]")
 
 
 def _slashed(found: re.Match[str]) -> str:
@@ -118,6 +126,22 @@ def _mixed(found: re.Match[str]) -> str | None:
     return fraction(written) or None if written[-1] in VULGAR or re.search("[ ⁄-]", written) else None
 
 
+def _calculation(found: re.Match[str]) -> str:
+    """2+2=4 -> two plus two equals four."""
+    return " ".join(OPERATORS.get(term) or decimal(term) for term in _TERM.findall(found.group()))
+
+
+ARITHMETIC: tuple[WrittenForm, ...] = (
+    form("sum", DIGITS, f"{_SUM}{END}", _calculation),
+    form("product", DIGITS, f"{_PRODUCT}{END}", _calculation),
+    form(
+        "power",
+        DIGITS,
+        r"(?P<base>[0-9]{1,9})(?P<power>[²³])(?!\w)",
+        lambda found: f"{cardinal(int(found['base']))} {'squared' if found['power'] == '²' else 'cubed'}",
+    ),
+)
+
 SPECIAL: tuple[WrittenForm, ...] = (
     form(
         "always",
@@ -159,4 +183,24 @@ SIGNS: tuple[WrittenForm, ...] = (
     constant("about", "~≈", rf"(?<![\w~])(?:~(?!~)|≈) ?(?=[-{CURRENCY}]?[.]?[0-9])", "about "),
     constant("comma of a list", ",", r"(?<=[0-9]),(?=[0-9])", ", "),
     constant("plus or minus", "±", "±", " plus or minus "),
+    constant(
+        "per",
+        "/",
+        r"(?<=[a-z])/(?=(?:hour|day|night|week|month|year|person|minute|second|mile|visit|call|user)\b)",
+        " per ",
+    ),
+    constant("at least", ">≥", ">=|≥", " greater than or equal to "),
+    constant("at most", "<≤", "<=|≤", " less than or equal to "),
+    constant("greater", ">", r"(?<![\w<>-])>(?![<>=])|(?<=\w)>(?=[0-9])", " greater than "),
+    constant("less", "<", r"(?<![\w<>])<(?![<>=\w-])|<(?=[0-9])", " less than "),
+    constant("unequal", "≠", "≠", " not equal to "),
+    constant("equals", "=", r"(?<![\w=<>])=(?![\w=<>])|(?<=\w)=(?=\w)", " equals "),
+    constant("times", "×x", r"×|(?<=[0-9] )x(?= [$€£]?[0-9])", " times "),
+    constant("divided by", "÷", "÷", " divided by "),
+    constant("plus", "+", r"(?<!\w)\+(?!\w)", " plus "),
+    constant("plus of a name", "+", r"(?<=[A-Za-z])\+\+(?![\w+])", " plus plus"),
+    constant("plus of a name", "+", r"(?<=[A-Za-z])\+(?![\w+])", " plus"),
+    constant("to the power of", "^", r"(?<=[\w)])\^(?=[-−]?\w)", " to the power of "),
+    constant("and", "&", r"(?<!\w)&(?!\w)|(?<=\w)&(?=\w)", " and "),
+    constant("at", "@", r"(?<!\w)@(?!\w)|(?<=\w)@(?=\w)", " at "),
 )

@@ -33,20 +33,12 @@ UNSURE = ms_to_samples(3_000)
 ASKED_DIGITS = 3
 """Digits in a row that are dictated, where a telephone number was asked for."""
 GAP = ms_to_samples(40)
-"""A gap that is worth a pass: the shortest that is seen in two frames. Every other one is inside a word. From 20 ms on
-there are more passes, which slow each other down, and callers have the words no sooner (46 turns on two cores)."""
+"""A gap of this length is worth a pass: it is the shortest that spans two frames. Half of such gaps are inside a word.
+With passes at gaps of 20 ms, too, they slow each other down, and callers have the words no sooner (46 turns on two
+cores)."""
 
 
-class WhisperRecogniser(ThreadedRecogniser):
-    """A loaded Whisper model with its threads and the queue of its passes. Implements `life.Core`."""
-
-    def __init__(self, worker: Worker, model: LoadedWhisper, stall_s: float) -> None:
-        silence = Passage(np.zeros(RATE, np.int16))
-        self.passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s, model.passes)
-        super().__init__(worker, self.passes, model)
-
-
-class WhisperAsr(Life[WhisperRecogniser]):
+class WhisperAsr(Life[ThreadedRecogniser[Passes, LoadedWhisper]]):
     """The engine `whisper`. Implements `base.Asr`. A model that fails repeatedly is loaded again.
 
     `config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model knows
@@ -64,14 +56,16 @@ class WhisperAsr(Life[WhisperRecogniser]):
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
         spoken = None if self._config.detect_language else language
-        return WhisperStream(self.last.passes, on_partial, spoken, every, wants_digits(asked))
+        return WhisperStream(self.last.queue, on_partial, spoken, every, wants_digits(asked))
 
-    async def _load(self) -> WhisperRecogniser:
+    async def _load(self) -> ThreadedRecogniser[Passes, LoadedWhisper]:
         """A model that has run every kind of pass once. Raises EngineMissing, EngineError."""
         # It gets no more passes than it has threads; `Passes` has the queue.
         worker = Worker("whisper", passes_at_a_time(self._config), told=False)
         model = await loaded(worker, partial(LoadedWhisper, self._config))
-        return WhisperRecogniser(worker, model, self._config.stall_s)
+        silence, stall_s = Passage(np.zeros(RATE, np.int16)), self._config.stall_s
+        passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s, model.passes)
+        return ThreadedRecogniser(worker, passes, model)
 
 
 class WhisperStream:
@@ -163,8 +157,8 @@ class WhisperStream:
 
     # For the passes.
 
-    def given(self) -> Passage:
-        """As `PassClient.given`."""
+    def next_input(self) -> Passage:
+        """As `PassClient.next_input`."""
         sound = self._sound
         pcm, end, voiced = sound.window(LONGEST)
         self._begun = sound.end
@@ -183,14 +177,14 @@ class WhisperStream:
         # A later pass has begun, or the voice is back behind the gap.
         return not (self._begun > end or (in_gap and self._sound.end > end))
 
-    def abandoned(self, passage: Passage) -> None:
-        """As `PassClient.abandoned`: the sound is still to be read."""
+    def on_abandoned(self, passage: Passage) -> None:
+        """As `PassClient.on_abandoned`: the sound is still to be read."""
         if self._begun == passage.upto:
             self._begun = self._sound.read
         self._again()
 
-    def made(self, passage: Passage, reading: WhisperReading) -> None:
-        """As `PassClient.made`."""
+    def on_result(self, passage: Passage, reading: WhisperReading) -> None:
+        """As `PassClient.on_result`."""
         if self.over or passage.upto < self._latest:
             return  # A pass that began later was faster.
         if passage.start != self._sound.start:  # Its first words are dropped.
@@ -212,8 +206,8 @@ class WhisperStream:
             self._delivered = text
             self._on_partial(Hypothesis(text, passage.fed, lags=True))
 
-    def failed(self, error: Exception) -> None:
-        """As `PassClient.failed`. Who waits gets the error; nobody misses a partial."""
+    def on_failure(self, error: Exception) -> None:
+        """As `PassClient.on_failure`. Who waits gets the error; nobody misses a partial."""
         for _, waiting in self._waiting:
             if not waiting.done():
                 waiting.set_exception(error)

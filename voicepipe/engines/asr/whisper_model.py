@@ -46,12 +46,13 @@ behind them, 19 with 10 s, 28 with 18 s, and 29 with 26 s, which takes twice the
 TOKENS_A_SECOND, ENGLISH_TOKENS_A_SECOND, TOKENS_MORE = 15, 8, 8
 """Nobody says more in a second than so many tokens, not in languages either that are spelled letter by letter."""
 FIRST_LIMIT_SHARE, FIRST_LIMIT_MORE = 5 / 8, 7
-"""A share of these, and so many more, are mostly enough. Where Whisper does not find the end, it says the words again
-and again until it is stopped, and callers wait for it: so at 161 of 580 sentences and answers that were read 40 ms
-behind their end. So it is stopped here first, and reads on only where it has not begun again."""
+"""This share of these tokens, and so many more, are mostly enough. Where Whisper does not find the end, it repeats the
+words until it is stopped, and callers wait for it: so it did with 161 of 580 sentences and answers that were read 40 ms
+behind their end. So this is the first limit, and it reads on only where it has not begun to repeat."""
 REPETITION_PENALTY = 1.1
-"""Tokens that were written are so much less likely (Keskar et al., CTRL, 2019): Whisper finds the end of half of those
-161, and of dictated numbers half as many words are wrong. From 1.15 on other words become wrong."""
+"""Tokens that were written are made less likely by this factor (Keskar et al., CTRL, 2019). With it Whisper finds the
+end of half of those 161, and half as many words of dictated numbers are wrong. From 1.15 on other words become
+wrong."""
 TIME_STEP_MS = 20
 """From one timestamp to the next."""
 CONTEXT = 448
@@ -288,15 +289,10 @@ class LoadedWhisper:
         if not tokens:
             return ()
         (aligned,) = self._whisper.find_alignment(tokenizer, [tokens], frames, passage.pcm.size // (RATE // 100))
-        ends, at = {}, 0
-        for piece in aligned:
-            at += len(piece["tokens"])
-            ends[at] = round(piece["end"] * RATE)
-        found, at, last = [], 0, passage.pcm.size if passage.end is None else passage.end
-        for word in words:
-            at += len(word.tokens)
-            found.append(min(last, ends.get(at, last)))
-        return tuple(found)
+        behind = accumulate(len(piece["tokens"]) for piece in aligned)
+        ends = {at: round(piece["end"] * RATE) for at, piece in zip(behind, aligned, strict=True)}
+        last = passage.pcm.size if passage.end is None else passage.end
+        return tuple(min(last, ends.get(at, last)) for at in accumulate(len(word.tokens) for word in words))
 
 
 def _decoding(passage: Passage, result: Any, most: int, tokenizer: Any) -> _DecodedText:
@@ -350,13 +346,10 @@ def _on_cpu(view: Any) -> NDArray[np.float32]:
 def _loaded(directory: Path, config: WhisperConfig) -> Any:
     """faster-whisper's model, on its device."""
     try:
-        import ctranslate2
         from faster_whisper import WhisperModel
     except ImportError as error:
         raise EngineMissing(f"faster-whisper cannot be imported ({error}); pip install faster-whisper") from None
     device, _, index = config.device.partition(":")
-    if device == "auto":
-        device = "cuda" if ctranslate2.get_cuda_device_count() else "cpu"
     if device == "cuda":
         find_cublas()
     compute_type = config.compute_type

@@ -1,11 +1,11 @@
 """One model reads for all calls: whose turn it is.
 
 Words that a call waits for (`settle`, `finish`) go first, then the words at a gap of the voice, which may be its end,
-then partials. Nobody has more than one request: what a pass reads is the newest sound at the time when it begins. A
-pass cannot be stopped, so one for partials is kept short, and leaves a thread to the others where there are several.
-Where there is more to do than the model can, calls get fewer partials, and their final words are as soon as ever. When
-a pass of several fails, each is read by itself: one of them cannot be read, or all were too much for the memory.
-Calls take turns: who has ended a hundred utterances at once waits with most of them until others were read.
+then partials. An utterance has one request at most, and a pass reads the newest sound at the time when it begins. A
+pass cannot be stopped. So a pass for partials is kept short, and where there are several threads it leaves one free.
+Under overload calls get fewer partials, and their final words come as soon as before. When a pass of several utterances
+fails, each is read by itself: one of them cannot be read, or all were too much for the memory. Calls take turns: one
+that has ended a hundred utterances at once waits with most of them until others were read.
 """
 
 import asyncio
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PARTIALS_S = 0.06
-"""A pass for partials takes at most so long, if one utterance alone does not: who waits for words waits for its end."""
+"""A pass for partials gets more utterances only as long as it stays below this: who waits for words waits for its
+end."""
 
 STALL_S = 10.0
 """A pass that takes so much longer than its sound lasts hangs: a CPU that reads slower can answer nobody."""
@@ -104,16 +105,16 @@ class PassClient(Protocol):
     owner: str
     """Id of the call that the utterance is of."""
 
-    def given(self) -> "Passage":
+    def next_input(self) -> "Passage":
         """What the pass that begins now is to read."""
 
-    def made(self, given: "Passage", made: "WhisperReading") -> None:
-        """A pass has read `given`."""
+    def on_result(self, passage: "Passage", reading: "WhisperReading") -> None:
+        """A pass has read `passage`."""
 
-    def abandoned(self, given: "Passage") -> None:
-        """A pass has not read `given`, since its words were not wanted any more (`Passage.wanted`)."""
+    def on_abandoned(self, passage: "Passage") -> None:
+        """A pass has not read `passage`, since its words were not wanted any more (`Passage.wanted`)."""
 
-    def failed(self, error: Exception) -> None:
+    def on_failure(self, error: Exception) -> None:
         """The passage could not be read."""
 
 
@@ -183,20 +184,20 @@ class Passes:
         self._closed = True
         running, self._running = self._running, []
         for who, _ in chain.from_iterable(running):
-            who.failed(EngineDead(ENDED))
+            who.on_failure(EngineDead(ENDED))
         self._next()
 
     def _next(self) -> None:
         while chosen := self._schedule.next(len(self._running)):
             if self._closed:
                 for who in chosen:
-                    who.failed(EngineDead(ENDED))
+                    who.on_failure(EngineDead(ENDED))
                 continue
             for who in chosen:
                 if (since := self._since.pop(who, None)) is not None:
                     self._waits.began(self._clock() - since)
                     self._read_for[who] += 1
-            batch = [(who, who.given()) for who in chosen]
+            batch = [(who, who.next_input()) for who in chosen]
             # Those of a batch are read at the same time.
             within_s = self._stall_s + max(given.seconds for _, given in batch)
             reading = self._worker.ask(partial(self._read, [given for _, given in batch]), within_s=within_s)
@@ -225,12 +226,12 @@ class Passes:
         soon = asyncio.get_running_loop().call_soon
         if not readings:  # The decoder has not run: that is no sign that it works.
             for who, given in batch:
-                soon(who.abandoned, given)
+                soon(who.on_abandoned, given)
             return
         self.failures.worked()
         self._schedule.took(len(batch), seconds)
         for (who, given), made in zip(batch, readings, strict=True):
-            soon(who.made, given, made)
+            soon(who.on_result, given, made)
 
     def _failed(self, batch: list[PassClient], done: "asyncio.Future[list[WhisperReading]]") -> None:
         if done.cancelled():
@@ -243,7 +244,7 @@ class Passes:
                 self._schedule.again(batch)
                 return
         for who in batch:
-            asyncio.get_running_loop().call_soon(who.failed, error)
+            asyncio.get_running_loop().call_soon(who.on_failure, error)
 
     def _again(self, batch: "list[tuple[PassClient, Passage]]") -> None:
         """Begin the next pass, once all have heard of this one and may have asked again."""

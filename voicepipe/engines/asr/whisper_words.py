@@ -18,15 +18,15 @@ from voicepipe.turn.completeness import DIGITS
 LOOPS = 4
 """Nobody says the same so often in a row, except a decoder that does not find the end. Digits may be: 5 5 5 5."""
 FASTEST = 18.0
-"""Letters in a second of voice: who says something twice says it no faster. Fluent English has 15."""
+"""Letters in a second of voice, at most, where somebody repeats words. Fluent English has 15."""
 DIGIT_LETTERS = 4
 """A digit is said in so many letters: "7", "seven"."""
 DICTATED = 5
 """Digits in a row: nobody says so many but of a telephone number or the like."""
 BEHIND_A_WORD = regex.compile(r"[\p{Terminal_Punctuation}\p{Pd}\p{Pe}\p{Pf}\"'…]+$")
 BEHIND_MS, AGAIN_MS = 350, 700
-"""A segment that begins within so much of the end of the sound, and could not be said in the rest, was not said; nor
-was one that begins as the first did, within so much, unless it is a number."""
+"""A segment was not said if it begins within BEHIND_MS of the end of the sound and could not be spoken in the rest; nor
+if it begins within AGAIN_MS and repeats the first words, unless it is a number."""
 
 
 @dataclass(frozen=True, slots=True)

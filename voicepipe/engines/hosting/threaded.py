@@ -83,15 +83,18 @@ class RecogniserQueue(Protocol):
         """Fail whoever waits."""
 
 
-class ThreadedRecogniser:
+Q = TypeVar("Q", bound=RecogniserQueue)
+
+
+class ThreadedRecogniser(Generic[Q, M]):
     """A recogniser's model with its threads and its queue. Implements `life.Core`."""
 
-    def __init__(self, worker: Worker, queue: RecogniserQueue, model: ThreadedModel) -> None:
-        self._worker, self._queue, self._model = worker, queue, model
+    def __init__(self, worker: Worker, queue: Q, model: M) -> None:
+        self._worker, self.queue, self.model = worker, queue, model
 
     @property
     def errored(self) -> bool:
-        return self._queue.failures.broken or self.hung
+        return self.queue.failures.broken or self.hung
 
     @property
     def hung(self) -> bool:
@@ -99,10 +102,10 @@ class ThreadedRecogniser:
 
     async def close(self) -> None:
         hung = self.hung
-        self._queue.close()
+        self.queue.close()
         if hung:
             return self._worker.close()  # Its thread has the model.
         try:
-            await self._worker.submit(self._model.unload)
+            await self._worker.submit(self.model.unload)
         finally:
             self._worker.close()

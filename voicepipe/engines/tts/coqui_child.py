@@ -23,7 +23,7 @@ WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from T
 
 
 def load(settings: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """`settings`: model (a directory), device (auto, cpu, cuda, cuda:1), threads (of a CPU).
+    """`settings`: model (a directory), device (cpu, cuda, cuda:1), threads (of a CPU).
 
     `about`: rate in Hz, voices (name -> language), trial. An answer to {text, voice, speed} is one part: the sound as
     int16, and {symbols, begins}: what the model read, a character each, and the sample at which it says it.
@@ -44,7 +44,7 @@ def load(settings: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 def device(name: str) -> str:
     """torch's name for it. Raises RuntimeError: it is not there."""
-    if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
+    if name == "cpu":
         return "cpu"
     number = int(name.partition(":")[2] or 0)
     if number >= torch.cuda.device_count():

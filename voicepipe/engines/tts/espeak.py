@@ -1,23 +1,29 @@
-"""Speech synthesis: espeak-ng through ctypes, library and voices being those of the espeakng-loader wheel.
+"""espeak-ng through ctypes: speech, and phonemes for other voices. Library and its voices are those of the
+espeakng-loader wheel.
 
-espeak-ng is one global instance that speaks one text at a time, so one worker thread owns it; ctypes releases the GIL
-while it works. 4 s of speech take about 4 ms.
+The library has one state, speaks one text at a time and cannot be initialised twice. So each user after the first
+loads a copy (6 ms, 1.5 MB; where files of the temporary folder may be executed). One thread uses it, and ctypes
+releases the GIL while it works. 4 s of speech take about 4 ms.
 """
 
 import asyncio
 import ctypes
 import difflib
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 
 import espeakng_loader
 import numpy as np
 
 from voicepipe.audio import Pcm
 from voicepipe.base.errors import EngineError, EngineMissing
+from voicepipe.base.punctuation import in_latin
 from voicepipe.base.worker import Worker
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
@@ -31,6 +37,7 @@ _CHARS_UTF8 = 1
 _EVENT_END, _EVENT_WORD = 0, 1
 _RATE, _VOLUME = 1, 2
 _POS_CHARACTER = 1
+_IPA = 2
 
 
 class _Event(ctypes.Structure):
@@ -69,6 +76,10 @@ OTHERWISE = {"en": "en-us", "no": "nb", "nn": "nb", "zh": "cmn"}
 """Languages that espeak-ng calls by a narrower name."""
 STALL_S = 10.0
 """A piece of up to 300 letters takes some 20 ms; one that takes so long hangs."""
+PUNCTUATION = re.compile(r"([;:,.!?¡¿—…\"«»“”]+(?=\s|$)|(?<=\s)[¡¿—…\"«»“”]+|^[¡¿—…\"«»“”]+)")
+"""Punctuation that stays between the phonemes: signs beside a space, so that "3.5" and "10:30" stay whole."""
+FLAG = re.compile(r"\([a-z-]{2,8}\)")
+""" "(en)": espeak goes on by another language's rules."""
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
 
@@ -82,17 +93,50 @@ class _SpokenText:
     """(character of the text, sample) at which espeak begins a word."""
 
 
-class _Library:
-    """The one espeak-ng library of this process. Everything here runs in the worker thread."""
+_loads = count()
+"""Numbers the loads of this process: all but the first are of copies."""
 
-    def __init__(self, *, copy: bool = False) -> None:
-        """`copy`: beside one that hangs."""
-        self._lib = library(copy=copy)
-        self.rate = initialised(self._lib)
+
+class _LibraryCopy:
+    """The library, or a copy of it, with a state of its own. Raises EngineMissing, EngineError."""
+
+    def __init__(self) -> None:
+        path = espeakng_loader.get_library_path()
+        try:
+            with tempfile.TemporaryDirectory() if next(_loads) else nullcontext() as folder:
+                self._lib = ctypes.CDLL(shutil.copy(path, folder) if folder else path)
+        except OSError as error:
+            raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
+        self.rate: int = self._lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
+        """The rate in Hz of its speech."""
+        if self.rate <= 0:
+            raise EngineError("espeak-ng found no voices: reinstall espeakng-loader")
+        self.voices = self._listed()
+        """Language tag -> the identifier that espeak_SetVoiceByName accepts for sure (it refuses "en-gb" itself)."""
+
+    def _listed(self) -> dict[str, str]:
+        self._lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_EspeakVoice))
+        self._lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
+        table = self._lib.espeak_ListVoices(None)
+        voices: dict[str, str] = {}
+        index = 0
+        while table[index]:
+            voice = table[index].contents
+            # Byte 0 is a priority. Voices are found whatever case they are asked for in: one tag has capitals.
+            tag = ctypes.string_at(voice.languages + 1).decode().lower()
+            voices.setdefault(tag, voice.identifier.decode())
+            index += 1
+        return voices
+
+
+class _Library(_LibraryCopy):
+    """A copy that speaks. Everything here runs in the worker thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._take = _SpokenText()
         self._callback = _Callback(self._collect)  # kept: ctypes does not own it
         self._lib.espeak_SetSynthCallback(self._callback)
-        self.voices = identifiers(self._lib)
         self.languages = {tag: tag for tag in sorted(self.voices)}
         """Voices are named by the language that they speak."""
         self._settings: tuple[str, int] = ("", 0)
@@ -139,77 +183,17 @@ class _Library:
         return (np.concatenate(chunks) if chunks else np.empty(0, np.int16)), self._take.starts
 
 
-def library(*, copy: bool = False) -> ctypes.CDLL:
-    """espeak-ng; a `copy` has a state of its own. Raises EngineMissing."""
-    path = espeakng_loader.get_library_path()
+async def _load() -> ThreadedVoice[_Library]:
+    worker = Worker("espeak", nice=0)
     try:
-        return _copied(path) if copy else ctypes.CDLL(path)
-    except OSError as error:
-        raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
+        async with asyncio.timeout(STALL_S):
+            library = await loaded(worker, _Library)
+    except TimeoutError:
+        raise TimeoutError(f"espeak-ng did not say a word within {STALL_S:g} s.") from None
+    return ThreadedVoice("espeak-ng", worker, library, library.warm, STALL_S)
 
 
-def initialised(lib: ctypes.CDLL) -> int:
-    """The rate in Hz of its speech. Once for each copy. Raises EngineError."""
-    rate: int = lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
-    if rate <= 0:
-        raise EngineError("espeak-ng found no voices: reinstall espeakng-loader")
-    return rate
-
-
-def identifiers(lib: ctypes.CDLL) -> dict[str, str]:
-    """Language tag -> the identifier that espeak_SetVoiceByName accepts for sure (it refuses "en-gb" itself)."""
-    lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_EspeakVoice))
-    lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
-    table = lib.espeak_ListVoices(None)
-    voices: dict[str, str] = {}
-    index = 0
-    while table[index]:
-        voice = table[index].contents
-        # Byte 0 is a priority. Voices are found whatever case they are asked for in: one tag has capitals.
-        tag = ctypes.string_at(voice.languages + 1).decode().lower()
-        voices.setdefault(tag, voice.identifier.decode())
-        index += 1
-    return voices
-
-
-def _copied(path: str) -> ctypes.CDLL:
-    with tempfile.TemporaryDirectory() as folder:
-        return ctypes.CDLL(shutil.copy(path, folder))
-
-
-class _Instance(ThreadedVoice[_Library]):
-    """espeak-ng in this process, with the one thread that uses it. Implements `life.Core`."""
-
-    async def close(self) -> None:
-        """Close it if it is broken. Otherwise it stays loaded: the process can have only one, and another engine may
-        use it."""
-        global _instance
-        if self.errored:
-            await super().close()
-            _instance = None if _instance is self else _instance
-
-
-_instance: _Instance | None = None
-_loaded = 0
-"""Tries so far. espeak-ng cannot be initialised twice, so the next one is of a copy of the library."""
-
-
-async def _load() -> _Instance:
-    """A second engine shares the first one's instance."""
-    global _instance, _loaded
-    if _instance is None:
-        worker = Worker("espeak", nice=0)  # One thread, as there is one espeak-ng.
-        copy, _loaded = _loaded > 0, _loaded + 1
-        try:
-            async with asyncio.timeout(STALL_S):
-                library = await loaded(worker, partial(_Library, copy=copy))
-        except TimeoutError:
-            raise TimeoutError(f"espeak-ng did not say a word within {STALL_S:g} s.") from None
-        _instance = _Instance("espeak-ng", worker, library, library.warm, STALL_S)
-    return _instance
-
-
-class EspeakTts(Life[_Instance]):
+class EspeakTts(Life[ThreadedVoice[_Library]]):
     """The voice engine `espeak`: espeak-ng. Implements `base.Tts`. Voices are language tags with an optional variant:
     "en-us", "en-gb-x-rp+Annie"."""
 
@@ -268,3 +252,40 @@ class EspeakTts(Life[_Instance]):
         tag, plus, variant = voice.partition("+")
         known = library.voices.get(tag.lower(), "")
         return f"{known}+{variant}" if known and plus and variant.isalnum() else known
+
+
+class Phonemizer(_LibraryCopy):
+    """Turns text into phonemes (IPA), by a copy of espeak-ng. For one thread at a time; a call takes less than a
+    millisecond."""
+
+    def __init__(self) -> None:
+        """Raises EngineMissing, EngineError."""
+        super().__init__()
+        self._lib.espeak_TextToPhonemes.restype = ctypes.c_char_p
+        self._language = ""
+
+    def phonemes(self, text: str, language: str) -> str:
+        """`text` in the IPA, with its stresses and its punctuation. Raises EngineError: espeak-ng has no such
+        language."""
+        if language != self._language:
+            name = self.voices.get(language.lower(), language)  # "en", "fr" are in no list, and espeak knows them
+            if self._lib.espeak_SetVoiceByName(name.encode()) != 0:
+                near = difflib.get_close_matches(language.lower(), self.voices, 3) or ["en-us"]
+                raise EngineError(f"espeak-ng has no voice {language!r}: write a language such as {', '.join(near)}.")
+            self._language = language
+        parts = PUNCTUATION.split(in_latin(text))
+        spoken = "".join(sign if index % 2 else self._spoken(sign) for index, sign in enumerate(parts))
+        return " ".join(spoken.split())
+
+    def _spoken(self, text: str) -> str:
+        """Words without punctuation around them, with the spaces around them."""
+        if not any(sign.isalnum() for sign in text):
+            return " " if text else ""
+        buffer = ctypes.create_string_buffer(text.encode())  # kept: espeak reads it clause by clause
+        rest = ctypes.c_void_p(ctypes.addressof(buffer))
+        clauses: list[str] = []
+        while rest.value:
+            said = self._lib.espeak_TextToPhonemes(ctypes.byref(rest), _CHARS_UTF8, _IPA)
+            clauses.append(FLAG.sub("", (said or b"").decode(errors="ignore")).strip())
+        before, after = (" " if end.isspace() else "" for end in (text[0], text[-1]))
+        return before + " ".join(filter(None, clauses)) + after

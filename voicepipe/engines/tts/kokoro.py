@@ -7,7 +7,6 @@ last.
 
 import contextlib
 import json
-import logging
 import threading
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
@@ -19,7 +18,6 @@ import regex
 from numpy.typing import NDArray
 
 from voicepipe.base.errors import EngineError, EngineMissing
-from voicepipe.base.punctuation import in_latin
 from voicepipe.base.worker import Worker
 from voicepipe.config.engine_config import KokoroConfig
 from voicepipe.engines.base import Speech
@@ -27,12 +25,9 @@ from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.life import IN_PROCESS, Life
 from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
 from voicepipe.engines.packages import INSTALLS
+from voicepipe.engines.tts.espeak import Phonemizer
 from voicepipe.engines.tts.shaping import letters, pieces, shape, word_starts
 from voicepipe.engines.weights import hub, needed_models
-
-log = logging.getLogger(__name__)
-quiet = log.getChild("phonemizer")
-quiet.setLevel(logging.ERROR)  # It warns of every "of the" that it writes as one word.
 
 RATE = 24_000
 LANGUAGES = {
@@ -94,9 +89,8 @@ class _KokoroModel:
 
     def __init__(self, config: KokoroConfig) -> None:
         try:
-            # Not above: it takes the phonemizer along, half a second; nobody pays that who has other voices.
+            # Not above: it takes a phonemizer along, half a second; nobody pays that who has other voices.
             from kokoro_onnx import Kokoro
-            from phonemizer.backend import EspeakBackend
         except ImportError as error:
             raise EngineMissing(f"kokoro is not installed ({error}): pip install {INSTALLS['kokoro_onnx']}") from None
         for model in needed_models.kokoro(config):
@@ -118,16 +112,7 @@ class _KokoroModel:
                 f"choose one of {', '.join(self.languages)}."
             )
         self._default = config.voice
-        self._phonemizers = {
-            language: EspeakBackend(
-                ESPEAK.get(language, language),
-                preserve_punctuation=True,
-                with_stress=True,
-                language_switch="remove-flags",  # "(en)" would be read out
-                logger=quiet,
-            )
-            for language in sorted({LATIN, *self.languages.values()})
-        }
+        self._phonemizer = Phonemizer()
         self._phonemizing = threading.Lock()
         # onnxruntime promises that threads may share a session. Its part for CUDA has broken that more than once
         # (onnxruntime#3828, #15154), and two runs at a time gain little there.
@@ -165,8 +150,8 @@ class _KokoroModel:
 
     def _phonemes(self, text: str, language: str) -> str:
         """The phonemes of `text` that the model knows."""
-        with self._phonemizing:  # each backend has its own copy of espeak-ng's library, apart from espeak.py's
-            written: str = self._phonemizers[language].phonemize([in_latin(text)])[0]
+        with self._phonemizing:
+            written = self._phonemizer.phonemes(text, ESPEAK.get(language, language))
         return " ".join("".join(sign for sign in written if sign in self._kokoro.tokenizer.vocab).split())
 
 
@@ -194,15 +179,15 @@ def _session(config: KokoroConfig) -> Any:
     except Exception as error:  # onnxruntime's own classes share no root but this
         raise EngineError(f"{config.model} cannot be loaded as an ONNX model: {error}") from None
     if len(providers) > 1 and CUDA not in session.get_providers():
-        problem = "onnxruntime has CUDA and cannot use it: its version of CUDA and cuDNN must be on this machine"
-        if config.device != "auto":
-            raise EngineError(f'{problem}; or set kokoro.device to "cpu".')
-        log.warning("%s; kokoro runs on the CPU", problem)
+        raise EngineError(
+            "onnxruntime has CUDA and cannot use it: its version of CUDA and cuDNN must be on this machine; or set "
+            'kokoro.device to "cpu".'
+        )
     return session
 
 
 def _providers(device: str) -> Sequence[str | tuple[str, dict[str, str]]]:
-    if device == "cpu" or (device == "auto" and not has_cuda()):
+    if device == "cpu":
         return ["CPUExecutionProvider"]
     if not has_cuda():
         raise EngineMissing(

@@ -26,8 +26,8 @@ MAX_GAIN = 4.0
 MAX_LETTERS = 300
 """A text that lasts longer than so many letters is spoken in pieces: about 20 s of speech each."""
 SYLLABLE, CONSONANT, WORD = 4, 2, 8
-"""A sign for a syllable, a letter after which a vowel may be unwritten, and a digit or another sign that is read out as
-a word, last as long as so many Latin letters: "%" is "percent"."""
+"""How many Latin letters last as long as: a sign for a syllable; a consonant after which a vowel may be unwritten; a
+digit or another sign that is read out as a word ("%" is "percent")."""
 _UNWRITTEN_VOWELS = regex.compile(
     r"(?V1)[\p{Lo}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Ethiopic}\p{Cherokee}\p{Canadian_Aboriginal}\p{Yi}]]"
 )

@@ -11,12 +11,11 @@ def test_calls_take_turns_for_slots_and_one_call_does_not_have_them_all() -> Non
     for who in ("a1", "a2", "a3", "a4", "a5", "b1", "b2"):
         slots.request(who, who[0])
         slots.request(who, who[0])
-    assert [slots.next() for _ in range(5)] == ["a1", "b1", "a2", "b2", None]
-    assert {slots.of(who) for who in ("a1", "a2", "b1", "b2")} == {0, 1, 2, 3}
+    assert [slots.next() for _ in range(5)] == [("a1", 0), ("b1", 1), ("a2", 2), ("b2", 3), None]
     slots.leave("b1")
     assert slots.next() is None, "a has two, and no more than a quarter is free"
     slots.leave("b2")
-    assert slots.next() == "a3"
+    assert slots.next() == ("a3", 3)
     assert (slots.in_use, slots.waiting) == (3, 2)
 
 
@@ -34,7 +33,7 @@ def test_a_slot_is_one_utterances(events: list[tuple[int, bool]]) -> None:
             here.discard(who)
         while slots.next() is not None:
             pass
-        has = [slot for who in here if (slot := slots.of(who)) is not None]
+        has = [slots._slots[who] for who in here if who in slots._slots]
         assert len(set(has)) == len(has) == slots.in_use <= 3
         assert slots.in_use + slots.waiting == len(here)
     for who in here:

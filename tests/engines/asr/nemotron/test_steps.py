@@ -10,10 +10,9 @@ import pytest
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.base.round_robin import owned_by
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.asr.nemotron.chunks import Chunks
-from voicepipe.engines.asr.nemotron.rows import Heard, Row
-from voicepipe.engines.asr.nemotron.steps import Steps, StepSchedule
-from voicepipe.engines.asr.nemotron.stream import NemotronStream
+from voicepipe.engines.asr.nemotron.front_end import Chunks
+from voicepipe.engines.asr.nemotron.nemotron import NemotronStream
+from voicepipe.engines.asr.nemotron.steps import Heard, Row, Steps
 from voicepipe.engines.base import Hypothesis
 
 pytestmark = pytest.mark.virtual_time
@@ -29,7 +28,7 @@ class FakeModel:
     def __init__(self) -> None:
         self.steps: list[list[Row]] = []
         self.said: dict[int, int] = {}
-        self.fails = self.insane = False
+        self.fails = self.not_finite = False
 
     def ask(self, hear: Callable[[], Any], *, within_s: float) -> "asyncio.Future[Any]":
         async def run() -> Any:
@@ -44,7 +43,7 @@ class FakeModel:
         self.steps.append(list(rows))
         assert len({row.slot for row in rows}) == len(rows) <= self.most
         assert sum(row.copies for row in rows) <= self.copies
-        return [Heard(self._tokens(row), not self.insane) for row in rows]
+        return [Heard(self._tokens(row), not self.not_finite) for row in rows]
 
     def _tokens(self, row: Row) -> list[int]:
         first = 0 if row.begins else self.said[row.slot]
@@ -69,20 +68,6 @@ def opened(model: FakeModel, streams: int = 8, gather_s: float = 0.0) -> tuple[S
 
 def silence(chunks: float) -> Any:
     return np.zeros(round(chunks * CHUNK), np.int16)
-
-
-def test_who_is_waited_for_goes_first_but_not_for_ever() -> None:
-    schedule: StepSchedule[str] = StepSchedule()
-    for number in range(5):
-        schedule.ask(f"urgent {number}", f"call {number}", urgent=True)
-    for who in ("partial", "later"):
-        schedule.ask(who, who)
-        schedule.ask(who, who)
-    schedule.ask("later", "later", urgent=True)
-    schedule.ask("urgent 4", "call 4")
-    schedule.withdraw("urgent 0")
-    order = ["urgent 1", "urgent 2", "urgent 3", "partial", "urgent 4", "later", None]
-    assert [schedule.next() for _ in order] == order
 
 
 async def test_one_step_serves_all_calls() -> None:
@@ -142,7 +127,7 @@ async def test_slots_are_back_whatever_the_end() -> None:
         await asyncio.sleep(STEP_S * (number % 3) / 2)
         settling = asyncio.ensure_future(one.settle())
         await asyncio.sleep(STEP_S * (number % 5) / 2)
-        model.fails, model.insane = number == 5, number == 7
+        model.fails, model.not_finite = number == 5, number == 7
         if number % 2:
             one.cancel()
         else:
@@ -150,9 +135,9 @@ async def test_slots_are_back_whatever_the_end() -> None:
             await asyncio.wait([asyncio.ensure_future(one.finish())])
         await asyncio.gather(settling, return_exceptions=True)
         assert (steps.slots.in_use, steps.slots.waiting, len(steps._since)) == (0, 0, 0)
-        model.fails = model.insane = False
+        model.fails = model.not_finite = False
     await asyncio.sleep(1)
-    assert not steps._running and steps._schedule.next() is None
+    assert not steps._running and not steps._queue
 
 
 async def test_a_failed_step_is_told_to_all_in_it_and_to_nobody_else() -> None:
@@ -171,7 +156,7 @@ async def test_a_failed_step_is_told_to_all_in_it_and_to_nobody_else() -> None:
             await one.settle()
     with pytest.raises(EngineError, match="no memory"):
         await one.finish()
-    model.insane = True
+    model.not_finite = True
     last = stream("c")
     last.feed(silence(2))
     with pytest.raises(EngineError, match="no numbers"):

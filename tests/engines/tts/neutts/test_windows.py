@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from voicepipe.engines.tts.neutts.windows import AHEAD, EVERY, FADE, FIRST, MOST, WIDTH, CodeWindow, CodeWindows, Joint
+from voicepipe.engines.tts.neutts.windows import (
+    EVERY,
+    FADE,
+    FIRST,
+    LOOKAHEAD,
+    MOST,
+    WIDTH,
+    CodeWindow,
+    CodeWindows,
+    CrossFade,
+)
 
 HOP = 4
 RECORDED = 200
@@ -17,7 +27,7 @@ def windows(codes: int, *, recorded: int = RECORDED, every: int = EVERY) -> list
     return [*found, *made.due(recorded + codes, ended=True)]
 
 
-@pytest.mark.parametrize("codes", [1, 2, FIRST, FIRST + AHEAD, 50, 51, 299, 1000])
+@pytest.mark.parametrize("codes", [1, 2, FIRST, FIRST + LOOKAHEAD, 50, 51, 299, 1000])
 @pytest.mark.parametrize("recorded", [0, 3, 150, 750])
 def test_every_code_is_sent_once_and_in_order(codes: int, recorded: int) -> None:
     found = windows(codes, recorded=recorded)
@@ -40,8 +50,8 @@ def test_the_first_sound_comes_soon_and_what_follows_in_larger_pieces() -> None:
 
 def test_what_is_sent_has_codes_on_both_sides() -> None:
     found = windows(400)
-    assert all(window.end == min(RECORDED + 400, window.settled + AHEAD) for window in found)
-    assert all(window.sent - window.begin >= WIDTH - MOST - AHEAD for window in found)
+    assert all(window.end == min(RECORDED + 400, window.settled + LOOKAHEAD) for window in found)
+    assert all(window.sent - window.begin >= WIDTH - MOST - LOOKAHEAD for window in found)
     assert {window.end - window.begin for window in found} == {WIDTH}, "one shape, for batches"
 
 
@@ -55,14 +65,14 @@ def test_who_listens_late_gets_what_there_is_piece_by_piece() -> None:
 
 def test_windows_of_one_sound_are_that_sound() -> None:
     sound = np.random.default_rng(0).normal(size=(RECORDED + 300) * HOP).astype(np.float32)
-    joint = Joint(HOP)
+    joint = CrossFade(HOP)
     parts = [joint.push(window, sound[window.begin * HOP : window.end * HOP]) for window in windows(300)]
     assert np.concatenate(parts) == pytest.approx(sound[RECORDED * HOP :], abs=1e-6)
 
 
 def test_windows_that_do_not_agree_fade_into_one_another() -> None:
     """... over one code, and not by a step."""
-    joint, hop = Joint(480), 480
+    joint, hop = CrossFade(480), 480
     first, second, *_ = windows(300)
     low = joint.push(first, np.zeros((first.end - first.begin) * hop, np.float32))
     high = joint.push(second, np.ones((second.end - second.begin) * hop, np.float32))

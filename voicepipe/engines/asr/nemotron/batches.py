@@ -17,10 +17,10 @@ from torch import Tensor
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.asr.nemotron import front_end, greedy
-from voicepipe.engines.asr.nemotron.chunks import FACTOR
 from voicepipe.engines.asr.nemotron.encoding import NemotronEncoder
-from voicepipe.engines.asr.nemotron.rows import Heard
+from voicepipe.engines.asr.nemotron.front_end import FACTOR
 from voicepipe.engines.asr.nemotron.states import SlotAccess, States
+from voicepipe.engines.asr.nemotron.steps import Heard
 
 log = logging.getLogger(__name__)
 WARM_UPS = 3
@@ -46,7 +46,7 @@ class Batches:
 
     def __init__(self, model: Any, encoder: NemotronEncoder, states: States, frames: int, most: int) -> None:
         self._model, self._encoder, self._states, self._last = model, encoder, states, frames - 1
-        self._lane = Lane(model.device)
+        self._stream = PriorityStream(model.device)
         self._sizes = [2**n for n in range((most - 1).bit_length() + 1)]
         rows, device = self._sizes[-1], model.device
         self._sound = torch.zeros(rows, front_end.samples(frames * FACTOR), dtype=torch.int16, device=device)
@@ -56,40 +56,40 @@ class Batches:
         size = model.config.decoder_hidden_size
         self._frames = torch.zeros(rows, frames, size, dtype=model.dtype, device=device)
         nobody = torch.full((rows,), states.nobody, device=device)
-        self._spoken = SlotAccess(states, nobody, nobody).spoken()
-        lazy = not self._lane.cuda
+        self._decoder_state = SlotAccess(states, nobody, nobody).decoder_state()
+        lazy = not self._stream.cuda
         self._rounds = (frames, 1) if lazy else (frames + FIRST_MORE, MORE)
-        self._begin: dict[int, Callable[[], Tensor]] = {n: partial(self._begun, n) for n in self._sizes}
-        self._go_on: dict[int, Callable[[], Tensor]] = {
-            n: partial(self._gone_on, n, self._rounds[1]) for n in self._sizes
+        self._first_run: dict[int, Callable[[], Tensor]] = {n: partial(self._first_rounds, n) for n in self._sizes}
+        self._further_run: dict[int, Callable[[], Tensor]] = {
+            n: partial(self._more_rounds, n, self._rounds[1]) for n in self._sizes
         }
 
     def record(self) -> None:
         """Run every size once; on a GPU record it."""
-        self._lane.follow()
-        with torch.no_grad(), self._lane.entered():
+        self._stream.follow()
+        with torch.no_grad(), self._stream.entered():
             self._which[:2] = torch.tensor([[self._states.fresh], [self._states.nobody]], device=self._which.device)
-            self._begin[1]().tolist()  # makes what the first step makes, outside of any recording
-            self._begin[self._sizes[-1]]().tolist()
+            self._first_run[1]().tolist()  # makes what the first step makes, outside of any recording
+            self._first_run[self._sizes[-1]]().tolist()
             for size in self._sizes:
-                self._begin[size] = self._lane.recorded(self._begin[size])
-                self._go_on[size] = self._lane.recorded(self._go_on[size])
+                self._first_run[size] = self._stream.recorded(self._first_run[size])
+                self._further_run[size] = self._stream.recorded(self._further_run[size])
 
     def hear(self, parts: Sequence[BatchRow]) -> list[Heard]:
         size = next(size for size in self._sizes if size >= len(parts))
         self._send(parts, size)
         said = [Heard([], True) for _ in parts]
-        with torch.no_grad(), self._lane.entered():
+        with torch.no_grad(), self._stream.entered():
             self._sound[:size].copy_(self._sent_sound[:size], non_blocking=True)
             self._which[:, :size].copy_(self._sent_which[:, :size], non_blocking=True)
-            rows = self._begin[size]().tolist()  # waits for the device; others have the GIL meanwhile
+            rows = self._first_run[size]().tolist()  # waits for the device; others have the GIL meanwhile
             while True:
-                for number, (*tokens, _, sane) in enumerate(rows[: len(parts)]):
-                    more = [token for token in tokens if token != greedy.NOTHING]
-                    said[number] = Heard(said[number].tokens + more, bool(sane))
+                for number, (*tokens, _, finite) in enumerate(rows[: len(parts)]):
+                    more = [token for token in tokens if token != greedy.NO_TOKEN]
+                    said[number] = Heard(said[number].tokens + more, bool(finite))
                 if all(row[-2] > self._last for row in rows):
                     return said
-                rows = self._go_on[size]().tolist()
+                rows = self._further_run[size]().tolist()
 
     def _send(self, parts: Sequence[BatchRow], size: int) -> None:
         fill = size - len(parts)
@@ -105,27 +105,27 @@ class Batches:
 
     def _sendable(self, there: Tensor) -> Tensor:
         """A tensor like `there` in the host's memory, from which the device can fetch it."""
-        return torch.zeros(there.shape, dtype=there.dtype, pin_memory=self._lane.cuda)
+        return torch.zeros(there.shape, dtype=there.dtype, pin_memory=self._stream.cuda)
 
-    def _begun(self, size: int) -> Tensor:
-        visit = self._visit(size)
-        self._frames[:size] = self._encoder.frames(self._sound[:size], visit, self._which[2, :size])
-        self._put(size, visit.spoken())
-        return self._gone_on(size, self._rounds[0])
+    def _first_rounds(self, size: int) -> Tensor:
+        access = self._access(size)
+        self._frames[:size] = self._encoder.frames(self._sound[:size], access, self._which[2, :size])
+        self._put(size, access.decoder_state())
+        return self._more_rounds(size, self._rounds[0])
 
-    def _gone_on(self, size: int, rounds: int) -> Tensor:
+    def _more_rounds(self, size: int, rounds: int) -> Tensor:
         """int64[size, rounds + 2]: tokens, the frame at which each row stands, and whether all scores were numbers."""
-        now = greedy.Spoken(*(_rows(part, size) for part in self._spoken))
-        spoken, tokens = greedy.searched(self._model, self._frames[:size], now, rounds, lazy=not self._lane.cuda)
-        self._put(size, spoken)
-        self._visit(size).keep(spoken)
-        return torch.cat([tokens, spoken.at[:, None], spoken.sane[:, None].long()], 1)
+        now = greedy.DecoderState(*(_rows(part, size) for part in self._decoder_state))
+        state, tokens = greedy.search(self._model, self._frames[:size], now, rounds, lazy=not self._stream.cuda)
+        self._put(size, state)
+        self._access(size).store(state)
+        return torch.cat([tokens, state.frame[:, None], state.finite[:, None].long()], 1)
 
-    def _visit(self, size: int) -> SlotAccess:
+    def _access(self, size: int) -> SlotAccess:
         return SlotAccess(self._states, self._which[0, :size], self._which[1, :size])
 
-    def _put(self, size: int, spoken: greedy.Spoken) -> None:
-        for stored, part in zip(self._spoken, spoken, strict=True):
+    def _put(self, size: int, state: greedy.DecoderState) -> None:
+        for stored, part in zip(self._decoder_state, state, strict=True):
             _rows(stored, size).copy_(part)
 
 
@@ -134,7 +134,7 @@ def _rows(part: Tensor, size: int) -> Tensor:
     return part[..., :size, :] if part.dim() > 1 else part[:size]
 
 
-class Lane:
+class PriorityStream:
     """A CUDA stream for one thread's work, which goes before that of others in this process. On a CPU it does
     nothing."""
 
@@ -144,17 +144,17 @@ class Lane:
         self._pool = torch.cuda.graph_pool_handle() if self.cuda else None
 
     def follow(self) -> None:
-        """Have the lane's work wait for what was begun outside it so far."""
+        """Have the stream's work wait for what was begun outside it so far."""
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
 
     def entered(self) -> AbstractContextManager[object]:
-        """A context in which this thread's work goes to this lane."""
+        """A context in which this thread's work goes to this stream."""
         return torch.cuda.stream(self._stream) if self._stream else nullcontext()
 
     def recorded(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
-        """`work`, which takes and leaves its tensors where they are. What it returns stands until the lane's next work
-        begins. On a CPU, and where CUDA cannot record it, it is `work` itself."""
+        """`work`, which takes and leaves its tensors where they are. What it returns stands until the stream's next
+        work begins. On a CPU, and where CUDA cannot record it, it is `work` itself."""
         if self._stream is None:
             return work
         with self.entered():

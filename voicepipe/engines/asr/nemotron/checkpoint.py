@@ -7,8 +7,7 @@ from typing import Any
 
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.asr.nemotron.chunks import FACTOR, frames_of
-from voicepipe.engines.asr.nemotron.front_end import FFT, HOP, PRE_EMPHASIS, WINDOW
+from voicepipe.engines.asr.nemotron.front_end import FACTOR, FFT, HOP, PRE_EMPHASIS, WINDOW, frames_of
 from voicepipe.engines.weights import hub
 
 KINDS = ("nemotron_asr_streaming", "nemotron3_5_asr")
@@ -37,14 +36,11 @@ class Checkpoint:
     def many_languages(self) -> bool:
         return bool(self.described["model_type"] == KINDS[1])
 
-    def bytes_stored(self) -> int:
-        """Size of the weights in the files."""
-        return sum(file.stat().st_size for file in self.directory.glob("*.safetensors"))
-
     def bytes_of_weights(self, dtype: str) -> int:
         """Size of the weights in memory, as numbers of type `dtype`."""
         stored = self.described.get("dtype") or self.described.get("torch_dtype") or "float32"
-        return self.bytes_stored() * WIDE[dtype] // WIDE.get(stored, 4)
+        size = sum(file.stat().st_size for file in self.directory.glob("*.safetensors"))
+        return size * WIDE[dtype] // WIDE.get(stored, 4)
 
     def bytes_of_slot(self, dtype: str) -> int:
         """Memory that an utterance takes while it is heard: almost all of it is keys and values."""

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from voicepipe.engines.asr.nemotron import front_end
-from voicepipe.engines.asr.nemotron.chunks import FACTOR
+from voicepipe.engines.asr.nemotron.front_end import FACTOR
 from voicepipe.engines.asr.nemotron.states import SlotAccess
 
 LOUDEST = 32768.0
@@ -31,44 +31,43 @@ class NemotronEncoder:
         self._filters = torch.from_numpy(front_end.mel_filters(bands)).to(device)
         self.left = (model.config.encoder_config.sliding_window - 1) // frames * frames
         """Frames that attention sees before a chunk: whole chunks, as the model was trained."""
-        self._lessen()
+        self._precompute()
 
     def mel(self, sound: Tensor) -> Tensor:
         """int16[B, n] -> [B, frames * FACTOR, bands]"""
         heard: Tensor = front_end.log_mel(torch, sound.float() / LOUDEST, self._at, self._shape, self._filters)
         return heard.to(self._model.dtype)
 
-    def frames(self, sound: Tensor, visit: SlotAccess, prompt: Tensor) -> Tensor:
+    def frames(self, sound: Tensor, access: SlotAccess, prompt: Tensor) -> Tensor:
         """int16[B, n] -> [B, frames, size], as the joint network wants them. `prompt`: int64[B], the languages."""
         encoder = self._model.encoder
-        x = self._subsampled(self.mel(sound), visit) * encoder.input_scale
-        seen = visit.seen(self._frames)
+        x = self._subsampled(self.mel(sound), access) * encoder.input_scale
+        mask = access.attention_mask(self._frames)
         for layer in encoder.layers:
-            x = layer(
-                x, attention_mask=seen, position_embeddings=x, past_key_values=visit.keys, padding_cache=visit.paddings
-            )
-        visit.aged(self._frames)
+            caches = {"past_key_values": access.keys, "padding_cache": access.paddings}
+            x = layer(x, attention_mask=mask, position_embeddings=x, **caches)
+        access.advance(self._frames)
         if hasattr(self._model, "prompt_projector"):
             asked = F.one_hot(prompt, self._model.config.num_prompts).to(x.dtype)
             x = self._model.prompt_projector(torch.cat([x, asked[:, None].expand(-1, x.shape[1], -1)], -1))
         projected: Tensor = self._model.encoder_projector(x)
         return projected
 
-    def _subsampled(self, mel: Tensor, visit: SlotAccess) -> Tensor:
-        subsampling, begins = self._model.encoder.subsampling, (visit.age == 0)[:, None, None, None]
-        ahead, x = FACTOR - 1, _without(mel[:, None], begins, FACTOR - 1)
+    def _subsampled(self, mel: Tensor, access: SlotAccess) -> Tensor:
+        subsampling, begins = self._model.encoder.subsampling, (access.age == 0)[:, None, None, None]
+        ahead, x = FACTOR - 1, _zeroed_lead(mel[:, None], begins, FACTOR - 1)
         for stage in (subsampling.conv_in, *subsampling.layers):
             if stage is subsampling.conv_in:
-                x = stage(x, padding_cache=visit.paddings)
+                x = stage(x, padding_cache=access.paddings)
             else:
-                x, _ = stage(x, None, padding_cache=visit.paddings)
+                x, _ = stage(x, None, padding_cache=access.paddings)
             ahead //= 2
-            x = _without(subsampling.act_fn(x), begins, ahead)
+            x = _zeroed_lead(subsampling.act_fn(x), begins, ahead)
         x = x.transpose(1, 2)
         embedded: Tensor = subsampling.linear(x.reshape(*x.shape[:2], -1))
         return embedded
 
-    def _lessen(self) -> None:
+    def _precompute(self) -> None:
         """What the layers make of distances alone is made once, and convolutions of width 1 are matrix products, which
         need not be looked for among cuDNN's kernels. The results are the same."""
         encoder, config = self._model.encoder, self._model.config.encoder_config
@@ -86,7 +85,7 @@ class NemotronEncoder:
                 ).transpose(1, 2)
 
 
-def _without(x: Tensor, begins: Tensor, ahead: int) -> Tensor:
+def _zeroed_lead(x: Tensor, begins: Tensor, ahead: int) -> Tensor:
     """[B, channels, time, bands], of rows that begin without what is ahead of the sound."""
     if not ahead:
         return x

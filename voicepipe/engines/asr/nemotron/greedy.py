@@ -9,62 +9,62 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-NOTHING = -1
+NO_TOKEN = -1
 """Stands for a round in which a row says no token."""
 
 
-class Spoken(NamedTuple):
+class DecoderState(NamedTuple):
     """The state of the greedy search for B rows. Rows that are done do not change any more."""
 
-    said: Tensor
+    prediction: Tensor
     """[B, size]: what the prediction network makes of the tokens so far."""
     hidden: Tensor
     """[layers, B, size]"""
     cell: Tensor
     """[layers, B, size]"""
-    at: Tensor
+    frame: Tensor
     """int64[B]: the frame at which each row stands; beyond the last frame: it is done."""
     count: Tensor
     """int64[B]: tokens that each row said at its frame."""
-    sane: Tensor
+    finite: Tensor
     """bool[B]: whether all scores were numbers."""
 
 
-def begun(model: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """`said`, `hidden` and `cell` of one row that has said nothing yet."""
+def initial_state(model: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """`prediction`, `hidden` and `cell` of one row that has said nothing yet."""
     config, like = model.config, {"dtype": model.dtype, "device": model.device}
     nothing = torch.zeros(config.num_decoder_layers, 1, config.decoder_hidden_size, **like)
     blank = torch.full((1,), config.blank_token_id, device=model.device)
     return _predicted(model.decoder, blank, nothing, nothing)
 
 
-def searched(model: Any, frames: Tensor, spoken: Spoken, rounds: int, *, lazy: bool) -> tuple[Spoken, Tensor]:
-    """The state after `rounds` rounds, and what the rows said: int64[B, rounds], NOTHING where there was nothing.
+def search(model: Any, frames: Tensor, state: DecoderState, rounds: int, *, lazy: bool) -> tuple[DecoderState, Tensor]:
+    """The state after `rounds` rounds, and what the rows said: int64[B, rounds], NO_TOKEN where it was none.
 
     `frames`: [B, n, size] of the encoder. `lazy`: what need not be computed is left out, for which the host waits for
     the device.
     """
-    said, hidden, cell, at, count, sane = spoken
+    prediction, hidden, cell, frame, count, finite = state
     config, last = model.config, frames.shape[1] - 1
     tokens = []
     for _ in range(rounds):
-        going = at <= last
-        here = frames.gather(1, at.clamp(max=last)[:, None, None].expand(-1, 1, frames.shape[2]))[:, 0]
-        scores = model.joint(said, here)
-        sane = sane & (torch.isfinite(scores).all(-1) | ~going)
+        going = frame <= last
+        here = frames.gather(1, frame.clamp(max=last)[:, None, None].expand(-1, 1, frames.shape[2]))[:, 0]
+        scores = model.joint(prediction, here)
+        finite = finite & (torch.isfinite(scores).all(-1) | ~going)
         token = scores.argmax(-1)
         speaks = going & (token != config.blank_token_id)
-        tokens.append(torch.where(speaks, token, NOTHING))
+        tokens.append(torch.where(speaks, token, NO_TOKEN))
         if not lazy or speaks.any():
             new = _predicted(model.decoder, token, hidden, cell)
-            said = torch.where(speaks[:, None], new[0], said)
+            prediction = torch.where(speaks[:, None], new[0], prediction)
             hidden = torch.where(speaks[:, None], new[1], hidden)
             cell = torch.where(speaks[:, None], new[2], cell)
         count = count + speaks.long()
         on = going & (~speaks | (count >= config.max_symbols_per_step))
-        at = at + on.long()
+        frame = frame + on.long()
         count = torch.where(on, 0, count)
-    return Spoken(said, hidden, cell, at, count, sane), torch.stack(tokens, 1)
+    return DecoderState(prediction, hidden, cell, frame, count, finite), torch.stack(tokens, 1)
 
 
 def _predicted(decoder: Any, token: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:

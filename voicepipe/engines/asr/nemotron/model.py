@@ -16,10 +16,10 @@ from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron import checkpoint, front_end
 from voicepipe.engines.asr.nemotron.batches import Batches, BatchRow
 from voicepipe.engines.asr.nemotron.checkpoint import Checkpoint, Texts
-from voicepipe.engines.asr.nemotron.chunks import FACTOR, frames_of
 from voicepipe.engines.asr.nemotron.encoding import NemotronEncoder
-from voicepipe.engines.asr.nemotron.rows import Heard, Row
+from voicepipe.engines.asr.nemotron.front_end import FACTOR, frames_of
 from voicepipe.engines.asr.nemotron.states import States
+from voicepipe.engines.asr.nemotron.steps import Heard, Row
 
 MOST = 64
 """Rows of a step. With more a GPU takes longer for each."""
@@ -51,17 +51,6 @@ class LoadedNemotron:
         self._spares = range(config.streams, config.streams + COPIES)
         self._silence = np.zeros(front_end.samples(self.frames * FACTOR), np.int16)
 
-    @property
-    def kind(self) -> str:
-        """The device and its number format, for people."""
-        keys = self._states.kv
-        where = torch.cuda.get_device_name(keys.device) if keys.is_cuda else f"CPU, {torch.get_num_threads()} threads"
-        return f"{where}, {str(keys.dtype).removeprefix('torch.')}"
-
-    @property
-    def bytes_a_slot(self) -> int:
-        return self._states.bytes_a_slot
-
     def warm(self) -> None:
         """Run every kind of step once; on a GPU record it. Raises EngineError."""
         try:
@@ -73,7 +62,7 @@ class LoadedNemotron:
     def try_out(self) -> None:
         """Hear a chunk of silence. Raises EngineError, and what torch raises."""
         (heard,) = self._batches.hear([BatchRow(self._states.fresh, self._states.nobody, self._silence, 0)])
-        if not heard.sane:
+        if not heard.finite:
             raise EngineError("Nemotron computes no numbers: its weights, or the GPU, are broken.")
 
     def hear(self, rows: Sequence[Row]) -> list[Heard]:
@@ -86,7 +75,7 @@ class LoadedNemotron:
             going = [n for n, row in enumerate(rows) if number < len(row.sounds)]
             parts = [BatchRow(at[n], into[n], rows[n].sounds[number], rows[n].prompt) for n in going]
             for n, more in zip(going, self._batches.hear(parts), strict=True):
-                heard[n] = Heard(heard[n].tokens + more.tokens, heard[n].sane and more.sane)
+                heard[n] = Heard(heard[n].tokens + more.tokens, heard[n].finite and more.finite)
                 at[n] = into[n]
         return heard
 
@@ -102,8 +91,6 @@ class LoadedNemotron:
 def _loaded(found: Checkpoint, config: NemotronConfig) -> Any:
     """transformers' model, on its device."""
     device = config.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise EngineError(
             f"nemotron.device = {config.device!r}, and torch sees no GPU here; `voicepipe doctor` shows what there is"

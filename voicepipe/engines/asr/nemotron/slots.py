@@ -33,10 +33,6 @@ class Slots(Generic[Who]):
         """Number of utterances that have no slot yet."""
         return len(self._waiting)
 
-    def of(self, who: Who) -> int | None:
-        """The slot of the utterance `who`; None: it has none."""
-        return self._slots.get(who)
-
     def request(self, who: Who, owner: str) -> None:
         """Queue `who`, an utterance of the call `owner`, for a slot; `next` says who gets one. Once more changes
         nothing."""
@@ -56,17 +52,17 @@ class Slots(Generic[Who]):
         """Empty the queue; returns all who waited in it."""
         return list(iter(self._waiting.pop, None))
 
-    def next(self) -> Who | None:
-        """Give a free slot to the next in the queue, and return who got it. None: nobody waits who may have one, or
+    def next(self) -> tuple[Who, int] | None:
+        """Give a free slot to the next in the queue, and return who got which. None: nobody waits who may have one, or
         none is free."""
         if not self._free:
             return None
         who = self._waiting.pop(self._may)
-        if who is not None:
-            owner = self._owners[who]
-            self._slots[who] = self._free.pop()
-            self._has[owner] += 1
-        return who
+        if who is None:
+            return None
+        self._has[self._owners[who]] += 1
+        slot = self._slots[who] = self._free.pop()
+        return who, slot
 
     def _may(self, owner: str) -> bool:
         return self._has[owner] < EACH or 4 * len(self._free) > self._count

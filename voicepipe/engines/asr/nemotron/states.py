@@ -30,16 +30,10 @@ class States:
         """Frames that each slot has heard, `left` at most: attention may see no others."""
         self.convs: dict[str, Tensor] = {}
         """The last inputs of each convolution. Made by the first step, which knows their shapes."""
-        self.said, self.hidden, self.cell = (
-            part.repeat(*([1] * (part.dim() - 2)), self.slots, 1).contiguous() for part in greedy.begun(model)
+        self.prediction, self.hidden, self.cell = (
+            part.repeat(*([1] * (part.dim() - 2)), self.slots, 1).contiguous() for part in greedy.initial_state(model)
         )
         """The prediction network's states: [slots, size], and [layers, slots, size] twice."""
-
-    @property
-    def bytes_a_slot(self) -> int:
-        tensors: tuple[Tensor, ...] = (self.kv, *self.convs.values(), self.said, self.hidden, self.cell)
-        size: int = sum(each.numel() * each.element_size() for each in tensors)
-        return size // self.slots
 
 
 class SlotAccess:
@@ -47,34 +41,34 @@ class SlotAccess:
 
     def __init__(self, states: States, source: Tensor, target: Tensor) -> None:
         self.states, self._source, self._target = states, source, target
-        self.keys, self.paddings = VisitedKeys(states, source, target), VisitedPaddings(states, source, target)
+        self.keys, self.paddings = SlotKeyValues(states, source, target), SlotPaddings(states, source, target)
         self.age = states.age.index_select(0, source)
         """int64[B]: frames that each row had heard before this chunk."""
 
-    def aged(self, frames: int) -> None:
+    def advance(self, frames: int) -> None:
         """Note that so many more frames were heard."""
         self.states.age.index_copy_(0, self._target, (self.age + frames).clamp(max=self.states.left))
 
-    def seen(self, frames: int) -> Tensor:
+    def attention_mask(self, frames: int) -> Tensor:
         """bool[B, 1, 1, left + frames]: which keys are those of the row's call."""
         keys = torch.arange(self.states.left + frames, device=self.age.device)
         return (keys >= self.states.left - self.age[:, None])[:, None, None]
 
-    def spoken(self) -> greedy.Spoken:
+    def decoder_state(self) -> greedy.DecoderState:
         """The rows' state at the first of a chunk's frames."""
         states, like = self.states, self.age
-        said = states.said.index_select(0, self._source)
+        prediction = states.prediction.index_select(0, self._source)
         hidden, cell = states.hidden.index_select(1, self._source), states.cell.index_select(1, self._source)
-        at, count = torch.zeros_like(like), torch.zeros_like(like)
-        return greedy.Spoken(said, hidden, cell, at, count, torch.ones_like(like).bool())
+        frame, count = torch.zeros_like(like), torch.zeros_like(like)
+        return greedy.DecoderState(prediction, hidden, cell, frame, count, torch.ones_like(like).bool())
 
-    def keep(self, spoken: greedy.Spoken) -> None:
-        self.states.said.index_copy_(0, self._target, spoken.said)
-        self.states.hidden.index_copy_(1, self._target, spoken.hidden)
-        self.states.cell.index_copy_(1, self._target, spoken.cell)
+    def store(self, state: greedy.DecoderState) -> None:
+        self.states.prediction.index_copy_(0, self._target, state.prediction)
+        self.states.hidden.index_copy_(1, self._target, state.hidden)
+        self.states.cell.index_copy_(1, self._target, state.cell)
 
 
-class VisitedKeys:
+class SlotKeyValues:
     """The cache of attention's keys and values over slots, with the interface that a layer of transformers wants."""
 
     def __init__(self, states: States, source: Tensor, target: Tensor) -> None:
@@ -90,7 +84,7 @@ class VisitedKeys:
         return found[0], found[1]
 
 
-class VisitedPaddings:
+class SlotPaddings:
     """The cache of past inputs over slots, with the interface that a causal convolution of transformers wants. Time is
     dimension 2 of all tensors."""
 

@@ -16,52 +16,44 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
+from voicepipe.audio import Pcm
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
 from voicepipe.base.round_robin import RoundRobin
 from voicepipe.base.worker import Worker
-from voicepipe.engines.asr.nemotron.rows import Heard, Row
 from voicepipe.engines.asr.nemotron.slots import Slots
 from voicepipe.engines.hosting.failures import Tried
 
 log = logging.getLogger(__name__)
 ENDED = "The recogniser has ended: see the log."
-INSANE = "Nemotron computed no numbers for this call: its words are lost."
-Who = TypeVar("Who")
+NOT_FINITE = "Nemotron computed no numbers for this call: its words are lost."
 
 
-class StepSchedule(Generic[Who]):
-    """The order in which utterances take part in steps. Pure."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The input of one utterance to a step of the model."""
 
-    def __init__(self) -> None:
-        self._queue: RoundRobin[Who] = RoundRobin()
-        self._asking: dict[Who, bool] = {}
-        """Who asks for a step, and whether somebody waits for it."""
+    slot: int
+    begins: bool
+    """Nothing of the utterance was heard before."""
+    sounds: Sequence[Pcm]
+    """Chunks of sound, heard one after the other."""
+    prompt: int = 0
+    """The model's number of the language."""
+    copies: bool = False
+    """The step works on a copy, and the slot stays as it was."""
+    upto: int = 0
+    """Samples of the utterance that are heard after the step; for the client alone (`NemotronStream`)."""
 
-    def ask(self, who: Who, owner: str, *, urgent: bool = False) -> None:
-        """Queue `who`. Once more changes nothing, but a request may become urgent. `owner`: the call that it is for."""
-        if who not in self._asking:
-            self._queue.put(who, owner, urgent=urgent)
-        elif urgent and not self._asking[who]:
-            self._queue.hurry(who)
-        self._asking[who] = urgent or self._asking.get(who, False)
 
-    def withdraw(self, who: Who) -> None:
-        if self._asking.pop(who, None) is not None:
-            self._queue.remove(who)
+class Heard(NamedTuple):
+    """The output of a step for one utterance."""
 
-    def __bool__(self) -> bool:
-        """Whether anybody asks."""
-        return bool(self._asking)
-
-    def next(self) -> Who | None:
-        """Who takes part next; None: nobody asks."""
-        who = self._queue.pop()
-        if who is not None:
-            del self._asking[who]
-        return who
+    tokens: list[int]
+    finite: bool
+    """False: the model computed no numbers, and the utterance's state is worth nothing."""
 
 
 class StepModel(Protocol):
@@ -78,31 +70,22 @@ class StepModel(Protocol):
         """Raises what is wrong with the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A row that an utterance gives to a step, with how far it reaches."""
-
-    row: Row
-    upto: int
-    """Samples of the utterance that are heard after the step."""
-
-
 class StepClient(Protocol):
     """An utterance that takes part in steps: `NemotronStream`."""
 
     owner: str
     """Id of the call that the utterance is of."""
 
-    def admitted(self, slot: int) -> None:
+    def on_slot(self, slot: int) -> None:
         """It has got this slot, until it leaves."""
 
-    def given(self) -> Given | None:
+    def next_input(self) -> Row | None:
         """What the step that begins now is to hear; None: nothing."""
 
-    def made(self, given: Given, tokens: list[int]) -> None:
+    def on_result(self, given: Row, tokens: list[int]) -> None:
         """The step has heard `given`, and these are its tokens."""
 
-    def failed(self, given: Given | None, error: EngineError) -> None:
+    def on_failure(self, given: Row | None, error: EngineError) -> None:
         """The step has failed; `given` is None if nothing was tried."""
 
 
@@ -120,8 +103,8 @@ class Steps:
         self._gather_s, self._began = gather_s, -math.inf
         """When the last step began."""
         self._alarm: asyncio.TimerHandle | None = None
-        self._schedule: StepSchedule[StepClient] = StepSchedule()
-        self._running: list[tuple[StepClient, Given]] = []
+        self._queue: RoundRobin[StepClient] = RoundRobin()
+        self._running: list[tuple[StepClient, Row]] = []
         self._closed = False
         self._since: dict[StepClient, float] = {}
         """Since when each utterance waits whose words somebody waits for."""
@@ -137,7 +120,7 @@ class Steps:
     def enter(self, who: StepClient) -> None:
         """Give `who` a slot, now or once one is free."""
         if self._closed:
-            who.failed(None, EngineDead(ENDED))
+            who.on_failure(None, EngineDead(ENDED))
         else:
             self.slots.request(who, who.owner)
             self._admit()
@@ -150,16 +133,17 @@ class Steps:
         self._admit()
 
     def ask(self, who: StepClient, *, urgent: bool = False) -> None:
-        """`who`, which has a slot, has something to be heard; its methods are called back on the event loop."""
+        """`who`, which has a slot, has something to be heard; its methods are called back on the event loop. Once more
+        changes nothing, but a request may become urgent."""
         if urgent:
             self._since.setdefault(who, self._clock())
-        self._schedule.ask(who, who.owner, urgent=urgent)
+        self._queue.put(who, who.owner, urgent=urgent)
         self._next()
 
     def withdraw(self, who: StepClient) -> None:
         """Do not have `who` heard. A step that runs ends by itself."""
         self._since.pop(who, None)
-        self._schedule.withdraw(who)
+        self._queue.remove(who)
 
     def close(self) -> None:
         """Fail whoever asks from now on, and those in a step that runs."""
@@ -168,29 +152,28 @@ class Steps:
             self._alarm.cancel()
         running, self._running = self._running, []
         for who, given in running:
-            who.failed(given, EngineDead(ENDED))
+            who.on_failure(given, EngineDead(ENDED))
         for who in self.slots.turned_away():
-            who.failed(None, EngineDead(ENDED))
+            who.on_failure(None, EngineDead(ENDED))
         self._next()
 
     def _admit(self) -> None:
-        while (who := self.slots.next()) is not None:
-            slot = self.slots.of(who)
-            assert slot is not None
-            who.admitted(slot)
+        while given := self.slots.next():
+            who, slot = given
+            who.on_slot(slot)
 
     def _next(self) -> None:
         if self._closed:
-            while (who := self._schedule.next()) is not None:
-                who.failed(None, EngineDead(ENDED))
-        elif self._running or not self._schedule:
+            while (who := self._queue.pop()) is not None:
+                who.on_failure(None, EngineDead(ENDED))
+        elif self._running or not self._queue:
             return
         elif (early_s := self._early_s()) > 0:
             if self._alarm is None:
                 self._alarm = asyncio.get_running_loop().call_later(early_s, self._alarm_rang)
         elif batch := self._chosen():
             self._running, self._began = batch, self._clock()
-            rows = [given.row for _, given in batch]
+            rows = [given for _, given in batch]
             hearing = self._worker.ask(partial(self._model.hear, rows), within_s=self._stall_s)
             hearing.add_done_callback(partial(self._done, batch))
 
@@ -202,26 +185,26 @@ class Steps:
         self._alarm = None
         self._next()
 
-    def _chosen(self) -> list[tuple[StepClient, Given]]:
+    def _chosen(self) -> list[tuple[StepClient, Row]]:
         """The next step's. What is a copy too many comes in the one after it."""
-        batch: list[tuple[StepClient, Given]] = []
+        batch: list[tuple[StepClient, Row]] = []
         late: list[StepClient] = []
         copies = 0
-        while len(batch) < self._model.most and (who := self._schedule.next()) is not None:
-            if (given := who.given()) is None:
+        while len(batch) < self._model.most and (who := self._queue.pop()) is not None:
+            if (given := who.next_input()) is None:
                 continue
-            if given.row.copies and copies == self._model.copies:
+            if given.copies and copies == self._model.copies:
                 late.append(who)
                 continue
-            copies += given.row.copies
+            copies += given.copies
             batch.append((who, given))
             if (since := self._since.pop(who, None)) is not None:
                 self.waits.began(self._clock() - since)
         for who in late:
-            self._schedule.ask(who, who.owner, urgent=True)
+            self._queue.put(who, who.owner, urgent=True)
         return batch
 
-    def _done(self, batch: list[tuple[StepClient, Given]], done: "asyncio.Future[list[Heard]]") -> None:
+    def _done(self, batch: list[tuple[StepClient, Row]], done: "asyncio.Future[list[Heard]]") -> None:
         error = None if done.cancelled() else done.exception()
         if self._closed:
             return  # `close` has failed them.
@@ -232,15 +215,15 @@ class Steps:
                 self.failures.failed()
                 log.warning("%s (%d utterances)", said, len(batch))
             for who, given in batch:
-                soon(who.failed, given, said)
+                soon(who.on_failure, given, said)
         else:
             heard = done.result()
-            (self.failures.worked if all(each.sane for each in heard) else self.failures.failed)()
+            (self.failures.worked if all(each.finite for each in heard) else self.failures.failed)()
             for (who, given), each in zip(batch, heard, strict=True):
-                if each.sane:
-                    soon(who.made, given, each.tokens)
+                if each.finite:
+                    soon(who.on_result, given, each.tokens)
                 else:
-                    soon(who.failed, given, EngineError(INSANE))
+                    soon(who.on_failure, given, EngineError(NOT_FINITE))
         soon(self._again)
 
     def _again(self) -> None:

@@ -1,17 +1,43 @@
-"""NeuCodec, by transformers: recordings -> codes, codes -> sound. Blocking; torch is imported here alone."""
+"""NeuCodec, by transformers: a voice's recording -> codes, codes -> sound. Blocking; torch is imported here alone."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 
 from voicepipe.audio import RATE, Pcm
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.engines.tts.neutts.windows import Sound
+from voicepipe.engines.tts.shaping import audible
 
 MEL_BINS, STACKED = 80, 2
 """For the semantic half of the encoder: bands of Kaldi's filter bank, and frames that it reads as one."""
+
+LEAST_S, MOST_S = 2.0, 20.0
+"""With a shorter recording the voice is not the person's; a longer one leaves no room for what is to be said."""
+
+
+def recorded(key: str, file: Path) -> Pcm:
+    """The recording of a voice: int16[n] at 16 kHz, its channels mixed. `key`: where the configuration names it. Raises
+    EngineMissing: there is no such file; EngineError: it is no WAV file, too short, too long or silent."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
+    try:
+        with av.open(str(file), format="wav") as opened:
+            frames = [part for frame in opened.decode(audio=0) for part in resampler.resample(frame)]
+        frames += resampler.resample(None)
+    except FileNotFoundError:
+        raise EngineMissing(f"{key}: there is no {file}") from None
+    except (av.FFmpegError, ValueError) as error:
+        raise EngineError(f"{key}: {file} is no WAV file ({error}): save it as 16-bit PCM") from None
+    heard = np.concatenate([np.empty(0, np.int16), *(frame.to_ndarray().reshape(-1) for frame in frames)])
+    seconds = heard.size / RATE
+    if not LEAST_S <= seconds <= MOST_S:
+        raise EngineError(f"{key}: {file} lasts {seconds:.1f} s: record 3 to 15 s (2 to 20 are taken)")
+    if audible(heard, RATE) is None:
+        raise EngineError(f"{key}: {file} is silent: record somebody who speaks")
+    return heard
 
 
 class NeuCodec:

@@ -9,7 +9,7 @@ import numpy as np
 from voicepipe.audio import Pcm
 from voicepipe.engines.base import Speech, Word
 from voicepipe.engines.tts.neutts.tempo import Tempo
-from voicepipe.engines.tts.neutts.windows import CodeWindow, Joint, Sound
+from voicepipe.engines.tts.neutts.windows import CodeWindow, CrossFade, Sound
 from voicepipe.engines.tts.shaping import MAX_GAIN, PEAK, audible, letters, pause_after
 
 LONGEST_PAUSE_S = 1.5
@@ -33,7 +33,7 @@ class PhraseSound:
     def __init__(self, text: str, rate: int, hop: int, gain: float, letter_samples: float, speed: float) -> None:
         self._text = text
         self._rate = rate
-        self._joint = Joint(hop)
+        self._joint = CrossFade(hop)
         self._gain = 32767 * gain
         self._tempo = Tempo(speed, rate)
         self._quiet: list[Pcm] = []

@@ -15,10 +15,9 @@ SHORTEST, LONGEST = 40, 150
 """Letters of a text that is spoken in one go, at least and at most: 10 s of speech, after which voices drift."""
 LEAST = 10
 """Codes of the shortest phrase."""
-SPARE = 2.0
-"""A phrase may take so many times what the recording's pace makes of its letters, ..."""
-SPARE_CODES = 75
-"""... and so many codes more: what ends no sooner runs away."""
+SPARE, SPARE_CODES = 2.0, 75
+"""A phrase runs away if it takes more than SPARE times the codes of its letters at the recording's pace, and
+SPARE_CODES more."""
 LETTER_CODES = (2.0, 8.0)
 """Codes of a letter at the fastest and the slowest pace that is believed of a recording; people mostly take 3.3."""
 

@@ -18,7 +18,7 @@ EVERY = 6
 """vLLM tells of so many tokens at a time: each time wakes the event loop."""
 FIRST, MOST = 8, 48
 """Codes that are sent at first, and from then on at most; each time twice as many are waited for."""
-AHEAD = 5
+LOOKAHEAD = 5
 """Codes that must follow one whose sound is sent. The convolutions reach 13 codes to either side; what is further away
 than this changes no more than the window's other codes do."""
 FADE = 1
@@ -50,17 +50,17 @@ class CodeWindows:
         """The windows that can be decoded now that there are `codes` codes, the recording's among them. `ended`: no
         more come."""
         while True:
-            more = codes - self._sent - (0 if ended else AHEAD)
+            more = codes - self._sent - (0 if ended else LOOKAHEAD)
             if more <= 0 or (more < self._least and not ended):
                 return
             settled = self._sent + min(more, MOST)
-            end = min(codes, settled + AHEAD)
+            end = min(codes, settled + LOOKAHEAD)
             yield CodeWindow(max(0, end - WIDTH), end, self._sent, settled)
             self._sent = settled
             self._least = min(MOST, 2 * self._least)
 
 
-class Joint:
+class CrossFade:
     """Joins the sound of windows, one after the other. `hop`: samples of a code."""
 
     def __init__(self, hop: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from voicepipe.base.errors import EngineError, EngineMissing
-from voicepipe.engines.tts.neutts import reference
+from voicepipe.engines.tts.neutts.codec import recorded
 
 
 def saved(path: Path, *, rate: int = 24_000, width: int = 2, channels: int = 1, seconds: float = 3.0) -> Path:
@@ -27,7 +27,7 @@ def saved(path: Path, *, rate: int = 24_000, width: int = 2, channels: int = 1, 
     ("rate", "width", "channels"), [(16_000, 2, 1), (24_000, 2, 2), (44_100, 3, 1), (48_000, 4, 1), (8000, 1, 1)]
 )
 def test_a_wav_file_of_any_kind_is_heard_at_16_khz(tmp_path: Path, rate: int, width: int, channels: int) -> None:
-    pcm = reference.read("key", saved(tmp_path / "a.wav", rate=rate, width=width, channels=channels))
+    pcm = recorded("key", saved(tmp_path / "a.wav", rate=rate, width=width, channels=channels))
     assert pcm.dtype == np.int16 and pcm.size == pytest.approx(48_000, abs=50)
     assert abs(int(pcm.max()) - 16_384) < 500
     spectrum = np.abs(np.fft.rfft(pcm[8000:24_000].astype(float)))
@@ -36,24 +36,24 @@ def test_a_wav_file_of_any_kind_is_heard_at_16_khz(tmp_path: Path, rate: int, wi
 
 def test_a_recording_that_cannot_be_used_says_why(tmp_path: Path) -> None:
     with pytest.raises(EngineMissing, match="neutts.voices.anna.file: there is no /nowhere.wav"):
-        reference.read("neutts.voices.anna.file", Path("/nowhere.wav"))
+        recorded("neutts.voices.anna.file", Path("/nowhere.wav"))
     (tmp_path / "a.wav").write_bytes(b"ID3 and so on")
-    with pytest.raises(EngineError, match="is no WAV file of whole numbers"):
-        reference.read("key", tmp_path / "a.wav")
+    with pytest.raises(EngineError, match="is no WAV file"):
+        recorded("key", tmp_path / "a.wav")
     for seconds in (1.0, 30.0):
         with pytest.raises(EngineError, match="record 3 to 15 s"):
-            reference.read("key", saved(tmp_path / "a.wav", rate=8000, seconds=seconds))
+            recorded("key", saved(tmp_path / "a.wav", rate=8000, seconds=seconds))
 
 
-@pytest.mark.parametrize(("at", "value"), [(24, 0), (34, 64)])
-def test_a_header_without_sense_is_no_crash(tmp_path: Path, at: int, value: int) -> None:
+@pytest.mark.parametrize(("at", "value", "says"), [(24, 0, "is no WAV file"), (34, 64, "record 3 to 15 s")])
+def test_a_header_without_sense_is_no_crash(tmp_path: Path, at: int, value: int, says: str) -> None:
     """No samples a second, and 64 bits a sample."""
     file = saved(tmp_path / "a.wav", rate=8000)
     data = bytearray(file.read_bytes())
     data[at : at + 2] = value.to_bytes(2, "little")
     file.write_bytes(data)
-    with pytest.raises(EngineError, match="is no WAV file of whole numbers"):
-        reference.read("key", file)
+    with pytest.raises(EngineError, match=says):
+        recorded("key", file)
 
 
 def test_silence_is_nobodys_voice(tmp_path: Path) -> None:
@@ -62,4 +62,4 @@ def test_silence_is_nobodys_voice(tmp_path: Path) -> None:
         written.setparams((1, 2, 16_000, 0, "NONE", ""))
         written.writeframes(bytes(2 * 3 * 16_000))
     with pytest.raises(EngineError, match="is silent: record somebody"):
-        reference.read("key", file)
+        recorded("key", file)

@@ -17,8 +17,8 @@ from tests.support.waiting import until
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import NeuttsConfig, RecordedVoice
 from voicepipe.engines.base import Speech
+from voicepipe.engines.tts.neutts.neutts import NeuttsProcess, ReferenceVoice, VoiceParts
 from voicepipe.engines.tts.neutts.prompt import Recording
-from voicepipe.engines.tts.neutts.voice import NeuttsVoice, ReferenceVoice, VoiceParts
 from voicepipe.engines.tts.neutts.windows import Sound
 
 HOP, RATE, SILENT = 480, 24_000, 9
@@ -87,46 +87,46 @@ def _vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     engine.EngineDeadError = RuntimeError  # type: ignore[attr-defined]
     for module in (*map(ModuleType, ("vllm", "vllm.v1", "vllm.v1.engine")), exceptions, engine):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(NeuttsVoice, "_request", lambda *args: (None, None))
+    monkeypatch.setattr(NeuttsProcess, "_request", lambda *args: (None, None))
 
 
 @pytest.fixture
-def voice() -> NeuttsVoice:
+def voice() -> NeuttsProcess:
     parts = VoiceParts(Codec(), Phonemizer(), Writer(), {"anna": ReferenceVoice(RECORDED, "en-us", 1.0, 150)})  # type: ignore[arg-type]
     start = SimpleNamespace(family=list, guard=FakeGuard())
     config = NeuttsConfig(voices={"anna": RecordedVoice("a.wav", "a", "nobody, 2026")}, stall_s=1)
-    return NeuttsVoice(config, (Llm(), parts), start)  # type: ignore[arg-type]
+    return NeuttsProcess(config, (Llm(), parts), start)  # type: ignore[arg-type]
 
 
-async def said(voice: NeuttsVoice, text: str = TEXT) -> list[Speech]:
+async def said(voice: NeuttsProcess, text: str = TEXT) -> list[Speech]:
     return [speech async for speech in voice.speak(text, "", 1.0, first=True)]
 
 
-def llm(voice: NeuttsVoice) -> Llm:
+def llm(voice: NeuttsProcess) -> Llm:
     made: Llm = voice.llm
     return made
 
 
-def codec(voice: NeuttsVoice) -> Codec:
+def codec(voice: NeuttsProcess) -> Codec:
     made: Codec = voice.parts.codec  # type: ignore[assignment]
     return made
 
 
-async def test_a_phrase_comes_in_pieces_with_the_words_that_end_in_each(voice: NeuttsVoice) -> None:
+async def test_a_phrase_comes_in_pieces_with_the_words_that_end_in_each(voice: NeuttsProcess) -> None:
     speech = await said(voice)
     assert [each.more for each in speech] == [True] * (len(speech) - 1) + [False]
     assert sum(each.pcm.size for each in speech) == pytest.approx(100 * HOP + 0.22 * RATE, abs=HOP)
     assert [word.text for each in speech for word in each.words] == TEXT.split()
 
 
-async def test_what_is_long_silent_is_given_up_and_aborted_in_vllm(voice: NeuttsVoice) -> None:
+async def test_what_is_long_silent_is_given_up_and_aborted_in_vllm(voice: NeuttsProcess) -> None:
     llm(voice).says = [1] * 60 + [SILENT] * 600
     speech = await said(voice)
     assert sum(each.pcm.size for each in speech) < 62 * HOP + 0.25 * RATE
     assert llm(voice).closed == 1 and not voice.errored
 
 
-async def test_who_stops_listening_aborts_it(voice: NeuttsVoice) -> None:
+async def test_who_stops_listening_aborts_it(voice: NeuttsProcess) -> None:
     speaking = voice.speak(TEXT, "", 1.0, first=True)
     await anext(speaking)
     assert not llm(voice).closed
@@ -134,13 +134,13 @@ async def test_who_stops_listening_aborts_it(voice: NeuttsVoice) -> None:
     assert llm(voice).closed == 1
 
 
-async def test_a_piece_that_cannot_be_spoken_does_not_leave_the_phrase_open(voice: NeuttsVoice) -> None:
+async def test_a_piece_that_cannot_be_spoken_does_not_leave_the_phrase_open(voice: NeuttsProcess) -> None:
     assert await said(voice, "unspeakable") == [] and not llm(voice).asked
     speech = await said(voice, f"{TEXT} " * 4 + "unspeakable " * 10)
     assert not speech[-1].more and all(each.more for each in speech[:-1])
 
 
-async def test_a_codec_that_fails_and_fails_is_the_engines_end(voice: NeuttsVoice) -> None:
+async def test_a_codec_that_fails_and_fails_is_the_engines_end(voice: NeuttsProcess) -> None:
     codec(voice).fails = True
     for _ in range(3):
         assert not voice.errored
@@ -154,7 +154,7 @@ async def test_a_codec_that_fails_and_fails_is_the_engines_end(voice: NeuttsVoic
     "reason, says, said_of_it", [("error", [1] * 100, "gave a reply up"), ("stop", [-5] * 9, "said nothing")]
 )
 async def test_a_model_that_says_nothing_and_fails_is_the_engines_end(
-    voice: NeuttsVoice, reason: str, says: list[int], said_of_it: str
+    voice: NeuttsProcess, reason: str, says: list[int], said_of_it: str
 ) -> None:
     llm(voice).reason, llm(voice).says = reason, says
     for _ in range(3):
@@ -163,7 +163,7 @@ async def test_a_model_that_says_nothing_and_fails_is_the_engines_end(
     await until(lambda: voice.errored)
 
 
-async def test_one_failure_of_the_codec_is_not(voice: NeuttsVoice) -> None:
+async def test_one_failure_of_the_codec_is_not(voice: NeuttsProcess) -> None:
     codec(voice).fails = True
     with pytest.raises(EngineError):
         await said(voice)
@@ -173,7 +173,7 @@ async def test_one_failure_of_the_codec_is_not(voice: NeuttsVoice) -> None:
     assert not voice.errored
 
 
-async def test_a_codec_that_hangs_is_found_out_and_who_waits_is_told(voice: NeuttsVoice) -> None:
+async def test_a_codec_that_hangs_is_found_out_and_who_waits_is_told(voice: NeuttsProcess) -> None:
     hanging = codec(voice)
     hanging.go_on.clear()
     waiting = asyncio.create_task(said(voice))
@@ -187,7 +187,7 @@ async def test_a_codec_that_hangs_is_found_out_and_who_waits_is_told(voice: Neut
     hanging.go_on.set()
 
 
-async def test_a_closed_voice_gives_its_codec_back(voice: NeuttsVoice) -> None:
+async def test_a_closed_voice_gives_its_codec_back(voice: NeuttsProcess) -> None:
     """Whoever loads the next one still holds it, and a GPU has no room for two."""
     known = weakref.ref(codec(voice))
     assert await said(voice)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.engines.asr.nemotron.test_steps import STEP_S, FakeModel, opened, silence
 from voicepipe.base.errors import EngineError
+from voicepipe.engines.asr.nemotron.nemotron import NemotronStream
 from voicepipe.engines.asr.nemotron.steps import Steps
-from voicepipe.engines.asr.nemotron.stream import NemotronStream
 from voicepipe.engines.base import Hypothesis
 
 pytestmark = pytest.mark.virtual_time
@@ -25,7 +25,7 @@ class CheckedModel(FakeModel):
     def ask(self, hear: Callable[[], Any], *, within_s: float) -> "asyncio.Future[Any]":
         for who, given in self.of._running:
             assert isinstance(who, NemotronStream) and not who._over
-            assert self.of.slots.of(who) == given.row.slot
+            assert self.of.slots._slots[who] == given.slot
         return super().ask(hear, within_s=within_s)
 
 
@@ -72,7 +72,7 @@ class Calls:
         elif event < 0.97:
             self.model.fails = not self.model.fails
         else:
-            self.model.insane = not self.model.insane
+            self.model.not_finite = not self.model.not_finite
 
 
 async def all_words(stream: NemotronStream, asked: Callable[[], Any]) -> None:
@@ -91,7 +91,7 @@ async def test_everybody_is_answered_and_every_slot_comes_back(seed: int) -> Non
     for _ in range(EVENTS):
         calls.do_something()
         await asyncio.sleep(calls.drawn.choice([0, 0, 0.01, STEP_S / 2, STEP_S, 0.2]))
-    calls.model.fails = calls.model.insane = False
+    calls.model.fails = calls.model.not_finite = False
     if seed % 4 == 0:
         calls.steps.close()
     for stream in [*calls.streams]:

@@ -1,8 +1,11 @@
-"""One NeuTTS-Air: its language model in vLLM's process, its codec and its phonemes on threads of ours."""
+"""Speech synthesis by NeuTTS-Air: its language model in vLLM's process, its codec and its phonemes on threads of ours.
+
+It streams: sound comes while the rest of a phrase is still being made.
+"""
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -17,17 +20,18 @@ from voicepipe.config.engine_config import NeuttsConfig
 from voicepipe.engines.base import Speech
 from voicepipe.engines.gpu_placement import device_index
 from voicepipe.engines.hosting.failures import HELLO
+from voicepipe.engines.hosting.life import IN_PROCESS, Life
 from voicepipe.engines.llm.vllm import process
 from voicepipe.engines.llm.vllm.arguments import voice_arguments
 from voicepipe.engines.llm.vllm.process import VllmProcess
 from voicepipe.engines.llm.vllm.reading import check
 from voicepipe.engines.llm.vllm.start import EngineStart, hung
-from voicepipe.engines.tts.neutts import prompt, reference
+from voicepipe.engines.tts.espeak import Phonemizer
+from voicepipe.engines.tts.neutts import prompt
 from voicepipe.engines.tts.neutts.decoding import CodecBatches
 from voicepipe.engines.tts.neutts.phrase_sound import PhraseSound, gain
 from voicepipe.engines.tts.neutts.prompt import PromptWriter, Recording
 from voicepipe.engines.tts.neutts.windows import EVERY, MOST, CodeWindows, Sound
-from voicepipe.engines.tts.phonemes import Phonemizer
 from voicepipe.engines.tts.shaping import pause_after, pieces
 from voicepipe.engines.weights import needed_models
 
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from voicepipe.engines.tts.neutts.codec import NeuCodec
 
 log = logging.getLogger(__name__)
+RATE = 24_000
 TOP_K = 50
 """The likeliest codes, among which one is drawn: NeuTTS's own."""
 FIRST, LATER = 0, 1
@@ -68,8 +73,39 @@ class VoiceParts:
     voices: Mapping[str, ReferenceVoice]
 
 
-class NeuttsVoice(VllmProcess):
-    """The NeuTTS engine: its model in vLLM, and the codec on a thread of ours. Implements `life.Core`."""
+class NeuTts(Life["NeuttsProcess"]):
+    """The voice engine `neutts`. Implements `base.Tts`. Voices are those of `[neutts.voices]`."""
+
+    rate = RATE
+
+    def __init__(self, config: NeuttsConfig) -> None:
+        super().__init__("speech synthesis", partial(_load, config), IN_PROCESS, start_s=None)
+        self._default = config.voice
+
+    async def start(self) -> None:
+        """Load both models, read the recordings and speak a little. Raises EngineMissing: vLLM, a model or a recording
+        is not there; EngineError."""
+        await super().start()
+        self.rate = self.core.rate
+
+    def voices(self) -> Mapping[str, str]:
+        return self.last.languages if self.last else {}
+
+    def voice_for(self, asked: str, language: str = "") -> str:
+        return asked if asked in self.voices() else self._default or next(iter(self.voices()), "")
+
+    async def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
+        """Speech for `text`, as it is made: 0.16 s at first, then more at a time; `speed` 0.5..2. Raises EngineError,
+        EngineDead while it is loaded again."""
+        async with aclosing(self.core.speak(text, voice, min(2.0, max(0.5, speed)), first=first)) as said:
+            async for speech in said:
+                yield speech
+
+
+class NeuttsProcess(VllmProcess):
+    """NeuTTS's model in vLLM's process, with its codec and its phonemes on threads of ours. Implements `life.Core`."""
 
     def __init__(self, config: NeuttsConfig, built: "tuple[AsyncLLM, VoiceParts]", start: EngineStart[Any]) -> None:
         llm, parts = built
@@ -98,9 +134,14 @@ class NeuttsVoice(VllmProcess):
         return self._parts
 
     async def small(self) -> None:
-        async with aclosing(self.speak(HELLO, "", 1.0, first=True)) as said:
-            async for _ in said:
-                pass
+        await self.warm((HELLO,))
+
+    async def warm(self, texts: Sequence[str] = WARMING) -> None:
+        """Speak some texts to nobody. Raises EngineError."""
+        for text in texts:
+            async with aclosing(self.speak(text, "", 1.0, first=True)) as said:
+                async for _ in said:
+                    pass
 
     async def close(self) -> None:
         self._parts = None
@@ -199,14 +240,14 @@ def _written(parts: VoiceParts, text: str, voice: ReferenceVoice) -> list[int] |
     return parts.writer.written(voice.recording, phonemes)
 
 
-async def load(config: NeuttsConfig, ready: Callable[[NeuttsVoice], Awaitable[None]]) -> NeuttsVoice:
+async def _load(config: NeuttsConfig) -> NeuttsProcess:
     """A voice that has said something. Raises EngineError; then, and when cancelled, its processes are gone."""
     if not config.voices:
         raise EngineError("NeuTTS has no voice: add a table [neutts.voices.NAME] with a recording.")
     args = await asyncio.to_thread(_arguments, config)
     late = partial(hung, "neutts", config.start_timeout_s)
     return await process.started(
-        partial(_build, config, args), partial(NeuttsVoice, config), ready, config.start_timeout_s, late
+        partial(_build, config, args), partial(NeuttsProcess, config), NeuttsProcess.warm, config.start_timeout_s, late
     )
 
 
@@ -221,7 +262,7 @@ def _arguments(config: NeuttsConfig) -> dict[str, Any]:
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.platforms import current_platform
 
-    if config.device != "auto" and current_platform.is_cpu() != (config.device == "cpu"):
+    if current_platform.is_cpu() != (config.device == "cpu"):
         computes = "the CPU" if current_platform.is_cpu() else "GPUs"
         raise EngineError(f"neutts.device is {config.device!r}, and the vLLM that is installed computes on {computes}.")
     known = {field.name for field in fields(AsyncEngineArgs)}
@@ -239,29 +280,26 @@ def _build(config: NeuttsConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, Voice
 
 
 def _parts(config: NeuttsConfig) -> VoiceParts:
-    from vllm.platforms import current_platform
+    from voicepipe.engines.tts.neutts.codec import NeuCodec, recorded
 
-    from voicepipe.engines.tts.neutts.codec import NeuCodec
-
-    auto = "cpu" if current_platform.is_cpu() else "cuda"
-    codec = NeuCodec(_local(config, "neutts.codec"), auto if config.device == "auto" else config.device)
+    codec = NeuCodec(_local(config, "neutts.codec"), config.device)
     phonemizer = Phonemizer()
     writer = PromptWriter(_local(config, "neutts.model"), codec.codes)
     codes = {
-        name: codec.encode(reference.read(f"neutts.voices.{name}.file", Path(recorded.file)))
-        for name, recorded in config.voices.items()
+        name: codec.encode(recorded(f"neutts.voices.{name}.file", Path(voice.file)))
+        for name, voice in config.voices.items()
     }
     codec.only_decode()
     voices = {}
-    for name, recorded in config.voices.items():
+    for name, voice in config.voices.items():
         try:
-            phonemes = phonemizer.phonemes(recorded.text, recorded.language)
+            phonemes = phonemizer.phonemes(voice.text, voice.language)
         except EngineError as error:
             raise EngineError(f"neutts.voices.{name}.language: {error}") from None
-        recording = prompt.recording(recorded.text, phonemes, codes[name])
+        recording = prompt.recording(voice.text, phonemes, codes[name])
         sound = np.concatenate(
             [codec.decode([codes[name][at : at + MOST]])[0] for at in range(0, len(codes[name]), MOST)]
         )
         most = writer.letters_at_a_time(f"neutts.voices.{name}", recording, config.max_model_len)
-        voices[name] = ReferenceVoice(recording, recorded.language, gain(sound), most)
+        voices[name] = ReferenceVoice(recording, voice.language, gain(sound), most)
     return VoiceParts(codec, phonemizer, writer, voices)
