@@ -57,7 +57,7 @@ class Line(Protocol):
     """The network behind this line can send its caller elsewhere: `transfer`."""
 
     @property
-    def listens(self) -> bool:
+    def takes_sound(self) -> bool:
         """Whether sound may be sent now: not while a telephone has the call on hold. What is to be said waits."""
 
     async def listen(self, listener: SoundListener) -> None:

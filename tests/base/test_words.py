@@ -128,7 +128,7 @@ def test_texts_are_joined_as_their_script_does(before: str, after: str, both: st
 )
 async def test_stable_words_are_told_as_their_script_writes_them(heard: list[str], told: list[str]) -> None:
     utterance = Utterance("item", 0, 0, 0.0, Mock(), TurnRecord("turn"), asyncio.create_task)
-    assert [utterance.guess(text)[0] for text in heard] == told
+    assert [utterance.take_partial(text)[0] for text in heard] == told
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from voicepipe.call.speech import Phrase
 from voicepipe.call.vad_front_end import VadFrontEnd
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.engines.vad.silero import SileroVad
-from voicepipe.engines.windows import WindowListener
+from voicepipe.engines.vad_windows import WindowListener
 from voicepipe.line import SoundListener
 from voicepipe.turn.facts import Fact, MaybeVoice, VoiceStarted
 from voicepipe.turn.vad import VadConfig
@@ -24,7 +24,7 @@ REPLY = "Yes, behind the house. Parking is free for our guests."
 class Phone:
     """A line whose client plays at once all that it gets, and whose microphone hears that `delay` blocks later."""
 
-    out_rate, lead_ms, kind, listens = RATE, 200, "test", True
+    out_rate, lead_ms, kind, takes_sound = RATE, 200, "test", True
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -25,7 +25,7 @@ class RecordingLine:
     lead_ms: int = 0
     out_rate: int = RATE
     kind: str = "test"
-    listens: bool = True
+    takes_sound: bool = True
     sent: list[tuple[float, Pcm]] = field(default_factory=list)
     play_end: float = 0.0
     count: int = 0

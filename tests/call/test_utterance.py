@@ -32,7 +32,7 @@ class Stream:
 
     async def settle(self) -> Hypothesis:
         await asyncio.sleep(0.05)
-        self.utterance.guess(FIRST_PASS)
+        self.utterance.take_partial(FIRST_PASS)
         await asyncio.sleep(0.05)
         return Hypothesis(self._final)
 
@@ -50,9 +50,9 @@ async def first(utterance: Utterance) -> Evidence:
 
 async def test_the_same_words_written_otherwise_are_no_others() -> None:
     utterance = Stream(FINAL).utterance
-    assert utterance.guess("At seven thirty")[1]
-    assert not utterance.guess("at 7:30.")[1] and not utterance.guess("At 730,")[1]
-    assert utterance.guess("at 7:40")[1]
+    assert utterance.take_partial("At seven thirty")[1]
+    assert not utterance.take_partial("at 7:30.")[1] and not utterance.take_partial("At 730,")[1]
+    assert utterance.take_partial("at 7:40")[1]
 
 
 async def test_whatever_fails_beside_the_recogniser_costs_nobody_the_words() -> None:
@@ -84,7 +84,7 @@ async def test_what_is_judged_more_slowly_counts_when_it_is() -> None:
 
     utterance = Stream(FIRST_PASS).utterance
     utterance.voice = Slow()
-    utterance.guess(GUESS)
+    utterance.take_partial(GUESS)
     began = clock()
     known = [(round(clock() - began, 2), each.voice) async for each in utterance.settle()]
     assert known == [(0.13, None), (0.3, 0.2)]
@@ -108,7 +108,7 @@ async def test_a_recogniser_that_hangs_is_given_up_by_what_it_mostly_takes(until
         patience.took(100)
     utterance = Hung(FINAL).utterance
     utterance.waits, utterance.began, utterance.end = RecogniserWait(patience, LadderConfig(), clock), clock(), 2 * RATE
-    utterance.guess(FINAL, until)
+    utterance.take_partial(FINAL, until)
     began = clock()
     with pytest.raises(EngineStalled) as stalled:
         await first(utterance)
@@ -203,7 +203,7 @@ async def test_a_quarter_of_an_hour_of_voice_keeps_no_more_than_minutes_of_it() 
     block, most = np.ones(RATE, np.int16), 0
     for second in range(900):
         utterance.hear(block)
-        utterance.guess(f"w{len(streams) - 1}", second * RATE)
+        utterance.take_partial(f"w{len(streams) - 1}", second * RATE)
         await asyncio.sleep(0)
         most = max(most, sum(stream.samples for stream in streams))
     assert most <= LONGEST + RATE and len(utterance.pitch._octaves) <= KEPT_HOPS

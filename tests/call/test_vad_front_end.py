@@ -7,7 +7,7 @@ import pytest
 
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.call.vad_front_end import VadFrontEnd
-from voicepipe.engines.windows import WindowListener
+from voicepipe.engines.vad_windows import WindowListener
 from voicepipe.turn.facts import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.vad import WINDOW, VadConfig
 

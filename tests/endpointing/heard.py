@@ -16,7 +16,7 @@ from voicepipe.call.vad_front_end import VadFrontEnd
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import Engines, Hypothesis
-from voicepipe.engines.windows import WindowListener
+from voicepipe.engines.vad_windows import WindowListener
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.facts import Fact, Silence, VoiceStarted
 from voicepipe.turn.turn_state import TurnConfig
@@ -128,7 +128,7 @@ class Listener:
 
         def partial(hypothesis: Hypothesis) -> None:
             if told:
-                told[0].guess(hypothesis.text, hypothesis.until)
+                told[0].take_partial(hypothesis.text, hypothesis.until)
 
         utterance = Utterance(
             item_id="", start=self._front_end.started, heard_from=self._front_end.now - sound.size, began=0.0,

@@ -171,7 +171,7 @@ class ScenarioLine:
     lead_ms: int = 0
     setup_ms: int = 0
     transfers: bool = False
-    listens: bool = True
+    takes_sound: bool = True
     sent: list[tuple[float, float]] = field(default_factory=list)
     """(ms since the answer, dBFS) of each packet."""
     began: float = 0.0

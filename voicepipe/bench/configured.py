@@ -17,7 +17,7 @@ from voicepipe.bench.play import PlayedEngines
 from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.conversation.phrases import PhraseConfig
-from voicepipe.engines.base import Choosy, Engines, Llm, Message, Prompt
+from voicepipe.engines.base import ChoosesAgents, Engines, Llm, Message, Prompt
 from voicepipe.engines.loader import loaded
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.pop.prepared_agents import beginning
@@ -81,7 +81,7 @@ def _agent(config: Config) -> Agent:
 def _answering(config: Config, llm: Llm, agent: Agent) -> str:
     """The language engine that answers, and its model."""
     named = config.engines.llm
-    if isinstance(llm, Choosy):
+    if isinstance(llm, ChoosesAgents):
         return f"{named}: {llm.answering(agent).by}"
     model = getattr(getattr(config, named, None), "model", "")
     return f"{named}: {Path(model).name}" if model else named

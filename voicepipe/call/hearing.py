@@ -192,7 +192,7 @@ class Hearing:
     def reopen(self) -> None:
         """The utterance goes on with the last turn."""
         if self.utterance and self.last:
-            self.utterance.before, self.utterance.record.continues = self.last.words, True
+            self.utterance.before, self.utterance.record.continues = self.last.turn_words, True
         self.announce()
 
     def let_go(self) -> None:
@@ -209,7 +209,7 @@ class Hearing:
         utterance = self.utterance
         if utterance is None or utterance.item_id != item_id:
             return
-        stable, others = utterance.guess(hypothesis.text, hypothesis.until, lags=hypothesis.lags)
+        stable, others = utterance.take_partial(hypothesis.text, hypothesis.until, lags=hypothesis.lags)
         if stable and utterance.announced:
             self._emit(WordsHeard(utterance.item_id, stable))
         interrupts = self._settings.agent.is_interrupted(running(utterance.agreement.committed))
@@ -259,7 +259,7 @@ class Hearing:
         """Feed the words and the silence that they require."""
         utterance.record.stamp("words", self._clock())
         utterance.text = heard.text
-        verdict = self._endpointer.judge(replace(heard, text=utterance.words, asked=self._asked()))
+        verdict = self._endpointer.judge(replace(heard, text=utterance.turn_words, asked=self._asked()))
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         interrupts = self._settings.agent.is_interrupted(utterance.text)
-        self._turns.feed(Words(utterance.words, verdict.required_ms, interrupts, failed))
+        self._turns.feed(Words(utterance.turn_words, verdict.required_ms, interrupts, failed))

@@ -51,7 +51,7 @@ class ManualTurns:
     def _hand_over(self) -> Utterance:
         """End the utterance here and return it; its last words are still to be asked for."""
         utterance = self._hearing.listen()
-        self._turns.idle_timer.back(self._hearing.now)
+        self._turns.no_input_prompts.back(self._hearing.now)
         self._turns.discard()
         self._turns.feed(Committed())
         self._hearing.leave(utterance)
@@ -84,7 +84,7 @@ class KeypadTurns:
 
     def press(self, key: str) -> None:
         agent = self._speaking.settings.agent
-        self._turns.idle_timer.back(self._turns.hearing.now)
+        self._turns.no_input_prompts.back(self._turns.hearing.now)
         if not self._keypad.press(key, agent.keys):
             return
         self._pending_replies.wait(KEYS)

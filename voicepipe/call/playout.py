@@ -212,7 +212,7 @@ class Playout:
 
     @property
     def _kept_from_speaking(self) -> bool:
-        return bool(self._queue) or not self.level.full or not self.line.listens
+        return bool(self._queue) or not self.level.full or not self.line.takes_sound
 
     async def run(self) -> None:
         """The pacing loop; ends with its task."""
@@ -256,7 +256,7 @@ class Playout:
     def _pump(self) -> float | None:
         """Send what is due. Returns seconds until more is, None if nothing waits to be sent."""
         lead = self.line.lead_ms / 1000
-        if self._queue and not self.line.listens:
+        if self._queue and not self.line.takes_sound:
             self._timed = False
             return None
         while self._waits() and not self.level.held:

@@ -53,14 +53,14 @@ class Speaking:
 
     # Speculation.
 
-    def prepare(self, turn: str, words: str, record: TurnRecord) -> None:
-        """Start the reply to `words`, the last of the caller's `turn`, behind a closed gate. A reply to the same turn
-        that is being prepared goes on."""
-        key = as_said(turn)
+    def prepare(self, turn_words: str, new_words: str, record: TurnRecord) -> None:
+        """Start the reply to a turn of the caller's behind a closed gate: to `turn_words`, of which `new_words` are not
+        in the conversation yet. A reply to the same turn that is being prepared goes on."""
+        key = as_said(turn_words)
         if self._prepared(key):
             return
         self.discard()
-        order = self._context.order(self.settings, words, speculative=True)
+        order = self._context.order(self.settings, new_words, speculative=True)
         self._speculation = self._started(Reply(self._context, order, record, key))
 
     def discard(self) -> None:
@@ -132,7 +132,7 @@ class Speaking:
     @property
     def audible(self) -> bool:
         """Whether what is said now would be heard."""
-        return self.settings.modality == "audio" and self._context.playout.line.listens
+        return self.settings.modality == "audio" and self._context.playout.line.takes_sound
 
     def duck(self) -> None:
         """Make what is said quieter."""

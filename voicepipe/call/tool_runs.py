@@ -121,12 +121,12 @@ class ToolRun:
 class ToolRuns:
     """The tool runs of one call. They go on after the call has ended: call `leave` then."""
 
-    def __init__(self, history: History, ids: Ids, begin: BeginTool) -> None:
+    def __init__(self, history: History, ids: Ids, run_tool: BeginTool) -> None:
         self.on_over: Callable[[], None] | None = None
         """Called when a tool is over, and the conversation has its result."""
         self._history = history
         self._ids = ids
-        self._begin = begin
+        self._run_tool = run_tool
         self._tool_runs: list[ToolRun] = []
         self._requests: dict[str, ToolRequest] = {}
         """By their texts: requests that are tried now, and those whose outcome nobody knows."""
@@ -215,7 +215,7 @@ class ToolRuns:
     def _try(self, tool: Tool, request: ToolRequest) -> "asyncio.Task[str]":
         """Begin a try. An earlier try that is not over is waited for instead."""
         if not request.later:
-            return self._begin(tool, request.call, request.about, request.key)
+            return self._run_tool(tool, request.call, request.about, request.key)
         ends = asyncio.get_running_loop().time() + tool.timeout_ms / 1000
         return asyncio.create_task(within(tool, ends, request.later))
 

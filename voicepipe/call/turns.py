@@ -14,7 +14,7 @@ from voicepipe.call.call_context import CallContext
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.hearing import Hearing
-from voicepipe.call.idle_timer import IdleTimer
+from voicepipe.call.no_input_prompts import NoInputPrompts
 from voicepipe.call.pending_replies import PendingReplies
 from voicepipe.call.speaking import Speaking
 from voicepipe.call.utterance import Utterance
@@ -49,7 +49,7 @@ class Turns:
         self.hearing = Hearing(context, config, settings, tasks, us)
         self.speaking = Speaking(context, conversation, settings, tasks, us)
         self.pending_replies = PendingReplies(context, conversation, self.hearing, self.speaking, tasks)
-        self.idle_timer = IdleTimer(context, self.speaking, self.pending_replies)
+        self.no_input_prompts = NoInputPrompts(context, self.speaking, self.pending_replies)
         self._history = context.history
         self._tasks = tasks
         self._call = call
@@ -82,13 +82,13 @@ class Turns:
     def block_heard(self) -> None:
         """20 ms have passed for the caller."""
         if self.hearing.utterance:
-            self.idle_timer.wait(self.hearing.now)
+            self.no_input_prompts.wait(self.hearing.now)
         else:
-            self.idle_timer.passes(self.hearing.now, loud=self.hearing.sound.loud)
+            self.no_input_prompts.passes(self.hearing.now, loud=self.hearing.sound.loud)
 
     def _open(self) -> None:
         self.hearing.open()
-        self.idle_timer.back(self.hearing.now)
+        self.no_input_prompts.back(self.hearing.now)
 
     def _guess(self) -> None:
         utterance = self.hearing.utterance
@@ -100,7 +100,7 @@ class Turns:
     def _prepare(self) -> None:
         utterance = self.hearing.utterance
         assert utterance
-        self.speaking.prepare(utterance.words, utterance.text, utterance.record)
+        self.speaking.prepare(utterance.turn_words, utterance.text, utterance.record)
 
     def discard(self) -> None:
         """The words that were asked for, and the reply to them, mean nothing any more."""
@@ -116,10 +116,10 @@ class Turns:
     def _answer(self) -> None:
         last = self.hearing.last
         assert last
-        self.speaking.answer(last.words, last.record)
+        self.speaking.answer(last.turn_words, last.record)
 
     def _reply_later(self) -> None:
-        if self.hearing.last and self.hearing.last.words:
+        if self.hearing.last and self.hearing.last.turn_words:
             self.pending_replies.turn()
 
     def _drop(self, last: Utterance | None = None) -> None:
@@ -162,12 +162,12 @@ class Turns:
         self.feed(Replying())
 
     def reply_ended(self) -> None:
-        self.idle_timer.wait(self.hearing.now)
+        self.no_input_prompts.wait(self.hearing.now)
         self.feed(ReplyEnded())
         self.hearing.forget()
         self.pending_replies.catch_up()
         # The result of a tool that came during the goodbye comes first.
-        if self.idle_timer.goodbye and not (self.speaking.reply or self.pending_replies.works):
+        if self.no_input_prompts.goodbye and not (self.speaking.reply or self.pending_replies.works):
             self._tasks.spawn(self._call.hang_up("no_input"))
 
     def takes_leave(self, farewell: ToolCall) -> None:

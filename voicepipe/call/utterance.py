@@ -133,10 +133,11 @@ class Utterance:
         return max(0, round(samples_to_ms(self.end - self.start)))
 
     @property
-    def words(self) -> str:
+    def turn_words(self) -> str:
+        """The words of the whole turn: `before` and `text`."""
         return joined(self.before, self.text)
 
-    def guess(self, text: str, until: int = 0, *, lags: bool = False) -> tuple[str, bool]:
+    def take_partial(self, text: str, until: int = 0, *, lags: bool = False) -> tuple[str, bool]:
         """Take a partial: the words of this stream up to its sample `until`. Returns the words that are stable from
         here on, and whether any word is another, or these may be all while those before could not."""
         self._lags = lags
@@ -183,7 +184,7 @@ class Utterance:
 
     def timed(self, voice_ended: float, *, by_request: bool) -> None:
         """The utterance is over; its last voiced sample arrived at the monotonic second `voice_ended`."""
-        self.record.words, self.record.by_request = self.words, by_request
+        self.record.words, self.record.by_request = self.turn_words, by_request
         self.record.stamp("voice_ended", voice_ended)
         passed_s = self.waits.clock() - self.began
         self.record.unpaced = (self._heard - self.past) / RATE > MAX_PACE * passed_s + SPARE_S

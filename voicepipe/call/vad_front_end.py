@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
-from voicepipe.engines.windows import WindowListener
+from voicepipe.engines.vad_windows import WindowListener
 from voicepipe.turn.backchannel import VoiceBurst
 from voicepipe.turn.echo import WINDOW as ECHO_WINDOW
 from voicepipe.turn.echo import likeness

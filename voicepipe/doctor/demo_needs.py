@@ -20,7 +20,7 @@ from voicepipe.config.credentials import missing_secrets
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.doctor.finding import Finding
 from voicepipe.engines import packages
-from voicepipe.engines.base import Engine, Lacking
+from voicepipe.engines.base import Engine, LacksPart
 from voicepipe.engines.gpu_placement import may_use_gpu
 from voicepipe.engines.loader import choose
 from voicepipe.engines.weights import hub, known_models
@@ -131,7 +131,7 @@ async def _start(part: str, config: Config) -> str:
     engine: Engine = getattr(choose(config), part)
     try:
         await engine.start()
-        return engine.lacks if isinstance(engine, Lacking) else ""
+        return engine.lacks if isinstance(engine, LacksPart) else ""
     finally:
         await engine.close()
 

@@ -12,12 +12,12 @@ from typing import Any, Protocol, runtime_checkable
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.audio import Pcm
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
-from voicepipe.engines.windows import Windows
+from voicepipe.engines.vad_windows import Windows
 from voicepipe.turn.patience import Patience
 
 __all__ = [
-    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lacking", "HasDecoders", "Llm",
-    "MadeAhead", "Message", "Mortal", "OnPartial", "Prompt", "Restarts", "Speech", "ToolCall", "ToolSpec",
+    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "LacksPart", "CountsDecoders", "Llm",
+    "MadeAhead", "Message", "CanBreak", "OnPartial", "Prompt", "Restarts", "Speech", "ToolCall", "ToolSpec",
     "Tts", "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
 
@@ -34,7 +34,7 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class Mortal(Protocol):
+class CanBreak(Protocol):
     """An engine that may break for good while others work: its process ends, a call into it hangs, or it only fails.
 
     Until it works again, to which it sees by itself, requests raise EngineError, mostly EngineDead.
@@ -55,7 +55,7 @@ class Restarts(Protocol):
 
 
 @runtime_checkable
-class Lacking(Protocol):
+class LacksPart(Protocol):
     """An engine that does without a part of it where that part is not to be had."""
 
     lacks: str
@@ -63,7 +63,7 @@ class Lacking(Protocol):
 
 
 @runtime_checkable
-class HasDecoders(Protocol):
+class CountsDecoders(Protocol):
     """A recogniser that has a number of decoders, each of which belongs to one utterance at a time."""
 
     @property
@@ -199,7 +199,7 @@ class Answering:
 
 
 @runtime_checkable
-class Choosy(Protocol):
+class ChoosesAgents(Protocol):
     """A language model that says which agents' callers it can answer. One that does not say can answer all."""
 
     def answering(self, agent: Agent) -> Answering: ...
@@ -287,7 +287,7 @@ class Engines:
 
     def down(self) -> list[str]:
         """The engines that cannot work now, as the configuration calls them: "asr", "llm", "tts"."""
-        return [name for name, engine in self._named.items() if isinstance(engine, Mortal) and not engine.alive]
+        return [name for name, engine in self._named.items() if isinstance(engine, CanBreak) and not engine.alive]
 
     def restarts(self) -> dict[str, int]:
         """How often each engine was started again, for those that were."""

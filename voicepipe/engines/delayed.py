@@ -14,7 +14,7 @@ from voicepipe.engines.base import (
     Engines,
     Hypothesis,
     Llm,
-    Mortal,
+    CanBreak,
     OnPartial,
     Prompt,
     Restarts,
@@ -84,7 +84,7 @@ class _Around(Generic[E]):
 
     @property
     def alive(self) -> bool:
-        return self._inner.alive if isinstance(self._inner, Mortal) else True
+        return self._inner.alive if isinstance(self._inner, CanBreak) else True
 
     @property
     def restarts(self) -> int:

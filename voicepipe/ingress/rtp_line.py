@@ -95,7 +95,7 @@ class RtpLine:
         self.media.change(codec, payload_type, keys)
 
     @property
-    def listens(self) -> bool:
+    def takes_sound(self) -> bool:
         """As `RtpSession.sends`."""
         return self.media.sends
 

@@ -13,7 +13,7 @@ class SocketLine:
     ours; `peer`: their connection; `network`: as `Grant.network`."""
 
     lead_ms = 200
-    listens = True
+    takes_sound = True
 
     def __init__(self, queue: BlockQueue, far: FarEnd, peer: Peer | None, network: str) -> None:
         self.on_audio: OnAudio | None = None

@@ -12,7 +12,7 @@ from voicepipe.call.tts_cache import TtsCache
 from voicepipe.config.agent_store import AgentStore, no_voice
 from voicepipe.conversation.prompt import Message, Prompt
 from voicepipe.conversation.transfer import END_CALL_TOOL
-from voicepipe.engines.base import Answering, Choosy, Engines
+from voicepipe.engines.base import Answering, ChoosesAgents, Engines
 from voicepipe.records import signing
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class PreparedAgents:
     def answering(self, agent: Agent) -> Answering:
         """The language model and voice that answer for this agent."""
         llm = self._engines.llm
-        return llm.answering(agent) if isinstance(llm, Choosy) else Answering(self._llm)
+        return llm.answering(agent) if isinstance(llm, ChoosesAgents) else Answering(self._llm)
 
     def log_what_is_missing(self) -> None:
         """Log what is missing: a language model, a voice, a receiver's key."""

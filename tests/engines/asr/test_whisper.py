@@ -16,7 +16,7 @@ from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.asr.whisper import WhisperAsr
 from voicepipe.engines.asr.whisper_model import LONGEST, LoadedWhisper, Passage
 from voicepipe.engines.asr.whisper_schedule import PassSchedule
-from voicepipe.engines.base import Asr, Hypothesis, Mortal
+from voicepipe.engines.base import Asr, Hypothesis, CanBreak
 
 pytestmark = pytest.mark.engine
 SAYS = "What are your opening hours?"
@@ -188,7 +188,7 @@ async def test_a_model_that_fails_and_fails_is_loaded_again(
     broken = asr.core.queue
     monkeypatch.setattr(broken, "_read", fail)
     for _ in range(3):
-        assert asr.alive and isinstance(asr, Mortal)
+        assert asr.alive and isinstance(asr, CanBreak)
         with pytest.raises(EngineError, match="illegal memory access"):
             await heard()
     await until(lambda: broken._closed)

@@ -11,7 +11,7 @@ from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.base.worker import Worker
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import Tried
-from voicepipe.engines.hosting.threaded import ThreadedRecogniser, ThreadedVoice, loaded
+from voicepipe.engines.hosting.threaded import RecogniserCore, ThreadedVoice, loaded
 
 SOUND = Speech(np.zeros(10, np.int16))
 
@@ -108,7 +108,7 @@ class Queue:
 async def test_a_recogniser_that_is_closed_tells_who_waits_and_unloads() -> None:
     model, worker = Model(), Worker("recogniser")
     queue = Queue(worker)
-    hears = ThreadedRecogniser(worker, queue, model)
+    hears = RecogniserCore(worker, queue, model)
     assert not hears.errored
     await hears.close()
     assert queue.closed and model.done == ["unload"]
@@ -116,7 +116,7 @@ async def test_a_recogniser_that_is_closed_tells_who_waits_and_unloads() -> None
 
 async def test_a_model_that_hangs_is_left_to_its_thread() -> None:
     model, worker, free = Model(), Worker("recogniser"), threading.Event()
-    hears = ThreadedRecogniser(worker, Queue(worker), model)
+    hears = RecogniserCore(worker, Queue(worker), model)
     hanging = asyncio.ensure_future(worker.ask(free.wait, urgent=True, within_s=0.05))
     await until(lambda: hears.hung)
     await asyncio.wait_for(hears.close(), 5)

@@ -23,7 +23,7 @@ from tests.support.waiting import until
 from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig, KokoroConfig
-from voicepipe.engines.base import Mortal, Speech, Tts
+from voicepipe.engines.base import CanBreak, Speech, Tts
 from voicepipe.engines.hosting.failures import FAILURES
 from voicepipe.engines.loader import choose
 from voicepipe.engines.tts import kokoro
@@ -215,7 +215,7 @@ async def test_a_model_that_fails_and_fails_is_loaded_again(
     voices = tts.voices()
     monkeypatch.setattr(tts.core.model._kokoro, "create_timed", fail)
     for _ in range(FAILURES):
-        assert tts.alive and isinstance(tts, Mortal)
+        assert tts.alive and isinstance(tts, CanBreak)
         with pytest.raises(EngineError, match="illegal memory access"):
             await whole(tts, TEXT)
     await until(lambda: not tts.alive)

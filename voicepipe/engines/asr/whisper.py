@@ -23,7 +23,7 @@ from voicepipe.engines.asr.whisper_sound import WhisperSound
 from voicepipe.engines.asr.whisper_words import DICTATED, Transcript, is_dictated
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.hosting.life import IN_PROCESS, Life
-from voicepipe.engines.hosting.threaded import ThreadedRecogniser, loaded
+from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
 from voicepipe.turn.answers import wants_digits
 
 LONG = ms_to_samples(12_000)
@@ -38,7 +38,7 @@ With passes at gaps of 20 ms, too, they slow each other down, and callers have t
 cores)."""
 
 
-class WhisperAsr(Life[ThreadedRecogniser[Passes, LoadedWhisper]]):
+class WhisperAsr(Life[RecogniserCore[Passes, LoadedWhisper]]):
     """The engine `whisper`. Implements `base.Asr`. A model that fails repeatedly is loaded again.
 
     `config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model knows
@@ -58,14 +58,14 @@ class WhisperAsr(Life[ThreadedRecogniser[Passes, LoadedWhisper]]):
         spoken = None if self._config.detect_language else language
         return WhisperStream(self.last.queue, on_partial, spoken, every, wants_digits(asked))
 
-    async def _load(self) -> ThreadedRecogniser[Passes, LoadedWhisper]:
+    async def _load(self) -> RecogniserCore[Passes, LoadedWhisper]:
         """A model that has run every kind of pass once. Raises EngineMissing, EngineError."""
         # It gets no more passes than it has threads; `Passes` has the queue.
         worker = Worker("whisper", passes_at_a_time(self._config), told=False)
         model = await loaded(worker, partial(LoadedWhisper, self._config))
         silence, stall_s = Passage(np.zeros(RATE, np.int16)), self._config.stall_s
         passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s, model.passes)
-        return ThreadedRecogniser(worker, passes, model)
+        return RecogniserCore(worker, passes, model)
 
 
 class WhisperStream:

@@ -49,7 +49,7 @@ C = TypeVar("C", bound=Core)
 
 class Life(Generic[C]):
     """Starts an engine's core, watches it, and starts a new one when it breaks: for adapters, `base.Engine`,
-    `base.Mortal` and `base.Restarts`.
+    `base.CanBreak` and `base.Restarts`.
 
     `load` makes one core, ready for calls, or raises; TimeoutError: a call into the library does not come back. `name`
     is what the log calls the engine; `hint`, what it says of starts that fail repeatedly. `start_s`: see START_S; None:

@@ -86,7 +86,7 @@ class RecogniserQueue(Protocol):
 Q = TypeVar("Q", bound=RecogniserQueue)
 
 
-class ThreadedRecogniser(Generic[Q, M]):
+class RecogniserCore(Generic[Q, M]):
     """A recogniser's model with its threads and its queue. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, queue: Q, model: M) -> None:

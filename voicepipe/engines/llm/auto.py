@@ -32,7 +32,7 @@ def lacking(agent: Agent) -> str:
 
 class AutoLlm:
     """The language engine `auto`: the embedded one for agents with intents, and a local language model's server for the
-    others. Implements `base.Llm` and `base.Choosy`.
+    others. Implements `base.Llm` and `base.ChoosesAgents`.
 
     With `openai.base_url` it looks for that server alone.
     """

@@ -53,7 +53,7 @@ class _Again(RequestRefused):
 
 class OpenAiLlm:
     """A language model behind an OpenAI-compatible server. One pooled client serves all calls. Implements `base.Llm`
-    and `base.Mortal`.
+    and `base.CanBreak`.
 
     The server may go and come back: it is asked every second whether it is there, and every reply tries it anew.
     """

@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 
 
 class AutoTts:
-    """The voice `auto`: hibari for English, espeak-ng for everything else. Implements `base.Tts`, `base.Mortal`,
-    `base.Restarts` and `base.Lacking`.
+    """The voice `auto`: hibari for English, espeak-ng for everything else. Implements `base.Tts`, `base.CanBreak`,
+    `base.Restarts` and `base.LacksPart`.
 
     It has the voices of both: "heart", and espeak-ng's "de", "en-gb". Without a name the callers' language decides. If
     hibari is lacking, "en-us" speaks for "heart".

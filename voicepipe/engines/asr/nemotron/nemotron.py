@@ -20,7 +20,7 @@ from voicepipe.engines.asr.nemotron.front_end import Chunks
 from voicepipe.engines.asr.nemotron.steps import Row, Steps
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.hosting.life import IN_PROCESS, Life
-from voicepipe.engines.hosting.threaded import ThreadedRecogniser, loaded
+from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
 
 if TYPE_CHECKING:
     from voicepipe.engines.asr.nemotron.model import LoadedNemotron
@@ -29,8 +29,8 @@ WAIT_S = 5.0
 """Seconds that an utterance which ends without a slot waits for one."""
 
 
-class NemotronAsr(Life[ThreadedRecogniser[Steps, "LoadedNemotron"]]):
-    """The engine `nemotron`: a streaming recogniser. Implements `base.Asr` and `base.HasDecoders`. A model that fails
+class NemotronAsr(Life[RecogniserCore[Steps, "LoadedNemotron"]]):
+    """The engine `nemotron`: a streaming recogniser. Implements `base.Asr` and `base.CountsDecoders`. A model that fails
     repeatedly is loaded again."""
 
     def __init__(self, config: NemotronConfig) -> None:
@@ -50,13 +50,13 @@ class NemotronAsr(Life[ThreadedRecogniser[Steps, "LoadedNemotron"]]):
         prompt = texts.prompt(None if self._config.detect_language else language)
         return NemotronStream(self.last.queue, on_partial, texts.text, Chunks(model.frames), prompt)
 
-    async def _load(self) -> "ThreadedRecogniser[Steps, LoadedNemotron]":
+    async def _load(self) -> "RecogniserCore[Steps, LoadedNemotron]":
         """A model that has run every kind of step once. Raises EngineMissing, EngineError."""
         worker = Worker("nemotron", told=False)  # It runs one step at a time; `Steps` has the queue.
         config = self._config
         model = await loaded(worker, partial(_loaded, config))
         steps = Steps(worker, model, config.streams, config.stall_s, time.monotonic, config.gather_ms / 1000)
-        return ThreadedRecogniser(worker, steps, model)
+        return RecogniserCore(worker, steps, model)
 
 
 def _loaded(config: NemotronConfig) -> "LoadedNemotron":

@@ -53,7 +53,7 @@ NOBODY = Agent(name="", greeting="Hello, how can I help you?")
 
 class FrontdeskLlm:
     """The embedded language engine (`frontdesk`): answers by the agent's `intents`. Stateless: everything is in the
-    prompt. Implements `base.Llm` and `base.Choosy`."""
+    prompt. Implements `base.Llm` and `base.ChoosesAgents`."""
 
     def __init__(self) -> None:
         self._dialogues: dict[int, FrontdeskDialogue] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from voicepipe.audio import Pcm
-from voicepipe.engines.windows import Windows
+from voicepipe.engines.vad_windows import Windows
 
 WINDOW: Pcm = np.zeros(512, np.int16)
 

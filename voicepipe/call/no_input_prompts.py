@@ -7,7 +7,7 @@ from voicepipe.call.tool_runs import bridged, talkative
 from voicepipe.turn.no_input import NoInput
 
 
-class IdleTimer(NoInput):
+class NoInputPrompts(NoInput):
     """Decides what to say when the caller of one call says nothing. Times are samples of the caller's sound."""
 
     def __init__(self, context: CallContext, speaking: Speaking, pending_replies: PendingReplies) -> None:
