@@ -90,7 +90,9 @@ class Size(NamedTuple):
 
 
 class CallControl(Protocol):
-    """The control of one call, as its ingress sees it. Events may be emitted before a method returns."""
+    """The control of one call, as its ingress sees it. Events may be emitted before a method returns. Implemented by
+    `Call`.
+    """
 
     id: str
 
@@ -159,7 +161,9 @@ the dashboard and admission each are one."""
 
 
 class CallSlot(Protocol):
-    """An admitted caller's slot in a PoP; released when the context of `PopApi.admit` ends."""
+    """An admitted caller's slot in a PoP; released when the context of `PopApi.admit` ends. Implemented by
+    `pop._AdmittedCall`.
+    """
 
     @property
     def owner(self) -> str:
@@ -173,7 +177,9 @@ class CallSlot(Protocol):
 
 
 class DashboardApi(Protocol):
-    """What one PoP shows of its calls on the dashboard. `tenant`: whose calls; None: everyone's."""
+    """What one PoP shows of its calls on the dashboard. `tenant`: whose calls; None: everyone's. Implemented by
+    `Dashboard`.
+    """
 
     def view(self, tenant: str | None, minutes: int) -> msgspec.Struct:
         """The calls of the last `minutes`, ready to be encoded."""
@@ -216,7 +222,7 @@ class Alternate(NamedTuple):
 
 
 class Tokens(Protocol):
-    """The tokens of directories, as a PoP checks and uses them."""
+    """The tokens of directories, as a PoP checks and uses them. Implemented by `Membership`."""
 
     def read(self, token: str, spent: bool = False) -> Grant:
         """What the token allows; reading does not use it up. `spent`: a call's token will do although a call began with
@@ -238,7 +244,7 @@ class Tokens(Protocol):
 
 
 class MetricsApi(Protocol):
-    """The metrics of a PoP, as Prometheus scrapes them."""
+    """The metrics of a PoP, as Prometheus scrapes them. Implemented by `Metrics`."""
 
     def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
         """Read the figures now. The returned function writes them, in the format that the header `Accept` asks for, and
@@ -294,7 +300,7 @@ class Deleted(NamedTuple):
 
 
 class RecordsApi(Protocol):
-    """The records that a PoP keeps of its calls. `tenant`: whose calls; None: everyone's."""
+    """The records that a PoP keeps of its calls. `tenant`: whose calls; None: everyone's. Implemented by `Records`."""
 
     async def listed(self, query: RecordQuery) -> Sequence[KeptCall]:
         """The calls, the newest first, ready to be encoded."""
@@ -314,7 +320,7 @@ class RecordsApi(Protocol):
 
 
 class PopApi(KeyHolders, Protocol):
-    """A PoP, as its ingresses see it."""
+    """A PoP, as its ingresses see it. Implemented by `Pop`."""
 
     config: Config
     serving: asyncio.Event

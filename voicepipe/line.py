@@ -32,7 +32,7 @@ HIDDEN = NetworkQuality()
 
 
 class SoundListener(Protocol):
-    """A listener to a caller's sound: a call."""
+    """A listener to a caller's sound: a call. Implemented by `Hearing`."""
 
     def hear(self, block: Block) -> None:
         """Take 20 ms of the caller's sound."""

@@ -14,7 +14,8 @@ log = logging.getLogger(__name__)
 
 class Spawn(Protocol):
     """A function that runs a job as a task of one call. It returns the task, or an already cancelled future if the call
-    is over."""
+    is over. Implemented by `CallTasks.spawn`.
+    """
 
     def __call__(self, job: Coroutine[Any, Any, T], /) -> "asyncio.Future[T]": ...
 

@@ -116,7 +116,7 @@ def _at_16_khz(rate: int) -> SegmentResampler:
 
 
 class PlayedReply(Protocol):
-    """A listener to one reply while it is played."""
+    """A listener to one reply while it is played. Implemented by `Reply`."""
 
     def speaks(self, phrase: Phrase, start: int) -> None:
         """A phrase begins to be sent, at sample `start` of the reply."""

@@ -13,7 +13,7 @@ from voicepipe.turn.as_said import as_said
 
 
 class ReplyListener(Protocol):
-    """A listener to the replies of one call."""
+    """A listener to the replies of one call. Implemented by `Turns`."""
 
     def reply_began(self) -> None:
         """A reply that no turn of the caller's asked for has begun."""

@@ -32,7 +32,7 @@ UNKNOWN = "; nobody knows whether an earlier try was done"
 
 
 class BeginTool(Protocol):
-    """A function that begins to run a tool."""
+    """A function that begins to run a tool. Implemented by `ToolRunner.begin`, for one tenant."""
 
     def __call__(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
         """Run the tool to its end, whatever becomes of the reply or the call. The result is text for the model. The

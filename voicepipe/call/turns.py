@@ -27,7 +27,7 @@ from voicepipe.turn.turn_state import TurnPermissions
 
 
 class CallEnder(Protocol):
-    """Ends a call: because the model or a program asks for it, or because nobody speaks."""
+    """Ends a call: because the model or a program asks for it, or because nobody speaks. Implemented by `Call`."""
 
     def takes_leave(self, farewell: ToolCall) -> None:
         """As `ReplyListener.takes_leave`."""

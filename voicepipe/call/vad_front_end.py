@@ -31,7 +31,7 @@ LOOK = RATE * 60 // 1000
 
 
 class VadListener(Protocol):
-    """A listener to the caller's sound, block by block."""
+    """A listener to the caller's sound, block by block. Implemented by `Hearing`."""
 
     def heard(self, block: Block, fact: Fact | Exception | None) -> None:
         """A block was heard. `fact`: what it tells about the caller's voice, or why the voice cannot be detected."""

@@ -37,7 +37,8 @@ def reading(message: BusMessage) -> Iterator[None]:
 
 class Bus(Protocol):
     """Carries messages between PoPs and directories. Subjects are words with dots between them. In a pattern "*" stands
-    for one word, and ">" for all that follow."""
+    for one word, and ">" for all that follow. Implemented by `NatsBus`, and in one process `MemoryBus`.
+    """
 
     async def publish(self, subject: str, data: bytes) -> None:
         """Publish to those who listen now. While the bus cannot be reached, nothing is sent and nothing raised."""

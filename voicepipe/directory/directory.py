@@ -92,7 +92,7 @@ that they have tried."""
 
 
 class PlacementFollower(Protocol):
-    """Is notified of each call that is asked for."""
+    """Is notified of each call that is asked for. Implemented by `FleetMetrics`."""
 
     def placed(self, call: PlacedCall) -> None:
         """The call was sent to a PoP."""

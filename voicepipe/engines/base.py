@@ -16,15 +16,16 @@ from voicepipe.engines.vad_windows import Windows
 from voicepipe.turn.patience import Patience
 
 __all__ = [
-    "Agent", "Aside", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "LacksPart", "CountsDecoders", "Llm",
-    "MadeAhead", "Message", "CanBreak", "OnPartial", "Prompt", "Restarts", "Speech", "ToolCall", "ToolSpec",
-    "Tts", "TurnModel", "TurnStream", "Vad", "Word",
+    "Agent", "Aside", "Asr", "AsrStream", "CanBreak", "CountsDecoders", "Delta", "Engine", "Engines",
+    "Hypothesis", "LacksPart", "Llm", "MadeAhead", "Message", "OnPartial", "Prompt", "Restarts", "Speech",
+    "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
 
 
 class Engine(Protocol):
-    """An engine of a PoP, shared by all its calls: what detection, recognition, language and synthesis have in
-    common."""
+    """An engine of a PoP, shared by all its calls: what detection, recognition, language and synthesis have in common.
+    Implemented by every adapter in `engines/`; `loader.py` chooses.
+    """
 
     async def start(self) -> None:
         """Load and warm up, so that the first call costs what the thousandth does. Raises EngineError."""

@@ -9,12 +9,12 @@ from voicepipe.audio import Pcm
 from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.engines.base import (
     Asr,
+    CanBreak,
     Delta,
     Engine,
     Engines,
     Hypothesis,
     Llm,
-    CanBreak,
     OnPartial,
     Prompt,
     Restarts,

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class WindowListener(Protocol):
-    """A listener to the voice detector's answers about windows."""
+    """A listener to the voice detector's answers about windows. Implemented by `VadFrontEnd`."""
 
     def answered(self, answer: float | Exception) -> None:
         """The probability that the window holds voice, or why there is none."""

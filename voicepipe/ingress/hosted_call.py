@@ -59,7 +59,8 @@ class HostedLine(Line, Protocol):
 
 class CallListener(Protocol):
     """Follows the events and the sound of a call. Its methods raise nothing, or the error would reach the code that
-    caused the event."""
+    caused the event. Implemented by `RealtimeClients`.
+    """
 
     def on_event(self, event: CallEvent) -> None:
         """Called for each event, in order."""

@@ -25,7 +25,7 @@ from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys, operator_keys
 from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.directory.report import Condition, EditionState
-from voicepipe.engines.base import Engines, CountsDecoders
+from voicepipe.engines.base import CountsDecoders, Engines
 from voicepipe.health import Health, Status
 from voicepipe.ingress.loopback_only import phone_kinds, sip_contact, unreached
 from voicepipe.ingress.tenants import Tenants, is_key, may_scrape

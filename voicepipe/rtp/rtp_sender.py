@@ -26,7 +26,9 @@ class PacketSink(Protocol):
 
 
 class PacketWire(Protocol):
-    """The connection to a peer. It protects packets by SRTP where that was agreed."""
+    """The connection to a peer. It protects packets by SRTP where that was agreed. Implemented by `UdpMedia`, and by
+    ICE `Transport`.
+    """
 
     def deliver_to(self, sink: PacketSink) -> None:
         """Give the peer's packets to `sink` from now on."""

@@ -56,7 +56,7 @@ def cname(ssrc: int) -> str:
 
 
 class MediaListener(Protocol):
-    """Receives the peer's sound and keys."""
+    """Receives the peer's sound and keys. Implemented by `RtpLine`."""
 
     def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
         """The next sound: int16[n] at 16 kHz; `arrived`: the monotonic second at which the packet came that completed

@@ -167,7 +167,7 @@ class UdpMedia:
 
 
 class _Datagrams(Protocol):
-    """Receives the datagrams of two sockets."""
+    """Receives the datagrams of two sockets. Implemented by `UdpMedia`."""
 
     def came(self, data: bytes, source: Address, arrived: float, *, control: bool) -> None:
         """A datagram, at the monotonic second `arrived`; `control`: at the port for RTCP."""

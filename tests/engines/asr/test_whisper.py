@@ -16,7 +16,7 @@ from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.asr.whisper import WhisperAsr
 from voicepipe.engines.asr.whisper_model import LONGEST, LoadedWhisper, Passage
 from voicepipe.engines.asr.whisper_schedule import PassSchedule
-from voicepipe.engines.base import Asr, Hypothesis, CanBreak
+from voicepipe.engines.base import Asr, CanBreak, Hypothesis
 
 pytestmark = pytest.mark.engine
 SAYS = "What are your opening hours?"

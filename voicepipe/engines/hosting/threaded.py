@@ -11,7 +11,9 @@ from voicepipe.engines.hosting.failures import Tried
 
 
 class ThreadedModel(Protocol):
-    """A model in our own process, which a thread of ours uses."""
+    """A model in our own process, which a thread of ours uses. Implemented by `LoadedWhisper`, `LoadedNemotron`,
+    `HibariModel`.
+    """
 
     def warm(self) -> None:
         """Do once what it will be asked for. Blocks. Raises EngineError."""
@@ -75,7 +77,7 @@ class ThreadedVoice(Generic[M]):
 
 
 class RecogniserQueue(Protocol):
-    """The queue of utterances that wait for a recogniser's model."""
+    """The queue of utterances that wait for a recogniser's model. Implemented by `Passes`, `Steps`."""
 
     failures: Tried
 

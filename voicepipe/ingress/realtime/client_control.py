@@ -44,7 +44,7 @@ class ClientQuestion(NamedTuple):
 
 
 class InputLine(Protocol):
-    """A line whose sound travels in events, both ways."""
+    """A line whose sound travels in events, both ways. Implemented by `WebSocketLine`."""
 
     async def append(self, data: bytes, arrived: float) -> None:
         """Queue sound that reached the socket at the monotonic second `arrived`. Waits while the call is far behind."""

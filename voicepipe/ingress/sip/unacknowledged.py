@@ -21,7 +21,7 @@ WAIT_S = "1"
 
 
 class Awaited(Protocol):
-    """A call whose answer may have to be acknowledged."""
+    """A call whose answer may have to be acknowledged. Implemented by `SipCall`."""
 
     @property
     def awaits_ack(self) -> bool:

@@ -30,8 +30,8 @@ WAIT_S = 5.0
 
 
 class NemotronAsr(Life[RecogniserCore[Steps, "LoadedNemotron"]]):
-    """The engine `nemotron`: a streaming recogniser. Implements `base.Asr` and `base.CountsDecoders`. A model that fails
-    repeatedly is loaded again."""
+    """The engine `nemotron`: a streaming recogniser. Implements `base.Asr` and `base.CountsDecoders`. A model that
+    fails repeatedly is loaded again."""
 
     def __init__(self, config: NemotronConfig) -> None:
         super().__init__("recogniser", self._load, IN_PROCESS)
