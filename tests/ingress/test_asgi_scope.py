@@ -37,7 +37,7 @@ def test_who_brings_a_secret_of_ours_is_no_stranger_any_more() -> None:
 
 def test_another_server_than_ours_knows_nothing_of_it() -> None:
     bare = connection()
-    assert visit_of(bare) is None and take_visit(bare) is None and peer_of(bare) is None
+    assert visit_of(bare) is None and take_visit(bare) is None
     pays(bare)
 
 

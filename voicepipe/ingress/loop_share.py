@@ -154,7 +154,7 @@ class KeyLoopShare:
 
     def check(self, who: Caller, now: float) -> None:
         """Raises OverShare: the requests of this key took too much."""
-        if not (self._allowance(who).has(now) if who.secret else self._tenants[who.tenant.name].has(now)):
+        if not self._milliseconds(who).has(now):
             raise OverShare(
                 "What is asked for with this key takes more of this server's time than its share: ask less often, or "
                 f"with shorter sessions, and again in {AGAIN_S} s."
@@ -162,16 +162,13 @@ class KeyLoopShare:
 
     def took(self, who: Caller, seconds: float, now: float) -> None:
         """Count processor time that the requests of this key have taken."""
-        if who.secret:
-            allowance = self._allowance(who)
-            allowance.has(now)
-            allowance.take(1000 * seconds)
-        else:
-            bucket = self._tenants[who.tenant.name]
-            bucket.has(now)
-            bucket.take(1000 * seconds)
+        milliseconds = self._milliseconds(who)
+        milliseconds.has(now)
+        milliseconds.take(1000 * seconds)
 
-    def _allowance(self, who: Caller) -> Allowance:
-        """The allowance of an `ek_` key in milliseconds."""
+    def _milliseconds(self, who: Caller) -> Bucket | Allowance:
+        """What is left for this key."""
+        if not who.secret:
+            return self._tenants[who.tenant.name]
         key = who.tenant.name, who.secret
         return Allowance(self._commons[who.tenant.name], self._own[key], self._sure[key])

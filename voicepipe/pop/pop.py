@@ -44,7 +44,6 @@ from voicepipe.pop.admission import Admission, AnsweredTurn, CallCounts, engines
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.prediction_check import PredictionCheck
 from voicepipe.pop.prepared_agents import PreparedAgents
-from voicepipe.records.metrics import of_records
 from voicepipe.records.records import Records
 from voicepipe.tools.tool_runner import ToolRunner
 
@@ -125,7 +124,7 @@ class Pop:
         followers: list[CallFollower] = [self.metrics, cost, self._recent, self._hour, self._failing]
         if records:
             followers.append(records)
-            self.metrics.others.append(partial(of_records, records))
+            self.metrics.others.append(records.read_metrics)
         self.dashboard = Dashboard(config.pop, self.health, followers=followers, redaction=config.records,
                                    traces=traces, cost=cost.so_far)  # fmt: skip
         if records:

@@ -42,8 +42,7 @@ from voicepipe.ingress.model_list import ModelList
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.rights import Rights, effective_session
-from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.realtime.voices import with_voice
+from voicepipe.ingress.realtime.session import VOICE, Session
 from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
 from voicepipe.ingress.sip import sip_server as sip
 from voicepipe.ingress.telephony import telephony_http as telephony
@@ -125,7 +124,7 @@ class Realtime:
         check_session(session, self._pop.config.limits)
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
-        shown = with_voice(session, self._voice_of(session, agent))
+        shown = session.replaced(VOICE, self._voice_of(session, agent))
         return uncached({"value": made[0], "expires_at": made[1], "session": shown})
 
     def _voice_of(self, session: Session, agent: Agent) -> str:

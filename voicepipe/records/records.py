@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from voicepipe.agent import Hooks
 from voicepipe.base.errors import ConfigError, RecordsFailing
 from voicepipe.call_api import CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
+from voicepipe.observe.gauges import HERE
+from voicepipe.observe.metric_families import at_present
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import signing, store
 from voicepipe.records.costs import Costs, costs
@@ -235,6 +238,22 @@ class Records(CallFollower):
     async def costs(self, query: CostQuery) -> Costs:
         """As `costs.costs`."""
         return await self._asked(lambda db: costs(db, query, self._host, time.time()))
+
+    def read_metrics(self, here: tuple[str, str]) -> Iterator[Metric]:
+        """The metrics of records and deliveries. `here`: the PoP's labels, as in HERE. The number of records that wait
+        to be written is among the queues."""
+        spool = self.deliveries.spool
+        age_s = 0.0 if spool.since is None else max(0.0, time.time() - spool.since)
+        for name, help_text, value in (
+            ("voicepipe_records_failing", "1: the file of records cannot be written; they wait.",
+             float(bool(self.writer.failing))),
+            ("voicepipe_deliveries_waiting", "Records that receivers are still to be sent (hooks.after_call).",
+             spool.waiting),
+            ("voicepipe_deliveries_oldest_seconds", "For how long the oldest of them has waited.", age_s),
+        ):  # fmt: skip
+            yield at_present(GaugeMetricFamily, name, help_text, HERE, [(here, value)])
+        failed, help_text = self.deliveries.failed, "Tries that no receiver took."
+        yield at_present(CounterMetricFamily, "voicepipe_deliveries_failed", help_text, HERE, [(here, failed)])
 
     async def _asked(self, question: Callable[[sqlite3.Connection], T]) -> T:
         """Answer a question in one of a few threads: long questions do not take those of the engines."""

@@ -1,5 +1,6 @@
 """Carries out a client's events on its call, for any transport of Realtime events."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from voicepipe.agent import Agent
 from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
-from voicepipe.call_api import ReplyRequest
+from voicepipe.call_api import CallControl, ReplyRequest
 from voicepipe.conversation.events import Item
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime import client_events as ask
@@ -22,15 +23,17 @@ from voicepipe.ingress.realtime.bounds import (
 )
 from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.session import Format, Session, tool_choice, voice_name
+from voicepipe.ingress.realtime.session import VOICE, Format, Session, tool_choice, voice_name
 from voicepipe.ingress.realtime.translate import Translator
-from voicepipe.ingress.realtime.voices import AskedVoices
 from voicepipe.ingress.wire_errors import WireError
+
+logger = logging.getLogger(__name__)
 
 SLACK_MS = 100
 """Milliseconds by which a client may claim to have played more than it was sent, since its clock may be off; beyond
 that it is wrong."""
-
+SHOWN = 64
+"""Characters of an unknown voice's name that the log shows."""
 
 Emit = Callable[[say.ServerEvent], None]
 
@@ -51,6 +54,35 @@ class InputLine(Protocol):
 
     def set_formats(self, input: Format, output: Format) -> None:
         """Set the formats of what follows."""
+
+
+class AskedVoices:
+    """The voices that one call's clients ask for. Stock clients send OpenAI's names, which no engine here has: such a
+    name changes nothing, and the agent's voice goes on speaking. The log has one line of it."""
+
+    def __init__(self, call: CallControl) -> None:
+        self._call = call
+        self._logged = False
+
+    def knows(self, voice: str) -> bool:
+        """Whether there is a voice of this name. Empty is the default, which there always is."""
+        if voice in ("", self._call.voice_for(voice)):
+            return True
+        if not self._logged:
+            self._logged = True
+            logger.info("%s: a client asks for the voice %r, which is not here, so the voice stays as it is "
+                        "(GET /v1/voices lists those that are)", self._call.id, voice[:SHOWN])  # fmt: skip
+        return False
+
+    def known(self, asked: Session, before: str) -> Session:
+        """`asked`, with the voice of `before` where there is no voice of that name."""
+        voice = asked.audio.output.voice
+        return asked if voice == before or self.knows(voice) else asked.replaced(VOICE, before)
+
+    def echoed(self, asked: Session, before: str) -> Session:
+        """`asked`; a client that sends back the voice it was shown asks for no other than the one `before`."""
+        echoes = asked.audio.output.voice == self._call.voice_for(before)
+        return asked.replaced(VOICE, before) if echoes else asked
 
 
 class ClientControl:
@@ -76,7 +108,7 @@ class ClientControl:
 
     def _adopt(self, session: Session) -> None:
         self._translator.session = session
-        self._translator.voice = self._voices.in_force(session)
+        self._translator.voice = self._call.voice_for(session.audio.output.voice)
 
     async def handle(self, raw: str | bytes, arrived: float, answer: Emit, rights: Rights) -> None:
         """Carry out one message, which reached the socket at the monotonic second `arrived`. Never raises: errors go by

@@ -101,7 +101,7 @@ class _Client:
 
     async def accept(self, subprotocol: str | None) -> None:
         """Accept the WebSocket of a client without sound: its messages are short."""
-        self.sender.take_at_most(self._clients.call.limits.event_bytes)
+        self.sender.peer.take_at_most(self._clients.call.limits.event_bytes)
         await self._socket.accept(subprotocol)
 
     async def read(self) -> str:
@@ -115,12 +115,12 @@ class _Client:
             except TimeoutError:
                 return "idle"
             if message["type"] == "websocket.disconnect":
-                if not (why := self.sender.closed_for):
+                if not (why := self.sender.peer.closed_for):
                     return "caller"
                 logger.info("%s: the server has closed its WebSocket: %s", clients.call.id, why)
                 return "closed"
             raw = message.get("text") or message.get("bytes") or b""
-            asked = clients.handle(raw, self.sender.received_at, self.outbox, self._rights)
+            asked = clients.handle(raw, self.sender.peer.received_at, self.outbox, self._rights)
             await clients.share.spend(asked, slowed)
 
     async def write(self) -> None:
@@ -129,5 +129,5 @@ class _Client:
 
     def _full(self) -> None:
         logger.warning("a client is dropped that does not take what it is sent")
-        self.sender.abort()
+        self.sender.peer.abort()
         self._on_full()

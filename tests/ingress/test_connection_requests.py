@@ -9,7 +9,7 @@ from tests.ingress.test_connection import ended, raw
 from tests.ingress.test_connection_bodies import serving, shout
 from voicepipe.ingress import connection
 from voicepipe.ingress.chunked_parser import LARGEST_CHUNK, LEAST_CHUNK
-from voicepipe.ingress.requests import SMALL_CHUNK, AnswerTransport, Requests
+from voicepipe.ingress.connection import SMALL_CHUNK, AnswerTransport, Requests
 
 POST = b"POST %s HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
