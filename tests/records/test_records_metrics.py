@@ -9,7 +9,7 @@ import pytest
 
 from tests.records.kept_calls import HOST
 from voicepipe.agent import Hooks
-from voicepipe.records.records import Lines, Records
+from voicepipe.records.records import Records
 from voicepipe.records.store import Spool, Store
 from voicepipe.records.writer import RecordWriter
 
@@ -18,7 +18,7 @@ from voicepipe.records.writer import RecordWriter
 def records(tmp_path: Path) -> Iterator[Records]:
     loop = asyncio.new_event_loop()
     path = tmp_path / "fra1.db"
-    made = Records(path, HOST, RecordWriter(Store(path, HOST)), Lines(""), 60.0, lambda agent, tenant: Hooks(), loop)
+    made = Records(path, HOST, RecordWriter(Store(path, HOST)), "", 60.0, lambda agent, tenant: Hooks(), loop)
     yield made
     made.close()
     loop.close()

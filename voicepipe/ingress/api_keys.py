@@ -79,8 +79,6 @@ class _TenantSecrets:
     until: dict[str, int] = field(default_factory=dict)
     """Key -> the Unix second at which it expires."""
     bytes: int = 0
-    first_until: int = 0
-    """No key expires before this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ class ClientSecrets:
         """A new key and the Unix second at which it expires. Raises TooManySecrets: its tenant has no room for one."""
         size, now = _size(caller), int(self._clock())
         kept = self._by_tenant.setdefault(caller.tenant.name, _TenantSecrets())
-        if _full(kept, size) and kept.first_until <= now:
+        if _full(kept, size):
             self._clear(kept, now)
         if _full(kept, size):
             have = f"{len(kept.until)} ek_ keys, {kept.bytes} bytes, that have not expired"
@@ -120,7 +118,6 @@ class ClientSecrets:
                 "expires_after, or wait for some to expire."
             )
         key, until = f"ek_{secrets.token_hex(16)}", now + seconds
-        kept.first_until = min(until, kept.first_until) if kept.until else until
         kept.until[key] = until
         kept.bytes += size
         self._secrets[key] = _ClientSecret(until, caller)
@@ -137,7 +134,6 @@ class ClientSecrets:
         for key in [key for key, until in kept.until.items() if until <= now]:
             kept.bytes -= _size(self._secrets.pop(key).caller)
             del kept.until[key]
-        kept.first_until = min(kept.until.values(), default=0)
 
 
 def _size(caller: Caller) -> int:

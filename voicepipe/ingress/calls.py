@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypedDict
+from typing import Protocol
 
 from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import Draining, UnknownCall
@@ -37,17 +37,6 @@ class _OwnedCall:
     hosted: HostedCall
     since: int
     """Unix seconds."""
-
-
-class ListedCall(TypedDict):
-    """A call as the API lists it."""
-
-    id: str
-    kind: str
-    agent: str
-    caller: str
-    called: str
-    since: int
 
 
 class Calls:
@@ -125,8 +114,8 @@ class Calls:
             raise UnknownCall(f"No call has the id {call_id!r}.")
         return known.hosted
 
-    def rows(self, tenant: Tenant) -> list[ListedCall]:
-        """This tenant's calls, in the order in which they came."""
+    def rows(self, tenant: Tenant) -> list[dict[str, str | int]]:
+        """This tenant's calls as the API lists them, in the order in which they came."""
         return [_row(known) for known in self._known.values() if known.who.tenant.name == tenant.name]
 
 
@@ -139,7 +128,7 @@ def _theirs(caller: Caller, who: Caller) -> bool:
     return True
 
 
-def _row(known: _OwnedCall) -> ListedCall:
+def _row(known: _OwnedCall) -> dict[str, str | int]:
     call = known.hosted
     return {"id": call.id, "kind": call.kind, "agent": call.agent.name, "caller": call.origin.caller,
             "called": call.origin.called, "since": known.since}  # fmt: skip

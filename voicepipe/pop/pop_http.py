@@ -35,15 +35,18 @@ from voicepipe.ingress.access import (
     uncached,
 )
 from voicepipe.ingress.api_keys import Caller, ClientSecrets, SecretRequest
+from voicepipe.ingress.asgi_scope import peer_of
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS, CallsInProgress
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.loopback_only import LocalOnly, check_exposure
 from voicepipe.ingress.model_list import ModelList
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.clients import RealtimeClients
+from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights, effective_session
 from voicepipe.ingress.realtime.session import VOICE, Session
-from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
+from voicepipe.ingress.realtime.websocket import converse, listen_in
 from voicepipe.ingress.sip import sip_server as sip
 from voicepipe.ingress.telephony import telephony_http as telephony
 from voicepipe.ingress.telephony.signatures import SIGNED
@@ -103,10 +106,11 @@ class Realtime:
         session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
         slot = resources.enter_context(self._pop.admit(who.tenant, agent))
         self._access.begins(who, "websocket")
-        settings, rights = in_trace(settings, socket), Rights.of(who, agent)
-        clients = opened(socket, slot, session, settings, limits, rights, who.network)
-        resources.callback(clients.call.close)
-        return clients
+        sound = session.audio
+        line = WebSocketLine(sound.input.format, sound.output.format, peer=peer_of(socket), network=who.network)
+        call = HostedCall(line, slot, in_trace(settings, socket), limits)
+        resources.callback(call.close)
+        return RealtimeClients(call, session, Rights.of(who, agent), input=line)
 
     async def client_secrets(self, request: Request) -> Response:
         """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""

@@ -58,27 +58,22 @@ def _for_its_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-class Lines:
-    """Writes records as JSON lines, for log shippers. Blocking. `destination`: a file, which may be rotated at any
-    time, or `STDOUT`; empty: no lines are written."""
-
-    def __init__(self, destination: str) -> None:
-        self._destination = destination
-
-    def write(self, record: CallRecord) -> None:
-        """Write one line. A file that cannot be written loses it: the record itself is kept."""
-        if not self._destination:
-            return
-        line = msgspec.json.encode(record) + b"\n"
-        try:
-            if self._destination == STDOUT:
-                sys.stdout.buffer.write(line)
-                sys.stdout.buffer.flush()
-            else:
-                with open(self._destination, "ab", opener=_for_its_owner) as file:
-                    file.write(line)
-        except OSError as error:
-            logger.error("%s: not written to records.lines: %s", record.id, error)
+def write_line(record: CallRecord, destination: str) -> None:
+    """Write a record as a JSON line, for log shippers. Blocking. `destination`: a file, which may be rotated at any
+    time, or `STDOUT`; empty: nothing is written. A file that cannot be written loses the line: the record itself is
+    kept."""
+    if not destination:
+        return
+    line = msgspec.json.encode(record) + b"\n"
+    try:
+        if destination == STDOUT:
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+        else:
+            with open(destination, "ab", opener=_for_its_owner) as file:
+                file.write(line)
+    except OSError as error:
+        logger.error("%s: not written to records.lines: %s", record.id, error)
 
 
 class Records(CallFollower):
@@ -86,7 +81,7 @@ class Records(CallFollower):
     `call_api.RecordsApi`."""
 
     def __init__(
-        self, path: Path, host: RecordedHost, writer: RecordWriter, lines: Lines, keep_s: float, hooks: HooksOf,
+        self, path: Path, host: RecordedHost, writer: RecordWriter, lines: str, keep_s: float, hooks: HooksOf,
         loop: asyncio.AbstractEventLoop,
     ) -> None:  # fmt: skip
         self.writer = writer
@@ -149,7 +144,7 @@ class Records(CallFollower):
                                secret_env=notice.hooks.secret_env, since=record.ended or now, due=now))  # fmt: skip
 
         def then() -> None:
-            self._lines.write(record)
+            write_line(record, self._lines)
             self.deliveries.wake()
 
         return then
@@ -298,6 +293,6 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"records.folder: records cannot be kept in {folder}: {error}") from None
     keep_s = config.records.keep_days * 86_400.0
-    records = Records(path, host, RecordWriter(its), Lines(config.records.lines), keep_s, hooks, loop)
+    records = Records(path, host, RecordWriter(its), config.records.lines, keep_s, hooks, loop)
     records.writer.put(records.mark_cut)
     return records

@@ -34,18 +34,15 @@ def found(numbers: Sequence[Digits], talk: bool, written: bool = False) -> Itera
             yield [number]
     for close in (numbers,) if talk else split(numbers, Gap.LOOSE):
         for run in _runs(close, talk):
-            if count(run) >= SHORTEST and not (written and count(run) > LONGEST):
+            size = len(joined(run))
+            if size >= SHORTEST and not (written and size > LONGEST):
                 yield run
     if written or any(number.at.gap is not Gap.CLOSE for number in numbers[1:]):
         yield from _right_ones([number for number in numbers if not number.again])
 
 
-def count(numbers: Sequence[Digits]) -> int:
-    """Digits that were said in all, without those that were repeated."""
-    return sum([len(number.at.digits) for number in numbers if not number.again])
-
-
 def joined(numbers: Sequence[Digits]) -> str:
+    """The digits that were said in all, without those that were repeated."""
     return "".join([number.at.digits for number in numbers if not number.again])
 
 

@@ -14,7 +14,7 @@ import regex
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.conversation.events import TOOL_CHARS
 from voicepipe.redaction import card_numbers
-from voicepipe.redaction.card_numbers import count, is_right, joined
+from voicepipe.redaction.card_numbers import is_right, joined
 from voicepipe.redaction.kept_text import Digits, Leaf, Text, json_or_plain, plain, split
 from voicepipe.redaction.number_words import ASKED
 from voicepipe.redaction.numbers_read import Gap, Number, NumbersReading, read
@@ -268,7 +268,7 @@ class Redactor(Generic[K]):
         self._find_codes(speaker, numbers)
         if tail is Gap.APART:
             self._end(speaker)
-        elif count(speaker.chain) >= OPEN_FROM:
+        elif len(joined(speaker.chain)) >= OPEN_FROM:
             for number in speaker.chain:
                 self._mask(number, OPEN)
 
@@ -292,7 +292,7 @@ class Redactor(Generic[K]):
         """End the number in progress."""
         self._recognise(speaker.chain, Gap.APART)
         numbers = [number for number in speaker.chain if not number.at.soft]
-        is_part = speaker.card and count(numbers) >= PART and not any(number.at.known for number in numbers)
+        is_part = speaker.card and len(joined(numbers)) >= PART and not any(number.at.known for number in numbers)
         for number in speaker.chain:
             if number.mask == OPEN and not number.final and not is_part:
                 number.mask = ""
@@ -346,7 +346,7 @@ class Redactor(Generic[K]):
         if numbers and leaf.raw and not leaf.follows:
             numbers[0].at.gap = max(numbers[0].at.gap, Gap.LOOSE)
         leaf.numbers = numbers
-        if self._config.cards and (is_code or (is_card and count(numbers) >= PART)):
+        if self._config.cards and (is_code or (is_card and len(joined(numbers)) >= PART)):
             for number in numbers:
                 self._mask(number, CARD)
             if is_card:

@@ -9,36 +9,14 @@ from functools import partial
 
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import CallSettings
 from voicepipe.base.cpu_metering import PaidBy
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.call_api import CallSlot
-from voicepipe.config import LimitsConfig
-from voicepipe.ingress.asgi_scope import peer_of
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime.clients import RealtimeClients
-from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.socket_sender import SocketSender
 
 logger = logging.getLogger(__name__)
-
-
-def opened(
-    socket: WebSocket,
-    slot: CallSlot,
-    session: Session,
-    settings: CallSettings,
-    limits: LimitsConfig,
-    rights: Rights,
-    network: str,
-) -> RealtimeClients:
-    """A call whose sound comes by this WebSocket, from a caller in this network: `converse` with them, or `close`
-    it."""
-    sound, peer = session.audio, peer_of(socket)
-    line = WebSocketLine(sound.input.format, sound.output.format, peer=peer, network=network)
-    return RealtimeClients(HostedCall(line, slot, settings, limits), session, rights, input=line)
 
 
 async def converse(
