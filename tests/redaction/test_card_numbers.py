@@ -5,23 +5,21 @@ from collections.abc import Iterable
 import pytest
 
 from voicepipe.redaction.card_numbers import found, is_right, joined
-from voicepipe.redaction.kept_text import Digits, plain
 from voicepipe.redaction.numbers_read import Gap, Number
 
 CLOSE, LOOSE = Gap.CLOSE, Gap.LOOSE
 
 
-def said(*parts: str | tuple[str, Gap], known: Iterable[int] = (), again: Iterable[int] = ()) -> list[Digits]:
+def said(*parts: str | tuple[str, Gap], known: Iterable[int] = (), again: Iterable[int] = ()) -> list[Number]:
     """Numbers in order, each with what is between it and the one before; where nothing is said of it: nothing."""
     numbers = []
     for index, part in enumerate(parts):
         digits, gap = part if isinstance(part, tuple) else (part, CLOSE)
-        number = Number(0, len(digits), digits, gap, known=index in known)
-        numbers.append(Digits(number, plain(0, digits), again=index in again))
+        numbers.append(Number(0, len(digits), digits, gap, known=index in known, again=index in again))
     return numbers
 
 
-def cards(numbers: list[Digits], *, talk: bool = False, written: bool = False) -> set[str]:
+def cards(numbers: list[Number], *, talk: bool = False, written: bool = False) -> set[str]:
     return {joined(parts) for parts in found(numbers, talk, written)}
 
 

@@ -91,7 +91,7 @@ class HostedCall:
         self._early_keys = ""
         """Pressed before the call runs."""
         self._too_many_keys = False
-        self._listeners: list[CallListener] = []
+        self.listeners: list[CallListener] = []
         self._underway = _Underway()
         self._grace: asyncio.Timeout | None = None
         """A timer that runs out some time after the line has ended."""
@@ -105,14 +105,10 @@ class HostedCall:
 
     # --- who follows it
 
-    @property
-    def listeners(self) -> Sequence[CallListener]:
-        return self._listeners
-
     def listen(self, listener: CallListener) -> None:
         """Add a listener: it gets all events from now on; `reply` has what it missed of the reply in progress."""
         if not self.is_over:
-            self._listeners.append(listener)
+            self.listeners.append(listener)
 
     @property
     def settings(self) -> CallSettings:
@@ -132,12 +128,12 @@ class HostedCall:
         if isinstance(event, CallEnded):
             self.reason = self.reason or event.reason
         self._underway.note(event)
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.on_event(event)
 
     def _on_audio(self, data: bytes, ms: float) -> None:
         self._underway.sent(ms)
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.on_audio(data, ms)
 
     # --- what is asked of it
@@ -216,7 +212,7 @@ class HostedCall:
         self._last_settings = self.control.settings
         self.is_over = True
         self._slot.ended(self.reason or "not_begun")
-        listeners, self._listeners = self._listeners, []  # They know this call: kept, they would be a circle.
+        listeners, self.listeners = self.listeners, []  # They know this call: kept, they would be a circle.
         self.ended.set()
         self.running.set()
         for listener in listeners:

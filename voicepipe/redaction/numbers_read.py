@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
@@ -26,9 +26,9 @@ class Gap(IntEnum):
     """They are two numbers."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Number:
-    """A number without other words in it, in `text[start:end]`."""
+    """A number without other words in it, in `text[start:end]`; and how it is kept, which the redactor decides."""
 
     start: int
     end: int
@@ -40,6 +40,14 @@ class Number:
     soft: bool = False
     """It is written as a time of day. A recogniser may write "eleven eleven" so: it belongs to a number that has
     begun."""
+    key: Hashable = None
+    """The key of the text that it is in."""
+    mask: str = ""
+    """The text that replaces it; empty: the number itself."""
+    final: bool = False
+    """The mask no longer changes."""
+    again: bool = False
+    """It repeats an earlier number, and adds nothing to the numbers beside it."""
 
 
 @dataclass(slots=True)
