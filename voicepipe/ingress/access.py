@@ -155,7 +155,7 @@ async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     raise UnknownPath(f"There is no {scope.get('method', 'WebSocket')} {scope['path'][:200]}: correct the address.")
 
 
-class _Named(msgspec.Struct):
+class _ModelName(msgspec.Struct):
     """The part of a session that names the agent; all other fields are skipped."""
 
     model: Any = None
@@ -163,7 +163,7 @@ class _Named(msgspec.Struct):
 
 def agent_of(asked: SecretRequest) -> str | None:
     """The agent's name in the session of a key. Raises WireError."""
-    model = decoded(asked.session, _Named, "session").model
+    model = decoded(asked.session, _ModelName, "session").model
     return model if isinstance(model, str) else None
 
 

@@ -1,6 +1,7 @@
-"""API keys: the caller that a key stands for, and the short-lived `ek_` keys for browsers. In memory; a restart forgets
-them."""
+"""Keys: which tenant holds one, the caller that it stands for, and the short-lived `ek_` keys for browsers. Those are
+in memory: a restart forgets them."""
 
+import hmac
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +14,9 @@ from starlette.requests import HTTPConnection
 
 from voicepipe.agent import Part
 from voicepipe.base.errors import TooManySecrets, Unauthorized
-from voicepipe.call_api import TOKEN, Grant, KeyHolders, Tenant, Tokens
+from voicepipe.call_api import NO_TENANT, TOKEN, Grant, KeyHolders, Tenant, Tokens
+from voicepipe.config import KeyOwner
+from voicepipe.config.credentials import OperatorKeys
 
 KEPT, KEPT_BYTES = 10_000, 16 * 1024 * 1024
 """A tenant's secrets at a time that have not expired, and the bytes of their sessions."""
@@ -24,6 +27,56 @@ OPERATOR = "(operator)"
 """The account of those who may see all tenants' calls."""
 KEY_SUBPROTOCOL = "openai-insecure-api-key."
 """The prefix of the subprotocol in which browsers send their key, since they cannot set headers on a WebSocket."""
+
+
+class Tenants:
+    """The tenants by their keys. Without any, everybody is the tenant "local". `here` is the server, as callers know
+    it."""
+
+    def __init__(self, owners: Mapping[str, KeyOwner], here: str) -> None:
+        self._owners = owners
+        self._here = here
+
+    def become(self, owners: Mapping[str, KeyOwner]) -> None:
+        """Replace the keys."""
+        self._owners = owners
+
+    def __bool__(self) -> bool:
+        return bool(self._owners)
+
+    def tenant(self, key: str | None) -> Tenant:
+        """The tenant that holds this key. Raises Unauthorized."""
+        if not self._owners:
+            return Tenant(NO_TENANT)
+        for known, owner in self._owners.items():
+            if key is not None and is_key(known, key):
+                return Tenant(owner.name, owner.agents, owner.slots)
+        if not key:
+            raise Unauthorized(f"This {self._here} wants a key: send it as `Authorization: Bearer KEY`.")
+        raise Unauthorized(f"This key is not known here: ask whoever runs this {self._here} for one.")
+
+    def named(self, name: str) -> Tenant:
+        """The tenant for which a directory has made an `ek_` key. Raises Unauthorized: there is no such tenant any
+        more."""
+        if not self._owners:
+            return Tenant(NO_TENANT)
+        owner = next((owner for owner in self._owners.values() if owner.name == name), None)
+        if owner is None:
+            raise Unauthorized(f"The owner of this key is not known to this {self._here} any more.")
+        return Tenant(owner.name, owner.agents, owner.slots)
+
+
+def is_key(known: str, key: str) -> bool:
+    """Compares keys in constant time."""
+    return hmac.compare_digest(known.encode(), key.encode())
+
+
+def may_scrape(tenants: Tenants, keys: OperatorKeys, key: str | None) -> bool:
+    """Whether the holder of this key may read the metrics of a server. None: programs on its machine may, without a
+    key."""
+    if not key:
+        return not (tenants or keys.metrics)
+    return any(known and is_key(known, key) for known in keys)
 
 
 class ExpiresAfter(Struct, frozen=True):

@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` has them
 
 
-class Requests(h11.Connection):
+class RequestParser(h11.Connection):
     """Reads HTTP requests and writes their answers. An answer that begins before its request's body is complete ends
     the connection, and says so: to keep it, we would have to parse a body that nobody needs."""
 
@@ -111,7 +111,7 @@ class HttpConnection(ChunkedParser, H11Protocol):
     def __init__(self, config: Config, state: ServerState, visit: Visit, visits: Visits, refusals: RefusalLog) -> None:
         ChunkedParser.__init__(self)
         H11Protocol.__init__(self, config, state, {VISIT: visit, REFUSALS: refusals}, asyncio.get_running_loop())
-        self.conn: Requests = Requests()
+        self.conn: RequestParser = RequestParser()
         self.logger = log
         self._visit = visit
         self._visits = visits

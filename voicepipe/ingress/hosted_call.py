@@ -92,7 +92,7 @@ class HostedCall:
         """Pressed before the call runs."""
         self._too_many_keys = False
         self.listeners: list[CallListener] = []
-        self._underway = _Underway()
+        self._underway = _ReplyInProgress()
         self._grace: asyncio.Timeout | None = None
         """A timer that runs out some time after the line has ended."""
         line.on_audio = self._on_audio
@@ -225,7 +225,7 @@ class HostedCall:
         self.line.on_audio = None
 
 
-class _Underway:
+class _ReplyInProgress:
     """The state of the reply in progress, for a listener that joins late, and how much sound of each item was sent."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from voicepipe.audio import RATE, Block, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.networks import is_of
-from voicepipe.ingress.blocks import Cutter
+from voicepipe.ingress.blocks import BlockCutter
 from voicepipe.ingress.far_end import FarEnd, OnAudio
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, NetworkQuality, Pump, SoundListener
 from voicepipe.rtp.codec import Codec
@@ -53,7 +53,7 @@ class RtpLine:
         self._pump: Pump | None = None
         self._paced: asyncio.Future[None] | None = None
         """Lasts as long as our sound is paced."""
-        self._cutter = Cutter()
+        self._cutter = BlockCutter()
         self._listener: SoundListener | None = None
         self._listening: asyncio.Future[None] | None = None
         """Lasts as long as the caller's sound is taken."""

@@ -17,7 +17,7 @@ LATELY_S = 60.0
 """Seconds after which what was taken counts a third, and less and less."""
 
 
-class Remembered(Generic[K, T]):
+class RecentSources(Generic[K, T]):
     """A value for each source that came lately, made when it first comes."""
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -46,7 +46,7 @@ class Throttle:
 
     def __init__(self, each: Rate, all: Rate) -> None:
         self._all = Bucket(all)
-        self._sources = Remembered[str, Bucket](lambda: Bucket(each))
+        self._sources = RecentSources[str, Bucket](lambda: Bucket(each))
         self._refused: dict[str, int] = {}
         """Refusals since the last news."""
         self._reported_at = float("-inf")
@@ -113,7 +113,7 @@ class FairRate:
         self._all = Bucket(all)
         self._ample = all.burst - each.burst
         """While so much is left, what a source has taken does not matter: one source alone never gets below it."""
-        self._sources = Remembered[str, _Source](lambda: _Source(each))
+        self._sources = RecentSources[str, _Source](lambda: _Source(each))
 
     def admits(self, name: str, now: float) -> bool:
         """Count one more from this source; returns whether it may come."""

@@ -28,8 +28,8 @@ from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.directory.report import Condition, EditionState
 from voicepipe.engines.base import Engines, HasDecoders
 from voicepipe.health import Health, Status
+from voicepipe.ingress.api_keys import Tenants, is_key, may_scrape
 from voicepipe.ingress.loopback_only import phone_kinds, sip_contact, unreached
-from voicepipe.ingress.tenants import Tenants, is_key, may_scrape
 from voicepipe.line import Line
 from voicepipe.observe.call_followers import UNTRACED, CallFollower, CallTracer
 from voicepipe.observe.calls import LiveCall

@@ -51,7 +51,7 @@ from voicepipe.ingress.sip import sip_server as sip
 from voicepipe.ingress.telephony import telephony_http as telephony
 from voicepipe.ingress.telephony.signatures import SIGNED
 from voicepipe.ingress.trace_context import in_trace
-from voicepipe.ingress.webrtc.webrtc_http import CallsApi, prepared
+from voicepipe.ingress.webrtc.webrtc_http import WebRtcHttp, prepared
 from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api import dashboard_http, metrics_http, pages
 from voicepipe.operator_api.metrics_http import HEALTH, METRICS
@@ -169,7 +169,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
     routes: list[BaseRoute] = [
         WebSocketRoute(REALTIME, realtime.websocket),
         Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
-        *CallsApi(pop, access, calls, network).routes(),
+        *WebRtcHttp(pop, access, calls, network).routes(),
         *CallsInProgress(access, calls).routes(),
         *ModelList(pop, access).routes(),
         *providers.routes(),

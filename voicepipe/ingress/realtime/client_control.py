@@ -38,7 +38,7 @@ SHOWN = 64
 Emit = Callable[[say.ServerEvent], None]
 
 
-class ClientQuestion(NamedTuple):
+class ClientRequest(NamedTuple):
     """The context of one client's event: when it came, how this client alone is answered, and what it may change."""
 
     arrived: float
@@ -118,7 +118,7 @@ class ClientControl:
         except WireError as error:
             return answer(say.ErrorEvent.of(error, ask.event_id(raw, self._limits.event_bytes)))
         try:
-            await _HANDLERS[type(event)](self, event, ClientQuestion(arrived, answer, rights))
+            await _HANDLERS[type(event)](self, event, ClientRequest(arrived, answer, rights))
         except WireError as error:
             answer(say.ErrorEvent.of(error, event.event_id))
         except CallError as error:
@@ -132,7 +132,7 @@ class ClientControl:
     def _agent(self) -> Agent:
         return self._call.settings.agent
 
-    async def _session_update(self, event: ask.SessionUpdate, asked: ClientQuestion) -> None:
+    async def _session_update(self, event: ask.SessionUpdate, asked: ClientRequest) -> None:
         before = self._translator.session
         session = self._voices.echoed(before.updated(event.session), voice := before.audio.output.voice)
         check_session(session, self._limits)
@@ -146,22 +146,22 @@ class ClientControl:
         self._call.configure(session.settings(self._call.settings))
         self._emit(say.SessionUpdated(session=self._translator.shown))
 
-    async def _append(self, event: ask.InputAppend, asked: ClientQuestion) -> None:
+    async def _append(self, event: ask.InputAppend, asked: ClientRequest) -> None:
         if self._sound is None:
             raise WireError("invalid_value", self._line.sound_comes, "type")
         for chunk in event.chunks():
             await self._sound.append(chunk, asked.arrived)
 
-    async def _commit(self, event: ask.InputCommit, asked: ClientQuestion) -> None:
+    async def _commit(self, event: ask.InputCommit, asked: ClientRequest) -> None:
         await self._line.flush()
         self._call.commit_input()
 
-    async def _clear(self, event: ask.InputClear, asked: ClientQuestion) -> None:
+    async def _clear(self, event: ask.InputClear, asked: ClientRequest) -> None:
         await self._line.flush()
         self._call.clear_input()
         self._emit(say.InputCleared())
 
-    async def _output_clear(self, event: ask.OutputClear, asked: ClientQuestion) -> None:
+    async def _output_clear(self, event: ask.OutputClear, asked: ClientRequest) -> None:
         # Our audio is paced, so a WebSocket's output can be cleared as a WebRTC call's can: the reply stops.
         response_id = self._translator.response_id
         with suppress(NoReply):
@@ -169,16 +169,16 @@ class ClientControl:
             if self._translator.audio_in_events:  # Elsewhere it is said whenever a reply is cut.
                 self._emit(say.OutputCleared(response_id=response_id or ""))
 
-    async def _item_create(self, event: ask.ItemCreate, asked: ClientQuestion) -> None:
+    async def _item_create(self, event: ask.ItemCreate, asked: ClientRequest) -> None:
         item = item_of(event.item)
         asked.rights.check_item(item, self._agent, "item")
         check_item(item, self._call.size(), self._limits)
         self._call.add_item(item, event.previous_item_id)
 
-    async def _item_retrieve(self, event: ask.ItemRetrieve, asked: ClientQuestion) -> None:
+    async def _item_retrieve(self, event: ask.ItemRetrieve, asked: ClientRequest) -> None:
         asked.answer(say.ItemRetrieved(item=wire_item(self._call.item(event.item_id))))
 
-    async def _item_truncate(self, event: ask.ItemTruncate, asked: ClientQuestion) -> None:
+    async def _item_truncate(self, event: ask.ItemTruncate, asked: ClientRequest) -> None:
         end = event.audio_end_ms
         if sent := int(self._hosted.sent_ms(event.item_id)):
             if end > sent + SLACK_MS:
@@ -187,11 +187,11 @@ class ClientControl:
             end = min(end, sent)
         self._call.truncate(event.item_id, end)
 
-    async def _item_delete(self, event: ask.ItemDelete, asked: ClientQuestion) -> None:
+    async def _item_delete(self, event: ask.ItemDelete, asked: ClientRequest) -> None:
         asked.rights.check_delete(self._call.item(event.item_id))
         self._call.delete_item(event.item_id)
 
-    async def _response_create(self, event: ask.ResponseCreate, asked: ClientQuestion) -> None:
+    async def _response_create(self, event: ask.ResponseCreate, asked: ClientRequest) -> None:
         check_room(self._call.size(), self._limits)
         params = event.response or ask.ResponseParams()
         asked.rights.check_response(params, self._translator.session, self._agent)
@@ -202,7 +202,7 @@ class ClientControl:
             asked.rights.check_item(item, self._agent, f"response.input[{n}]")
         self._call.respond(request)
 
-    async def _response_cancel(self, event: ask.ResponseCancel, asked: ClientQuestion) -> None:
+    async def _response_cancel(self, event: ask.ResponseCancel, asked: ClientRequest) -> None:
         self._call.cancel_reply(event.response_id)
 
     def _request(self, params: ask.ResponseParams) -> ReplyRequest:
@@ -237,7 +237,7 @@ class ClientControl:
             raise WireError("invalid_value", f"Item '{item.id}' is not in the conversation.", f"{param}.id") from None
 
 
-_HANDLERS: dict[type[ask.ClientEvent], Callable[[ClientControl, Any, ClientQuestion], Awaitable[None]]] = {
+_HANDLERS: dict[type[ask.ClientEvent], Callable[[ClientControl, Any, ClientRequest], Awaitable[None]]] = {
     ask.SessionUpdate: ClientControl._session_update,
     ask.InputAppend: ClientControl._append,
     ask.InputCommit: ClientControl._commit,

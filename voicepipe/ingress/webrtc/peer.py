@@ -17,7 +17,7 @@ from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.ingress.webrtc.channel import ChannelClient
-from voicepipe.ingress.webrtc.conduct import ENDED, LOOK_S, Conduct
+from voicepipe.ingress.webrtc.conduct import ENDED, LOOK_S, PeerConduct
 from voicepipe.rtp import sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import CLOSE_S, Transport, UdpNetwork
@@ -117,7 +117,7 @@ class WebRtcCall:
 
     async def _watch(self) -> None:
         """Send errors to a peer of which much is dropped, and log them."""
-        conduct, media = Conduct(), self._line.media
+        conduct, media = PeerConduct(), self._line.media
         while True:
             await asyncio.sleep(LOOK_S)
             drops = self._transport.drops
