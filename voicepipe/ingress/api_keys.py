@@ -183,7 +183,6 @@ class ClientSecrets:
         return replace(secret.caller, secret=key)
 
     def _clear(self, kept: _TenantSecrets, now: int) -> None:
-        """Forget the keys that have expired."""
         for key in [key for key, until in kept.until.items() if until <= now]:
             kept.bytes -= _size(self._secrets.pop(key).caller)
             del kept.until[key]

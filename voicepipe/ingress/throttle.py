@@ -31,14 +31,6 @@ class RecentSources(Generic[K, T]):
             self._of.popitem(last=False)
         return found
 
-    def forget(self, is_new: Callable[[T], bool]) -> None:
-        """Forget the sources that came longest ago and whose values are as fresh ones."""
-        while self._of and is_new(next(iter(self._of.values()))):
-            self._of.popitem(last=False)
-
-    def __len__(self) -> int:
-        return len(self._of)
-
 
 class Throttle:
     """Limits how often each source and all of them together may come. `each`: for one address; `all`: for all of them,
@@ -53,7 +45,6 @@ class Throttle:
 
     def has_room(self, source: str, now: float) -> bool:
         """Whether one more may come from this source; counts nothing."""
-        self._sources.forget(lambda bucket: bucket.is_full(now))
         return self._sources[source].has(now) and self._all.has(now)
 
     def admits(self, source: str, now: float) -> bool:

@@ -197,7 +197,6 @@ class Visits:
             self._enter(visit)
 
     def _enter(self, visit: Visit) -> None:
-        """Count the connection by its state."""
         self._many[visit.state] += 1
         if visit.state is VisitState.STRANGER:
             self._strangers.setdefault(visit.counted, {})[visit] = None
@@ -205,7 +204,6 @@ class Visits:
             self._requests[visit.tenant] += 1
 
     def _leave(self, visit: Visit) -> None:
-        """No longer count the connection by its state."""
         self._many[visit.state] -= 1
         if visit.state is VisitState.STRANGER:
             mine = self._strangers[visit.counted]

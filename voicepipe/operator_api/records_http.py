@@ -59,8 +59,6 @@ class RecordsDeleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Asker(NamedTuple):
-    """The sender of a request for records."""
-
     viewer: str | None
     """As `PopApi.viewer`."""
     for_operator: bool = False

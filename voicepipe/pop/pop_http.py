@@ -110,7 +110,7 @@ class Realtime:
         line = WebSocketLine(sound.input.format, sound.output.format, peer=peer_of(socket), network=who.network)
         call = HostedCall(line, slot, in_trace(settings, socket), limits)
         resources.callback(call.close)
-        return RealtimeClients(call, session, Rights.of(who, agent), input=line)
+        return RealtimeClients(call, session, Rights.of(who, agent))
 
     async def client_secrets(self, request: Request) -> Response:
         """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""

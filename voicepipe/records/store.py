@@ -167,7 +167,6 @@ class Store:
         return Deleted(gone, in_progress, not_permitted)
 
     def _delete(self, ids: Sequence[tuple[str]]) -> None:
-        """Delete calls with their turns and deliveries."""
         self._db.executemany("DELETE FROM said WHERE call = ?", ids)
         self._db.executemany("DELETE FROM deliveries WHERE call = ?", ids)
         self._db.executemany("DELETE FROM calls WHERE id = ?", ids)
@@ -268,7 +267,6 @@ def not_permitted_of(db: sqlite3.Connection, caller: str, tenant: str | None, *,
 
 
 def _spelled(caller: str) -> tuple[str, str | None]:
-    """The arguments of `FROM_CALLER`."""
     return caller, compact(caller) or None
 
 
@@ -305,5 +303,4 @@ def _record(db: sqlite3.Connection, its: CallSummary) -> CallRecord:
 
 
 def _literal(text: str) -> str:
-    """A text as a literal for LIKE."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -288,7 +288,6 @@ class Redactor(Generic[K]):
                 number.again = True
 
     def _end(self, speaker: _SpeakerNumbers) -> None:
-        """End the number in progress."""
         self._recognise(speaker.chain, Gap.APART)
         numbers = [number for number in speaker.chain if not number.soft]
         is_part = speaker.card and len(joined(numbers)) >= PART and not any(number.known for number in numbers)
@@ -299,7 +298,6 @@ class Redactor(Generic[K]):
         speaker.chain, speaker.gap, speaker.idle, speaker.card = [], Gap.CLOSE, 0, False
 
     def _find_codes(self, speaker: _SpeakerNumbers, numbers: Sequence[Number]) -> None:
-        """Find the codes after a card number."""
         for number in numbers:
             digits = number.digits
             if number.mask == CARD and len(digits) >= OPEN_FROM:
@@ -331,7 +329,6 @@ class Redactor(Generic[K]):
     # --- texts
 
     def _read_part(self, its: KeptText, part: TextPart) -> None:
-        """Process a part of a tool's text."""
         self._find_patterns(part)
         numbers = read(part.text, set(self._languages)).numbers
         if part.raw and not part.raw.startswith('"') and NO_CARD.fullmatch(part.raw):

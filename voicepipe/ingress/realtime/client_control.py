@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from voicepipe.agent import Agent
 from voicepipe.base.error_texts import shown
@@ -22,8 +22,9 @@ from voicepipe.ingress.realtime.bounds import (
     check_words,
 )
 from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
+from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.session import VOICE, Format, Session, tool_choice, voice_name
+from voicepipe.ingress.realtime.session import VOICE, Session, tool_choice, voice_name
 from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.ingress.wire_errors import WireError
 
@@ -46,14 +47,9 @@ class ClientRequest(NamedTuple):
     rights: Rights
 
 
-class InputLine(Protocol):
-    """A line whose sound travels in events, both ways."""
-
-    async def append(self, data: bytes, arrived: float) -> None:
-        """Queue sound that reached the socket at the monotonic second `arrived`. Waits while the call is far behind."""
-
-    def set_formats(self, input: Format, output: Format) -> None:
-        """Set the formats of what follows."""
+def sound_line(hosted: HostedCall) -> WebSocketLine | None:
+    """The line of a call whose sound travels in events, both ways; None: it travels elsewhere."""
+    return hosted.line if isinstance(hosted.line, WebSocketLine) else None
 
 
 class AskedVoices:
@@ -88,11 +84,11 @@ class AskedVoices:
 class ClientControl:
     """Decodes clients' events and carries them out on one call; `emit` sends the results to all of its clients."""
 
-    def __init__(self, hosted: HostedCall, input: InputLine | None, translator: Translator, emit: Emit) -> None:
+    def __init__(self, hosted: HostedCall, translator: Translator, emit: Emit) -> None:
         self._hosted = hosted
         self._call = hosted.control
         self._line = hosted.line
-        self._sound = input
+        self._sound = sound_line(hosted)
         self._translator = translator
         self._emit = emit
         self._limits = hosted.limits

@@ -29,7 +29,7 @@ def _law(format: Format) -> str:
 
 
 class WebSocketLine(SocketLine):
-    """The `HostedLine` of a Realtime WebSocket, and its `InputLine`. Its audio leaves through `on_audio(encoded,
+    """The `HostedLine` of a Realtime WebSocket, which carries sound in events. Ours leaves through `on_audio(encoded,
     milliseconds)`.
 
     `out_rate` is fixed when the call is answered. If the client changes the output format later, the line converts,

@@ -287,7 +287,6 @@ def _usage(input_tokens: int, output_tokens: int) -> wire.Usage:
 
 
 def _of_turn(record: TurnSummary) -> dict[str, str]:
-    """A turn's figures, as metadata."""
     return {RECORD_KEY: _compact(record)} if record.turn_id else {}
 
 

@@ -52,10 +52,8 @@ class _Account:
 
     def has_room(self, sender: str, now: float) -> bool:
         """Whether one more message of this sender may be read."""
-        if self._own is not None:
-            self._own.forget(lambda bucket: bucket.is_full(now))
-            if not self._own[sender].has(now):
-                return False
+        if self._own is not None and not self._own[sender].has(now):
+            return False
         return self.messages.has_room(sender, now) and self.milliseconds.has(now)
 
     def took(self, sender: str, milliseconds: float) -> None:
