@@ -103,17 +103,18 @@ class RealtimeClients:
             self._clients.remove(outbox)
 
     async def handle(self, raw: str | bytes, arrived: float, asker: Outbox, rights: Rights = EVERYTHING) -> None:
-        """Carry out one message of `asker`, which reached the socket at the monotonic second `arrived`. Does nothing
-        once the call is over."""
+        """Carry out one message of `asker`, which reached the socket at the monotonic second `arrived`; returns when
+        the next one may be. Does nothing once the call is over."""
         if self._control:
-            await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)), rights)
+            asked = self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)), rights)
+            await self.share.spend(asked, lambda why: self._slowed(asker, why))
 
     def send_error(self, client: Outbox, error: WireError) -> None:
         """Send an error to this client alone."""
         client.put(self._numbered(wire.ErrorEvent.of(error)))
 
-    def report_slowed(self, client: Outbox, why: str) -> None:
-        """Send an error to this client: it asks for more than the clients' share of the loop."""
+    def _slowed(self, client: Outbox, why: str) -> None:
+        """The client asks for more than the clients' share of the loop."""
         self.send_error(client, WireError("rate_limit_exceeded", why, kind="rate_limit_error"))
 
     # --- the call's listener

@@ -5,7 +5,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 
 from starlette.websockets import WebSocket
 
@@ -84,8 +83,8 @@ class _Client:
 
     async def read(self) -> str:
         """Carry out what the client asks until it is gone; returns the reason: "caller", "idle" or "closed"."""
-        clients, slowed = self._clients, partial(self._clients.report_slowed, self.outbox)
-        await clients.call.running.wait()
+        call = self._clients.call
+        await call.running.wait()
         while True:
             try:
                 async with asyncio.timeout(self._idle_s):
@@ -95,11 +94,10 @@ class _Client:
             if message["type"] == "websocket.disconnect":
                 if not (why := self.sender.peer.closed_for):
                     return "caller"
-                logger.info("%s: the server has closed its WebSocket: %s", clients.call.id, why)
+                logger.info("%s: the server has closed its WebSocket: %s", call.id, why)
                 return "closed"
             raw = message.get("text") or message.get("bytes") or b""
-            asked = clients.handle(raw, self.sender.peer.received_at, self.outbox, self._rights)
-            await clients.share.spend(asked, slowed)
+            await self._clients.handle(raw, self.sender.peer.received_at, self.outbox, self._rights)
 
     async def write(self) -> None:
         """Send until the outbox is closed and empty, then close the socket."""
