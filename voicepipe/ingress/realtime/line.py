@@ -7,14 +7,11 @@ import numpy as np
 
 from voicepipe.audio import RATE, Pcm, g711, samples_to_ms
 from voicepipe.audio.resample import Resampler
-from voicepipe.base.errors import KeysFailed, TransferFailed
-from voicepipe.base.networks import is_of
 from voicepipe.ingress.asgi_scope import Peer
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
 from voicepipe.ingress.socket_line import SocketLine
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS
 
 PCM_RATE = 24_000
 
@@ -38,7 +35,6 @@ class WebSocketLine(SocketLine):
 
     kind = "websocket"
     setup_ms = 300
-    transfers = False
     sound_comes = ""
 
     def __init__(
@@ -99,20 +95,6 @@ class WebSocketLine(SocketLine):
         """Drop what is queued. Clients flush their playback themselves on `speech_started`; what they had not played
         was never heard."""
         return self._far.clear()
-
-    @property
-    def caller_network(self) -> str:
-        """The caller's network as their token says, unless the connection comes from elsewhere: then another program
-        asked for the call."""
-        return self._network if self._peer and is_of(self._peer.address, self._network) else ""
-
-    async def transfer(self, target: str) -> None:
-        """Raises TransferFailed: a program cannot be transferred."""
-        raise TransferFailed(NO_TRANSFER)
-
-    def send_keys(self, digits: str) -> None:
-        """Raises KeysFailed: a program has no telephone."""
-        raise KeysFailed(TAKES_NO_KEYS)
 
     def _encode(self, pcm: Pcm) -> bytes:
         if isinstance(self._output, PcmFormat):
