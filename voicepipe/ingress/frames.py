@@ -44,7 +44,7 @@ _MICROSECONDS = struct.Struct("=I")
 _NEVER = 0xFFFFFFFF
 
 
-class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
+class WebSocketConnection(ChunkedParser, WebSocketsSansIOProtocol):
     """A WebSocket of uvicorn's, with limits, and the `asgi_scope.Peer` of its connection.
 
     uvicorn closes a connection once the client has taken everything; one that never reads would stay for ever. It also

@@ -17,7 +17,7 @@ from voicepipe.config import Config, HttpConfig
 from voicepipe.ingress.accept import REFUSAL_BODY, Acceptor
 from voicepipe.ingress.asgi_scope import REFUSALS, VISIT
 from voicepipe.ingress.connection import HttpConnection
-from voicepipe.ingress.frames import StampedWebSocket
+from voicepipe.ingress.frames import WebSocketConnection
 from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.visits import ConnectionLimits, Visit, Visits
 
@@ -81,7 +81,7 @@ class Server(uvicorn.Server):
                 ForwardedRequests(_quiet(app)),
                 loop="none",
                 http=HttpConnection,
-                ws=StampedWebSocket,
+                ws=WebSocketConnection,
                 ws_ping_interval=PING_S,
                 ws_ping_timeout=PING_S,
                 ws_max_size=message_bytes,
