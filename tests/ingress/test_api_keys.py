@@ -41,7 +41,7 @@ def test_each_tenant_has_its_own_room_for_keys(monkeypatch: pytest.MonkeyPatch) 
     now[0] += 61
     again, _ = secrets.make(caller("flood"), 60)
     assert secrets.find(again).tenant.name == "flood" and secrets.find(mine)
-    assert len(secrets._secrets) == 2, "what has expired is forgotten"
+    assert len(secrets._callers) == 2, "what has expired is forgotten"
     now[0] += 600
     with pytest.raises(Unauthorized):
         secrets.find(mine)

@@ -134,14 +134,6 @@ class _TenantSecrets:
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _ClientSecret:
-    """An `ek_` key as it is kept: its tenant, session and expiry."""
-
-    until: int
-    caller: Caller
-
-
 class ShortLived(Protocol):
     """Knows the holders of `ek_` keys."""
 
@@ -155,7 +147,8 @@ class ClientSecrets:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._secrets: dict[str, _ClientSecret] = {}
+        self._callers: dict[str, Caller] = {}
+        """Key -> its caller."""
         self._by_tenant: dict[str, _TenantSecrets] = {}
 
     def make(self, caller: Caller, seconds: int) -> tuple[str, int]:
@@ -173,18 +166,18 @@ class ClientSecrets:
         key, until = f"ek_{secrets.token_hex(16)}", now + seconds
         kept.until[key] = until
         kept.bytes += size
-        self._secrets[key] = _ClientSecret(until, caller)
+        self._callers[key] = caller
         return key, until
 
     def find(self, key: str) -> Caller:
-        secret = self._secrets.get(key)
-        if secret is None or secret.until <= self._clock():
+        caller = self._callers.get(key)
+        if caller is None or self._by_tenant[caller.tenant.name].until[key] <= self._clock():
             raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
-        return replace(secret.caller, secret=key)
+        return replace(caller, secret=key)
 
     def _clear(self, kept: _TenantSecrets, now: int) -> None:
         for key in [key for key, until in kept.until.items() if until <= now]:
-            kept.bytes -= _size(self._secrets.pop(key).caller)
+            kept.bytes -= _size(self._callers.pop(key))
             del kept.until[key]
 
 

@@ -3,18 +3,13 @@ late."""
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
 
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.networks import is_of
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS
 
-
-class OnAudio(Protocol):
-    """A callback for the sound that a line sends."""
-
-    def __call__(self, data: bytes, ms: float, /) -> None:
-        """Called with encoded sound (empty where nobody needs it), and its length in milliseconds."""
+OnAudio = Callable[[bytes, float], None]
+"""Called with the sound that a line sends, encoded (empty where nobody needs it), and its length in milliseconds."""
 
 
 class FarEnd:
