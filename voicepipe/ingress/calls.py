@@ -25,7 +25,7 @@ class HeldCall(Protocol):
 
     hosted: HostedCall
 
-    async def run(self, name: str, clock: MediaClock) -> None:
+    async def run(self, clock: MediaClock) -> None:
         """Returns when either side has hung up. A failure ends this call only: nothing is raised."""
 
 
@@ -85,8 +85,8 @@ class Calls:
 
     async def _run(self, call: HeldCall, who: Caller, resources: ExitStack) -> None:
         try:
-            with resources, self.known(who, call.hosted) as call_id:
-                await call.run(call_id, self._clock)
+            with resources, self.known(who, call.hosted):
+                await call.run(self._clock)
         except Exception:  # One call's failure is never another's, and all of them hang on this group of tasks.
             logger.exception("%s: failed", call.hosted.id)
 
