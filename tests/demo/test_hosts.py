@@ -39,7 +39,7 @@ async def host(public: str, bus: MemoryBus) -> AsyncIterator[DemoHost]:
 
 
 async def connected(host: DemoHost) -> Any:
-    socket = await websockets.connect(f"{url(host.config.http, 'ws')}/v1/realtime")
+    socket = await websockets.connect(f"{url(host.config.http).replace('http', 'ws', 1)}/v1/realtime")
     assert json.loads(await socket.recv())["type"] == "session.created"
     return socket
 

@@ -6,7 +6,7 @@ import pytest
 from tests.support.server_loop import pytest_asyncio_loop_factories
 from voicepipe.ingress import server
 from voicepipe.ingress.realtime import server_events, translate
-from voicepipe.ingress.visits import Room, Visits
+from voicepipe.ingress.visits import ConnectionLimits, Visits
 
 __all__ = ["pytest_asyncio_loop_factories"]
 
@@ -42,7 +42,7 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> list[Visits]:
     """Those of the servers that are started."""
     made: list[Visits] = []
 
-    def recorded(room: Room, proxies: tuple[str, ...]) -> Visits:
+    def recorded(room: ConnectionLimits, proxies: tuple[str, ...]) -> Visits:
         made.append(Visits(room, proxies))
         return made[-1]
 

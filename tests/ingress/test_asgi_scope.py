@@ -5,11 +5,11 @@ from typing import Any
 from starlette.requests import HTTPConnection
 
 from voicepipe.ingress.asgi_scope import PEER, VISIT, pays, peer_of, take_visit, visit_of
-from voicepipe.ingress.visits import CUSTOMERS, NEWCOMERS, Room, Visit, Visits, VisitState
+from voicepipe.ingress.visits import CUSTOMERS, NEWCOMERS, ConnectionLimits, Visit, Visits, VisitState
 
 
 def visited() -> tuple[HTTPConnection, Visit]:
-    visit = Visits(Room.within(100), ()).come("192.0.2.1", lambda: None)
+    visit = Visits(ConnectionLimits.within(100), ()).come("192.0.2.1", lambda: None)
     assert visit
     return connection(state={VISIT: visit}), visit
 
@@ -27,7 +27,7 @@ def test_a_visit_is_looked_at_and_may_be_taken_once() -> None:
 
 
 def test_who_brings_a_secret_of_ours_is_no_stranger_any_more() -> None:
-    visits = Visits(Room.within(100), ())
+    visits = Visits(ConnectionLimits.within(100), ())
     visit = visits.come("192.0.2.1", lambda: None)
     pays(connection(state={VISIT: visit}))
     admitted = sum(visits.listens("192.0.2.1", 1000.0) for _ in range(1000))
@@ -37,7 +37,7 @@ def test_who_brings_a_secret_of_ours_is_no_stranger_any_more() -> None:
 
 def test_another_server_than_ours_knows_nothing_of_it() -> None:
     bare = connection()
-    assert visit_of(bare) is None and take_visit(bare) is None and peer_of(bare) is None
+    assert visit_of(bare) is None and take_visit(bare) is None
     pays(bare)
 
 

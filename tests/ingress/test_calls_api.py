@@ -42,8 +42,7 @@ class PhoneCall:
         settings = msgspec.structs.replace(CallSettings.of(pop.agent(None)), origin=origin)
         self.hosted = HostedCall(line, pop, settings, pop.config.limits)
 
-    async def run(self, name: str, clock: MediaClock) -> None:
-        assert name == self.hosted.id
+    async def run(self, clock: MediaClock) -> None:
         await self.hosted.run()
 
 

@@ -21,7 +21,7 @@ from voicepipe.call_api import Tenant
 from voicepipe.config import HttpConfig
 from voicepipe.ingress import accept, connection
 from voicepipe.ingress.connection import HttpConnection
-from voicepipe.ingress.visits import STRANGERS, Room, Visits
+from voicepipe.ingress.visits import STRANGERS, ConnectionLimits, Visits
 from voicepipe.serving.lan import certificate
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is room for 40 connections, 20 strangers, 10 from one address."""
-    monkeypatch.setattr(Room, "within", lambda all: Room(40, 20, 10))
+    monkeypatch.setattr(ConnectionLimits, "within", lambda all: ConnectionLimits(40, 20, 10))
 
 
 @asynccontextmanager

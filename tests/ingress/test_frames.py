@@ -17,7 +17,7 @@ from tests.ingress.test_connection import Streams, ended, eventually, raw, targe
 from tests.support.waiting import until
 from voicepipe.ingress import frames, server
 from voicepipe.ingress.chunked_parser import LEAST_CHUNK
-from voicepipe.ingress.frames import StampedWebSocket
+from voicepipe.ingress.frames import WebSocketConnection
 
 
 async def test_a_flood_of_pings_gets_small_pieces_of_the_loop_and_keeps_no_pongs(
@@ -25,15 +25,15 @@ async def test_a_flood_of_pings_gets_small_pieces_of_the_loop_and_keeps_no_pongs
 ) -> None:
     sizes: list[int] = []
     kept: list[int] = []
-    ours: set[StampedWebSocket] = set()
-    feed = StampedWebSocket._feed
+    ours: set[WebSocketConnection] = set()
+    feed = WebSocketConnection._feed
 
-    def fed(self: StampedWebSocket) -> None:
+    def fed(self: WebSocketConnection) -> None:
         feed(self)
         ours.add(self)
         sizes.append(self._frames)
 
-    monkeypatch.setattr(StampedWebSocket, "_feed", fed)
+    monkeypatch.setattr(WebSocketConnection, "_feed", fed)
     pop = FakePop()
     async with serving(pop) as address:
         attack = asyncio.ensure_future(ping_flood.ATTACK.run(target(address), 3))
@@ -192,11 +192,11 @@ async def test_nothing_of_its_messages_stays_with_a_connection_that_is_lost() ->
             gc.enable()
 
 
-def _held(ours: StampedWebSocket) -> tuple[int, int]:
+def _held(ours: WebSocketConnection) -> tuple[int, int]:
     """Bytes of large messages that a parser has brought, and of what the one of this connection has not."""
     large = [found for found in gc.get_objects() if type(found) is Frame and len(found.data) > 1000]
     return sum(len(frame.data) for frame in large), len(ours.conn.reader.buffer)
 
 
-def _websockets() -> list[StampedWebSocket]:
-    return [found for found in gc.get_objects() if type(found) is StampedWebSocket and not found.disconnected]
+def _websockets() -> list[WebSocketConnection]:
+    return [found for found in gc.get_objects() if type(found) is WebSocketConnection and not found.disconnected]

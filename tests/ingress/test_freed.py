@@ -134,7 +134,7 @@ async def test_a_call_by_websocket(agents: AgentStore, does: Does | None) -> Non
                 session.audio.input.format, session.audio.output.format, asyncio.get_running_loop().time
             )
             call = HostedCall(line, slot, settings, LimitsConfig())
-            clients = RealtimeClients(call, session, input=line)
+            clients = RealtimeClients(call, session)
             control = call.control
             assert isinstance(control, Call)
             whole_call = (call, clients, control, control._speaking, control._hearing, line)

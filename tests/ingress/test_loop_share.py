@@ -6,11 +6,11 @@ import gc
 import pytest
 
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.ingress.loop_share import FULL, LEAST, SLICE_S, CallLoopShare, Load
+from voicepipe.ingress.loop_share import FULL, LEAST, SLICE_S, CallLoopShare, LoopLoad
 
 
 def test_the_busier_the_loop_is_the_smaller_is_a_share() -> None:
-    load = Load(0.0, 0.0)
+    load = LoopLoad(0.0, 0.0)
     rooms = [load.room(float(n), busy) for n, busy in enumerate((0.0, 0.3, 0.9, 1.6, 2.55, 3.45, 4.45, 4.45))]
     assert rooms[:3] == pytest.approx([1.0, 1.0, 1.0]), "up to 0.6 of the time it is free"
     assert 1.0 > rooms[3] > 0.0, "0.7"

@@ -34,16 +34,8 @@ def test_what_is_remembered_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(20):
         made.admits(f"address {n}", 0.0)
         made.admits(f"address {n}", 0.0)
-    assert len(made._sources) == 10 and len(made._refused) == 10
+    assert len(made._sources._of) == 10 and len(made._refused) == 10
     assert made.admits("first", 0.0), "forgotten, so it begins anew"
-
-
-def test_who_has_again_what_they_would_begin_with_is_forgotten() -> None:
-    made = Throttle(Rate(5, 1), Rate(1000, 1000))
-    for n in range(100):
-        made.admits(f"call {n}", n / 8)
-    assert len(made._sources) == 8
-    assert [made.admits("call 99", 99 / 8) for _ in range(6)] == [True] * 4 + [False] * 2
 
 
 def test_news_once_a_minute() -> None:

@@ -3,14 +3,14 @@
 import pytest
 
 from voicepipe.base.token_bucket import Rate
-from voicepipe.ingress.visits import CUSTOMERS, NEWCOMERS, PROXIED, Room, Visit, Visits, VisitState, network
+from voicepipe.ingress.visits import CUSTOMERS, NEWCOMERS, PROXIED, ConnectionLimits, Visit, Visits, VisitState, network
 
 
 class Building:
     """Visits whose drops are recorded."""
 
     def __init__(self, all: int = 1000, strangers: int = 100, each: int = 10) -> None:
-        self.visits = Visits(Room(all, strangers, each), ["10.0.0.1"])
+        self.visits = Visits(ConnectionLimits(all, strangers, each), ["10.0.0.1"])
         self.dropped: list[str] = []
 
     def come(self, source: str, name: str = "") -> Visit:

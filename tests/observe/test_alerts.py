@@ -14,7 +14,6 @@ from tests.observe.test_metrics import HEALTH, POP
 from tests.support.fake_nvml import FakeDriver, FakeGpu
 from voicepipe.directory.server.fleet_metrics import FleetMetrics
 from voicepipe.observe.metrics import Metrics
-from voicepipe.records.metrics import of_records
 from voicepipe.records.records import Records
 from voicepipe.records.store import Spool
 
@@ -38,7 +37,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of all series that PoPs and directories have, without vLLM's."""
     FakeDriver([FakeGpu()]).install(monkeypatch)
     metrics = Metrics(POP, lambda: HEALTH)
-    metrics.others.append(partial(of_records, cast(Records, RECORDS)))
+    metrics.others.append(partial(Records.read_metrics, cast(Records, RECORDS)))
     text = metrics.read("")()[0] + FleetMetrics("d").read("", [], 0, False)()[0]
     return {
         name + suffix

@@ -6,14 +6,14 @@ import unicodedata
 import pytest
 
 from voicepipe.config.redaction_config import LONGEST
-from voicepipe.redaction.kept_text import Digits, Text, json_or_plain, plain, split
+from voicepipe.redaction.kept_text import KeptText, json_or_plain, plain, split
 from voicepipe.redaction.numbers_read import Gap, Number, read
 
 
-def numbered(text: Text, masks: str = "") -> Text:
+def numbered(text: KeptText, masks: str = "") -> KeptText:
     """Its numbers are read, and those whose place in `masks` has an x are masked."""
-    for leaf in text.leaves:
-        leaf.numbers = [Digits(number, text) for number in read(leaf.text, set()).numbers]
+    for part in text.parts:
+        part.numbers = read(part.text, set()).numbers
     for number, mask in zip(text.numbers(), masks, strict=False):
         number.mask = "[card]" if mask == "x" else ""
     return text
@@ -31,13 +31,13 @@ def test_the_parts_of_one_number_have_one_mask() -> None:
 
 def test_what_else_is_not_shown_is_replaced_too() -> None:
     text = numbered(plain(1, "I am Jo, 4539 1488"), "x")
-    text.leaves[0].replaced.append((5, 7, "[redacted]"))
+    text.parts[0].replaced.append((5, 7, "[redacted]"))
     assert text.reads() == "I am [redacted], [card]"
 
 
 def test_of_two_that_overlap_nothing_is_shown_and_both_are_named() -> None:
     text = plain(1, "abcdefgh")
-    text.leaves[0].replaced += [(1, 5, "[one]"), (3, 7, "[two]"), (4, 6, "[two]")]
+    text.parts[0].replaced += [(1, 5, "[one]"), (3, 7, "[two]"), (4, 6, "[two]")]
     assert text.reads() == "a[one][two]h"
 
 
@@ -57,8 +57,8 @@ TOLD = '{"card" : "4539 1488", "n": [4539, 1488], "guests": 2, "of": {"453914880
 def test_json_is_read_by_its_strings_and_numbers() -> None:
     text = json_or_plain(1, TOLD)
     assert text.is_json and text.reads() == TOLD
-    leaves = [(leaf.name, leaf.text, leaf.follows) for leaf in text.leaves]
-    assert leaves == [
+    parts = [(part.name, part.text, part.follows) for part in text.parts]
+    assert parts == [
         ("card", "4539 1488", False),
         ("n", "4539", False),
         ("n", "1488", True),
@@ -80,8 +80,7 @@ def test_what_is_no_json_or_too_long_is_a_plain_text(text: str) -> None:
 
 
 def test_numbers_are_split_where_the_gap_is_as_large() -> None:
-    text = plain(1, "")
     gaps = [Gap.CLOSE, Gap.CLOSE, Gap.LOOSE, Gap.APART, Gap.CLOSE]
-    numbers = [Digits(Number(0, 1, str(index), gap), text) for index, gap in enumerate(gaps)]
+    numbers = [Number(0, 1, str(index), gap) for index, gap in enumerate(gaps)]
     for at, parts in ((Gap.LOOSE, ["01", "2", "34"]), (Gap.APART, ["012", "34"])):
-        assert ["".join(number.at.digits for number in part) for part in split(numbers, at)] == parts
+        assert ["".join(number.digits for number in part) for part in split(numbers, at)] == parts

@@ -23,9 +23,9 @@ from voicepipe.tools.tool_runner import ToolRunner
 
 def test_urls_are_those_that_this_machine_can_open() -> None:
     assert runtime.url(HttpConfig()) == "http://127.0.0.1:8080"
-    assert runtime.url(HttpConfig(host="0.0.0.0", port=1), "ws") == "ws://127.0.0.1:1"
+    assert runtime.url(HttpConfig(host="0.0.0.0", port=1)) == "http://127.0.0.1:1"
     assert runtime.url(HttpConfig(host="::", port=1)) == "http://[::1]:1"
-    assert runtime.url(HttpConfig(host="voice.example", cert="a", key="b"), "ws") == "wss://voice.example:8080"
+    assert runtime.url(HttpConfig(host="voice.example", cert="a", key="b")) == "https://voice.example:8080"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -50,11 +50,6 @@ class Bucket:
         self._left -= 1
         return True
 
-    def is_full(self, now: float) -> bool:
-        """Whether it is as full as at first."""
-        self.has(now)
-        return self._left >= self._burst
-
     def set_rate(self, per_s: float, now: float) -> None:
         """Change the rate of refilling."""
         self.has(now)

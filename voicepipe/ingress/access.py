@@ -41,7 +41,7 @@ from voicepipe.ingress.api_keys import Caller, SecretRequest, ShortLived, caller
 from voicepipe.ingress.asgi_scope import pays, visit_of
 from voicepipe.ingress.loop_share import AGAIN_S, KeyLoopShare
 from voicepipe.ingress.refusal_log import RefusalLog
-from voicepipe.ingress.wire_errors import WireError, wire_error
+from voicepipe.ingress.wire_errors import WireError, error_body, wire_error
 from voicepipe.rtp.sdp_text import SdpError
 
 logger = logging.getLogger(__name__)
@@ -124,19 +124,15 @@ def _answer(error: Refused) -> tuple[int, str, dict[str, str]]:
 def refusal(error: Refused, alternates: Sequence[Alternate] = ()) -> JSONResponse:
     """The HTTP answer to a caller who is refused. `alternates`: PoPs that may admit them instead."""
     status, code, headers = _answer(error)
-    said = _error_body(code, shown(error, "a request"), None)
+    said = error_body(code, shown(error, "a request"))
     if alternates:
         said["alternates"] = [{"pop": other.pop, "url": other.url} for other in alternates]
     return JSONResponse(said, status, headers)
 
 
-def _error_body(code: str, message: str, param: str | None, kind: str = "invalid_request_error") -> dict[str, object]:
-    return {"error": {"type": kind, "code": code, "message": message, "param": param}}
-
-
 def mistake(error: WireError) -> JSONResponse:
     """The answer to what a client did wrong."""
-    return JSONResponse(_error_body(error.code, error.message, error.param), 400)
+    return JSONResponse(error_body(error.code, error.message, error.param), 400)
 
 
 def uncached(answer: Any, status: int = 200) -> Response:
@@ -151,7 +147,7 @@ async def _mistaken(request: Request, error: Exception) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     said = shown(error, f"{request.method} {request.scope['path'][:200]}")
-    return JSONResponse(_error_body("server_error", said, None, "server_error"), 500)
+    return JSONResponse(error_body("server_error", said, kind="server_error"), 500)
 
 
 async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
@@ -159,7 +155,7 @@ async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     raise UnknownPath(f"There is no {scope.get('method', 'WebSocket')} {scope['path'][:200]}: correct the address.")
 
 
-class _Named(msgspec.Struct):
+class _ModelName(msgspec.Struct):
     """The part of a session that names the agent; all other fields are skipped."""
 
     model: Any = None
@@ -167,7 +163,7 @@ class _Named(msgspec.Struct):
 
 def agent_of(asked: SecretRequest) -> str | None:
     """The agent's name in the session of a key. Raises WireError."""
-    model = decoded(asked.session, _Named, "session").model
+    model = decoded(asked.session, _ModelName, "session").model
     return model if isinstance(model, str) else None
 
 

@@ -1,6 +1,7 @@
-"""API keys: the caller that a key stands for, and the short-lived `ek_` keys for browsers. In memory; a restart forgets
-them."""
+"""Keys: which tenant holds one, the caller that it stands for, and the short-lived `ek_` keys for browsers. Those are
+in memory: a restart forgets them."""
 
+import hmac
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +14,9 @@ from starlette.requests import HTTPConnection
 
 from voicepipe.agent import Part
 from voicepipe.base.errors import TooManySecrets, Unauthorized
-from voicepipe.call_api import TOKEN, Grant, KeyHolders, Tenant, Tokens
+from voicepipe.call_api import NO_TENANT, TOKEN, Grant, KeyHolders, Tenant, Tokens
+from voicepipe.config import KeyOwner
+from voicepipe.config.credentials import OperatorKeys
 
 KEPT, KEPT_BYTES = 10_000, 16 * 1024 * 1024
 """A tenant's secrets at a time that have not expired, and the bytes of their sessions."""
@@ -24,6 +27,56 @@ OPERATOR = "(operator)"
 """The account of those who may see all tenants' calls."""
 KEY_SUBPROTOCOL = "openai-insecure-api-key."
 """The prefix of the subprotocol in which browsers send their key, since they cannot set headers on a WebSocket."""
+
+
+class Tenants:
+    """The tenants by their keys. Without any, everybody is the tenant "local". `here` is the server, as callers know
+    it."""
+
+    def __init__(self, owners: Mapping[str, KeyOwner], here: str) -> None:
+        self._owners = owners
+        self._here = here
+
+    def become(self, owners: Mapping[str, KeyOwner]) -> None:
+        """Replace the keys."""
+        self._owners = owners
+
+    def __bool__(self) -> bool:
+        return bool(self._owners)
+
+    def tenant(self, key: str | None) -> Tenant:
+        """The tenant that holds this key. Raises Unauthorized."""
+        if not self._owners:
+            return Tenant(NO_TENANT)
+        for known, owner in self._owners.items():
+            if key is not None and is_key(known, key):
+                return Tenant(owner.name, owner.agents, owner.slots)
+        if not key:
+            raise Unauthorized(f"This {self._here} wants a key: send it as `Authorization: Bearer KEY`.")
+        raise Unauthorized(f"This key is not known here: ask whoever runs this {self._here} for one.")
+
+    def named(self, name: str) -> Tenant:
+        """The tenant for which a directory has made an `ek_` key. Raises Unauthorized: there is no such tenant any
+        more."""
+        if not self._owners:
+            return Tenant(NO_TENANT)
+        owner = next((owner for owner in self._owners.values() if owner.name == name), None)
+        if owner is None:
+            raise Unauthorized(f"The owner of this key is not known to this {self._here} any more.")
+        return Tenant(owner.name, owner.agents, owner.slots)
+
+
+def is_key(known: str, key: str) -> bool:
+    """Compares keys in constant time."""
+    return hmac.compare_digest(known.encode(), key.encode())
+
+
+def may_scrape(tenants: Tenants, keys: OperatorKeys, key: str | None) -> bool:
+    """Whether the holder of this key may read the metrics of a server. None: programs on its machine may, without a
+    key."""
+    if not key:
+        return not (tenants or keys.metrics)
+    return any(known and is_key(known, key) for known in keys)
 
 
 class ExpiresAfter(Struct, frozen=True):
@@ -79,16 +132,6 @@ class _TenantSecrets:
     until: dict[str, int] = field(default_factory=dict)
     """Key -> the Unix second at which it expires."""
     bytes: int = 0
-    first_until: int = 0
-    """No key expires before this."""
-
-
-@dataclass(frozen=True, slots=True)
-class _ClientSecret:
-    """An `ek_` key as it is kept: its tenant, session and expiry."""
-
-    until: int
-    caller: Caller
 
 
 class ShortLived(Protocol):
@@ -104,14 +147,15 @@ class ClientSecrets:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._secrets: dict[str, _ClientSecret] = {}
+        self._callers: dict[str, Caller] = {}
+        """Key -> its caller."""
         self._by_tenant: dict[str, _TenantSecrets] = {}
 
     def make(self, caller: Caller, seconds: int) -> tuple[str, int]:
         """A new key and the Unix second at which it expires. Raises TooManySecrets: its tenant has no room for one."""
         size, now = _size(caller), int(self._clock())
         kept = self._by_tenant.setdefault(caller.tenant.name, _TenantSecrets())
-        if _full(kept, size) and kept.first_until <= now:
+        if _full(kept, size):
             self._clear(kept, now)
         if _full(kept, size):
             have = f"{len(kept.until)} ek_ keys, {kept.bytes} bytes, that have not expired"
@@ -120,24 +164,21 @@ class ClientSecrets:
                 "expires_after, or wait for some to expire."
             )
         key, until = f"ek_{secrets.token_hex(16)}", now + seconds
-        kept.first_until = min(until, kept.first_until) if kept.until else until
         kept.until[key] = until
         kept.bytes += size
-        self._secrets[key] = _ClientSecret(until, caller)
+        self._callers[key] = caller
         return key, until
 
     def find(self, key: str) -> Caller:
-        secret = self._secrets.get(key)
-        if secret is None or secret.until <= self._clock():
+        caller = self._callers.get(key)
+        if caller is None or self._by_tenant[caller.tenant.name].until[key] <= self._clock():
             raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
-        return replace(secret.caller, secret=key)
+        return replace(caller, secret=key)
 
     def _clear(self, kept: _TenantSecrets, now: int) -> None:
-        """Forget the keys that have expired."""
         for key in [key for key, until in kept.until.items() if until <= now]:
-            kept.bytes -= _size(self._secrets.pop(key).caller)
+            kept.bytes -= _size(self._callers.pop(key))
             del kept.until[key]
-        kept.first_until = min(kept.until.values(), default=0)
 
 
 def _size(caller: Caller) -> int:

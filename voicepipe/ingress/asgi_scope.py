@@ -40,9 +40,9 @@ class Peer(Protocol):
         """Limit the size of messages from now on."""
 
 
-def peer_of(connection: HTTPConnection) -> Peer | None:
-    """The `Peer` of a WebSocket. None: another server than ours serves it, such as a test's."""
-    peer: Peer | None = connection.scope.get("extensions", {}).get(PEER)
+def peer_of(connection: HTTPConnection) -> Peer:
+    """The `Peer` of a WebSocket."""
+    peer: Peer = connection.scope["extensions"][PEER]
     return peer
 
 

@@ -1,7 +1,7 @@
 """A caller's sound on its way into the call: chunks of any length in, gapless blocks of 20 ms out.
 
-`Cutter` alone is enough where sound comes as it is spoken (RTP). Where TCP pushes back, clients may outrun real time,
-and blocks wait for the call in a `BlockQueue`.
+`BlockCutter` alone is enough where sound comes as it is spoken (RTP). Where TCP pushes back, clients may outrun real
+time, and blocks wait for the call in a `BlockQueue`.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ BEHIND_S = 1.0
 no minute to make up for."""
 
 
-class Cutter:
+class BlockCutter:
     """Cuts a caller's sound into blocks of 20 ms."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Cutter:
         return self.cut(np.zeros(BLOCK - self._rest.size, np.int16), now) if self._rest.size else []
 
 
-class Intake:
+class IntakePace:
     """Decides how fast a call takes in sound that waits for it, beside all other work of the event loop. Times in
     seconds of any clock."""
 
@@ -79,7 +79,7 @@ class BlockQueue:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.ended = False
         """Nothing more is queued."""
-        self.cutter = Cutter()
+        self.cutter = BlockCutter()
         self.room = asyncio.Event()
         """Set while the call keeps up."""
         self.room.set()
@@ -91,7 +91,7 @@ class BlockQueue:
         """Set when the call has worked through all blocks and waits for more."""
 
     def push(self, pcm: Pcm, arrived: float) -> None:
-        """Queue sound; arguments as of `Cutter.cut`."""
+        """Queue sound; arguments as of `BlockCutter.cut`."""
         if not self.ended:
             self._put(self.cutter.cut(pcm, arrived))
 
@@ -117,7 +117,7 @@ class BlockQueue:
 
     async def listen(self, listener: SoundListener) -> None:
         """As `Line.listen`: the blocks that are queued, in turns with all other work of the event loop."""
-        intake = Intake(self._clock())
+        intake = IntakePace(self._clock())
         try:
             while True:
                 while self._queue:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypedDict
+from typing import Protocol
 
 from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import Draining, UnknownCall
@@ -25,7 +25,7 @@ class HeldCall(Protocol):
 
     hosted: HostedCall
 
-    async def run(self, name: str, clock: MediaClock) -> None:
+    async def run(self, clock: MediaClock) -> None:
         """Returns when either side has hung up. A failure ends this call only: nothing is raised."""
 
 
@@ -37,17 +37,6 @@ class _OwnedCall:
     hosted: HostedCall
     since: int
     """Unix seconds."""
-
-
-class ListedCall(TypedDict):
-    """A call as the API lists it."""
-
-    id: str
-    kind: str
-    agent: str
-    caller: str
-    called: str
-    since: int
 
 
 class Calls:
@@ -96,8 +85,8 @@ class Calls:
 
     async def _run(self, call: HeldCall, who: Caller, resources: ExitStack) -> None:
         try:
-            with resources, self.known(who, call.hosted) as call_id:
-                await call.run(call_id, self._clock)
+            with resources, self.known(who, call.hosted):
+                await call.run(self._clock)
         except Exception:  # One call's failure is never another's, and all of them hang on this group of tasks.
             logger.exception("%s: failed", call.hosted.id)
 
@@ -125,8 +114,8 @@ class Calls:
             raise UnknownCall(f"No call has the id {call_id!r}.")
         return known.hosted
 
-    def rows(self, tenant: Tenant) -> list[ListedCall]:
-        """This tenant's calls, in the order in which they came."""
+    def rows(self, tenant: Tenant) -> list[dict[str, str | int]]:
+        """This tenant's calls as the API lists them, in the order in which they came."""
         return [_row(known) for known in self._known.values() if known.who.tenant.name == tenant.name]
 
 
@@ -139,7 +128,7 @@ def _theirs(caller: Caller, who: Caller) -> bool:
     return True
 
 
-def _row(known: _OwnedCall) -> ListedCall:
+def _row(known: _OwnedCall) -> dict[str, str | int]:
     call = known.hosted
     return {"id": call.id, "kind": call.kind, "agent": call.agent.name, "caller": call.origin.caller,
             "called": call.origin.called, "since": known.since}  # fmt: skip

@@ -44,7 +44,7 @@ _MICROSECONDS = struct.Struct("=I")
 _NEVER = 0xFFFFFFFF
 
 
-class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
+class WebSocketConnection(ChunkedParser, WebSocketsSansIOProtocol):
     """A WebSocket of uvicorn's, with limits, and the `asgi_scope.Peer` of its connection.
 
     uvicorn closes a connection once the client has taken everything; one that never reads would stay for ever. It also
@@ -96,10 +96,7 @@ class StampedWebSocket(ChunkedParser, WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         self.received_at = time.monotonic()
         self._received += len(data)
-        if self._unread or self._feeding or len(data) > self._chunk_bytes:
-            return self._came(data)
-        self._parse(data)
-        self._decide_reading()
+        self._came(data)
 
     def _parsing_paused(self) -> bool:
         """uvicorn reads nothing while one message waits. But a minute of sound takes its time to process, and meanwhile

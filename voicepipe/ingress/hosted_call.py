@@ -92,8 +92,8 @@ class HostedCall:
         self._early_keys = ""
         """Pressed before the call runs."""
         self._too_many_keys = False
-        self._listeners: list[CallListener] = []
-        self._underway = _Underway()
+        self.listeners: list[CallListener] = []
+        self._underway = _ReplyInProgress()
         self._grace: asyncio.Timeout | None = None
         """A timer that runs out some time after the line has ended."""
         line.on_audio = self._on_audio
@@ -106,14 +106,10 @@ class HostedCall:
 
     # --- who follows it
 
-    @property
-    def listeners(self) -> Sequence[CallListener]:
-        return self._listeners
-
     def listen(self, listener: CallListener) -> None:
         """Add a listener: it gets all events from now on; `reply` has what it missed of the reply in progress."""
         if not self.is_over:
-            self._listeners.append(listener)
+            self.listeners.append(listener)
 
     @property
     def settings(self) -> CallSettings:
@@ -133,12 +129,12 @@ class HostedCall:
         if isinstance(event, CallEnded):
             self.reason = self.reason or event.reason
         self._underway.note(event)
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.on_event(event)
 
     def _on_audio(self, data: bytes, ms: float) -> None:
         self._underway.sent(ms)
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.on_audio(data, ms)
 
     # --- what is asked of it
@@ -217,7 +213,7 @@ class HostedCall:
         self._last_settings = self.control.settings
         self.is_over = True
         self._slot.ended(self.reason or "not_begun")
-        listeners, self._listeners = self._listeners, []  # They know this call: kept, they would be a circle.
+        listeners, self.listeners = self.listeners, []  # They know this call: kept, they would be a circle.
         self.ended.set()
         self.running.set()
         for listener in listeners:
@@ -230,7 +226,7 @@ class HostedCall:
         self.line.on_audio = None
 
 
-class _Underway:
+class _ReplyInProgress:
     """The state of the reply in progress, for a listener that joins late, and how much sound of each item was sent."""
 
     def __init__(self) -> None:

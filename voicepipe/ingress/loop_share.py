@@ -16,7 +16,7 @@ from voicepipe.base.cpu_metering import Metered, PaidBy, Payer
 from voicepipe.base.errors import OverShare
 from voicepipe.base.token_bucket import Allowance, Bucket, Rate
 from voicepipe.ingress.api_keys import Caller
-from voicepipe.ingress.throttle import Remembered
+from voicepipe.ingress.throttle import RecentSources
 
 BURST_S = 0.1
 """Seconds of the loop's time that a call can save up at most. It begins with none saved: a client who begins call after
@@ -47,7 +47,7 @@ SURE = Rate(10.0, 2.0)
 otherwise one browser could keep all others out."""
 
 
-class Load:
+class LoopLoad:
     """Measures how busy the loop is with others: the part of the time in which its thread ran for them. Pure."""
 
     def __init__(self, now: float, busy: float) -> None:
@@ -76,7 +76,7 @@ class CallLoopShare:
         self._busy = busy
         self._budget = Bucket(Rate(BURST_S, percent / 100), owes=math.inf)
         self._pay(BURST_S)
-        self._load = Load(clock(), busy())
+        self._load = LoopLoad(clock(), busy())
         self._slice = self._own = 0.0
         self._delayed_s = 0.0
         self._reported_at = float("-inf")
@@ -144,17 +144,17 @@ class KeyLoopShare:
     def __init__(self, percent: int) -> None:
         each = 10.0 * percent
         one, many = Rate(ONE_SAVED_MS, each), Rate(MANY_SAVED_MS, MANY * each)
-        self._tenants = Remembered[str, Bucket](lambda: Bucket(many))
+        self._tenants = RecentSources[str, Bucket](lambda: Bucket(many))
         """Milliseconds that each tenant's own key has."""
-        self._commons = Remembered[str, Bucket](lambda: Bucket(many))
+        self._commons = RecentSources[str, Bucket](lambda: Bucket(many))
         """Milliseconds that all `ek_` keys of a tenant have, apart from its own key."""
-        self._own = Remembered[tuple[str, str], Bucket](lambda: Bucket(one))
+        self._own = RecentSources[tuple[str, str], Bucket](lambda: Bucket(one))
         """Milliseconds that each `ek_` key has."""
-        self._sure = Remembered[tuple[str, str], Bucket](lambda: Bucket(SURE))
+        self._sure = RecentSources[tuple[str, str], Bucket](lambda: Bucket(SURE))
 
     def check(self, who: Caller, now: float) -> None:
         """Raises OverShare: the requests of this key took too much."""
-        if not (self._allowance(who).has(now) if who.secret else self._tenants[who.tenant.name].has(now)):
+        if not self._milliseconds(who).has(now):
             raise OverShare(
                 "What is asked for with this key takes more of this server's time than its share: ask less often, or "
                 f"with shorter sessions, and again in {AGAIN_S} s."
@@ -162,16 +162,13 @@ class KeyLoopShare:
 
     def took(self, who: Caller, seconds: float, now: float) -> None:
         """Count processor time that the requests of this key have taken."""
-        if who.secret:
-            allowance = self._allowance(who)
-            allowance.has(now)
-            allowance.take(1000 * seconds)
-        else:
-            bucket = self._tenants[who.tenant.name]
-            bucket.has(now)
-            bucket.take(1000 * seconds)
+        milliseconds = self._milliseconds(who)
+        milliseconds.has(now)
+        milliseconds.take(1000 * seconds)
 
-    def _allowance(self, who: Caller) -> Allowance:
-        """The allowance of an `ek_` key in milliseconds."""
+    def _milliseconds(self, who: Caller) -> Bucket | Allowance:
+        """What is left for this key."""
+        if not who.secret:
+            return self._tenants[who.tenant.name]
         key = who.tenant.name, who.secret
         return Allowance(self._commons[who.tenant.name], self._own[key], self._sure[key])

@@ -13,6 +13,7 @@ from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, HttpConfig, KeyOwner
 from voicepipe.config.phone_config import PhoneKind, SipEndpointConfig, TelephonyConfig
 from voicepipe.ingress.api_keys import brings_token
+from voicepipe.ingress.wire_errors import error_body
 
 
 def is_loopback(host: str) -> bool:
@@ -182,8 +183,7 @@ class LocalOnly:
         else:
             return await self._app(scope, receive, send)
         self._log(HTTPConnection(scope), 403, message)
-        error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
-        await JSONResponse({"error": error}, 403)(scope, receive, send)
+        await JSONResponse(error_body(code, message), 403)(scope, receive, send)
 
     def _allows(self, headers: Headers) -> bool:
         host, origin = headers.get("host", ""), headers.get("origin")

@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 from voicepipe.audio import RATE, Block, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
-from voicepipe.base.errors import KeysFailed, TransferFailed
-from voicepipe.base.networks import is_of
-from voicepipe.ingress.blocks import Cutter
-from voicepipe.ingress.far_end import FarEnd, OnAudio
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, NetworkQuality, Pump, SoundListener
+from voicepipe.ingress.blocks import BlockCutter
+from voicepipe.ingress.far_end import FarEnd, FarEndLine
+from voicepipe.line import NetworkQuality, Pump, SoundListener
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.rtp_sender import PACKET_S, PacketWire
 from voicepipe.rtp.rtp_session import RtpSession
@@ -25,13 +23,12 @@ MOST_TICKS = 50
 """Ticks of 20 ms for which `flush` waits at most: 1 s, in which 10 s of sound that a network held up are processed."""
 
 
-class RtpLine:
+class RtpLine(FarEndLine):
     """The `HostedLine` of a call by RTP."""
 
     kind = "webrtc"
     lead_ms = 10
     setup_ms = 300
-    transfers = False
     sound_comes = "Audio is sent on the audio track of this call, not in events."
 
     def __init__(
@@ -44,7 +41,7 @@ class RtpLine:
         network: str = "",
     ) -> None:
         """`network`: the one the caller calls from, as their token says."""
-        self.on_audio: OnAudio | None = None
+        super().__init__(FarEnd(codec.out_rate, clock, FAR_DELAY_S), network)
         self.out_rate = codec.out_rate
         self._clock = clock
         self.on_key: Callable[[str], None] | None = None
@@ -53,15 +50,10 @@ class RtpLine:
         self._pump: Pump | None = None
         self._paced: asyncio.Future[None] | None = None
         """Lasts as long as our sound is paced."""
-        self._cutter = Cutter()
+        self._cutter = BlockCutter()
         self._listener: SoundListener | None = None
         self._listening: asyncio.Future[None] | None = None
         """Lasts as long as the caller's sound is taken."""
-        self._ended = False
-        self._far = FarEnd(self.out_rate, clock, FAR_DELAY_S)
-        self._network = network
-        self.source: Callable[[], str] = str
-        """The IP address that the caller's sound comes from; empty: it is unknown."""
 
     def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
         """As `MediaListener.sound`."""
@@ -101,7 +93,7 @@ class RtpLine:
 
     async def listen(self, listener: SoundListener) -> None:
         """As `Line.listen`, called where packets arrive: sound that comes as it is spoken needs no queue."""
-        if self._ended:
+        if self.ended:
             return
         self._listener, self._listening = listener, asyncio.get_running_loop().create_future()
         self.media.listened = True
@@ -138,10 +130,6 @@ class RtpLine:
         """Drop what is queued; packets that were sent cannot be called back."""
         return 0
 
-    def played(self) -> int:
-        """Samples that were sent `FAR_DELAY_S` ago."""
-        return self._far.played()
-
     def network(self) -> NetworkQuality:
         """Our own measurements, and the peer's where it has sent a report."""
         seen = self.media.statistics()
@@ -150,28 +138,8 @@ class RtpLine:
         lost = seen.lost / (seen.received + seen.lost)
         return NetworkQuality(loss_percent=100 * lost, jitter_ms=seen.jitter_ms, rtt_ms=seen.rtt_ms)
 
-    @property
-    def caller_network(self) -> str:
-        """The caller's network as their token says, unless the sound comes from elsewhere: then another program asked
-        for the call."""
-        return self._network if is_of(self.source(), self._network) else ""
-
-    async def transfer(self, target: str) -> None:
-        """Raises TransferFailed: a browser cannot be sent elsewhere."""
-        raise TransferFailed(NO_TRANSFER)
-
-    def send_keys(self, digits: str) -> None:
-        """Raises KeysFailed: a browser has no telephone."""
-        raise KeysFailed(TAKES_NO_KEYS)
-
-    async def hang_up(self) -> None:
-        """Let the caller hear what was sent, then end the call."""
-        if not self._ended:
-            await asyncio.sleep(self._far.remaining_s())
-        self.end()
-
     def end(self) -> None:
-        self._ended = True
+        super().end()
         self._stop_listening()
 
     def close(self) -> None:

@@ -17,9 +17,9 @@ from voicepipe.config import Config, HttpConfig
 from voicepipe.ingress.accept import REFUSAL_BODY, Acceptor
 from voicepipe.ingress.asgi_scope import REFUSALS, VISIT
 from voicepipe.ingress.connection import HttpConnection
-from voicepipe.ingress.frames import StampedWebSocket
+from voicepipe.ingress.frames import WebSocketConnection
 from voicepipe.ingress.refusal_log import RefusalLog
-from voicepipe.ingress.visits import Room, Visit, Visits
+from voicepipe.ingress.visits import ConnectionLimits, Visit, Visits
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def _no_certificate(error: Exception) -> ConfigError:
     return ConfigError(f"http.cert and http.key cannot be used ({error}): they name a PEM chain and its key.")
 
 
-class Forwarded:
+class ForwardedRequests:
     """Counts requests that a proxy has forwarded by the address that they come from. ASGI, within uvicorn's own
     middleware, which has put a trusted proxy's `X-Forwarded-For` into `client`."""
 
@@ -78,10 +78,10 @@ class Server(uvicorn.Server):
     ) -> None:
         super().__init__(
             uvicorn.Config(
-                Forwarded(_quiet(app)),
+                ForwardedRequests(_quiet(app)),
                 loop="none",
                 http=HttpConnection,
-                ws=StampedWebSocket,
+                ws=WebSocketConnection,
                 ws_ping_interval=PING_S,
                 ws_ping_timeout=PING_S,
                 ws_max_size=message_bytes,
@@ -141,7 +141,7 @@ async def serve(
     Calls that are still going on when it is cancelled are closed with code 1012. Raises ConfigError: a certificate that
     cannot be used.
     """
-    server = Server(app, http, Visits(Room.within(room), http.proxies), message_bytes, serving)
+    server = Server(app, http, Visits(ConnectionLimits.within(room), http.proxies), message_bytes, serving)
     try:
         await asyncio.to_thread(server.config.load)
     except (OSError, ssl.SSLError) as error:

@@ -4,11 +4,11 @@ import asyncio
 
 from voicepipe.ingress.asgi_scope import Peer
 from voicepipe.ingress.blocks import BlockQueue
-from voicepipe.ingress.far_end import FarEnd, OnAudio
+from voicepipe.ingress.far_end import FarEnd, FarEndLine
 from voicepipe.line import HIDDEN, NetworkQuality, Pump, SoundListener
 
 
-class SocketLine:
+class SocketLine(FarEndLine):
     """The common part of `HostedLine`s over a WebSocket. `queue`: the caller's sound; `far`: what they have heard of
     ours; `peer`: their connection; `network`: as `Grant.network`."""
 
@@ -16,11 +16,11 @@ class SocketLine:
     takes_sound = True
 
     def __init__(self, queue: BlockQueue, far: FarEnd, peer: Peer | None, network: str) -> None:
-        self.on_audio: OnAudio | None = None
+        super().__init__(far, network)
         self._queue = queue
-        self._far = far
         self._peer = peer
-        self._network = network
+        if peer:
+            self.source = lambda: peer.address
 
     async def listen(self, listener: SoundListener) -> None:
         """As `Line.listen`."""
@@ -29,18 +29,13 @@ class SocketLine:
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         await by_timer(pump, wake)
 
-    def played(self) -> int:
-        return self._far.played()
-
     def network(self) -> NetworkQuality:
         """Measurements of the connection; TCP sends again what is lost, and does not report it."""
         return NetworkQuality(rtt_ms=self._peer.rtt_ms) if self._peer else HIDDEN
 
-    async def hang_up(self) -> None:
-        """Let the caller hear what was sent (`lead_ms` at most), then end the call."""
-        if not self._queue.ended:
-            await asyncio.sleep(self._far.remaining_s())
-        self.end()
+    @property
+    def ended(self) -> bool:  # type: ignore[override]
+        return self._queue.ended
 
     def end(self) -> None:
         """The caller is gone: what they said is still heard."""

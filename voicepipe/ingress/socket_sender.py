@@ -2,7 +2,6 @@
 disconnected."""
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable
 
@@ -59,8 +58,9 @@ class SocketSender:
     """Sends the messages of an outbox on one WebSocket, and ends it."""
 
     def __init__(self, socket: WebSocket) -> None:
+        self.peer = peer_of(socket)
+        """The client's connection."""
         self._socket = socket
-        self._peer = peer_of(socket)
 
     async def write(self, outbox: Outbox, code: Callable[[], int] = lambda: 1000) -> None:
         """Send until the outbox is closed and empty, then close the socket with the close code of RFC 6455 that `code`
@@ -77,24 +77,4 @@ class SocketSender:
         done, _ = await asyncio.wait({writer}, timeout=LINGER)
         if not done:
             writer.cancel()
-            self.abort()
-
-    def abort(self) -> None:
-        """End the connection at once."""
-        if self._peer is not None:
-            self._peer.abort()
-
-    def take_at_most(self, size: int) -> None:
-        """A message of more bytes than this ends the connection."""
-        if self._peer is not None:
-            self._peer.take_at_most(size)
-
-    @property
-    def closed_for(self) -> str:
-        """Why the server has closed the connection; empty: the client has, or the network."""
-        return self._peer.closed_for if self._peer else ""
-
-    @property
-    def received_at(self) -> float:
-        """The monotonic second at which its last message reached us."""
-        return self._peer.received_at if self._peer else time.monotonic()
+            self.peer.abort()

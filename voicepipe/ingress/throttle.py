@@ -17,7 +17,7 @@ LATELY_S = 60.0
 """Seconds after which what was taken counts a third, and less and less."""
 
 
-class Remembered(Generic[K, T]):
+class RecentSources(Generic[K, T]):
     """A value for each source that came lately, made when it first comes."""
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -31,14 +31,6 @@ class Remembered(Generic[K, T]):
             self._of.popitem(last=False)
         return found
 
-    def forget(self, is_new: Callable[[T], bool]) -> None:
-        """Forget the sources that came longest ago and whose values are as fresh ones."""
-        while self._of and is_new(next(iter(self._of.values()))):
-            self._of.popitem(last=False)
-
-    def __len__(self) -> int:
-        return len(self._of)
-
 
 class Throttle:
     """Limits how often each source and all of them together may come. `each`: for one address; `all`: for all of them,
@@ -46,14 +38,13 @@ class Throttle:
 
     def __init__(self, each: Rate, all: Rate) -> None:
         self._all = Bucket(all)
-        self._sources = Remembered[str, Bucket](lambda: Bucket(each))
+        self._sources = RecentSources[str, Bucket](lambda: Bucket(each))
         self._refused: dict[str, int] = {}
         """Refusals since the last news."""
         self._reported_at = float("-inf")
 
     def has_room(self, source: str, now: float) -> bool:
         """Whether one more may come from this source; counts nothing."""
-        self._sources.forget(lambda bucket: bucket.is_full(now))
         return self._sources[source].has(now) and self._all.has(now)
 
     def admits(self, source: str, now: float) -> bool:
@@ -113,7 +104,7 @@ class FairRate:
         self._all = Bucket(all)
         self._ample = all.burst - each.burst
         """While so much is left, what a source has taken does not matter: one source alone never gets below it."""
-        self._sources = Remembered[str, _Source](lambda: _Source(each))
+        self._sources = RecentSources[str, _Source](lambda: _Source(each))
 
     def admits(self, name: str, now: float) -> bool:
         """Count one more from this source; returns whether it may come."""

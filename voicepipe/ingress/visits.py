@@ -32,7 +32,7 @@ themselves."""
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ConnectionLimits:
     """The numbers of connections that a server takes at a time."""
 
     all: int
@@ -40,13 +40,13 @@ class Room:
     each: int = EACH
 
     @classmethod
-    def within(cls, all: int) -> "Room":
+    def within(cls, all: int) -> "ConnectionLimits":
         """The numbers within `all` connections, of which at most half are for strangers."""
         return cls(all, min(STRANGERS, all // 2), min(EACH, all // 4))
 
 
 class VisitState(Enum):
-    """The state of a connection, by which it is counted. All that are not over count in `Room.all`.
+    """The state of a connection, by which it is counted. All that are not over count in `ConnectionLimits.all`.
 
     before             what happens                        after
     (none)             `come`                              STRANGER
@@ -98,8 +98,8 @@ class Visit:
         return self._visits._admits(self.client, now)
 
     def known(self, tenant: str) -> None:
-        """The request in progress came with this tenant's key. More requests of one tenant than `Room.each` are served,
-        and may be dropped."""
+        """The request in progress came with this tenant's key. A tenant's requests beyond `ConnectionLimits.each` are
+        served, but may be dropped."""
         self.pays()
         if self.state is VisitState.STRANGER and self._visits._has_room_for(tenant):
             self._visits._becomes(self, VisitState.REQUEST, tenant)
@@ -122,7 +122,7 @@ class Visits:
     """The connections to an HTTP server, counted and limited. `proxies`: addresses behind which there are many clients,
     so that connections are not counted by them."""
 
-    def __init__(self, room: Room, proxies: Collection[str] = ()) -> None:
+    def __init__(self, room: ConnectionLimits, proxies: Collection[str] = ()) -> None:
         self._room = room
         self._proxies = frozenset(proxies)
         self._strangers: dict[str, dict[Visit, None]] = {}
@@ -197,7 +197,6 @@ class Visits:
             self._enter(visit)
 
     def _enter(self, visit: Visit) -> None:
-        """Count the connection by its state."""
         self._many[visit.state] += 1
         if visit.state is VisitState.STRANGER:
             self._strangers.setdefault(visit.counted, {})[visit] = None
@@ -205,7 +204,6 @@ class Visits:
             self._requests[visit.tenant] += 1
 
     def _leave(self, visit: Visit) -> None:
-        """No longer count the connection by its state."""
         self._many[visit.state] -= 1
         if visit.state is VisitState.STRANGER:
             mine = self._strangers[visit.counted]

@@ -26,6 +26,13 @@ class WireError(Exception):
         self.kind = kind
 
 
+def error_body(
+    code: str, message: str, param: str | None = None, *, kind: str = "invalid_request_error"
+) -> dict[str, object]:
+    """The body of an HTTP answer that says what was wrong."""
+    return {"error": {"type": kind, "code": code, "message": message, "param": param}}
+
+
 def wire_error(error: Exception, prefix: str = "") -> WireError:
     """The WireError that says what msgspec found. `prefix` is the path of the object that was being read."""
     if isinstance(error, RecursionError):

@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from starlette.datastructures import QueryParams
@@ -59,8 +59,6 @@ class RecordsDeleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Asker(NamedTuple):
-    """The sender of a request for records."""
-
     viewer: str | None
     """As `PopApi.viewer`."""
     for_operator: bool = False
@@ -76,59 +74,50 @@ class RecordsHttp:
 
     def routes(self) -> list[BaseRoute]:
         return [
-            Route(RECORDS, self.list, methods=["GET"]),
-            Route(RECORDS, self.delete_caller, methods=["DELETE"]),
-            Route(f"{RECORDS}/{{call_id}}", self.one, methods=["GET"]),
-            Route(f"{RECORDS}/{{call_id}}", self.delete, methods=["DELETE"]),
-            Route(COSTS, self.costs),
+            Route(RECORDS, self._endpoint(self._list), methods=["GET"]),
+            Route(RECORDS, self._endpoint(self._delete_caller), methods=["DELETE"]),
+            Route(f"{RECORDS}/{{call_id}}", self._endpoint(self._one), methods=["GET"]),
+            Route(f"{RECORDS}/{{call_id}}", self._endpoint(self._delete), methods=["DELETE"]),
+            Route(COSTS, self._endpoint(self._costs)),
         ]
 
-    async def list(self, request: Request) -> Response:
+    def _endpoint(
+        self, answer: Callable[[Request, _Asker], Coroutine[Any, Any, msgspec.Struct]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """An endpoint for who may read records; it counts on their account."""
+
+        async def endpoint(request: Request) -> Response:
+            who = self._asker(request)
+            return uncached(await self._access.carry_out(account(who.viewer), answer(request, who)))
+
+        return endpoint
+
+    async def _list(self, request: Request, who: _Asker) -> RecordList:
         """GET: calls, the newest first."""
-        tenant = self._asker(request).viewer
-        asked = query(request.query_params, tenant)
-        return await self._access.carry_out(account(tenant), self._listed(asked))
-
-    async def one(self, request: Request) -> Response:
-        """GET: the record of a call; while it goes on, what there is so far."""
-        tenant = self._asker(request).viewer
-        return await self._access.carry_out(account(tenant), self._found(request.path_params["call_id"], tenant))
-
-    async def delete(self, request: Request) -> Response:
-        """DELETE: the record of a call; 409 while it goes on, 403 where it is no tenant's and a tenant asks."""
-        tenant = self._asker(request).viewer
-        return await self._access.carry_out(account(tenant), self._deleted(request.path_params["call_id"], tenant))
-
-    async def delete_caller(self, request: Request) -> Response:
-        """DELETE: the records of all calls from one number, except those that go on."""
-        who = self._asker(request)
-        number = deletion(request.query_params)
-        return await self._access.carry_out(account(who.viewer), self._deleted_caller(number, who))
-
-    async def costs(self, request: Request) -> Response:
-        """GET: the cost of calls, by agent or by tenant; of the last day by default."""
-        tenant = self._asker(request).viewer
-        asked = cost_query(request.query_params, tenant, time.time())
-        return await self._access.carry_out(account(tenant), self._costs(asked))
-
-    async def _costs(self, asked: CostQuery) -> Response:
-        return uncached(await self._records().costs(asked))
-
-    async def _listed(self, asked: RecordQuery) -> Response:
+        asked = query(request.query_params, who.viewer)
         rows = await self._records().listed(asked)
         shown = rows[: asked.limit - 1]
         more = cursor(shown[-1].began, shown[-1].id) if len(rows) == asked.limit else None
-        return uncached(RecordList(data=shown, next=more))
+        return RecordList(data=shown, next=more)
 
-    async def _found(self, call_id: str, viewer: str | None) -> Response:
-        record = await self._records().found(call_id, viewer)
+    async def _costs(self, request: Request, who: _Asker) -> msgspec.Struct:
+        """GET: the cost of calls, by agent or by tenant; of the last day by default."""
+        asked = cost_query(request.query_params, who.viewer, time.time())
+        return await self._records().costs(asked)
+
+    async def _one(self, request: Request, who: _Asker) -> msgspec.Struct:
+        """GET: the record of a call; while it goes on, what there is so far."""
+        call_id = request.path_params["call_id"]
+        record = await self._records().found(call_id, who.viewer)
         if record is None:
             raise _unknown(call_id)
-        return uncached(record)
+        return record
 
-    async def _deleted(self, call_id: str, viewer: str | None) -> Response:
+    async def _delete(self, request: Request, who: _Asker) -> RecordDeleted:
+        """DELETE: the record of a call; 409 while it goes on, 403 where it is no tenant's and a tenant asks."""
+        call_id = request.path_params["call_id"]
         records, shown = self._pop.records, self._pop.dashboard
-        deleted = await records.delete(call_id, viewer) if records else shown.delete(call_id, viewer)
+        deleted = await records.delete(call_id, who.viewer) if records else shown.delete(call_id, who.viewer)
         if deleted.in_progress:
             raise CallGoesOn(
                 f"The call {call_id[:200]!r} goes on: wait for its end or hang up, then delete its record."
@@ -141,12 +130,14 @@ class RecordsHttp:
         if not deleted.ids:
             self._records()  # Who keeps none says so.
             raise _unknown(call_id)
-        return uncached(RecordDeleted(id=call_id))
+        return RecordDeleted(id=call_id)
 
-    async def _deleted_caller(self, number: str, who: _Asker) -> Response:
+    async def _delete_caller(self, request: Request, who: _Asker) -> RecordsDeleted:
+        """DELETE: the records of all calls from one number, except those that go on."""
+        number = deletion(request.query_params)
         its = await self._records().delete_caller(number, who.viewer, for_operator=who.for_operator)
-        return uncached(RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
-                                    not_permitted=its.not_permitted))  # fmt: skip
+        return RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
+                              not_permitted=its.not_permitted)  # fmt: skip
 
     def _asker(self, request: Request) -> _Asker:
         """The sender of a request. Raises Unauthorized."""

@@ -27,8 +27,8 @@ from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.directory.report import Condition, EditionState
 from voicepipe.engines.base import CountsDecoders, Engines
 from voicepipe.health import Health, Status
+from voicepipe.ingress.api_keys import Tenants, is_key, may_scrape
 from voicepipe.ingress.loopback_only import phone_kinds, sip_contact, unreached
-from voicepipe.ingress.tenants import Tenants, is_key, may_scrape
 from voicepipe.line import Line
 from voicepipe.observe.call_followers import UNTRACED, CallFollower, CallTracer
 from voicepipe.observe.calls import LiveCall
@@ -42,7 +42,6 @@ from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.prepared_agents import PreparedAgents
-from voicepipe.records.metrics import of_records
 from voicepipe.records.records import Records
 from voicepipe.sizing.prediction import latency_ms
 from voicepipe.tools.tool_runner import ToolRunner
@@ -128,7 +127,7 @@ class Pop:
         followers: list[CallFollower] = [self.metrics, cost, self._recent, self._hour, self._failing]
         if records:
             followers.append(records)
-            self.metrics.others.append(partial(of_records, records))
+            self.metrics.others.append(records.read_metrics)
         self.dashboard = Dashboard(config.pop, self.health, followers=followers, redaction=config.records,
                                    traces=traces, cost=cost.so_far)  # fmt: skip
         if records:

@@ -35,21 +35,23 @@ from voicepipe.ingress.access import (
     uncached,
 )
 from voicepipe.ingress.api_keys import Caller, ClientSecrets, SecretRequest
+from voicepipe.ingress.asgi_scope import peer_of
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS, CallsInProgress
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.loopback_only import LocalOnly, check_exposure
 from voicepipe.ingress.model_list import ModelList
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.clients import RealtimeClients
+from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights, effective_session
-from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.realtime.voices import with_voice
-from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
+from voicepipe.ingress.realtime.session import VOICE, Session
+from voicepipe.ingress.realtime.websocket import converse, listen_in
 from voicepipe.ingress.sip import sip_server as sip
 from voicepipe.ingress.telephony import telephony_http as telephony
 from voicepipe.ingress.telephony.signatures import SIGNED
 from voicepipe.ingress.trace_context import in_trace
-from voicepipe.ingress.webrtc.webrtc_http import CallsApi, prepared
+from voicepipe.ingress.webrtc.webrtc_http import WebRtcHttp, prepared
 from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api import dashboard_http, metrics_http, pages
 from voicepipe.operator_api.metrics_http import HEALTH, METRICS
@@ -104,10 +106,11 @@ class Realtime:
         session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
         slot = resources.enter_context(self._pop.admit(who.tenant, agent))
         self._access.begins(who, "websocket")
-        settings, rights = in_trace(settings, socket), Rights.of(who, agent)
-        clients = opened(socket, slot, session, settings, limits, rights, who.network)
-        resources.callback(clients.call.close)
-        return clients
+        sound = session.audio
+        line = WebSocketLine(sound.input.format, sound.output.format, peer=peer_of(socket), network=who.network)
+        call = HostedCall(line, slot, in_trace(settings, socket), limits)
+        resources.callback(call.close)
+        return RealtimeClients(call, session, Rights.of(who, agent))
 
     async def client_secrets(self, request: Request) -> Response:
         """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""
@@ -125,7 +128,7 @@ class Realtime:
         check_session(session, self._pop.config.limits)
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
-        shown = with_voice(session, self._voice_of(session, agent))
+        shown = session.replaced(VOICE, self._voice_of(session, agent))
         return uncached({"value": made[0], "expires_at": made[1], "session": shown})
 
     def _voice_of(self, session: Session, agent: Agent) -> str:
@@ -165,7 +168,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
     routes: list[BaseRoute] = [
         WebSocketRoute(REALTIME, realtime.websocket),
         Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
-        *CallsApi(pop, access, calls, network).routes(),
+        *WebRtcHttp(pop, access, calls, network).routes(),
         *CallsInProgress(access, calls).routes(),
         *ModelList(pop, access).routes(),
         *providers.routes(),

@@ -46,10 +46,9 @@ def costs(db: sqlite3.Connection, query: CostQuery, host: RecordedHost, now: flo
     (kept_from,) = db.execute("SELECT min(began) FROM calls").fetchone()
     until = min(query.until, now)
     since = min(until, max(query.since, now if kept_from is None else kept_from))
-    column = {"agent": "agent", "tenant": "tenant"}[query.by]
     mine = "" if query.tenant is None else "AND tenant = ?"
     rows = db.execute(
-        f"SELECT {column}, count(*), sum(min(coalesce(ended, ?), ?) - max(began, ?)),"
+        f"SELECT {query.by}, count(*), sum(min(coalesce(ended, ?), ?) - max(began, ?)),"
         " sum(CASE WHEN ended < ? THEN output_tokens ELSE 0 END)"
         f" FROM calls WHERE began < ? AND coalesce(ended, ?) > ? {mine} GROUP BY 1 ORDER BY 3 DESC",
         (now, until, since, until, until, now, since, *([] if query.tenant is None else [query.tenant])),

@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from voicepipe.agent import Hooks
 from voicepipe.base.errors import ConfigError, RecordsFailing
 from voicepipe.call_api import CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
+from voicepipe.observe.gauges import HERE
+from voicepipe.observe.metric_families import at_present
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import signing, store
 from voicepipe.records.costs import Costs, costs
@@ -55,27 +58,22 @@ def _for_its_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-class Lines:
-    """Writes records as JSON lines, for log shippers. Blocking. `destination`: a file, which may be rotated at any
-    time, or `STDOUT`; empty: no lines are written."""
-
-    def __init__(self, destination: str) -> None:
-        self._destination = destination
-
-    def write(self, record: CallRecord) -> None:
-        """Write one line. A file that cannot be written loses it: the record itself is kept."""
-        if not self._destination:
-            return
-        line = msgspec.json.encode(record) + b"\n"
-        try:
-            if self._destination == STDOUT:
-                sys.stdout.buffer.write(line)
-                sys.stdout.buffer.flush()
-            else:
-                with open(self._destination, "ab", opener=_for_its_owner) as file:
-                    file.write(line)
-        except OSError as error:
-            logger.error("%s: not written to records.lines: %s", record.id, error)
+def write_line(record: CallRecord, destination: str) -> None:
+    """Write a record as a JSON line, for log shippers. Blocking. `destination`: a file, which may be rotated at any
+    time, or `STDOUT`; empty: nothing is written. A file that cannot be written loses the line: the record itself is
+    kept."""
+    if not destination:
+        return
+    line = msgspec.json.encode(record) + b"\n"
+    try:
+        if destination == STDOUT:
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+        else:
+            with open(destination, "ab", opener=_for_its_owner) as file:
+                file.write(line)
+    except OSError as error:
+        logger.error("%s: not written to records.lines: %s", record.id, error)
 
 
 class Records(CallFollower):
@@ -83,7 +81,7 @@ class Records(CallFollower):
     `call_api.RecordsApi`."""
 
     def __init__(
-        self, path: Path, host: RecordedHost, writer: RecordWriter, lines: Lines, keep_s: float, hooks: HooksOf,
+        self, path: Path, host: RecordedHost, writer: RecordWriter, lines: str, keep_s: float, hooks: HooksOf,
         loop: asyncio.AbstractEventLoop,
     ) -> None:  # fmt: skip
         self.writer = writer
@@ -146,7 +144,7 @@ class Records(CallFollower):
                                secret_env=notice.hooks.secret_env, since=record.ended or now, due=now))  # fmt: skip
 
         def then() -> None:
-            self._lines.write(record)
+            write_line(record, self._lines)
             self.deliveries.wake()
 
         return then
@@ -236,6 +234,22 @@ class Records(CallFollower):
         """As `costs.costs`."""
         return await self._asked(lambda db: costs(db, query, self._host, time.time()))
 
+    def read_metrics(self, here: tuple[str, str]) -> Iterator[Metric]:
+        """The metrics of records and deliveries. `here`: the PoP's labels, as in HERE. The number of records that wait
+        to be written is among the queues."""
+        spool = self.deliveries.spool
+        age_s = 0.0 if spool.since is None else max(0.0, time.time() - spool.since)
+        for name, help_text, value in (
+            ("voicepipe_records_failing", "1: the file of records cannot be written; they wait.",
+             float(bool(self.writer.failing))),
+            ("voicepipe_deliveries_waiting", "Records that receivers are still to be sent (hooks.after_call).",
+             spool.waiting),
+            ("voicepipe_deliveries_oldest_seconds", "For how long the oldest of them has waited.", age_s),
+        ):  # fmt: skip
+            yield at_present(GaugeMetricFamily, name, help_text, HERE, [(here, value)])
+        failed, help_text = self.deliveries.failed, "Tries that no receiver took."
+        yield at_present(CounterMetricFamily, "voicepipe_deliveries_failed", help_text, HERE, [(here, failed)])
+
     async def _asked(self, question: Callable[[sqlite3.Connection], T]) -> T:
         """Answer a question in one of a few threads: long questions do not take those of the engines."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, question)
@@ -279,6 +293,6 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"records.folder: records cannot be kept in {folder}: {error}") from None
     keep_s = config.records.keep_days * 86_400.0
-    records = Records(path, host, RecordWriter(its), Lines(config.records.lines), keep_s, hooks, loop)
+    records = Records(path, host, RecordWriter(its), config.records.lines, keep_s, hooks, loop)
     records.writer.put(records.mark_cut)
     return records

@@ -54,7 +54,7 @@ _full = msgspec.json.Decoder(FullTurn)
 _summary = msgspec.json.Decoder(CallSummary)
 
 
-class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+class Delivery(msgspec.Struct, frozen=True):
     """A webhook that is to be delivered after a call has ended. The fields are in the order of the columns."""
 
     id: str
@@ -115,7 +115,7 @@ class Store:
         """Write a call's final record."""
         ends = summary(call, self._host, self._said(call.id), end)
         self._put(call, ends)
-        return self.record(ends)
+        return _record(self._db, ends)
 
     def in_progress(self) -> list[str]:
         """Ids of calls that have not ended. When a PoP starts, they were in progress as its last run ended."""
@@ -133,7 +133,7 @@ class Store:
         last = max([call.since, *(full.turn.at for full in said)])
         ends = summary(call, self._host, said, CallEnd(reason=CUT, at=last))
         self._put(call, ends)
-        return self.record(ends)
+        return _record(self._db, ends)
 
     def left(self, call: CallFacts, at: float) -> CallRecord | None:
         """The call is no longer in progress. If its end was not reported, that was a fault of ours, and its record is
@@ -167,7 +167,6 @@ class Store:
         return Deleted(gone, in_progress, not_permitted)
 
     def _delete(self, ids: Sequence[tuple[str]]) -> None:
-        """Delete calls with their turns and deliveries."""
         self._db.executemany("DELETE FROM said WHERE call = ?", ids)
         self._db.executemany("DELETE FROM deliveries WHERE call = ?", ids)
         self._db.executemany("DELETE FROM calls WHERE id = ?", ids)
@@ -190,9 +189,6 @@ class Store:
     def given_up(self, delivery: Delivery) -> None:
         """Give these deliveries up."""
         self._db.execute("DELETE FROM deliveries WHERE id = ?", (delivery.id,))
-
-    def record(self, ends: CallSummary) -> CallRecord:
-        return _record(self._db, ends)
 
     def _put(self, call: CallFacts, its: CallSummary) -> None:
         row = (call.id, call.tenant, call.agent, call.caller, call.since, its.ended, its.reason, its.output_tokens,
@@ -271,7 +267,6 @@ def not_permitted_of(db: sqlite3.Connection, caller: str, tenant: str | None, *,
 
 
 def _spelled(caller: str) -> tuple[str, str | None]:
-    """The arguments of `FROM_CALLER`."""
     return caller, compact(caller) or None
 
 
@@ -283,11 +278,7 @@ def due(db: sqlite3.Connection, now: float, of_each: int) -> list[Delivery]:
         " WHERE place <= ? ORDER BY due",
         (now, of_each),
     )
-    return [
-        Delivery(id=id_, call=call, url=url, secret_env=secret_env, since=since, due=due_, tries=tries,
-                 refused=bool(refused))
-        for id_, call, url, secret_env, since, due_, tries, refused in rows
-    ]  # fmt: skip
+    return [Delivery(*row) for row in rows]  # `refused` as 0 or 1: SQLite has no booleans.
 
 
 class Spool(NamedTuple):
@@ -312,5 +303,4 @@ def _record(db: sqlite3.Connection, its: CallSummary) -> CallRecord:
 
 
 def _literal(text: str) -> str:
-    """A text as a literal for LIKE."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

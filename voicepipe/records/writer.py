@@ -40,13 +40,11 @@ class RecordWriter:
         self.failing = ""
         """Why nothing can be written at the moment; empty: writing works."""
         self._store = store
-        self._jobs = queue.SimpleQueue[tuple[float, Job] | None]()
+        self._jobs = queue.SimpleQueue[tuple[float, Job]]()
         """Jobs, with the monotonic second at which each was put."""
         self._waits = QueueOutcomes()
         self._in_hand = 0
         """Jobs of the transaction in progress."""
-        self._ends = False
-        """The last entry of the queue has been taken."""
         self._left = 0
         """Jobs that were given up at the end."""
         self._tells_loss = False
@@ -101,7 +99,7 @@ class RecordWriter:
     def close(self) -> None:
         """Write what waits, for `LAST_S` at most. Blocks."""
         self._until = time.monotonic() + LAST_S
-        self._jobs.put(None)  # It may wait for a job.
+        self.put(lambda its: None, always=True)  # It may wait for a job.
         self._thread.join(LAST_S + BUSY_S + AGAIN_S)
         if self._left:
             why = self.failing or "the disk is too slow"
@@ -114,7 +112,7 @@ class RecordWriter:
             jobs = self._taken()
             while jobs := self._unwritten(jobs):
                 if self._until is not None and time.monotonic() > self._until:
-                    self._left = len(jobs) + self._jobs.qsize() - (not self._ends)
+                    self._left = len(jobs) + self._jobs.qsize() - 1  # without the one that `close` has put
                     return
                 time.sleep(AGAIN_S)
             self._in_hand = 0
@@ -125,13 +123,11 @@ class RecordWriter:
         with suppress(queue.Empty):
             while len(waited) < AT_ONCE:
                 waited.append(self._jobs.get_nowait())
-        jobs, now = [], time.monotonic()
-        self._ends = None in waited
-        for since, job in filter(None, waited):
+        now = time.monotonic()
+        for since, _ in waited:
             self._waits.began(now - since)
-            jobs.append(job)
-        self._in_hand = len(jobs)
-        return jobs
+        self._in_hand = len(waited)
+        return [job for _, job in waited]
 
     def _unwritten(self, jobs: list[Job]) -> list[Job]:
         """Carry out jobs together, or each alone where one of them fails. Returns those that must be tried again: the

@@ -7,8 +7,8 @@ check digit decides where numbers stand apart.
 import re
 from collections.abc import Iterator, Sequence
 
-from voicepipe.redaction.kept_text import Digits, split
-from voicepipe.redaction.numbers_read import Gap
+from voicepipe.redaction.kept_text import split
+from voicepipe.redaction.numbers_read import Gap, Number
 
 SHORTEST, LONGEST = 13, 19
 """Digits of a card number."""
@@ -26,27 +26,24 @@ ISSUED = re.compile(
 DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 
 
-def found(numbers: Sequence[Digits], talk: bool, written: bool = False) -> Iterator[list[Digits]]:
+def found(numbers: Sequence[Number], talk: bool, written: bool = False) -> Iterator[list[Number]]:
     """Parts of card numbers, among numbers of which none is separate from the others. `talk`: the talk is of cards, so
     that other words may be between the parts. `written`: by a program, which marks numbers of other kinds."""
     for number in numbers:
-        if len(number.at.digits) >= SHORTEST and not (written and number.at.known and not is_right(number.at.digits)):
+        if len(number.digits) >= SHORTEST and not (written and number.known and not is_right(number.digits)):
             yield [number]
     for close in (numbers,) if talk else split(numbers, Gap.LOOSE):
         for run in _runs(close, talk):
-            if count(run) >= SHORTEST and not (written and count(run) > LONGEST):
+            size = len(joined(run))
+            if size >= SHORTEST and not (written and size > LONGEST):
                 yield run
-    if written or any(number.at.gap is not Gap.CLOSE for number in numbers[1:]):
+    if written or any(number.gap is not Gap.CLOSE for number in numbers[1:]):
         yield from _right_ones([number for number in numbers if not number.again])
 
 
-def count(numbers: Sequence[Digits]) -> int:
-    """Digits that were said in all, without those that were repeated."""
-    return sum([len(number.at.digits) for number in numbers if not number.again])
-
-
-def joined(numbers: Sequence[Digits]) -> str:
-    return "".join([number.at.digits for number in numbers if not number.again])
+def joined(numbers: Sequence[Number]) -> str:
+    """The digits that were said in all, without those that were repeated."""
+    return "".join([number.digits for number in numbers if not number.again])
 
 
 def is_right(digits: str) -> bool:
@@ -57,9 +54,9 @@ def is_right(digits: str) -> bool:
     return (sum(values[::2]) + sum([DOUBLED[value] for value in values[1::2]])) % 10 == 0
 
 
-def _runs(numbers: Sequence[Digits], talk: bool) -> Iterator[list[Digits]]:
+def _runs(numbers: Sequence[Number], talk: bool) -> Iterator[list[Number]]:
     """Sequences of numbers that may be one number."""
-    run: list[Digits] = []
+    run: list[Number] = []
     for number in numbers:
         if run and not number.again and not _goes_on(run, number, talk):
             yield run
@@ -69,11 +66,11 @@ def _runs(numbers: Sequence[Digits], talk: bool) -> Iterator[list[Digits]]:
         yield run
 
 
-def _goes_on(run: Sequence[Digits], number: Digits, talk: bool) -> bool:
-    digits, more = joined(run), number.at.digits
-    if number.at.known and (run[-1].at.known or len(digits) >= PHONE):
+def _goes_on(run: Sequence[Number], number: Number, talk: bool) -> bool:
+    digits, more = joined(run), number.digits
+    if number.known and (run[-1].known or len(digits) >= PHONE):
         return False
-    if run[-1].at.known and number.at.gap is Gap.LOOSE:
+    if run[-1].known and number.gap is Gap.LOOSE:
         return False
     if len(digits) >= SHORTEST:
         return len(more) < PHONE and len(digits) + len(more) <= WITH_CODES
@@ -84,12 +81,12 @@ def _goes_on(run: Sequence[Digits], number: Digits, talk: bool) -> bool:
     return digits[:3] != more[:3] and (talk or len(digits) == THREE_QUARTERS)
 
 
-def _right_ones(numbers: Sequence[Digits]) -> Iterator[list[Digits]]:
+def _right_ones(numbers: Sequence[Number]) -> Iterator[list[Number]]:
     """Numbers that together are a card's, whatever is between them."""
     for first in range(len(numbers)):
         digits = ""
         for last in range(first, len(numbers)):
-            more = numbers[last].at.digits
+            more = numbers[last].digits
             digits += more
             if len(digits) > LONGEST or not (len(more) < PHONE or len(more) == THREE_QUARTERS):
                 break

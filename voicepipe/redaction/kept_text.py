@@ -15,33 +15,19 @@ TOKEN = re.compile(
 
 
 @dataclass(slots=True, eq=False)
-class Digits:
-    """A number in a text that is kept."""
-
-    at: Number
-    text: "Text"
-    mask: str = ""
-    """The text that replaces it; empty: the number itself."""
-    final: bool = False
-    """The mask no longer changes."""
-    again: bool = False
-    """It repeats an earlier number, and adds nothing to the numbers beside it."""
-
-
-@dataclass(slots=True, eq=False)
-class Leaf:
+class TextPart:
     """A part of a text in which numbers are found: a whole text, or one string or number of its JSON."""
 
     text: str
     before: str = ""
-    """The text between the leaf before and this one."""
+    """The text between the part before and this one."""
     raw: str = ""
     """Its JSON; empty: it is no JSON."""
     name: str = ""
     """Its names in JSON, with a dot between them."""
     follows: bool = False
-    """It is in the same list of JSON as the leaf before."""
-    numbers: list[Digits] = field(default_factory=list)
+    """It is in the same list of JSON as the part before."""
+    numbers: list[Number] = field(default_factory=list)
     replaced: list[tuple[int, int, str]] = field(default_factory=list)
     """Other parts to replace: begin, end, and the replacement."""
 
@@ -65,33 +51,33 @@ class Leaf:
 
 
 @dataclass(slots=True, eq=False)
-class Text:
+class KeptText:
     """One text that is kept, with its numbers, some of which may be masked. JSON stays JSON."""
 
     key: Hashable
-    leaves: list[Leaf]
+    parts: list[TextPart]
     after: str = ""
-    """The text behind the last leaf."""
+    """The text behind the last part."""
     cut: bool = False
     kept: str = ""
     """The text as it was last returned."""
 
     @property
     def is_json(self) -> bool:
-        return not self.leaves or bool(self.leaves[0].raw)
+        return not self.parts or bool(self.parts[0].raw)
 
     def reads(self) -> str:
-        return "".join([leaf.reads() for leaf in self.leaves]) + self.after
+        return "".join([part.reads() for part in self.parts]) + self.after
 
-    def numbers(self) -> list[Digits]:
-        return [number for leaf in self.leaves for number in leaf.numbers]
+    def numbers(self) -> list[Number]:
+        return [number for part in self.parts for number in part.numbers]
 
 
-def split(numbers: Iterable[Digits], at: Gap) -> Iterator[list[Digits]]:
+def split(numbers: Iterable[Number], at: Gap) -> Iterator[list[Number]]:
     """Sequences of numbers with smaller gaps inside."""
-    stretch: list[Digits] = []
+    stretch: list[Number] = []
     for number in numbers:
-        if stretch and number.at.gap >= at:
+        if stretch and number.gap >= at:
             yield stretch
             stretch = []
         stretch.append(number)
@@ -99,11 +85,11 @@ def split(numbers: Iterable[Digits], at: Gap) -> Iterator[list[Digits]]:
         yield stretch
 
 
-def plain(key: Hashable, text: str) -> Text:
-    return Text(key, [Leaf(text[:LONGEST])], cut=len(text) > LONGEST)
+def plain(key: Hashable, text: str) -> KeptText:
+    return KeptText(key, [TextPart(text[:LONGEST])], cut=len(text) > LONGEST)
 
 
-def json_or_plain(key: Hashable, text: str) -> Text:
+def json_or_plain(key: Hashable, text: str) -> KeptText:
     if len(text) <= LONGEST and text.lstrip()[:1] in '{["-0123456789':
         try:
             json.loads(text)
@@ -113,12 +99,12 @@ def json_or_plain(key: Hashable, text: str) -> Text:
     return plain(key, text)
 
 
-def _json(key: Hashable, text: str) -> Text:
-    leaves: list[Leaf] = []
+def _json(key: Hashable, text: str) -> KeptText:
+    parts: list[TextPart] = []
     path: list[str] = []
     """The name at each depth."""
     firsts: list[bool | None] = []
-    """At each depth: the list has had no leaf yet; None: this is no list."""
+    """At each depth: the list has had no part yet; None: this is no list."""
     at = 0
     for found in TOKEN.finditer(text):
         mark = found["mark"]
@@ -137,23 +123,23 @@ def _json(key: Hashable, text: str) -> Text:
                     continue
             begin, end = found.start(), found.start() + len(raw)
             follows = bool(firsts) and firsts[-1] is False
-            leaves.append(Leaf(said, text[at:begin], raw, ".".join(filter(None, path[-3:])), follows))
+            parts.append(TextPart(said, text[at:begin], raw, ".".join(filter(None, path[-3:])), follows))
             if firsts and firsts[-1]:
                 firsts[-1] = False
             at = end
-    return Text(key, leaves, text[at:])
+    return KeptText(key, parts, text[at:])
 
 
-def _masked(numbers: Sequence[Digits]) -> Iterator[tuple[int, int, str]]:
+def _masked(numbers: Sequence[Number]) -> Iterator[tuple[int, int, str]]:
     """The masks; the parts of one number have one."""
     begin = end = 0
     mask = ""
     for number in numbers:
-        if mask and not (number.mask == mask and number.at.gap is Gap.CLOSE):
+        if mask and not (number.mask == mask and number.gap is Gap.CLOSE):
             yield begin, end, mask
             mask = ""
         if number.mask:
-            begin = begin if mask else number.at.start
-            mask, end = number.mask, number.at.end
+            begin = begin if mask else number.start
+            mask, end = number.mask, number.end
     if mask:
         yield begin, end, mask

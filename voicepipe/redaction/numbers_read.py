@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from unicodedata import digit as digit_of
 
 import regex
 
-from voicepipe.redaction.number_words import ABROAD, CARD, EVIDENCE, LETTER_APOSTROPHE, PERHAPS, WORDS, Kind
+from voicepipe.redaction.number_words import ABROAD, CARD, EVIDENCE, LETTER_APOSTROPHE, WORDS, Kind
 
 
 class Gap(IntEnum):
@@ -26,9 +26,9 @@ class Gap(IntEnum):
     """They are two numbers."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Number:
-    """A number without other words in it, in `text[start:end]`."""
+    """A number without other words in it, in `text[start:end]`; and how it is kept, which the redactor decides."""
 
     start: int
     end: int
@@ -40,6 +40,14 @@ class Number:
     soft: bool = False
     """It is written as a time of day. A recogniser may write "eleven eleven" so: it belongs to a number that has
     begun."""
+    key: Hashable = None
+    """The key of the text that it is in."""
+    mask: str = ""
+    """The text that replaces it; empty: the number itself."""
+    final: bool = False
+    """The mask no longer changes."""
+    again: bool = False
+    """It repeats an earlier number, and adds nothing to the numbers beside it."""
 
 
 @dataclass(slots=True)
@@ -77,7 +85,6 @@ JOINS = {"and": (Kind.HUNDRED, Kind.THOUSAND), "y": (Kind.TEN,), "e": (Kind.TEN,
 """Words inside a number: "one hundred and eleven", "treinta y uno"."""
 WORD = regex.compile(r"[^\W\d_]+")
 APOSTROPHE = regex.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
-DIGIT = regex.compile(r"\d")
 """`regex`, since for `re` a vowel sign is no part of a word: one Hindi word amid digits would be several."""
 ALONE = 9
 """Digits of a number that may be whole, such as a telephone number: a time of day behind it is no part of it."""
@@ -85,15 +92,6 @@ SPOKEN = (Kind.UNIT, Kind.PERHAPS, Kind.TIMES, Kind.PLURAL)
 NUMERIC = frozenset(
     (Kind.UNIT, Kind.TEEN, Kind.TEN, Kind.HUNDRED, Kind.THOUSAND, Kind.TIMES, Kind.PLURAL, Kind.PERHAPS)
 )
-
-NUMBER_WORDS = frozenset(
-    [word for word, (kind, _) in WORDS.items() if kind in NUMERIC - {Kind.PERHAPS, Kind.TIMES}] + list(ABROAD)
-)
-FILLERS = frozenset(word for word, (kind, _) in WORDS.items() if kind in (Kind.FILLER, Kind.PERHAPS, Kind.COUNTED))
-APART = frozenset(word for word, (kind, _) in WORDS.items() if kind is Kind.APART)
-SPECIAL = (WORDS.keys() - FILLERS) | ABROAD.keys() | PERHAPS.keys() | CARD
-"""Characters that matter also where no number is near."""
-SOUNDS_LIKE_DIGITS = re.compile(r"(?i)\b(?:{0})\W+(?:{0})\b".format("|".join(PERHAPS)))
 
 
 class NumberPart(NamedTuple):
@@ -111,12 +109,8 @@ def read(text: str, languages: set[str]) -> NumbersReading:
     to them."""
     if "'" in text or "’" in text:
         text = APOSTROPHE.sub(LETTER_APOSTROPHE, text)
-    words = WORD.findall(text.lower())
-    languages |= _languages(words)
-    if DIGIT.search(text) or not NUMBER_WORDS.isdisjoint(words) or SOUNDS_LIKE_DIGITS.search(text):
-        return _NumberReader(text, languages).read()
-    apart, wordy = not APART.isdisjoint(words), not FILLERS.issuperset(words)
-    return NumbersReading([], Gap.APART if apart else Gap(wordy), wordy, not CARD.isdisjoint(words))
+    languages |= _languages(WORD.findall(text.lower()))
+    return _NumberReader(text, languages).read()
 
 
 class _NumberReader:
@@ -144,13 +138,7 @@ class _NumberReader:
         for found in TOKEN.finditer(self._text):
             group = found.lastgroup
             if group == "word":
-                word = found[0].lower()
-                if self._parts or self._after or word in SPECIAL:
-                    self._word(word, *found.span())
-                elif word not in FILLERS:
-                    self._gap = self._gap or Gap.LOOSE
-                    self._named, self._reading.wordy = False, True
-                    self._others += 1
+                self._word(found[0].lower(), *found.span())
             elif group == "digits":
                 self._parts.append(NumberPart(None, _ascii(found[0]), found[0], *found.span()))
             else:

@@ -14,8 +14,8 @@ import regex
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.conversation.events import TOOL_CHARS
 from voicepipe.redaction import card_numbers
-from voicepipe.redaction.card_numbers import count, is_right, joined
-from voicepipe.redaction.kept_text import Digits, Leaf, Text, json_or_plain, plain, split
+from voicepipe.redaction.card_numbers import is_right, joined
+from voicepipe.redaction.kept_text import KeptText, TextPart, json_or_plain, plain, split
 from voicepipe.redaction.number_words import ASKED
 from voicepipe.redaction.numbers_read import Gap, Number, NumbersReading, read
 from voicepipe.turn.keypad import MOST as MOST_KEYS
@@ -69,10 +69,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(slots=True)
-class _SpeakerText:
+class _SpeakerNumbers:
     """The numbers in progress of one speaker."""
 
-    chain: list[Digits] = field(default_factory=list)
+    chain: list[Number] = field(default_factory=list)
     """Numbers that may be parts of one number, and may go on."""
     gap: Gap = Gap.CLOSE
     """The gap since then."""
@@ -122,11 +122,11 @@ class _FoundSecrets:
             known.setdefault(each, mask)
         self.are_new |= len(known) > before
 
-    def masks(self, run: Sequence[Digits]) -> list[str]:
+    def masks(self, run: Sequence[Number]) -> list[str]:
         """The masks of consecutive numbers; empty where a number shows no secret."""
         if not self._whole and not self._grams:
             return [""] * len(run)
-        digits = "".join([number.at.digits for number in run])
+        digits = "".join([number.digits for number in run])
         shown = [""] * len(digits)
         for size in (CARD_GRAM, KEYS_GRAM):
             for at in range(len(digits) - size + 1):
@@ -134,8 +134,8 @@ class _FoundSecrets:
                     shown[at : at + size] = [mask] * size
         masks, at = [], 0
         for number in run:
-            end = at + len(number.at.digits)
-            masks.append(self._whole.get(number.at.digits) or max(shown[at:end]))
+            end = at + len(number.digits)
+            masks.append(self._whole.get(number.digits) or max(shown[at:end]))
             at = end
         return masks
 
@@ -154,7 +154,7 @@ class Redactor(Generic[K]):
     def __init__(self, config: RedactionConfig) -> None:
         self._config = config
         self._patterns = [regex.compile(pattern) for pattern in config.patterns]
-        self._caller, self._agent = _SpeakerText(), _SpeakerText()
+        self._caller, self._agent = _SpeakerNumbers(), _SpeakerNumbers()
         self._talk = 0
         """Texts for which the talk still is of cards."""
         self._near = 0
@@ -164,7 +164,7 @@ class Redactor(Generic[K]):
         self._secrets = _FoundSecrets()
         self._pressed = ""
         """Digits among the last keys that were pressed."""
-        self._texts: dict[K, Text] = {}
+        self._texts: dict[K, KeptText] = {}
         """The texts with numbers."""
         self._digits = 0
         """Digits in these texts."""
@@ -184,8 +184,8 @@ class Redactor(Generic[K]):
         if not self._config.transcripts:
             return {key: ""}
         its = json_or_plain(key, text)
-        for leaf in its.leaves:
-            self._read_leaf(its, leaf)
+        for part in its.parts:
+            self._read_part(its, part)
         if self._config.cards:
             for chain in split(its.numbers(), Gap.APART):
                 self._judge(chain, written=True)
@@ -204,16 +204,18 @@ class Redactor(Generic[K]):
 
     # --- utterances
 
-    def _uttered(self, key: K, text: str, speaker: _SpeakerText) -> dict[K, str]:
+    def _uttered(self, key: K, text: str, speaker: _SpeakerNumbers) -> dict[K, str]:
         if not self._config.transcripts:
             return {key: ""}
         its = plain(key, text)
-        leaf = its.leaves[0]
-        self._find_patterns(leaf)
-        words = self._without_keys(its, leaf) if speaker is self._caller and self._config.keys else leaf.text
+        part = its.parts[0]
+        self._find_patterns(part)
+        words = self._without_keys(part) if speaker is self._caller and self._config.keys else part.text
         reading = read(words, self._languages)
-        leaf.numbers += [Digits(number, its) for number in reading.numbers]
-        leaf.numbers.sort(key=lambda number: number.at.start)
+        part.numbers += reading.numbers
+        for number in part.numbers:
+            number.key = key
+        part.numbers.sort(key=lambda number: number.start)
         if self._config.cards:
             self._talk, self._near = max(0, self._talk - 1), max(0, self._near - 1)
             if reading.card:
@@ -221,27 +223,26 @@ class Redactor(Generic[K]):
             if CODES.search(words) or (reading.card and self._secrets.has_card):
                 self._caller.codes = max(self._caller.codes, 1)
             if speaker is self._caller:
-                self._talk = max(self._talk, DIGITS_LAST) if self._talk and leaf.numbers else self._talk
+                self._talk = max(self._talk, DIGITS_LAST) if self._talk and part.numbers else self._talk
             elif not reading.card and ASKED.search(words):
                 self._end(self._caller)
                 self._talk, self._near, self._caller.asked = 0, 0, True
-            self._go_on(speaker, leaf.numbers, reading)
+            self._go_on(speaker, part.numbers, reading)
             speaker.card |= self._near > 0 and bool(speaker.chain)
         return self._as_kept(key, its)
 
-    def _without_keys(self, its: Text, leaf: Leaf) -> str:
+    def _without_keys(self, part: TextPart) -> str:
         """The rest of the text without pressed keys, which are masked for good and whose digits count."""
-        for match in PRESSED.finditer(leaf.text):
-            leaf.replaced.append((match.start(), match.end(), KEYS_MESSAGE))
+        for match in PRESSED.finditer(part.text):
+            part.replaced.append((match.start(), match.end(), KEYS_MESSAGE))
             digits = "".join(filter(str.isdigit, match[1]))
             if digits:
-                number = Number(match.start(), match.end(), digits, Gap.CLOSE)
-                leaf.numbers.append(Digits(number, its, final=True))
+                part.numbers.append(Number(match.start(), match.end(), digits, Gap.CLOSE, final=True))
             self._pressed = (self._pressed + digits)[-MOST_KEYS:]
             self._secrets.keys(digits, self._pressed)
-        return PRESSED.sub(lambda match: " " * len(match[0]), leaf.text)
+        return PRESSED.sub(lambda match: " " * len(match[0]), part.text)
 
-    def _go_on(self, speaker: _SpeakerText, numbers: Sequence[Digits], reading: NumbersReading) -> None:
+    def _go_on(self, speaker: _SpeakerNumbers, numbers: Sequence[Number], reading: NumbersReading) -> None:
         tail, wordy = reading.tail, reading.wordy
         if not numbers:
             speaker.idle += wordy
@@ -252,66 +253,62 @@ class Redactor(Generic[K]):
             return
         speaker.codes -= 1
         for number in numbers if speaker.asked else ():
-            number.at.known = True
+            number.known = True
         speaker.asked = False
         self._mark_again(speaker, numbers)
-        numbers[0].at.gap = max(numbers[0].at.gap, speaker.gap, self._least(speaker))
+        numbers[0].gap = max(numbers[0].gap, speaker.gap, self._least(speaker))
+        talk = speaker is self._caller and self._talk > 0
         for number in numbers:
-            if number.at.gap is Gap.APART:
-                self._judge(speaker.chain, self._hears_talk(speaker))
+            if number.gap is Gap.APART:
+                self._judge(speaker.chain, talk)
                 self._end(speaker)
-            if speaker.chain or not number.at.soft:
+            if speaker.chain or not number.soft:
                 speaker.chain.append(number)
-        self._judge(speaker.chain, self._hears_talk(speaker))
+        self._judge(speaker.chain, talk)
         speaker.chain = speaker.chain[-MOST_OPEN:]
         speaker.gap, speaker.idle, speaker.last = tail, 0, joined(numbers)
         self._find_codes(speaker, numbers)
         if tail is Gap.APART:
             self._end(speaker)
-        elif count(speaker.chain) >= OPEN_FROM:
+        elif len(joined(speaker.chain)) >= OPEN_FROM:
             for number in speaker.chain:
                 self._mask(number, OPEN)
 
-    def _least(self, speaker: _SpeakerText) -> Gap:
-        """The least digits of a match, between two utterances. The agent's numbers were not misheard, so a card's is
+    def _least(self, speaker: _SpeakerNumbers) -> Gap:
+        """The smallest gap between two utterances. The agent's numbers were not misheard, so a card's number is
         recognised by its check digit, or by the caller's."""
-        apart = speaker is self._agent or (speaker.chain and speaker.chain[-1].at.known)
+        apart = speaker is self._agent or (speaker.chain and speaker.chain[-1].known)
         return Gap.LOOSE if apart else Gap.CLOSE
 
-    def _hears_talk(self, speaker: _SpeakerText) -> bool:
-        return speaker is self._caller and self._talk > 0
-
-    def _mark_again(self, speaker: _SpeakerText, numbers: Sequence[Digits]) -> None:
+    def _mark_again(self, speaker: _SpeakerNumbers, numbers: Sequence[Number]) -> None:
         """A caller who was not understood repeats the number."""
         before, digits = joined(speaker.chain), joined(numbers)
         if len(digits) >= CARD_GRAM and digits in (before, speaker.last) and not is_right(before + digits):
             for number in numbers if speaker.chain else ():
                 number.again = True
 
-    def _end(self, speaker: _SpeakerText) -> None:
-        """End the number in progress."""
+    def _end(self, speaker: _SpeakerNumbers) -> None:
         self._recognise(speaker.chain, Gap.APART)
-        numbers = [number for number in speaker.chain if not number.at.soft]
-        is_part = speaker.card and count(numbers) >= PART and not any(number.at.known for number in numbers)
+        numbers = [number for number in speaker.chain if not number.soft]
+        is_part = speaker.card and len(joined(numbers)) >= PART and not any(number.known for number in numbers)
         for number in speaker.chain:
             if number.mask == OPEN and not number.final and not is_part:
                 number.mask = ""
-                self._touched[number.text.key] = None
+                self._touched[number.key] = None
         speaker.chain, speaker.gap, speaker.idle, speaker.card = [], Gap.CLOSE, 0, False
 
-    def _find_codes(self, speaker: _SpeakerText, numbers: Sequence[Digits]) -> None:
-        """Find the codes after a card number."""
+    def _find_codes(self, speaker: _SpeakerNumbers, numbers: Sequence[Number]) -> None:
         for number in numbers:
-            digits = number.at.digits
+            digits = number.digits
             if number.mask == CARD and len(digits) >= OPEN_FROM:
                 speaker.codes = CODES_IN
-            elif speaker.codes >= 0 and CODE[0] <= len(digits) <= CODE[1] and not (number.at.known or number.at.soft):
+            elif speaker.codes >= 0 and CODE[0] <= len(digits) <= CODE[1] and not (number.known or number.soft):
                 self._mask(number, CARD)
                 self._secrets.code(digits)
 
     # --- numbers
 
-    def _judge(self, chain: Sequence[Digits], talk: bool = False, written: bool = False) -> None:
+    def _judge(self, chain: Sequence[Number], talk: bool = False, written: bool = False) -> None:
         for numbers in card_numbers.found(chain, talk, written):
             if all(number.mask == CARD for number in numbers):
                 continue
@@ -319,56 +316,55 @@ class Redactor(Generic[K]):
                 self._mask(number, CARD)
             self._secrets.card(joined(numbers))
 
-    def _mask(self, number: Digits, mask: str) -> None:
+    def _mask(self, number: Number, mask: str) -> None:
         if not number.final and STRENGTH[mask] > STRENGTH[number.mask]:
             number.mask = mask
-            self._touched[number.text.key] = None
+            self._touched[number.key] = None
 
-    def _recognise(self, numbers: Sequence[Digits], at: Gap = Gap.LOOSE) -> None:
+    def _recognise(self, numbers: Sequence[Number], at: Gap = Gap.LOOSE) -> None:
         for run in split(numbers, at):
             for number, mask in zip(run, self._secrets.masks(run), strict=True):
                 self._mask(number, mask)
 
     # --- texts
 
-    def _read_leaf(self, its: Text, leaf: Leaf) -> None:
-        """Process a leaf of a tool's text."""
-        self._find_patterns(leaf)
-        reading = read(leaf.text, set(self._languages))
-        numbers = [Digits(number, its) for number in reading.numbers]
-        if leaf.raw and not leaf.raw.startswith('"') and NO_CARD.fullmatch(leaf.raw):
+    def _read_part(self, its: KeptText, part: TextPart) -> None:
+        self._find_patterns(part)
+        numbers = read(part.text, set(self._languages)).numbers
+        if part.raw and not part.raw.startswith('"') and NO_CARD.fullmatch(part.raw):
             numbers = []
-        is_code, is_card = bool(CODE_NAMES.search(leaf.name)), bool(CARD_NAMES.search(leaf.name))
-        is_known = not (is_code or is_card) and bool(KNOWN_NAMES.search(leaf.name))
+        is_code, is_card = bool(CODE_NAMES.search(part.name)), bool(CARD_NAMES.search(part.name))
+        is_known = not (is_code or is_card) and bool(KNOWN_NAMES.search(part.name))
         for number in numbers:
-            number.at.known = number.at.known or is_known
-            number.at.gap = max(number.at.gap, Gap.APART if is_known else Gap.CLOSE)
-        if numbers and leaf.raw and not leaf.follows:
-            numbers[0].at.gap = max(numbers[0].at.gap, Gap.LOOSE)
-        leaf.numbers = numbers
-        if self._config.cards and (is_code or (is_card and count(numbers) >= PART)):
+            number.key = its.key
+            number.known = number.known or is_known
+            number.gap = max(number.gap, Gap.APART if is_known else Gap.CLOSE)
+        if numbers and part.raw and not part.follows:
+            numbers[0].gap = max(numbers[0].gap, Gap.LOOSE)
+        part.numbers = numbers
+        if self._config.cards and (is_code or (is_card and len(joined(numbers)) >= PART)):
             for number in numbers:
                 self._mask(number, CARD)
             if is_card:
                 self._secrets.card(joined(numbers))
 
-    def _find_patterns(self, leaf: Leaf) -> None:
+    def _find_patterns(self, part: TextPart) -> None:
         for pattern in self._patterns:
             try:
-                found = [match.span() for match in pattern.finditer(leaf.text, timeout=PATTERN_S) if match[0]]
+                found = [match.span() for match in pattern.finditer(part.text, timeout=PATTERN_S) if match[0]]
             except TimeoutError:  # What is not known to be harmless is not kept.
-                found = [(0, len(leaf.text))]
-            leaf.replaced += [(*span, OWN) for span in found]
+                found = [(0, len(part.text))]
+            part.replaced += [(*span, OWN) for span in found]
 
-    def _as_kept(self, key: K, its: Text) -> dict[K, str]:
+    def _as_kept(self, key: K, its: KeptText) -> dict[K, str]:
         if its.cut and self._config.cards:
-            self._seal(its.leaves[-1])
+            self._seal(its.parts[-1])
         if numbers := its.numbers():
             self._texts[key] = its
-            self._digits += sum([len(number.at.digits) for number in numbers])
+            self._digits += sum([len(number.digits) for number in numbers])
             while len(self._texts) > REMEMBERED or (self._digits > REMEMBERED_DIGITS and len(self._texts) > 1):
                 oldest = self._texts.pop(next(iter(self._texts)))
-                self._digits -= sum([len(number.at.digits) for number in oldest.numbers()])
+                self._digits -= sum([len(number.digits) for number in oldest.numbers()])
         for text in self._texts.values() if self._secrets.are_new else (its,):
             self._recognise(text.numbers())
         for speaker in (self._caller, self._agent):
@@ -378,11 +374,11 @@ class Redactor(Generic[K]):
         self._touched.pop(key, None)
         return self._revised() | {key: its.kept}
 
-    def _seal(self, leaf: Leaf) -> None:
+    def _seal(self, part: TextPart) -> None:
         """Mask digits at the end of a text that was cut, since they may have gone on."""
-        if leaf.numbers and not any(map(str.isalnum, leaf.text[leaf.numbers[-1].at.end :])):
-            self._mask(leaf.numbers[-1], OPEN)
-            leaf.numbers[-1].final = True
+        if part.numbers and not any(map(str.isalnum, part.text[part.numbers[-1].end :])):
+            self._mask(part.numbers[-1], OPEN)
+            part.numbers[-1].final = True
 
     def _revised(self) -> dict[K, str]:
         touched, self._touched = self._touched, {}

@@ -229,7 +229,7 @@ def sip_url(config: Config) -> str:
     return f"sip:{config.pop.default_agent}@{'127.0.0.1' if host == '0.0.0.0' else host}:{config.sip.port}"
 
 
-def url(http: HttpConfig, scheme: str = "http") -> str:
-    """The server's address for programs on this machine; `scheme` is http or ws."""
+def url(http: HttpConfig) -> str:
+    """The server's address for programs on this machine."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(http.host, http.host)
-    return f"{scheme}{'s' if http.cert else ''}://{f'[{host}]' if ':' in host else host}:{http.port}"
+    return f"http{'s' if http.cert else ''}://{f'[{host}]' if ':' in host else host}:{http.port}"

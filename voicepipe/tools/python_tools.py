@@ -44,23 +44,19 @@ class _ToolThreads:
         """Threads whose function nobody waits for any more, by call."""
         self._busy = FairShare(SHARE)
         """All threads, by call."""
-        self._waiting: Ring[tuple[str, asyncio.Future[None]]] = Ring()
-
-    @property
-    def waiting(self) -> int:
-        """How many calls wait for a thread."""
-        return len(self._waiting)
+        self.waiting: Ring[tuple[str, asyncio.Future[None]]] = Ring()
+        """Calls that wait for a thread."""
 
     async def take(self, call: str, ends: float) -> None:
         """Take a thread for this call. Raises TimeoutError: there was none by the loop's second `ends`."""
         given: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.put((call, given), call)
+        self.waiting.put((call, given), call)
         self._hand_out()
         try:
             async with asyncio.timeout_at(ends):
                 await given
         except BaseException:
-            self._waiting.remove((call, given))
+            self.waiting.remove((call, given))
             if not given.cancelled():  # It was given one in the same step of the loop.
                 self.give_back(call)
             raise
@@ -70,7 +66,7 @@ class _ToolThreads:
         self._hand_out()
 
     def _hand_out(self) -> None:
-        while turn := self._waiting.pop(self._busy.may):
+        while turn := self.waiting.pop(self._busy.may):
             call, given = turn
             if not given.cancelled():
                 self._busy.take(call)
@@ -93,7 +89,7 @@ class PythonTools:
 
     def figures(self) -> QueueFigures:
         """As `queues.Queue`, for functions that need a thread."""
-        waiting = sum(share.waiting for share in self._shares.values())
+        waiting = sum(len(share.waiting) for share in self._shares.values())
         return self._waits.figures("tool-threads", waiting=waiting, running=self._of_tenants.busy)
 
     async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str) -> str:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from datetime import time as Time
 
+from voicepipe.conversation.english import MONTHS, WEEKDAYS
+
 OPENS, LAST = Time(12), Time(21, 30)
 MOST_GUESTS = 8
 CLOSED = 0
 """Monday, as `date.weekday` counts."""
 MOST_BOOKINGS = 1000
-WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-MONTHS = "january february march april may june july august september october november december".split()
 NEAR = {"today": 0, "tonight": 0, "tomorrow": 1, "the day after tomorrow": 2, "yesterday": -1}
 RECENT = timedelta(60)
 """A date of the year that is no longer past than this is over; one before it is next year's."""
@@ -100,7 +100,7 @@ def cancel_booking(phone: str) -> str:
 
 
 def _checked(people: int, day: str, time: str) -> date | None:
-    """The date that is meant, if it is known. Raises Problem."""
+    """The date that is meant, if it is known. Raises BadArgument."""
     now = clock()
     if people < 1:
         raise BadArgument("people", "That is nobody.")

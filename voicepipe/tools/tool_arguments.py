@@ -106,7 +106,6 @@ def has_patterns(parameters: Mapping[str, Any]) -> bool:
 
 
 def _validator(parameters: Mapping[str, Any]) -> Any:
-    """A validator for one check."""
     _left.set([MOST_STEPS])
     _patterns_s.set([PATTERNS_S])
     schema = _as_one(parameters)

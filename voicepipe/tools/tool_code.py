@@ -12,7 +12,6 @@ import threading
 import traceback
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,16 +24,9 @@ Version = tuple[tuple[str, int, int], ...]
 
 _known: dict[str, Function] = {}
 """Loaded functions, by the name that `placed` gives."""
-_files: dict[Path, "_ToolFile"] = {}
+_files: dict[Path, tuple[Version, ModuleType]] = {}
+"""Files of tools as they were last read, with the version of their folder."""
 _reading = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class _ToolFile:
-    """A Python file of tools, as it was last read."""
-
-    version: Version
-    module: ModuleType
 
 
 def placed(function: str, folder: Path) -> str:
@@ -113,8 +105,8 @@ def mismatch(function: Function, parameters: Mapping[str, Any]) -> str:
 def _from_file(file: Path) -> ModuleType:
     with _reading:
         current, seen = _files.get(file), version(file.parent)
-        if current and current.version == seen:
-            return current.module
+        if current and current[0] == seen:
+            return current[1]
         folder = str(file.parent)
         if folder not in sys.path:
             sys.path.append(folder)  # for what it imports from files beside it
@@ -125,7 +117,7 @@ def _from_file(file: Path) -> ModuleType:
             raise ImportError(f"{file} is no Python file")
         module = sys.modules[name] = importlib.util.module_from_spec(spec)  # where dataclasses look for it
         spec.loader.exec_module(module)
-        _files[file] = _ToolFile(seen, module)
+        _files[file] = seen, module
         return module
 
 

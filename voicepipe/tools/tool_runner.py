@@ -134,7 +134,7 @@ class ToolRunner:
         if tool.webhook is None:
             return await self._functions.call(tool, arguments, about, tenant)
         body = _encoded({"name": call.name, "arguments": arguments, "call_id": call.call_id, "call": about})
-        way = _Way()
+        way = _RequestProgress()
         try:
             async with asyncio.timeout(tool.timeout_ms / 1000):
                 return shorten(await self._ask(tool.name, tool.webhook, body, key, way))
@@ -144,7 +144,7 @@ class ToolRunner:
             log.error("%s could not be reached within %d ms", tool.name, tool.timeout_ms)
             raise ToolError(f"{tool.name} could not be reached within {tool.timeout_ms} ms; nothing was sent") from None
 
-    async def _ask(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_Way") -> str:
+    async def _ask(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_RequestProgress") -> str:
         """Post the request. A server that cannot be reached is tried once more: nothing was sent."""
         try:
             return await self._post(name, webhook, body, key, way)
@@ -159,7 +159,7 @@ class ToolRunner:
             log.error("%s could not be reached%s (%s): is its server up?", name, where, type(error).__name__)
             raise ToolError(f"{name} could not be reached") from None
 
-    async def _post(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_Way") -> str:
+    async def _post(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_RequestProgress") -> str:
         if self._client is None:
             raise ToolError(f"{name} cannot be called: the server is being shut down")
         # A string in quotes: draft-ietf-httpapi-idempotency-key-header, section 2.1.
@@ -184,7 +184,7 @@ class ToolRunner:
             raise OutcomeUnknown(f"the connection to {name} broke; nobody knows whether it was done") from None
 
 
-class _Way:
+class _RequestProgress:
     """How far a request has come, by httpx's trace events."""
 
     def __init__(self) -> None:

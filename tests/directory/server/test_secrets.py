@@ -9,7 +9,7 @@ from tests.directory.fleets import CLINIC, OWNERS, Served
 from tests.directory.stub_pops import Answer, Stub, directory_of, says
 from voicepipe.base.errors import Unauthorized
 from voicepipe.directory.server.secrets import FleetKeys
-from voicepipe.ingress.tenants import Tenants
+from voicepipe.ingress.api_keys import Tenants
 
 EFFECTIVE = {"model": "front-desk", "voice": "x"}
 

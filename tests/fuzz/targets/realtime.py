@@ -147,7 +147,7 @@ async def _converse(messages: list[bytes]) -> None:
     session = Session.of(settings, id="sess_fuzz")
     line = WebSocketLine(session.audio.input.format, session.audio.output.format, clock)
     call = HostedCall(line, _Seat(), settings, LimitsConfig())
-    clients = RealtimeClients(call, session, input=line)
+    clients = RealtimeClients(call, session)
     outbox = clients.join(lambda: call.end("caller"))
     running = asyncio.ensure_future(call.run())
     await call.running.wait()

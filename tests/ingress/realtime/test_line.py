@@ -14,28 +14,28 @@ from tests.support.sinks import Blocks
 from voicepipe.audio import BLOCK, Block, g711
 from voicepipe.ingress.blocks import QUEUED
 from voicepipe.ingress.realtime import client_events as ask
-from voicepipe.ingress.realtime.line import AudioIn, WebSocketLine
+from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmaFormat, PcmFormat, PcmuFormat
 from voicepipe.ingress.wire_errors import WireError
 
 
-async def collected(audio: AudioIn) -> list[Block]:
+async def collected(line: WebSocketLine) -> list[Block]:
     blocks: list[Block] = []
-    await audio.queue.listen(Blocks(blocks.append))
+    await line.listen(Blocks(blocks.append))
     return blocks
 
 
 @given(st.lists(st.integers(0, 5000), max_size=20))
 def test_appends_of_any_length_become_gapless_blocks(lengths: list[int]) -> None:
     async def run() -> None:
-        audio = AudioIn(PcmFormat())
-        reader = asyncio.create_task(collected(audio))
+        line = WebSocketLine(PcmFormat(), PcmFormat())
+        reader = asyncio.create_task(collected(line))
         data = tone(sum(lengths) // 2 + 1, 24_000).tobytes()
         for n, length in enumerate(lengths):
-            await audio.append(data[:length], arrived=float(n))
+            await line.append(data[:length], arrived=float(n))
             data = data[length:]
-        await audio.queue.flush()
-        audio.queue.end()
+        await line.flush()
+        line.end()
         blocks = await reader
         assert [block.pos for block in blocks] == list(range(0, len(blocks) * BLOCK, BLOCK))
         assert [block.arrived for block in blocks] == sorted(block.arrived for block in blocks)
@@ -48,48 +48,48 @@ def test_appends_of_any_length_become_gapless_blocks(lengths: list[int]) -> None
 
 @pytest.mark.parametrize("format", [PcmFormat(), PcmuFormat()])
 async def test_a_packet_is_heard_when_it_comes_and_not_with_the_next(format: PcmFormat | PcmuFormat) -> None:
-    audio, blocks = AudioIn(format), list[Block]()
-    listening = asyncio.create_task(audio.queue.listen(Blocks(blocks.append)))
+    line, blocks = WebSocketLine(format, format), list[Block]()
+    listening = asyncio.create_task(line.listen(Blocks(blocks.append)))
     for n in range(5):
-        await audio.append(bytes(960 if isinstance(format, PcmFormat) else 160), arrived=float(n))
-        await audio.queue.flush()
+        await line.append(bytes(960 if isinstance(format, PcmFormat) else 160), arrived=float(n))
+        await line.flush()
     listening.cancel()
     assert [(block.pos, block.arrived) for block in blocks] == [(n * BLOCK, float(n)) for n in range(5)]
 
 
 async def test_a_caller_faster_than_the_call_waits() -> None:
-    audio = AudioIn(PcmuFormat())
-    append = asyncio.create_task(audio.append(bytes(8000 * 10), 0.0))
+    line = WebSocketLine(PcmuFormat(), PcmuFormat())
+    append = asyncio.create_task(line.append(bytes(8000 * 10), 0.0))
     await asyncio.sleep(0.01)
     assert not append.done()
-    reader = asyncio.create_task(collected(audio))
+    reader = asyncio.create_task(collected(line))
     await append
-    await audio.queue.flush()
-    audio.queue.end()
+    await line.flush()
+    line.end()
     assert len(await reader) == 500 > QUEUED
 
 
 async def test_a_listener_that_leaves_releases_the_caller() -> None:
-    audio = AudioIn(PcmuFormat())
-    await audio.append(bytes(800), 0.0)
+    line = WebSocketLine(PcmuFormat(), PcmuFormat())
+    await line.append(bytes(800), 0.0)
 
     def fails(block: Block) -> None:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
-        await audio.queue.listen(Blocks(fails))
-    await audio.append(bytes(80_000), 0.0)
-    await audio.queue.flush()
+        await line.listen(Blocks(fails))
+    await line.append(bytes(80_000), 0.0)
+    await line.flush()
 
 
 async def test_a_change_of_format() -> None:
-    audio = AudioIn(PcmFormat())
-    reader = asyncio.create_task(collected(audio))
-    await audio.append(tone(24_000, 24_000).tobytes() + b"\1", 0.0)
-    audio.set_format(PcmaFormat())
-    await audio.append(g711.encode("pcma", tone(8000, 8000)), 0.0)
-    await audio.queue.flush()
-    audio.queue.end()
+    line = WebSocketLine(PcmFormat(), PcmFormat())
+    reader = asyncio.create_task(collected(line))
+    await line.append(tone(24_000, 24_000).tobytes() + b"\1", 0.0)
+    line.set_formats(PcmaFormat(), PcmFormat())
+    await line.append(g711.encode("pcma", tone(8000, 8000)), 0.0)
+    await line.flush()
+    line.end()
     blocks = await reader
     assert not blocks[0].narrow and blocks[-2].narrow, "G.711 has a telephone's band"
     heard = np.concatenate([block.pcm for block in blocks])
@@ -158,7 +158,7 @@ async def test_hanging_up_lets_the_client_play_what_it_has() -> None:
     began = asyncio.get_running_loop().time()
     await line.hang_up()
     assert 0.08 < asyncio.get_running_loop().time() - began < 0.5
-    assert await collected(line.input) == []
+    assert await collected(line) == []
     await line.hang_up()
 
 

@@ -60,7 +60,7 @@ async def test_the_log_tells_of_a_call_when_it_begins_and_when_it_ends(caplog: p
 async def test_an_ended_connection_is_freed_without_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     pop = FakePop()
     monkeypatch.setattr(frames, "LINGER", 0)
-    kinds = HostedCall, RealtimeClients, websocket._Client, frames.StampedWebSocket
+    kinds = HostedCall, RealtimeClients, websocket._Client, frames.WebSocketConnection
     others = [found for found in gc.get_objects() if type(found) in kinds]  # those of tests before linger
     async with dialled(pop) as socket:
         gc.collect()

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from voicepipe.config import LimitsConfig
+from voicepipe.ingress.asgi_scope import PEER
 from voicepipe.ingress.telephony.dialects import TWILIO
 from voicepipe.ingress.telephony.stream import Streams
 from voicepipe.ingress.telephony.wire import StreamWire
@@ -21,7 +22,8 @@ class Flooded:
     """A socket whose next message is always there already."""
 
     def __init__(self, messages: list[dict[str, Any]]) -> None:
-        self.scope: dict[str, Any] = {}
+        peer = SimpleNamespace(received_at=0.0, take_at_most=lambda message_bytes: None)
+        self.scope: dict[str, Any] = {"extensions": {PEER: peer}}
         self._texts = [json.dumps(message) for message in reversed(messages)]
 
     async def receive(self) -> dict[str, Any]:

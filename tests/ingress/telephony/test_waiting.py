@@ -11,7 +11,7 @@ from tests.ingress.telephony.test_twilio import opened, rung
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, Stream, signed
 from tests.support.waiting import until
 from voicepipe.ingress import server
-from voicepipe.ingress.visits import Room, Visits
+from voicepipe.ingress.visits import ConnectionLimits, Visits
 
 EACH = 10
 THERE = "127.0.0.9"
@@ -20,7 +20,7 @@ THERE = "127.0.0.9"
 
 @pytest.fixture
 def visits(monkeypatch: pytest.MonkeyPatch) -> Visits:
-    made = Visits(Room(4 * EACH, 2 * EACH, EACH))
+    made = Visits(ConnectionLimits(4 * EACH, 2 * EACH, EACH))
     monkeypatch.setattr(server, "Visits", lambda room, proxies: made)
     monkeypatch.setenv(ENV, TOKEN)
     return made

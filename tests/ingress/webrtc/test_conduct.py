@@ -4,7 +4,15 @@ from itertools import accumulate
 
 import pytest
 
-from voicepipe.ingress.webrtc.conduct import END_S, IN_A_ROW, LOOK_S, MANY, NOTIFIED_EVERY_S, Conduct, ConductVerdict
+from voicepipe.ingress.webrtc.conduct import (
+    END_S,
+    IN_A_ROW,
+    LOOK_S,
+    MANY,
+    NOTIFIED_EVERY_S,
+    ConductVerdict,
+    PeerConduct,
+)
 from voicepipe.rtp.transport import Drops
 
 NOTHING = Drops(0, 0, 0, 0)
@@ -13,7 +21,7 @@ KINDS = list(Drops._fields)
 
 def looked(counts: list[Drops], *, moves: bool = False) -> list[ConductVerdict]:
     """What comes of looks between which so much was dropped; `moves`: SCTP goes on meanwhile."""
-    conduct = Conduct()
+    conduct = PeerConduct()
     sums = accumulate(counts, lambda a, b: Drops(*(x + y for x, y in zip(a, b, strict=True))))
     return [conduct.look(drops, n if moves else 7, n * LOOK_S) for n, drops in enumerate(sums)]
 

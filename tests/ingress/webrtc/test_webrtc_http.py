@@ -12,12 +12,12 @@ from voicepipe.base.errors import PopFull, TenantFull
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, PopConfig, TenantConfig
 from voicepipe.ingress.api_keys import Caller
-from voicepipe.ingress.webrtc.webrtc_http import Waiting
+from voicepipe.ingress.webrtc.webrtc_http import UnconnectedCalls
 
 ACME, OTHER = (TenantConfig(name=name, key_env=f"{name.upper()}_KEY") for name in ("acme", "other"))
 
 
-def placed(waiting: Waiting, who: Caller, held: ExitStack) -> int:
+def placed(waiting: UnconnectedCalls, who: Caller, held: ExitStack) -> int:
     """How many places `who` gets, one after the other."""
     for count in range(100):
         try:
@@ -41,7 +41,7 @@ def placed(waiting: Waiting, who: Caller, held: ExitStack) -> int:
 def test_neither_one_ek_key_nor_all_of_them_have_all_places_of_their_tenant(
     tenants: tuple[TenantConfig, ...], slots: int, of_tenant: int | None, one_key: int, ek_keys: int, own_key: int
 ) -> None:
-    waiting = Waiting(msgspec.structs.replace(Config(), tenants=tenants, pop=PopConfig(slots=slots)))
+    waiting = UnconnectedCalls(msgspec.structs.replace(Config(), tenants=tenants, pop=PopConfig(slots=slots)))
     tenant = Tenant("acme", slots=of_tenant)
     with ExitStack() as held:
         assert placed(waiting, Caller(tenant, secret="ek_0"), held) == one_key

@@ -20,9 +20,8 @@ from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.router import CANDIDATES, WantedCall, fit
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.ingress.access import UnknownModel
-from voicepipe.ingress.api_keys import Caller
+from voicepipe.ingress.api_keys import Caller, Tenants
 from voicepipe.ingress.phone import route_for
-from voicepipe.ingress.tenants import Tenants
 from voicepipe.ingress.wire_errors import WireError
 
 MOST_ROUND_TRIPS = 64

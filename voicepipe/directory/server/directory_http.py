@@ -34,10 +34,9 @@ from voicepipe.directory.server.secrets import FleetKeys, SecretsApi
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.directory.tokens import VALID_S
 from voicepipe.ingress.access import AccessControl, body, decoded, nowhere, uncached
-from voicepipe.ingress.api_keys import Caller
+from voicepipe.ingress.api_keys import Caller, may_scrape
 from voicepipe.ingress.loopback_only import LocalOnly
 from voicepipe.ingress.telephony.signatures import SIGNED
-from voicepipe.ingress.tenants import may_scrape
 from voicepipe.operator_api import metrics_http, pages
 from voicepipe.operator_api.metrics_http import METRICS
 

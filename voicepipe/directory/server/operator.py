@@ -15,8 +15,7 @@ from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.report import EditionState
 from voicepipe.ingress.access import uncached
-from voicepipe.ingress.api_keys import offered
-from voicepipe.ingress.tenants import Tenants, is_key
+from voicepipe.ingress.api_keys import Tenants, is_key, offered
 from voicepipe.observe.recent_turns import RecentTurns
 from voicepipe.observe.tally import Tally
 

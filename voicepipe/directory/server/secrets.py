@@ -11,8 +11,7 @@ from voicepipe.base.errors import Unauthorized
 from voicepipe.directory.server.request_proxy import RequestProxy
 from voicepipe.directory.signed_keys import SESSION_BYTES, SignedKeys
 from voicepipe.ingress.access import AccessControl, agent_of, body, decoded, uncached
-from voicepipe.ingress.api_keys import Caller, SecretRequest
-from voicepipe.ingress.tenants import Tenants
+from voicepipe.ingress.api_keys import Caller, SecretRequest, Tenants
 from voicepipe.ingress.wire_errors import WireError
 
 NAMES_AGENT = {"type", "model"}

@@ -1,4 +1,4 @@
 """The OpenAI Realtime convention (GA): its events, its session, its WebSocket.
 
-Client JSON -> `client_events` -> `control` -> the call -> `translate` -> `server_events` -> JSON to the client.
+Client JSON -> `client_events` -> `client_control` -> the call -> `translate` -> `server_events` -> JSON to the client.
 """

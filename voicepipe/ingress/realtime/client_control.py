@@ -1,13 +1,14 @@
 """Carries out a client's events on its call, for any transport of Realtime events."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from voicepipe.agent import Agent
 from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
-from voicepipe.call_api import ReplyRequest
+from voicepipe.call_api import CallControl, ReplyRequest
 from voicepipe.conversation.events import Item
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime import client_events as ask
@@ -21,21 +22,24 @@ from voicepipe.ingress.realtime.bounds import (
     check_words,
 )
 from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
+from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.session import Format, Session, tool_choice, voice_name
+from voicepipe.ingress.realtime.session import VOICE, Session, tool_choice, voice_name
 from voicepipe.ingress.realtime.translate import Translator
-from voicepipe.ingress.realtime.voices import AskedVoices
 from voicepipe.ingress.wire_errors import WireError
+
+logger = logging.getLogger(__name__)
 
 SLACK_MS = 100
 """Milliseconds by which a client may claim to have played more than it was sent, since its clock may be off; beyond
 that it is wrong."""
-
+SHOWN = 64
+"""Characters of an unknown voice's name that the log shows."""
 
 Emit = Callable[[say.ServerEvent], None]
 
 
-class ClientQuestion(NamedTuple):
+class ClientRequest(NamedTuple):
     """The context of one client's event: when it came, how this client alone is answered, and what it may change."""
 
     arrived: float
@@ -43,24 +47,48 @@ class ClientQuestion(NamedTuple):
     rights: Rights
 
 
-class InputLine(Protocol):
-    """A line whose sound travels in events, both ways. Implemented by `WebSocketLine`."""
+def sound_line(hosted: HostedCall) -> WebSocketLine | None:
+    """The line of a call whose sound travels in events, both ways; None: it travels elsewhere."""
+    return hosted.line if isinstance(hosted.line, WebSocketLine) else None
 
-    async def append(self, data: bytes, arrived: float) -> None:
-        """Queue sound that reached the socket at the monotonic second `arrived`. Waits while the call is far behind."""
 
-    def set_formats(self, input: Format, output: Format) -> None:
-        """Set the formats of what follows."""
+class AskedVoices:
+    """The voices that one call's clients ask for. Stock clients send OpenAI's names, which no engine here has: such a
+    name changes nothing, and the agent's voice goes on speaking. The log has one line of it."""
+
+    def __init__(self, call: CallControl) -> None:
+        self._call = call
+        self._logged = False
+
+    def knows(self, voice: str) -> bool:
+        """Whether there is a voice of this name. Empty is the default, which there always is."""
+        if voice in ("", self._call.voice_for(voice)):
+            return True
+        if not self._logged:
+            self._logged = True
+            logger.info("%s: a client asks for the voice %r, which is not here, so the voice stays as it is "
+                        "(GET /v1/voices lists those that are)", self._call.id, voice[:SHOWN])  # fmt: skip
+        return False
+
+    def known(self, asked: Session, before: str) -> Session:
+        """`asked`, with the voice of `before` where there is no voice of that name."""
+        voice = asked.audio.output.voice
+        return asked if voice == before or self.knows(voice) else asked.replaced(VOICE, before)
+
+    def echoed(self, asked: Session, before: str) -> Session:
+        """`asked`; a client that sends back the voice it was shown asks for no other than the one `before`."""
+        echoes = asked.audio.output.voice == self._call.voice_for(before)
+        return asked.replaced(VOICE, before) if echoes else asked
 
 
 class ClientControl:
     """Decodes clients' events and carries them out on one call; `emit` sends the results to all of its clients."""
 
-    def __init__(self, hosted: HostedCall, input: InputLine | None, translator: Translator, emit: Emit) -> None:
+    def __init__(self, hosted: HostedCall, translator: Translator, emit: Emit) -> None:
         self._hosted = hosted
         self._call = hosted.control
         self._line = hosted.line
-        self._sound = input
+        self._sound = sound_line(hosted)
         self._translator = translator
         self._emit = emit
         self._limits = hosted.limits
@@ -76,7 +104,7 @@ class ClientControl:
 
     def _adopt(self, session: Session) -> None:
         self._translator.session = session
-        self._translator.voice = self._voices.in_force(session)
+        self._translator.voice = self._call.voice_for(session.audio.output.voice)
 
     async def handle(self, raw: str | bytes, arrived: float, answer: Emit, rights: Rights) -> None:
         """Carry out one message, which reached the socket at the monotonic second `arrived`. Never raises: errors go by
@@ -86,7 +114,7 @@ class ClientControl:
         except WireError as error:
             return answer(say.ErrorEvent.of(error, ask.event_id(raw, self._limits.event_bytes)))
         try:
-            await _HANDLERS[type(event)](self, event, ClientQuestion(arrived, answer, rights))
+            await _HANDLERS[type(event)](self, event, ClientRequest(arrived, answer, rights))
         except WireError as error:
             answer(say.ErrorEvent.of(error, event.event_id))
         except CallError as error:
@@ -100,7 +128,7 @@ class ClientControl:
     def _agent(self) -> Agent:
         return self._call.settings.agent
 
-    async def _session_update(self, event: ask.SessionUpdate, asked: ClientQuestion) -> None:
+    async def _session_update(self, event: ask.SessionUpdate, asked: ClientRequest) -> None:
         before = self._translator.session
         session = self._voices.echoed(before.updated(event.session), voice := before.audio.output.voice)
         check_session(session, self._limits)
@@ -114,22 +142,22 @@ class ClientControl:
         self._call.configure(session.settings(self._call.settings))
         self._emit(say.SessionUpdated(session=self._translator.shown))
 
-    async def _append(self, event: ask.InputAppend, asked: ClientQuestion) -> None:
+    async def _append(self, event: ask.InputAppend, asked: ClientRequest) -> None:
         if self._sound is None:
             raise WireError("invalid_value", self._line.sound_comes, "type")
         for chunk in event.chunks():
             await self._sound.append(chunk, asked.arrived)
 
-    async def _commit(self, event: ask.InputCommit, asked: ClientQuestion) -> None:
+    async def _commit(self, event: ask.InputCommit, asked: ClientRequest) -> None:
         await self._line.flush()
         self._call.commit_input()
 
-    async def _clear(self, event: ask.InputClear, asked: ClientQuestion) -> None:
+    async def _clear(self, event: ask.InputClear, asked: ClientRequest) -> None:
         await self._line.flush()
         self._call.clear_input()
         self._emit(say.InputCleared())
 
-    async def _output_clear(self, event: ask.OutputClear, asked: ClientQuestion) -> None:
+    async def _output_clear(self, event: ask.OutputClear, asked: ClientRequest) -> None:
         # Our audio is paced, so a WebSocket's output can be cleared as a WebRTC call's can: the reply stops.
         response_id = self._translator.response_id
         with suppress(NoReply):
@@ -137,16 +165,16 @@ class ClientControl:
             if self._translator.audio_in_events:  # Elsewhere it is said whenever a reply is cut.
                 self._emit(say.OutputCleared(response_id=response_id or ""))
 
-    async def _item_create(self, event: ask.ItemCreate, asked: ClientQuestion) -> None:
+    async def _item_create(self, event: ask.ItemCreate, asked: ClientRequest) -> None:
         item = item_of(event.item)
         asked.rights.check_item(item, self._agent, "item")
         check_item(item, self._call.size(), self._limits)
         self._call.add_item(item, event.previous_item_id)
 
-    async def _item_retrieve(self, event: ask.ItemRetrieve, asked: ClientQuestion) -> None:
+    async def _item_retrieve(self, event: ask.ItemRetrieve, asked: ClientRequest) -> None:
         asked.answer(say.ItemRetrieved(item=wire_item(self._call.item(event.item_id))))
 
-    async def _item_truncate(self, event: ask.ItemTruncate, asked: ClientQuestion) -> None:
+    async def _item_truncate(self, event: ask.ItemTruncate, asked: ClientRequest) -> None:
         end = event.audio_end_ms
         if sent := int(self._hosted.sent_ms(event.item_id)):
             if end > sent + SLACK_MS:
@@ -155,11 +183,11 @@ class ClientControl:
             end = min(end, sent)
         self._call.truncate(event.item_id, end)
 
-    async def _item_delete(self, event: ask.ItemDelete, asked: ClientQuestion) -> None:
+    async def _item_delete(self, event: ask.ItemDelete, asked: ClientRequest) -> None:
         asked.rights.check_delete(self._call.item(event.item_id))
         self._call.delete_item(event.item_id)
 
-    async def _response_create(self, event: ask.ResponseCreate, asked: ClientQuestion) -> None:
+    async def _response_create(self, event: ask.ResponseCreate, asked: ClientRequest) -> None:
         check_room(self._call.size(), self._limits)
         params = event.response or ask.ResponseParams()
         asked.rights.check_response(params, self._translator.session, self._agent)
@@ -170,7 +198,7 @@ class ClientControl:
             asked.rights.check_item(item, self._agent, f"response.input[{n}]")
         self._call.respond(request)
 
-    async def _response_cancel(self, event: ask.ResponseCancel, asked: ClientQuestion) -> None:
+    async def _response_cancel(self, event: ask.ResponseCancel, asked: ClientRequest) -> None:
         self._call.cancel_reply(event.response_id)
 
     def _request(self, params: ask.ResponseParams) -> ReplyRequest:
@@ -205,7 +233,7 @@ class ClientControl:
             raise WireError("invalid_value", f"Item '{item.id}' is not in the conversation.", f"{param}.id") from None
 
 
-_HANDLERS: dict[type[ask.ClientEvent], Callable[[ClientControl, Any, ClientQuestion], Awaitable[None]]] = {
+_HANDLERS: dict[type[ask.ClientEvent], Callable[[ClientControl, Any, ClientRequest], Awaitable[None]]] = {
     ask.SessionUpdate: ClientControl._session_update,
     ask.InputAppend: ClientControl._append,
     ask.InputCommit: ClientControl._commit,

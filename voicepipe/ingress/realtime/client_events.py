@@ -55,19 +55,13 @@ class InputAppend(ClientEvent, tag="input_audio_buffer.append"):
 class InputCommit(ClientEvent, tag="input_audio_buffer.commit"):
     """`input_audio_buffer.commit`: end the caller's turn."""
 
-    pass
-
 
 class InputClear(ClientEvent, tag="input_audio_buffer.clear"):
     """`input_audio_buffer.clear`: drop the caller's sound."""
 
-    pass
-
 
 class OutputClear(ClientEvent, tag="output_audio_buffer.clear"):
     """`output_audio_buffer.clear`: drop the sound that was not sent yet."""
-
-    pass
 
 
 class ItemCreate(ClientEvent, tag="conversation.item.create"):

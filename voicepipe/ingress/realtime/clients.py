@@ -12,7 +12,7 @@ from voicepipe.conversation.events import CallEvent
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.loop_share import CallLoopShare
 from voicepipe.ingress.realtime import server_events as wire
-from voicepipe.ingress.realtime.client_control import ClientControl, InputLine
+from voicepipe.ingress.realtime.client_control import ClientControl, sound_line
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
@@ -52,12 +52,9 @@ class RealtimeClients:
     """The clients of one call: all of them get its events, and each can control it. It is one listener of the call. A
     call that begins by this convention is made with its clients; `of` is for any other call.
 
-    `input`: its line, where its sound travels in events. `rights`: those of the client that began it; a holder of an
-    `ek_` key does not see what the agent's own tools do."""
+    `rights`: those of the client that began it; a holder of an `ek_` key does not see what the agent's own tools do."""
 
-    def __init__(
-        self, call: HostedCall, session: Session, rights: Rights = EVERYTHING, input: InputLine | None = None
-    ) -> None:
+    def __init__(self, call: HostedCall, session: Session, rights: Rights = EVERYTHING) -> None:
         self.call = call
         self.share = CallLoopShare(call.limits.client_percent)
         """Share of the loop's time for what the clients ask."""
@@ -65,9 +62,9 @@ class RealtimeClients:
         self._event_prefix = fresh_id("event")
         self._events = 0
         self._translator = Translator(
-            session, fresh_id("conv"), audio_in_events=input is not None, tells_tools=rights.own_tools
+            session, fresh_id("conv"), audio_in_events=sound_line(call) is not None, tells_tools=rights.own_tools
         )
-        self._control = None if call.is_over else ClientControl(call, input, self._translator, self._emit)
+        self._control = None if call.is_over else ClientControl(call, self._translator, self._emit)
         """None once the call is over."""
         call.listen(self)
 
@@ -106,17 +103,18 @@ class RealtimeClients:
             self._clients.remove(outbox)
 
     async def handle(self, raw: str | bytes, arrived: float, asker: Outbox, rights: Rights = EVERYTHING) -> None:
-        """Carry out one message of `asker`, which reached the socket at the monotonic second `arrived`. Does nothing
-        once the call is over."""
+        """Carry out one message of `asker`, which reached the socket at the monotonic second `arrived`; returns when
+        the next one may be. Does nothing once the call is over."""
         if self._control:
-            await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)), rights)
+            asked = self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)), rights)
+            await self.share.spend(asked, lambda why: self._slowed(asker, why))
 
     def send_error(self, client: Outbox, error: WireError) -> None:
         """Send an error to this client alone."""
         client.put(self._numbered(wire.ErrorEvent.of(error)))
 
-    def report_slowed(self, client: Outbox, why: str) -> None:
-        """Send an error to this client: it asks for more than the clients' share of the loop."""
+    def _slowed(self, client: Outbox, why: str) -> None:
+        """The client asks for more than the clients' share of the loop."""
         self.send_error(client, WireError("rate_limit_exceeded", why, kind="rate_limit_error"))
 
     # --- the call's listener
@@ -143,8 +141,6 @@ class RealtimeClients:
         self._control = None  # It knows us, and the call.
 
     def _emit(self, event: wire.ServerEvent) -> None:
-        if not self._clients:
-            return
         message = self._numbered(event)
         for outbox in tuple(self._clients):
             outbox.put(message)

@@ -7,14 +7,11 @@ import numpy as np
 
 from voicepipe.audio import RATE, Pcm, g711, samples_to_ms
 from voicepipe.audio.resample import Resampler
-from voicepipe.base.errors import KeysFailed, TransferFailed
-from voicepipe.base.networks import is_of
 from voicepipe.ingress.asgi_scope import Peer
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
 from voicepipe.ingress.socket_line import SocketLine
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS
 
 PCM_RATE = 24_000
 
@@ -28,44 +25,8 @@ def _law(format: Format) -> str:
     return "pcmu" if isinstance(format, PcmuFormat) else "pcma"
 
 
-class AudioIn:
-    """Turns a client's appended audio into gapless blocks at 16 kHz."""
-
-    def __init__(self, format: Format, clock: Callable[[], float] = time.monotonic) -> None:
-        self.queue = BlockQueue(clock)
-        self._use(format)
-
-    def set_format(self, format: Format) -> None:
-        """Set the format of what follows."""
-        if format != self._format:
-            self._use(format)
-
-    def _use(self, format: Format) -> None:
-        rate = format_rate(format)
-        self._format, self._odd = format, b""
-        self._resample = Resampler(rate, RATE, in_step=True)
-        self.queue.cutter.narrow = rate < RATE
-
-    async def append(self, data: bytes, arrived: float) -> None:
-        """Queue audio in the input format, a second at a time; waits while the call is that far behind. `arrived` is
-        the monotonic second at which the message reached the socket."""
-        if isinstance(self._format, PcmFormat):
-            data, step = self._odd + data, 2 * PCM_RATE
-            data, self._odd = data[: len(data) & ~1], data[len(data) & ~1 :]
-        else:
-            step = g711.RATE
-        for start in range(0, len(data), step):
-            self.queue.push(self._resample(self._decode(data[start : start + step])), arrived)
-            await self.queue.room.wait()
-
-    def _decode(self, data: bytes) -> Pcm:
-        if isinstance(self._format, PcmFormat):
-            return np.frombuffer(data, "<i2")
-        return g711.decode(_law(self._format), data)
-
-
 class WebSocketLine(SocketLine):
-    """The `HostedLine` of a Realtime WebSocket, and its `InputLine`. Its audio leaves through `on_audio(encoded,
+    """The `HostedLine` of a Realtime WebSocket, which carries sound in events. Ours leaves through `on_audio(encoded,
     milliseconds)`.
 
     `out_rate` is fixed when the call is answered. If the client changes the output format later, the line converts,
@@ -74,7 +35,6 @@ class WebSocketLine(SocketLine):
 
     kind = "websocket"
     setup_ms = 300
-    transfers = False
     sound_comes = ""
 
     def __init__(
@@ -87,19 +47,40 @@ class WebSocketLine(SocketLine):
         network: str = "",
     ) -> None:
         """`peer`: the caller's connection; `network`: the one the caller calls from, as their token says."""
-        self.input = AudioIn(input, clock)
         self.out_rate = format_rate(output)
-        super().__init__(self.input.queue, FarEnd(self.out_rate, clock), peer, network)
+        super().__init__(BlockQueue(clock), FarEnd(self.out_rate, clock), peer, network)
+        self._take(input)
         self._output = output
         self._convert = Resampler(self.out_rate, self.out_rate)
 
+    def _take(self, input: Format) -> None:
+        """Take sound in this format from now on."""
+        rate = format_rate(input)
+        self._input, self._odd = input, b""
+        self._resample = Resampler(rate, RATE, in_step=True)
+        self._queue.cutter.narrow = rate < RATE
+
     async def append(self, data: bytes, arrived: float) -> None:
-        """As `AudioIn.append`."""
-        await self.input.append(data, arrived)
+        """Queue audio in the input format, a second at a time; waits while the call is that far behind. `arrived` is
+        the monotonic second at which the message reached the socket."""
+        if isinstance(self._input, PcmFormat):
+            data, step = self._odd + data, 2 * PCM_RATE
+            data, self._odd = data[: len(data) & ~1], data[len(data) & ~1 :]
+        else:
+            step = g711.RATE
+        for start in range(0, len(data), step):
+            self._queue.push(self._resample(self._decode(data[start : start + step])), arrived)
+            await self._queue.room.wait()
+
+    def _decode(self, data: bytes) -> Pcm:
+        if isinstance(self._input, PcmFormat):
+            return np.frombuffer(data, "<i2")
+        return g711.decode(_law(self._input), data)
 
     def set_formats(self, input: Format, output: Format) -> None:
         """Set the formats of what follows."""
-        self.input.set_format(input)
+        if input != self._input:
+            self._take(input)
         if output != self._output:
             self._output = output
             self._convert = Resampler(self.out_rate, format_rate(output))
@@ -114,20 +95,6 @@ class WebSocketLine(SocketLine):
         """Drop what is queued. Clients flush their playback themselves on `speech_started`; what they had not played
         was never heard."""
         return self._far.clear()
-
-    @property
-    def caller_network(self) -> str:
-        """The caller's network as their token says, unless the connection comes from elsewhere: then another program
-        asked for the call."""
-        return self._network if self._peer and is_of(self._peer.address, self._network) else ""
-
-    async def transfer(self, target: str) -> None:
-        """Raises TransferFailed: a program cannot be transferred."""
-        raise TransferFailed(NO_TRANSFER)
-
-    def send_keys(self, digits: str) -> None:
-        """Raises KeysFailed: a program has no telephone."""
-        raise KeysFailed(TAKES_NO_KEYS)
 
     def _encode(self, pcm: Pcm) -> bytes:
         if isinstance(self._output, PcmFormat):

@@ -8,6 +8,7 @@ update is applied, and an error names what was not. Besides, the agent's own too
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from voicepipe.ingress.access import decoded
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.realtime.client_events import ResponseParams
 from voicepipe.ingress.realtime.items import fresh_id
-from voicepipe.ingress.realtime.session import AudioInput, AudioOutput, NamedTool, Session, ToolChoice, ToolJson
+from voicepipe.ingress.realtime.session import NamedTool, Session, ToolChoice, ToolJson
 from voicepipe.ingress.wire_errors import WireError
 
 _PATHS: dict[Part, str] = {
@@ -60,10 +61,12 @@ class Rights:
     def session(self, before: Session, wanted: Session, agent: Agent) -> tuple[Session, list[WireError]]:
         """`wanted` with each locked part as it was `before`, and an error for each of them that would have changed."""
         refused: list[WireError] = []
-        for part in self.locked:
-            if part in _PATHS and _get(wanted, part) != (was := _get(before, part)):
-                refused.append(_locked(part, f"session.{_PATHS[part]}"))
-                wanted = _put(wanted, part, was)
+        for part in self.locked & _PATHS.keys():
+            path = _PATHS[part]
+            value_of = attrgetter(path)
+            if value_of(wanted) != value_of(before):
+                refused.append(_locked(part, f"session.{path}"))
+                wanted = wanted.replaced(path, value_of(before))
         unchanged = (wanted.tool_choice, wanted.tools) == (before.tool_choice, before.tools)
         if unchanged or "tool_choice" in self.locked:  # then it is not the client that forces a tool
             return wanted, refused
@@ -125,27 +128,6 @@ def _said(item: Item) -> bool:
 def _locked(part: Part, param: str) -> WireError:
     why = f"{part!r} is locked, by the agent or by this key: '{param}' stays as it is. Leave it out."
     return WireError("locked", why, param)
-
-
-def _get(session: Session, part: Part) -> Any:
-    found: Any = session
-    for name in _PATHS[part].split("."):
-        found = getattr(found, name)
-    return found
-
-
-def _put(session: Session, part: Part, value: Any) -> Session:
-    replace = msgspec.structs.replace
-    match _PATHS[part].split("."):
-        case [name]:
-            return replace(session, **{name: value})
-        case [_, "output", name]:
-            output: AudioOutput = replace(session.audio.output, **{name: value})
-            return replace(session, audio=replace(session.audio, output=output))
-        case [_, _, name]:
-            heard: AudioInput = replace(session.audio.input, **{name: value})
-            return replace(session, audio=replace(session.audio, input=heard))
-    raise KeyError(part)
 
 
 def effective_session(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:

@@ -79,8 +79,6 @@ class InputCommitted(ServerEvent, tag="input_audio_buffer.committed"):
 class InputCleared(ServerEvent, tag="input_audio_buffer.cleared"):
     """`input_audio_buffer.cleared`: the caller's sound was dropped."""
 
-    pass
-
 
 class DtmfReceived(ServerEvent, tag="input_audio_buffer.dtmf_event_received"):
     """`input_audio_buffer.dtmf_event_received`: the caller pressed a key."""
@@ -313,8 +311,6 @@ class AudioDelta(InContent, tag="response.output_audio.delta"):
 
 class AudioDone(InContent, tag="response.output_audio.done"):
     """`response.output_audio.done`: the sound of the reply is complete."""
-
-    pass
 
 
 class TranscriptDelta(InContent, tag="response.output_audio_transcript.delta"):

@@ -13,6 +13,8 @@ MODEL = "voicepipe"
 """The value of `transcription.model` unless the client gives another. Any name is accepted; the PoP's recogniser is
 used."""
 
+VOICE = "audio.output.voice"
+"""Path of the voice in a session."""
 SLOWEST, FASTEST = 0.25, 4.0
 
 MaxTokens = Literal["inf"] | Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -153,6 +155,11 @@ class Session(Struct, frozen=True, kw_only=True):
             turn_detection=self.audio.input.turn_detection,
         )
 
+    def replaced(self, path: str, value: Any) -> "Session":
+        """This session with another value at `path`, such as "audio.output.voice"."""
+        session: Session = _replaced(self, path.split("."), value)
+        return session
+
     def updated(self, patch: dict[str, Any]) -> "Session":
         """This session with a client's partial one merged into it. Raises WireError; then nothing has changed."""
         if patch.get("type", "realtime") != "realtime":
@@ -167,6 +174,12 @@ class Session(Struct, frozen=True, kw_only=True):
             return msgspec.convert(_merged(msgspec.to_builtins(self), patch), Session)
         except (msgspec.ValidationError, RecursionError) as error:
             raise wire_error(error, "session") from None
+
+
+def _replaced(whole: Any, path: list[str], value: Any) -> Any:
+    name, *inside = path
+    part = _replaced(getattr(whole, name), inside, value) if inside else value
+    return msgspec.structs.replace(whole, **{name: part})
 
 
 _KEPT = {"id", "object", "type", "model", "expires_at", "tracing", "prompt", "truncation", "include"}
@@ -205,7 +218,7 @@ def _one_modality(value: Any) -> Any:
 
 
 _COERCED: dict[str, Callable[[Any], Any]] = {
-    "audio.output.voice": voice_name,
+    VOICE: voice_name,
     "output_modalities": _one_modality,
     "audio.input.noise_reduction": lambda _: None,
 }

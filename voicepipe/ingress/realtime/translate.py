@@ -27,8 +27,7 @@ from voicepipe.conversation.events import (
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.items import ContentPart, content_part, wire_item
-from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.realtime.voices import with_voice
+from voicepipe.ingress.realtime.session import VOICE, Session
 
 RECORD_KEY = "voicepipe.turn"
 """Key of the metadata in `response.created` and `response.done` that has the turn's milliseconds."""
@@ -88,7 +87,7 @@ class Translator:
     @property
     def shown(self) -> Session:
         """The session as clients see it: with the voice that speaks."""
-        return with_voice(self.session, self.voice)
+        return self.session.replaced(VOICE, self.voice)
 
     def __call__(self, event: CallEvent) -> Events:
         """The wire events for an event of the call."""
@@ -288,7 +287,6 @@ def _usage(input_tokens: int, output_tokens: int) -> wire.Usage:
 
 
 def _of_turn(record: TurnSummary) -> dict[str, str]:
-    """A turn's figures, as metadata."""
     return {RECORD_KEY: _compact(record)} if record.turn_id else {}
 
 

@@ -5,40 +5,17 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import CallSettings
 from voicepipe.base.cpu_metering import PaidBy
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.call_api import CallSlot
-from voicepipe.config import LimitsConfig
-from voicepipe.ingress.asgi_scope import peer_of
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime.clients import RealtimeClients
-from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.socket_sender import SocketSender
 
 logger = logging.getLogger(__name__)
-
-
-def opened(
-    socket: WebSocket,
-    slot: CallSlot,
-    session: Session,
-    settings: CallSettings,
-    limits: LimitsConfig,
-    rights: Rights,
-    network: str,
-) -> RealtimeClients:
-    """A call whose sound comes by this WebSocket, from a caller in this network: `converse` with them, or `close`
-    it."""
-    sound, peer = session.audio, peer_of(socket)
-    line = WebSocketLine(sound.input.format, sound.output.format, peer=peer, network=network)
-    return RealtimeClients(HostedCall(line, slot, settings, limits), session, rights, input=line)
 
 
 async def converse(
@@ -101,13 +78,13 @@ class _Client:
 
     async def accept(self, subprotocol: str | None) -> None:
         """Accept the WebSocket of a client without sound: its messages are short."""
-        self.sender.take_at_most(self._clients.call.limits.event_bytes)
+        self.sender.peer.take_at_most(self._clients.call.limits.event_bytes)
         await self._socket.accept(subprotocol)
 
     async def read(self) -> str:
         """Carry out what the client asks until it is gone; returns the reason: "caller", "idle" or "closed"."""
-        clients, slowed = self._clients, partial(self._clients.report_slowed, self.outbox)
-        await clients.call.running.wait()
+        call = self._clients.call
+        await call.running.wait()
         while True:
             try:
                 async with asyncio.timeout(self._idle_s):
@@ -115,13 +92,12 @@ class _Client:
             except TimeoutError:
                 return "idle"
             if message["type"] == "websocket.disconnect":
-                if not (why := self.sender.closed_for):
+                if not (why := self.sender.peer.closed_for):
                     return "caller"
-                logger.info("%s: the server has closed its WebSocket: %s", clients.call.id, why)
+                logger.info("%s: the server has closed its WebSocket: %s", call.id, why)
                 return "closed"
             raw = message.get("text") or message.get("bytes") or b""
-            asked = clients.handle(raw, self.sender.received_at, self.outbox, self._rights)
-            await clients.share.spend(asked, slowed)
+            await self._clients.handle(raw, self.sender.peer.received_at, self.outbox, self._rights)
 
     async def write(self) -> None:
         """Send until the outbox is closed and empty, then close the socket."""
@@ -129,5 +105,5 @@ class _Client:
 
     def _full(self) -> None:
         logger.warning("a client is dropped that does not take what it is sent")
-        self.sender.abort()
+        self.sender.peer.abort()
         self._on_full()

@@ -268,7 +268,7 @@ class SipCall:
 
     # --- its life
 
-    async def run(self, name: str, clock: MediaClock) -> None:
+    async def run(self, clock: MediaClock) -> None:
         """Returns when either side has hung up. A failure ends this call only, and is logged."""
         try:
             # Not before its ACK: an offer of ours is answered there, and whoever sent the INVITE in another's name does
@@ -283,10 +283,10 @@ class SipCall:
                 await self._converse(clock)
             await self._hang_up()
         except Exception:
-            logger.exception("%s: failed", name)
+            logger.exception("%s: failed", self.hosted.id)
         finally:
             self.close()
-        logger.debug("%s: %s, %s", name, self._media.statistics(), self._media.refused())
+        logger.debug("%s: %s, %s", self.hosted.id, self._media.statistics(), self._media.refused())
 
     async def _converse(self, clock: MediaClock) -> None:
         self._media.begin()

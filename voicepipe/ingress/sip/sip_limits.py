@@ -14,7 +14,7 @@ from typing import NamedTuple
 from voicepipe.base.token_bucket import Bucket, Rate
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.sip_access import SipAccess, SipRefusal
-from voicepipe.ingress.throttle import Remembered, Throttle
+from voicepipe.ingress.throttle import RecentSources, Throttle
 
 ANSWERS = Rate(200, 50), Rate(math.inf, 0)
 """Stateless answers, to one IP address and to all: the address may be forged."""
@@ -46,16 +46,14 @@ class _Account:
         each, milliseconds = kind.value
         self.messages = Throttle(each, Rate(math.inf, 0))
         self.milliseconds = Bucket(milliseconds)
-        self._own: Remembered[str, Bucket] | None = None
+        self._own: RecentSources[str, Bucket] | None = None
         if kind is SenderKind.CALL:
-            self._own = Remembered(lambda: Bucket(CALLS_OWN, owes=CALL_OWES_MS))
+            self._own = RecentSources(lambda: Bucket(CALLS_OWN, owes=CALL_OWES_MS))
 
     def has_room(self, sender: str, now: float) -> bool:
         """Whether one more message of this sender may be read."""
-        if self._own is not None:
-            self._own.forget(lambda bucket: bucket.is_full(now))
-            if not self._own[sender].has(now):
-                return False
+        if self._own is not None and not self._own[sender].has(now):
+            return False
         return self.messages.has_room(sender, now) and self.milliseconds.has(now)
 
     def took(self, sender: str, milliseconds: float) -> None:

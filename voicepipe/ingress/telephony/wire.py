@@ -25,7 +25,7 @@ class StreamWire:
         self._socket = socket
         self._dialect = dialect
         self._sender = SocketSender(socket)
-        self._sender.take_at_most(limits.event_bytes)  # A packet of sound takes a hundredth of that.
+        self._sender.peer.take_at_most(limits.event_bytes)  # A packet of sound takes a hundredth of that.
         self._stream_id = ""
         self._bad = self._troubles = 0
         self._outbox = Outbox(limits.unread_bytes, self._full)
@@ -48,7 +48,7 @@ class StreamWire:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
                 return None
-            arrived = self._sender.received_at
+            arrived = self._sender.peer.received_at
             try:
                 read = self._checked(message.get("text") or message.get("bytes") or b"")
                 if read is not None:
@@ -111,7 +111,7 @@ class StreamWire:
         logger.warning(
             "%s: stream %.80r is dropped: it does not take what it is sent", self._dialect.kind, self._stream_id
         )
-        self._sender.abort()
+        self._sender.peer.abort()
 
     def slowed(self, why: str) -> None:
         """Log that the provider, or a forger, sends more than its share."""

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from functools import partial
 
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.ingress.realtime.clients import RealtimeClients
@@ -79,8 +78,7 @@ class ChannelClient:
         while True:
             message, arrived = await self._asked.get()
             self._sctp.release(message)
-            asked = self._clients.handle(message, arrived, self._outbox, self._rights)
-            await self._clients.share.spend(asked, partial(self._clients.report_slowed, self._outbox))
+            await self._clients.handle(message, arrived, self._outbox, self._rights)
 
     async def _write(self) -> None:
         await asyncio.wait({self._channel}, timeout=OPEN_S)

@@ -64,7 +64,7 @@ class ConductVerdict(NamedTuple):
     is_over: bool
 
 
-class Conduct:
+class PeerConduct:
     """Judges by the drops of one call whether its peer misbehaves. `look` is called every `LOOK_S`."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.ingress.webrtc.channel import ChannelClient
-from voicepipe.ingress.webrtc.conduct import ENDED, LOOK_S, Conduct
+from voicepipe.ingress.webrtc.conduct import ENDED, LOOK_S, PeerConduct
 from voicepipe.rtp import sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import CLOSE_S, Transport, UdpNetwork
@@ -60,20 +60,20 @@ class WebRtcCall:
         """Our description for the offer. Raises NoPort."""
         return sdp.answer(self._offer, self._transport, await self._transport.gather(), self._line.media.ssrc)
 
-    async def run(self, name: str, clock: MediaClock) -> None:
+    async def run(self, clock: MediaClock) -> None:
         """Returns when either side has hung up, or no connection came about. A failure ends this call only, and is
         logged."""
         try:
             await self._connect()
             await self._converse(clock)
         except ConnectionError as error:
-            logger.warning("%s: not connected: %s", name, str(error))  # the error itself knows the call
+            logger.warning("%s: not connected: %s", self.hosted.id, str(error))  # the error itself knows the call
         except Exception:
-            logger.exception("%s: failed", name)
+            logger.exception("%s: failed", self.hosted.id)
         finally:
             await self.close()
         refused, media = self._transport.invalid, self._line.media.statistics()
-        logger.info("%s (%s): %s, %d datagrams that were not the peer's", name, self.hosted.id, media, refused)
+        logger.info("%s: %s, %d datagrams that were not the peer's", self.hosted.id, media, refused)
 
     async def close(self) -> None:
         """Release all resources. Safe to call twice."""
@@ -117,7 +117,7 @@ class WebRtcCall:
 
     async def _watch(self) -> None:
         """Send errors to a peer of which much is dropped, and log them."""
-        conduct, media = Conduct(), self._line.media
+        conduct, media = PeerConduct(), self._line.media
         while True:
             await asyncio.sleep(LOOK_S)
             drops = self._transport.drops

@@ -76,7 +76,7 @@ def _try(address: str) -> None:
         ) from error
 
 
-class Waiting:
+class UnconnectedCalls:
     """Limits the slots of one PoP that are held by offers whose callers have not connected yet. An offer takes a slot
     and costs its sender nothing, and a caller that never connects keeps it for `webrtc.connect_ms`. So where several
     tenants share a PoP, none may have more than half of its slots waiting. All `ek_` keys of a tenant, which browsers
@@ -112,7 +112,7 @@ class Waiting:
             )
 
 
-class CallsApi:
+class WebRtcHttp:
     """The HTTP endpoints for WebRTC: POST /v1/realtime/calls, and /v1/realtime/ice-servers. Endpoints for all calls are
     in `calls_api.py`."""
 
@@ -122,7 +122,7 @@ class CallsApi:
         self._calls = calls
         self._network = network
         self._turn_secret = turn_secret(pop.config)
-        self._waiting = Waiting(pop.config)
+        self._waiting = UnconnectedCalls(pop.config)
 
     def routes(self) -> list[BaseRoute]:
         return [

@@ -9,8 +9,7 @@ import pytest
 
 from tests.records.kept_calls import HOST
 from voicepipe.agent import Hooks
-from voicepipe.records.metrics import of_records
-from voicepipe.records.records import Lines, Records
+from voicepipe.records.records import Records
 from voicepipe.records.store import Spool, Store
 from voicepipe.records.writer import RecordWriter
 
@@ -19,14 +18,14 @@ from voicepipe.records.writer import RecordWriter
 def records(tmp_path: Path) -> Iterator[Records]:
     loop = asyncio.new_event_loop()
     path = tmp_path / "fra1.db"
-    made = Records(path, HOST, RecordWriter(Store(path, HOST)), Lines(""), 60.0, lambda agent, tenant: Hooks(), loop)
+    made = Records(path, HOST, RecordWriter(Store(path, HOST)), "", 60.0, lambda agent, tenant: Hooks(), loop)
     yield made
     made.close()
     loop.close()
 
 
 def told(records: Records) -> dict[str, float]:
-    samples = [sample for metric in of_records(records, ("fra1", "eu")) for sample in metric.samples]
+    samples = [sample for metric in records.read_metrics(("fra1", "eu")) for sample in metric.samples]
     assert all(sample.labels == {"pop": "fra1", "region": "eu"} for sample in samples)
     return {sample.name.removeprefix("voicepipe_"): sample.value for sample in samples}
 

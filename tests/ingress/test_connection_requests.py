@@ -9,7 +9,7 @@ from tests.ingress.test_connection import ended, raw
 from tests.ingress.test_connection_bodies import serving, shout
 from voicepipe.ingress import connection
 from voicepipe.ingress.chunked_parser import LARGEST_CHUNK, LEAST_CHUNK
-from voicepipe.ingress.requests import SMALL_CHUNK, AnswerTransport, Requests
+from voicepipe.ingress.connection import SMALL_CHUNK, AnswerTransport, RequestParser
 
 POST = b"POST %s HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
@@ -48,7 +48,7 @@ async def test_a_hundred_headers_are_taken() -> None:
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\n"
 
 
-def events(requests: Requests, said: bytes) -> list[str]:
+def events(requests: RequestParser, said: bytes) -> list[str]:
     """Of a client's bytes, by their names."""
     requests.receive_data(said)
     found = []
@@ -58,7 +58,7 @@ def events(requests: Requests, said: bytes) -> list[str]:
 
 
 def test_small_chunks_are_counted_and_large_or_partial_ones_are_not() -> None:
-    requests = Requests()
+    requests = RequestParser()
     events(requests, HEAD + CHUNKED + b"1\r\nx\r\n" * 3 + b"80\r\n" + b"x" * SMALL_CHUNK + b"\r\n" + b"4\r\nxx")
     assert requests.small_chunks == 3
     events(requests, b"xx\r\n2\r\nxx\r\n")
@@ -66,7 +66,7 @@ def test_small_chunks_are_counted_and_large_or_partial_ones_are_not() -> None:
 
 
 def test_lines_of_headers_or_trailers_that_are_not_complete_are_counted() -> None:
-    requests = Requests()
+    requests = RequestParser()
     assert events(requests, HEAD + b"a: b\r\nc: d\r\n") == []
     assert requests.lines_waiting() == 4
     assert events(requests, CHUNKED) == ["Request"] and requests.lines_waiting() == 0
@@ -78,7 +78,7 @@ def test_lines_of_headers_or_trailers_that_are_not_complete_are_counted() -> Non
 
 
 def test_only_of_a_body_of_known_length_what_comes_is_taken_as_it_is() -> None:
-    plain, chunked = Requests(), Requests()
+    plain, chunked = RequestParser(), RequestParser()
     events(plain, HEAD + b"Content-Length: 5\r\n\r\nxx")
     events(chunked, HEAD + CHUNKED + b"2\r\nxx\r\n")
     assert plain.in_plain_body and not chunked.in_plain_body
@@ -88,7 +88,7 @@ def test_only_of_a_body_of_known_length_what_comes_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize(("sent", "closes"), [(b"xx", True), (b"xxxxx", False)])
 def test_an_answer_before_the_body_is_complete_ends_the_connection(sent: bytes, closes: bool) -> None:
-    requests = Requests()
+    requests = RequestParser()
     events(requests, HEAD + b"Content-Length: 5\r\n\r\n" + sent)
     answer = requests.send(h11.Response(status_code=401, headers=[(b"content-length", b"0")]))
     assert (b"connection: close" in answer.lower()) == closes
