@@ -100,7 +100,7 @@ class LiveCall:
                 self._unanswered.called(event.items)
                 self._add(asked, event)
             case CallEnded():
-                self._end(event, now)
+                self._close_replies(event, now)
 
     def ended(self, reason: str, now: float) -> None:
         """The call has ended, for this reason of its ingress."""
@@ -110,8 +110,9 @@ class LiveCall:
         for follower in self._followers:
             follower.ended(self._known, end)
 
-    def _end(self, event: CallEnded, now: float) -> None:
-        """End the reply in progress: it was cut off, or missed where the call failed."""
+    def _close_replies(self, event: CallEnded, now: float) -> None:
+        """End the reply in progress: it was cut off, or missed where the call failed. Followers hear of the call's end
+        by `ended`, from its door, whose reason counts."""
         self._transferred_to = event.detail if event.reason == "transferred" else ""
         for response_id, asked in self._asked.items():
             if event.reason == "error":
