@@ -8,10 +8,10 @@ import pytest
 from tests.bench.instant import SOUND, InstantAsr, InstantLlm, InstantStream, InstantTts, playing
 from tests.support.virtual_time import VirtualTimeLoop
 from voicepipe.base.errors import EngineBusy, EngineError
-from voicepipe.bench import figures
-from voicepipe.bench.figures import FiguresResult
+from voicepipe.bench import results
 from voicepipe.bench.load import LATER, TRAFFIC
 from voicepipe.bench.play import PlayedLoad, play
+from voicepipe.bench.results import FiguresResult
 from voicepipe.engines.base import Delta, OnPartial, Prompt, Speech
 
 
@@ -25,13 +25,13 @@ async def test_a_run_times_every_stage_of_every_turn_and_the_clock() -> None:
     asr, llm, tts = InstantAsr(), InstantLlm(), InstantTts()
     samples = await play(playing(asr, llm, tts), load(2, 60.0))
     assert samples.turns >= 10 and samples.unanswered == 0
-    assert set(samples.times) == {*figures.NAMES}
-    assert {len(samples.times[name]) for name in (figures.LLM_CHUNK, figures.COMPUTE)} == {samples.turns}
-    assert len(samples.times[figures.ASR_FINAL]) == samples.turns + llm.guesses
-    assert len(samples.times[figures.TTS_LATER]) == LATER * samples.turns
-    assert len(samples.times[figures.CLOCK]) == pytest.approx(2 * 60 * 50, rel=0.05)
+    assert set(samples.times) == {*results.NAMES}
+    assert {len(samples.times[name]) for name in (results.LLM_CHUNK, results.COMPUTE)} == {samples.turns}
+    assert len(samples.times[results.ASR_FINAL]) == samples.turns + llm.guesses
+    assert len(samples.times[results.TTS_LATER]) == LATER * samples.turns
+    assert len(samples.times[results.CLOCK]) == pytest.approx(2 * 60 * 50, rel=0.05)
     assert set(asr.fed) == {320}
-    assert set(samples.times[figures.ASR_BEHIND]) <= {0.0, 20.0, 40.0}
+    assert set(samples.times[results.ASR_BEHIND]) <= {0.0, 20.0, 40.0}
     firsts = [text for text, first in tts.phrases if first]
     assert {len(text.split()) for text in firsts} == {TRAFFIC.phrase.tokens}
 
@@ -49,7 +49,7 @@ async def test_a_stage_by_itself_is_not_a_turn() -> None:
     for alone in (playing(asr=InstantAsr()), playing(llm=InstantLlm()), playing(tts=InstantTts())):
         samples = await play(alone, load(1, 3.0))
         assert samples.turns and not samples.unanswered
-        assert figures.COMPUTE not in samples.times
+        assert results.COMPUTE not in samples.times
 
 
 @pytest.mark.virtual_time
@@ -118,7 +118,7 @@ async def test_what_holds_up_the_loop_is_seen_by_the_clock() -> None:
             yield Speech(SOUND)
 
     samples = await play(playing(tts=Blocking()), load(1, 30.0))
-    held_up = [each for each in samples.times[figures.CLOCK] if each > 50]
+    held_up = [each for each in samples.times[results.CLOCK] if each > 50]
     assert held_up and max(held_up) < 310  # a first phrase and a later one
-    late = samples.figure(figures.CLOCK)
+    late = samples.figure(results.CLOCK)
     assert late and late.p50 < 1

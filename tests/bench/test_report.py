@@ -7,22 +7,22 @@ import pytest
 from rich.console import Console
 
 from voicepipe.base.figures import for_tables
-from voicepipe.bench import figures
-from voicepipe.bench.figures import FiguresResult, Samples
+from voicepipe.bench import results
 from voicepipe.bench.report import BenchReport
+from voicepipe.bench.results import FiguresResult, Samples
 
 
 def test_the_report() -> None:
     rounds = [
-        Samples({figures.ASR_FINAL: [8.0, 10.0], figures.LATENCY: [160.0], figures.CLOCK: [0.5, 30.0]}, turns=1),
-        Samples({figures.ASR_FINAL: [9.0], figures.LATENCY: [340.0]}, turns=2, unanswered=1),
+        Samples({results.ASR_FINAL: [8.0, 10.0], results.LATENCY: [160.0], results.CLOCK: [0.5, 30.0]}, turns=1),
+        Samples({results.ASR_FINAL: [9.0], results.LATENCY: [340.0]}, turns=2, unanswered=1),
     ]
-    alone = Samples({figures.ASR_FINAL: [7.0]})
-    results = [
+    alone = Samples({results.ASR_FINAL: [7.0]})
+    made = [
         FiguresResult(1, True, rounds, alone, (1200, 1980)), FiguresResult(1, False, rounds[:1], alone),
     ]  # fmt: skip
     engines = {"llm": "vllm: a model", "asr": "whisper"}
-    report = BenchReport("a GPU", {"torch": "2.11.0"}, engines, 30.0, results, ["VLLM::EngineCor"])
+    report = BenchReport("a GPU", {"torch": "2.11.0"}, engines, 30.0, made, ["VLLM::EngineCor"])
     lines = report.markdown().splitlines()
     assert lines[0] == (
         "a GPU. LLM: vllm: a model. ASR: whisper. processes beside this one: VLLM::EngineCor. torch 2.11.0."
@@ -48,9 +48,9 @@ def test_the_report() -> None:
 
 def many() -> BenchReport:
     """A report whose table is wider than terminals are."""
-    samples = Samples({figures.LATENCY: [1160.0], figures.CLOCK: [0.34, 25.0, 326.0, 661.0]}, turns=1)
-    results = [FiguresResult(calls, gaps, [samples], samples) for calls in (1, 8, 32) for gaps in (True, False)]
-    return BenchReport("a GPU", {"torch": "2.11.0"}, {"llm": "a model"}, 30.0, results)
+    samples = Samples({results.LATENCY: [1160.0], results.CLOCK: [0.34, 25.0, 326.0, 661.0]}, turns=1)
+    made = [FiguresResult(calls, gaps, [samples], samples) for calls in (1, 8, 32) for gaps in (True, False)]
+    return BenchReport("a GPU", {"torch": "2.11.0"}, {"llm": "a model"}, 30.0, made)
 
 
 def shown(report: BenchReport, console: Console) -> str:

@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import constants
 
 from voicepipe.base.figures import cpu
-from voicepipe.bench import figures, run
+from voicepipe.bench import results, run
 from voicepipe.commands.cli import main
 from voicepipe.engines.hosting import gpus
 
@@ -33,8 +33,8 @@ def test_the_engines_of_a_configuration(asr: str, llm: str, tts: str, gaps: str,
     assert [(each["calls"], each["idle_gaps"]) for each in told["results"]] == [(2, kind) for kind in kinds]
     for each in told["results"]:
         assert each["turns"] >= 1
-        assert {figures.ASR_FINAL, figures.LLM_FIRST, figures.TTS_FIRST, figures.LATENCY} <= set(each["together"])
-        assert each["together"][figures.CLOCK]["count"] > 50
+        assert {results.ASR_FINAL, results.LLM_FIRST, results.TTS_FIRST, results.LATENCY} <= set(each["together"])
+        assert each["together"][results.CLOCK]["count"] > 50
 
 
 def test_a_driver_that_nobody_can_ask_does_not_end_a_measurement(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from voicepipe.bench.figures import ASR_FINAL, CLOCK, COMPUTE, LLM_FIRST, NAMES, TTS_FIRST
+from voicepipe.bench.results import ASR_FINAL, CLOCK, COMPUTE, LLM_FIRST, NAMES, TTS_FIRST
 
 pytestmark = pytest.mark.engine
 

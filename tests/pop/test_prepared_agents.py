@@ -11,8 +11,8 @@ from voicepipe.agent import Agent, Tool
 from voicepipe.base.errors import EngineError
 from voicepipe.call.tts_cache import TtsCache
 from voicepipe.config.agent_store import AgentStore
+from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import Message, Prompt
-from voicepipe.conversation.transfer import END_CALL_TOOL
 from voicepipe.engines.base import Answering, Engines
 from voicepipe.pop import prepared_agents
 from voicepipe.pop.prepared_agents import PreparedAgents, beginning

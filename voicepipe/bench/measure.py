@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from voicepipe.bench.figures import FiguresResult, Samples
 from voicepipe.bench.play import PlayedEngines, PlayedLoad, play
+from voicepipe.bench.results import FiguresResult, Samples
 from voicepipe.engines.hosting import gpus
 
 WARM_UP_S = 6.0

@@ -9,9 +9,9 @@ from typing import Any
 
 from voicepipe.base.errors import EngineBusy
 from voicepipe.base.round_robin import owned_by
-from voicepipe.bench import figures
-from voicepipe.bench.figures import Samples
+from voicepipe.bench import results
 from voicepipe.bench.load import CallTurn, turns
+from voicepipe.bench.results import Samples
 from voicepipe.conversation.phrases import PhraseConfig, Phraser
 from voicepipe.engines.base import Asr, AsrStream, Hypothesis, Llm, Prompt, Tts
 from voicepipe.rtp.clock import PERIOD_S, MediaClock
@@ -173,10 +173,10 @@ class _Player:
             return asr.stream(line.on_partial, language=self._engines.language) if asr else None
 
     def ticked(self, late_s: float) -> None:
-        self._samples.note(figures.CLOCK, late_s)
+        self._samples.note(results.CLOCK, late_s)
 
     def partial(self, behind: int) -> None:
-        self._samples.note(figures.ASR_BEHIND, behind / SAMPLES_A_MS / 1000)
+        self._samples.note(results.ASR_BEHIND, behind / SAMPLES_A_MS / 1000)
 
     def guess(self, call: int, heard: AsrStream | None, ended: float) -> None:
         """Prepare a reply up to its first phrase and throw it away, since the caller goes on."""
@@ -215,7 +215,7 @@ class _Player:
     async def _final(self, heard: AsrStream | None, ended: float) -> None:
         if heard:
             await heard.settle()
-            self._samples.note(figures.ASR_FINAL, time.monotonic() - ended)
+            self._samples.note(results.ASR_FINAL, time.monotonic() - ended)
 
     async def _guess(self, call: int, heard: AsrStream | None, ended: float) -> None:
         await self._final(heard, ended)
@@ -261,7 +261,7 @@ class _Player:
             if not phrase.strip():
                 return
             if not spoken:
-                self._samples.note(figures.LLM_PHRASE, time.monotonic() - asked)
+                self._samples.note(results.LLM_PHRASE, time.monotonic() - asked)
             if tts:
                 self._start(call, self._speak(tts, phrase, not spoken, ended))
             elif not spoken:
@@ -272,7 +272,7 @@ class _Player:
             async for delta in reply:
                 if not pieces:
                     first = time.monotonic()
-                    self._samples.note(figures.LLM_FIRST, first - asked)
+                    self._samples.note(results.LLM_FIRST, first - asked)
                 pieces += 1
                 for phrase in phraser.push(delta):
                     whole(phrase)
@@ -280,7 +280,7 @@ class _Player:
         for phrase in phraser.flush():
             whole(phrase)
         if pieces > 1:
-            self._samples.note(figures.LLM_CHUNK, (last - first) / (pieces - 1))
+            self._samples.note(results.LLM_CHUNK, (last - first) / (pieces - 1))
 
     async def _speak(self, tts: Tts, text: str, first: bool, ended: float) -> None:
         asked, heard = time.monotonic(), False
@@ -290,11 +290,11 @@ class _Player:
                     heard = True
                     self._first(asked, ended)
         if not first:
-            self._samples.note(figures.TTS_LATER, time.monotonic() - asked)
+            self._samples.note(results.TTS_LATER, time.monotonic() - asked)
 
     def _first(self, asked: float, ended: float) -> None:
         now = time.monotonic()
-        self._samples.note(figures.TTS_FIRST, now - asked)
+        self._samples.note(results.TTS_FIRST, now - asked)
         self._samples.unanswered -= 1
         if self._engines.together:
             self._samples.turn(now - ended)

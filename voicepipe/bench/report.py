@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from voicepipe.base.figures import WIDEST
-from voicepipe.bench.figures import CLOCK, LATENCY, STAGES, TURN, FiguresResult, Samples, calls_in_time
 from voicepipe.bench.load import CACHED_TOKENS
+from voicepipe.bench.results import CLOCK, LATENCY, STAGES, TURN, FiguresResult, Samples, calls_in_time
 
 NOTE = (
     "p50/p95/p99 in ms, of all rounds; the media clock's has its largest, too. Alone: each stage by itself under the "

@@ -12,8 +12,8 @@ from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.base.figures import cpu, for_tables, keep
 from voicepipe.bench.configured import configured, speech
 from voicepipe.bench.measure import BenchOptions, Progress, measured
+from voicepipe.bench.random_weights import shaped
 from voicepipe.bench.report import BenchReport
-from voicepipe.bench.shaped import shaped
 from voicepipe.config import load
 from voicepipe.engines.hosting import gpus
 from voicepipe.engines.packages import version

@@ -29,8 +29,8 @@ from voicepipe.call.turns import Turns
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.config import Config
 from voicepipe.conversation.events import CallEnded, CallEvent, Item, KeyPressed
+from voicepipe.conversation.own_tools import TRANSFER_TOOL
 from voicepipe.conversation.prompt import ToolCall
-from voicepipe.conversation.transfer import TRANSFER_TOOL
 from voicepipe.engines.base import Engines
 from voicepipe.line import Line
 

@@ -14,8 +14,8 @@ from voicepipe.call.tool_runs import BeginTool, ToolRuns, called
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.conversation.history import History, Ids
+from voicepipe.conversation.own_tools import END_CALL_TOOL, transfer_tool
 from voicepipe.conversation.prompt import Prompt, ToolCall, with_origin
-from voicepipe.conversation.transfer import END_CALL_TOOL, transfer_tool
 from voicepipe.engines.base import Engines
 
 

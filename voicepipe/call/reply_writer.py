@@ -16,9 +16,9 @@ from voicepipe.call.reply_context import ReplyContext
 from voicepipe.call.speech import Phrase
 from voicepipe.call.tool_runs import ToolRun, bridged, talkative
 from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
+from voicepipe.conversation.own_tools import END_CALL
 from voicepipe.conversation.phrases import Phraser, ends_sentence
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
-from voicepipe.conversation.transfer import END_CALL
 from voicepipe.engines.base import Aside
 
 TOOL_ROUNDS = 5

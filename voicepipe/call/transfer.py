@@ -12,8 +12,8 @@ from functools import partial
 from voicepipe.base.errors import TransferFailed
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.turns import CallEnder, Turns
+from voicepipe.conversation.own_tools import target
 from voicepipe.conversation.prompt import ToolCall
-from voicepipe.conversation.transfer import target
 from voicepipe.line import NO_TRANSFER, Line
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from jsonschema.exceptions import SchemaError
 from voicepipe.agent import Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
-from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL, is_target
+from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL, is_target
 from voicepipe.tools import tool_arguments, tool_code
 
 FIRST = "above the file's first [table]"

@@ -9,7 +9,7 @@ LONGEST = 2000
 
 
 class RedactionConfig(Section, frozen=True):
-    """What is masked in calls before anything of them is kept: keys of `[records]` (`RecordsConfig`), and of an agent."""
+    """What is masked in calls before anything of them is kept: keys of `[records]` (`RecordsConfig`)."""
 
     cards: bool = True
     """Card numbers, in digits and in words, over several turns; with them expiry dates and security codes."""

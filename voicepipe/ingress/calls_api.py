@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import KeysFailed, TransferFailed, Unauthorized
-from voicepipe.conversation.transfer import is_target
+from voicepipe.conversation.own_tools import is_target
 from voicepipe.ingress.access import AccessControl, body, decoded
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls

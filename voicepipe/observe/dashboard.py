@@ -17,8 +17,8 @@ from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.cost import HostCost
 from voicepipe.observe.delay_causes import DelayCause, Seen, delay_causes
 from voicepipe.observe.external_metrics import vllm_loads
-from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.refusals import NOT_ADMITTED, RefusalCounts
+from voicepipe.observe.turn_figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.turn_waits import waits
 from voicepipe.observe.turns import FullTurn, LastTurns, ListedTurn
 

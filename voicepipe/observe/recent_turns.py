@@ -11,7 +11,7 @@ from itertools import chain
 import msgspec
 
 from voicepipe.observe.call_followers import CallFacts, CallFollower
-from voicepipe.observe.figures import percentile_ms
+from voicepipe.observe.turn_figures import percentile_ms
 from voicepipe.observe.turns import FullTurn
 
 STEP_S = 10.0

@@ -10,8 +10,8 @@ from voicepipe.base.errors import EngineError
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call.tts_cache import TtsCache
 from voicepipe.config.agent_store import AgentStore, no_voice
+from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import Message, Prompt
-from voicepipe.conversation.transfer import END_CALL_TOOL
 from voicepipe.engines.base import Answering, ChoosesAgents, Engines
 from voicepipe.records import signing
 

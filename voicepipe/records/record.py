@@ -7,7 +7,7 @@ import msgspec
 from voicepipe.call_api import KeptCall
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
-from voicepipe.observe.figures import percentile_ms
+from voicepipe.observe.turn_figures import percentile_ms
 from voicepipe.observe.turns import FullTurn
 from voicepipe.sizing.price import call_cost
 

@@ -12,7 +12,7 @@ from voicepipe.base.errors import TransferFailed
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call_api import CallSlot
 from voicepipe.config import Config
-from voicepipe.conversation.transfer import sip_uri
+from voicepipe.conversation.own_tools import sip_uri
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.sip.bodies import ACCEPT, UnsupportedBody
 from voicepipe.ingress.sip.dialog import Dialog

@@ -23,7 +23,7 @@ from voicepipe.base.errors import TransferFailed
 from voicepipe.base.foreign_json import decode
 from voicepipe.call_api import Grant, PopApi
 from voicepipe.config.phone_config import TelnyxConfig
-from voicepipe.conversation.transfer import number
+from voicepipe.conversation.own_tools import number
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.telephony import signatures

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from voicepipe.conversation.transfer import is_sip, number
+from voicepipe.conversation.own_tools import is_sip, number
 
 
 class Target(NamedTuple):

@@ -20,7 +20,7 @@ from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk import client_tools
 from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.llm.frontdesk.results import readable
-from voicepipe.engines.llm.frontdesk.sound import alike
+from voicepipe.engines.llm.frontdesk.sounds_alike import alike
 
 pytestmark = pytest.mark.slow
 

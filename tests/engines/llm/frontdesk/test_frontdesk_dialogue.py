@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.engines.llm.frontdesk.front_desk import AT_ONCE, Caller, a_wednesday, reply  # noqa: F401
 from voicepipe.agent import Agent, Origin, ToolSpec
+from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import with_origin
-from voicepipe.conversation.transfer import END_CALL_TOOL
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState, fill
 from voicepipe.engines.llm.frontdesk.matcher import Match

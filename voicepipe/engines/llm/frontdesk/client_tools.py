@@ -10,7 +10,7 @@ from typing import Any
 from voicepipe.agent import ToolSpec
 from voicepipe.engines.llm.frontdesk.matcher import stem
 from voicepipe.engines.llm.frontdesk.slots import counted
-from voicepipe.engines.llm.frontdesk.sound import words
+from voicepipe.engines.llm.frontdesk.sounds_alike import words
 from voicepipe.engines.llm.frontdesk.steps import Steps
 
 COMMON = frozenset(

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from voicepipe.agent import Agent, Intent
-from voicepipe.conversation.transfer import TRANSFER_TOOL
+from voicepipe.conversation.own_tools import TRANSFER_TOOL
 from voicepipe.engines.base import Message
 from voicepipe.engines.llm.frontdesk import slots
 from voicepipe.engines.llm.frontdesk.matcher import Match, Matcher
 from voicepipe.engines.llm.frontdesk.results import as_object, detail, readable, text_of
-from voicepipe.engines.llm.frontdesk.sound import words
+from voicepipe.engines.llm.frontdesk.sounds_alike import words
 from voicepipe.turn.answers import agrees, answers, declines, to_be_done
 from voicepipe.turn.as_said import as_said
 from voicepipe.turn.keypad import as_digits

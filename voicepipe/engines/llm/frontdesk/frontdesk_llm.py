@@ -9,8 +9,8 @@ from typing import Any
 from uuid import uuid4
 
 from voicepipe.agent import Agent, ToolSpec
+from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL
 from voicepipe.conversation.prompt import without_origin
-from voicepipe.conversation.transfer import END_CALL, TRANSFER_TOOL
 from voicepipe.engines.base import Answering, Delta, Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk import client_tools
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import (

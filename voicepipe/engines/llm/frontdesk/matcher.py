@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicepipe.agent import Intent
-from voicepipe.engines.llm.frontdesk.sound import sound, words
+from voicepipe.engines.llm.frontdesk.sounds_alike import sound, words
 
 RIDGE = 1.0
 """Regularisation: higher trusts single words less."""

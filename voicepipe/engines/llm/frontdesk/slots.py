@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from voicepipe.conversation.english import COMPANIONS, MONTHS, NO_NAME, NUMBERS, ORDINALS, TENS, WEEKDAYS
-from voicepipe.engines.llm.frontdesk.sound import alike, likeness, sound, words
+from voicepipe.engines.llm.frontdesk.sounds_alike import alike, likeness, sound, words
 from voicepipe.turn.as_said import as_said
 from voicepipe.turn.completeness import DIGITS
 

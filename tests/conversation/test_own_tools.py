@@ -4,7 +4,7 @@ import pytest
 
 from voicepipe.agent import Agent
 from voicepipe.base.errors import TransferFailed
-from voicepipe.conversation.transfer import is_target, number, sip_uri, target, transfer_tool
+from voicepipe.conversation.own_tools import is_target, number, sip_uri, target, transfer_tool
 
 AGENT = Agent("desk", transfer={"ann": "sip:ann@example.com", "bar": "tel:+14155550123"})
 

@@ -12,7 +12,7 @@ from latency_probes import stats
 from voicepipe.base.figures import percentile
 from voicepipe.conversation.events import ReplyDone
 from voicepipe.conversation.timing import TurnSummary
-from voicepipe.observe.figures import BUCKETS, axis, figures, medians, over_time, share, upper_bound
+from voicepipe.observe.turn_figures import BUCKETS, axis, figures, medians, over_time, share, upper_bound
 from voicepipe.observe.turns import AskedTurn, Listed, Stages, full_turn, stages
 
 NUMBERS = st.floats(0, 60_000)

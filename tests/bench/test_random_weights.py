@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.bench.configured import QUESTIONS
-from voicepipe.bench.shaped import SHAPES, _vllm, shape_of, slow, write_model
+from voicepipe.bench.random_weights import SHAPES, _vllm, shape_of, slow, write_model
 from voicepipe.config.engine_config import VllmConfig
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.engines.llm.frontdesk.sound import alike, distance, words
+from voicepipe.engines.llm.frontdesk.sounds_alike import alike, distance, words
 
 
 def test_words() -> None:

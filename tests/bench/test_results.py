@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from voicepipe.bench import figures
-from voicepipe.bench.figures import Figure, FiguresResult, Samples, calls_in_time, merged
+from voicepipe.bench import results
+from voicepipe.bench.results import Figure, FiguresResult, Samples, calls_in_time, merged
 
 
 def result(calls: int, *latencies: float, gaps: bool = True, **more: Any) -> FiguresResult:
-    return FiguresResult(calls, gaps, [Samples({figures.LATENCY: [each]}, turns=1) for each in latencies], **more)
+    return FiguresResult(calls, gaps, [Samples({results.LATENCY: [each]}, turns=1) for each in latencies], **more)
 
 
 def test_calls_in_time() -> None:
@@ -21,16 +21,16 @@ def test_calls_in_time() -> None:
 def test_samples_are_percentiles_in_milliseconds() -> None:
     samples = Samples()
     for ms in range(1, 102):
-        samples.note(figures.ASR_FINAL, ms / 1000)
-    assert samples.figure(figures.ASR_FINAL) == Figure(51.0, 96.0, 100.0, 101.0, 101)
-    assert samples.figure(figures.TTS_FIRST) is None
+        samples.note(results.ASR_FINAL, ms / 1000)
+    assert samples.figure(results.ASR_FINAL) == Figure(51.0, 96.0, 100.0, 101.0, 101)
+    assert samples.figure(results.TTS_FIRST) is None
 
 
 def test_a_turn_s_compute_makes_its_latency() -> None:
     samples = Samples()
     samples.turn(0.05)
     samples.turn(0.2)
-    assert samples.times == {figures.COMPUTE: [50.0, 200.0], figures.LATENCY: [160.0, 280.0]}
+    assert samples.times == {results.COMPUTE: [50.0, 200.0], results.LATENCY: [160.0, 280.0]}
 
 
 def test_runs_are_merged_with_all_their_samples() -> None:
@@ -41,11 +41,11 @@ def test_runs_are_merged_with_all_their_samples() -> None:
 
 def test_a_turn_that_was_not_answered_is_late() -> None:
     in_time = [160.0] * 19
-    assert FiguresResult(1, True, [Samples({figures.LATENCY: in_time}, turns=19)]).in_time(300) is True
-    assert FiguresResult(1, True, [Samples({figures.LATENCY: in_time}, turns=21, unanswered=2)]).in_time(300) is False
+    assert FiguresResult(1, True, [Samples({results.LATENCY: in_time}, turns=19)]).in_time(300) is True
+    assert FiguresResult(1, True, [Samples({results.LATENCY: in_time}, turns=21, unanswered=2)]).in_time(300) is False
     assert FiguresResult(1, True, [Samples()]).in_time(300) is None
 
 
 def test_the_spread_is_that_of_the_rounds() -> None:
-    assert result(1, 160.0, 200.0, 180.0).spread(figures.LATENCY) == (160.0, 200.0)
-    assert result(1).spread(figures.LATENCY) is None
+    assert result(1, 160.0, 200.0, 180.0).spread(results.LATENCY) == (160.0, 200.0)
+    assert result(1).spread(results.LATENCY) is None
