@@ -76,7 +76,8 @@ class RtpSender:
         now = self._clock()
         if now > self._due + 2 * PACKET_S:
             self._skip(now)
-        self._send_sound(pcm)
+        self._same = 0
+        self._send_payload(self._encode(pcm))
         self._speaking = True
 
     def tick(self, now: float) -> None:
@@ -129,10 +130,6 @@ class RtpSender:
         if self._due:
             self._timestamp += round((now - self._due) * self._codec.clock)
         self._due, self._gap = now, True
-
-    def _send_sound(self, pcm: Pcm) -> None:
-        self._same = 0
-        self._send_payload(self._encode(pcm))
 
     def _send_silence(self) -> None:
         if self._same < STEADY:

@@ -10,8 +10,7 @@ import numpy as np
 
 from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
-from voicepipe.rtp.codec import Codec
-from voicepipe.rtp.formats import NOISE, Format, Formats, NonAudio
+from voicepipe.rtp.codec import NOISE, Codec, Format, Formats, NonAudio
 from voicepipe.rtp.jitter import RESTART, Counts, HeardPacket, JitterBuffer, Lost, PlayoutItem, Silent
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp, newer_by
 from voicepipe.rtp.rtp_sender import PacketWire, RtpSender
@@ -23,7 +22,6 @@ catches up."""
 AT_ONCE = 10
 """Packets of sound, 200 ms, that are decoded and processed between two ticks: what a network has held up for longer
 follows with the next ticks, so that other calls have their turns."""
-
 
 MOST_BEFORE = 50
 """Packets, 1 s, of a source that was replaced."""
@@ -64,16 +62,6 @@ class MediaListener(Protocol):
 
     def key(self, key: str) -> None:
         """The peer pressed one of `telephone_events.KEYS`."""
-
-
-class _NoListener:
-    """Null object of `MediaListener`."""
-
-    def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
-        """Drop the sound."""
-
-    def key(self, key: str) -> None:
-        """Ignore the key."""
 
 
 class Reports:
@@ -151,7 +139,7 @@ class RtpSession:
         self._formats: dict[int, Format] = {**NOISE, **_spoken(codec, payload_type, keys)}
         """What the peer may send, by payload type."""
         self._wire = wire
-        self._listener = listener
+        self._listener: MediaListener | None = listener
         self._clock = clock
         self._out = RtpSender(codec, payload_type, keys, wire, clock)
         self.ssrc = self._out.ssrc
@@ -204,7 +192,7 @@ class RtpSession:
             self.hasty += 1
             return
         self._heard_at = arrived
-        if form is NonAudio.KEYS and (key := self._keys.heard(packet)):
+        if form is NonAudio.KEYS and (key := self._keys.heard(packet)) and self._listener:
             self._listener.key(key)
         if self._deaf:
             return
@@ -254,7 +242,7 @@ class RtpSession:
         self._reports.restart()
 
     def _deliver(self, now: float) -> None:
-        while self.listened and self._room and (item := self._buffer.pop(now)):
+        while self.listened and self._listener and self._room and (item := self._buffer.pop(now)):
             self._room -= 1
             pcm = self._sound(item)
             self._heard_s += pcm.size / RATE
@@ -329,7 +317,7 @@ class RtpSession:
     def close(self) -> None:
         """Tell the peer that nothing follows, by RTCP. What it still sends is dropped."""
         self._report(goodbye=True)
-        self.listened, self._listener = False, _NoListener()  # Who listened knows us.
+        self.listened, self._listener = False, None  # Who listened knows us.
 
     def _report(self, *, goodbye: bool) -> None:
         now, out = self._clock(), self._out

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from voicepipe.rtp import sdes
-from voicepipe.rtp.codec import STATIC, Codec
-from voicepipe.rtp.formats import KEYS, UNMAPPED, Formats, NonAudio, formats
+from voicepipe.rtp.codec import UNMAPPED, Codec, Formats, NonAudio, formats
 from voicepipe.rtp.latch import Address
 from voicepipe.rtp.sdes import Crypto
 from voicepipe.rtp.sdp_text import MediaDescription, SdpError, parse
@@ -20,7 +19,6 @@ from voicepipe.rtp.telephone_events import KeyFormat
 _KEY_TYPES = {8000: 101, 48_000: 110}
 FASTEST = 48_000
 """Hz of the fastest clock: the duration of a key has 16 bits."""
-_OPUS_TYPE = 111
 _PLAIN, _SECURE = ("RTP/AVP", "RTP/AVPF"), ("RTP/SAVP", "RTP/SAVPF")
 _MIRRORED = {"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive", "sendrecv": "sendrecv"}
 _RTPMAP = re.compile(r"([0-9]{1,3})\s+([A-Za-z0-9._+-]{1,40})/([0-9]{1,6})(?:/([0-9]{1,2}))?")
@@ -135,8 +133,7 @@ def offered(codecs: Iterable[Codec]) -> Formats:
 
 def _offered(codecs: Iterable[Codec]) -> tuple[dict[int, Codec], dict[int, int]]:
     """By payload type: codecs, and the clocks of keys."""
-    static = {name: number for number, name in STATIC.items()}
-    types = {static.get(codec.name, _OPUS_TYPE): codec for codec in codecs}
+    types = {codec.payload_type: codec for codec in codecs}
     return types, {_KEY_TYPES[codec.clock]: codec.clock for codec in types.values()}
 
 
@@ -148,7 +145,7 @@ def _audio(local: Local, proto: str, types: dict[int, Codec], events: dict[int, 
         else:
             lines.append(f"a=rtpmap:{number} {codec.name.upper()}/{codec.clock}")
     for number, clock in events.items():
-        lines += [f"a=rtpmap:{number} {KEYS}/{clock}", f"a=fmtp:{number} 0-15"]
+        lines += [f"a=rtpmap:{number} {NonAudio.KEYS.value}/{clock}", f"a=fmtp:{number} 0-15"]
     return [*lines, "a=ptime:20"]
 
 
@@ -179,14 +176,14 @@ def _maps(media: MediaDescription) -> Maps:
 def _codecs(maps: Maps, heard: Formats) -> list[tuple[int, Codec]]:
     found = [(number, form) for number, form in heard.items() if isinstance(form, Codec)]
     if not found:
-        offered = ", ".join(sorted({name for name, _, _ in maps.values()} - {KEYS})[:10]) or "nothing"
+        offered = ", ".join(sorted({name for name, _, _ in maps.values()} - {NonAudio.KEYS.value})[:10]) or "nothing"
         raise SdpError(f"No codec in common: {offered} is offered; opus, G722, PCMU and PCMA are spoken here.")
     return found
 
 
 def _keys(maps: Maps, codec: Codec) -> KeyFormat | None:
     """The best format of keys for sound in this codec."""
-    found = [KeyFormat(number, clock) for number, (name, clock, _) in maps.items() if name == KEYS]
+    found = [KeyFormat(number, clock) for number, (name, clock, _) in maps.items() if name == NonAudio.KEYS.value]
     usable = [one for one in found if 0 < one.clock <= FASTEST]
     return min(usable, key=lambda one: one.clock != codec.clock, default=None)
 

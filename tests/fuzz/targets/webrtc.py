@@ -24,8 +24,7 @@ from tests.support import virtual_time
 from tests.support.sinks import Media, NoSrtp, NoWire
 from voicepipe.audio import opus
 from voicepipe.rtp import ice, rtcp, sctp, sdp
-from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU
-from voicepipe.rtp.formats import NonAudio
+from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU, NonAudio
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_session import RtpSession
 from voicepipe.rtp.sdp_text import SdpError

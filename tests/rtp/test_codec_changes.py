@@ -12,8 +12,7 @@ from tests.support.sinks import Blocks
 from voicepipe.audio import RATE, dbfs
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.rtp import sdp, sip_sdp
-from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec
-from voicepipe.rtp.formats import Formats, NonAudio
+from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec, Formats, NonAudio
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.telephone_events import KeyFormat, TelephoneEvent
 
