@@ -39,8 +39,9 @@ class SipDescription:
     rtcp: Address
     """The address for our reports, unless `rtcp_mux`."""
     rtcp_mux: bool
-    codecs: tuple[tuple[int, Codec], ...]
-    """Payload types and codecs that we have, the preferred one first."""
+    payload_type: int
+    codec: Codec
+    """The preferred one of those that we have, with its payload type."""
     formats: Formats
     """The formats in it that we can receive. An offerer may be sent any of those in the answer (RFC 3264, 7), and some
     send formats that are only in their offer."""
@@ -49,14 +50,6 @@ class SipDescription:
     direction: str
     crypto: tuple[Crypto, ...]
     """The keys by which the peer offers to protect what it sends; empty: it is sent in clear."""
-
-    @property
-    def payload_type(self) -> int:
-        return self.codecs[0][0]
-
-    @property
-    def codec(self) -> Codec:
-        return self.codecs[0][1]
 
     @property
     def listens(self) -> bool:
@@ -109,8 +102,7 @@ def answer(said: SipDescription, local: Local, crypto: Crypto | None = None) -> 
         if index != said.audio:
             lines.append(f"m={theirs.kind} 0 {theirs.proto} {theirs.formats[0]}")
             continue
-        types = dict(said.codecs[:1])
-        lines += _audio(local, theirs.proto, types, dict([said.keys] if said.keys else []))
+        lines += _audio(local, theirs.proto, {said.payload_type: said.codec}, dict([said.keys] if said.keys else []))
         lines += ["a=rtcp-mux"] * said.rtcp_mux
         lines += [f"a=crypto:{crypto}"] if crypto else []
         lines.append(f"a={_MIRRORED[said.direction]}")
@@ -153,14 +145,15 @@ def _described(everything: tuple[MediaDescription, ...], index: int, prefer: tup
     media = everything[index]
     crypto, maps = _crypto(media), _maps(media)
     heard = formats(maps.items())
-    codecs = _codecs(maps, heard)
-    codecs.sort(key=lambda one: prefer.index(one[1].name) if one[1].name in prefer else len(prefer))
+    payload_type, codec = min(
+        _codecs(maps, heard), key=lambda one: prefer.index(one[1].name) if one[1].name in prefer else len(prefer)
+    )
     remote = _address(media.connection), media.port
-    rtcp, mux, keys = _rtcp(media, remote), bool(media.all("rtcp-mux")), _keys(maps, codecs[0][1])
+    rtcp, mux, keys = _rtcp(media, remote), bool(media.all("rtcp-mux")), _keys(maps, codec)
     # Last: it may go through what all media share, and nothing is refused from here on.
     directions = (name for level in (media.attributes, media.session) for name in level if name in _MIRRORED)
     direction = next(directions, "sendrecv")
-    return SipDescription(everything, index, remote, rtcp, mux, tuple(codecs), heard, keys, direction, crypto)
+    return SipDescription(everything, index, remote, rtcp, mux, payload_type, codec, heard, keys, direction, crypto)
 
 
 def _maps(media: MediaDescription) -> Maps:

@@ -15,14 +15,13 @@ from voicepipe.config import Config
 from voicepipe.conversation.transfer import sip_uri
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.sip.bodies import ACCEPT, UnsupportedBody
-from voicepipe.ingress.sip.dialog import Dialog
+from voicepipe.ingress.sip.dialog import Dialog, SessionTimer, negotiated
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.info_keys import KeyPaths, Path, held_s, key_of
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
 from voicepipe.ingress.sip.sip_access import SipRefusal
 from voicepipe.ingress.sip.sip_media import SipMedia
 from voicepipe.ingress.sip.stack import IncomingRequest
-from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.sdp_text import SdpError
 
@@ -286,10 +285,10 @@ class SipCall:
             logger.exception("%s: failed", name)
         finally:
             self.close()
-        logger.debug("%s: %s, %s", name, self._media.statistics(), self._media.refused())
+        logger.debug("%s: %s, %s", name, self._media.line.media.statistics(), self._media.refused())
 
     async def _converse(self, clock: MediaClock) -> None:
-        self._media.begin()
+        self._media.line.media.begin()
         stop_ticking = clock.add(self._media.line.tick)
         try:
             async with TaskGroup() as tasks:
@@ -319,7 +318,7 @@ class SipCall:
         while True:
             await asyncio.sleep(LOOK_S)
             now = time.monotonic()
-            if self._media.silent_s(now) > self._silent_s:
+            if self._media.line.media.silent_s(now) > self._silent_s:
                 silent_s, refused = self._silent_s, self._media.refused()
                 logger.warning("%s: no sound for %g s (%s): hanging up", self.hosted.id, silent_s, refused)
                 self.hosted.end("caller")

@@ -24,11 +24,11 @@ from voicepipe.rtp.sdp_text import SdpError
 logger = logging.getLogger(__name__)
 
 REGISTERED_S = 300
-"""A phone that registers does so to show itself ready; nobody is called here."""
-SUPPORTED = {"timer"}
 """Seconds for which a phone is registered. It registers to show itself ready; nobody is called here."""
-OF_A_CALL = ("BYE", "INFO", "UPDATE", "NOTIFY")
+SUPPORTED = {"timer"}
 """Extensions that PoPs, which take the calls, support."""
+OF_A_CALL = ("BYE", "INFO", "UPDATE", "NOTIFY")
+"""Methods of requests within a call."""
 
 
 class SipEndpoint:

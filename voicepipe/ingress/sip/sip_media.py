@@ -10,7 +10,6 @@ from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.line import NO_TRANSFER
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.codec import CODECS, PCMU
-from voicepipe.rtp.rtp_session import Statistics
 from voicepipe.rtp.sdes import Crypto, Srtp, offered
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.udp import UdpMedia
@@ -126,17 +125,6 @@ class SipMedia:
         self.line.media.may_send(said.formats)
         # On hold the caller's time stands still: the agent would talk to music, or ask whether they are still there.
         self.line.media.hold(sends=said.listens, hears=not said.held)
-
-    def begin(self) -> None:
-        """As `RtpSession.begin`."""
-        self.line.media.begin()
-
-    def silent_s(self, now: float) -> float:
-        """As `RtpSession.silent_s`."""
-        return self.line.media.silent_s(now)
-
-    def statistics(self) -> Statistics:
-        return self.line.media.statistics()
 
     def refused(self) -> str:
         """Counts of packets that were dropped, for the log: a caller who is not heard mostly sends from an unexpected
