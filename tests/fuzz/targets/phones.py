@@ -26,7 +26,7 @@ from voicepipe.ingress.telephony import twiml
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, StreamMedia
 from voicepipe.ingress.telephony.stream import EARLY, Reorder
 from voicepipe.ingress.telephony.telnyx_api import Payload
-from voicepipe.ingress.telephony.telnyx_boot import Boot
+from voicepipe.ingress.telephony.telnyx_hangups import Boot
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.sdp_text import SdpError
 

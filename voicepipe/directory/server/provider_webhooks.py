@@ -32,7 +32,7 @@ from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.provider_access import WEBHOOK_BYTES
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, TelnyxWebhook
-from voicepipe.ingress.telephony.telnyx_boot import pop_of
+from voicepipe.ingress.telephony.telnyx_hangups import pop_of
 from voicepipe.ingress.telephony.twilio_forms import VOICE as TWILIO_VOICE
 from voicepipe.ingress.telephony.twilio_forms import signed_form
 

@@ -105,7 +105,8 @@ class SipAccess:
         self._nonces = Nonces()
         self._passwords = sip_passwords(sip.users)
         self._trunks = [(ipaddress.IPv4Network(net), trunk.name) for trunk in sip.trunks for net in trunk.addresses]
-        self._trunk_of = lru_cache(KNOWN)(self._found_trunk)
+        self.trunk = lru_cache(KNOWN)(self._found_trunk)
+        """The trunk that has an IPv4 address; empty: none."""
         self._open = not sip.trunks and not sip.users
         self._answers: OrderedDict[str, float] = OrderedDict()
         """Answers to challenges, right or wrong, and when they came."""
@@ -113,10 +114,6 @@ class SipAccess:
         self._guesses = {False: Throttle(each, all_of_them), True: Throttle(each, Rate(math.inf, 0))}
         """Wrong passwords from addresses that are not known, and from those that are."""
         self._known: OrderedDict[str, None] = OrderedDict()
-
-    def trunk(self, source: str) -> str:
-        """The trunk that has this IPv4 address; empty: none."""
-        return self._trunk_of(source)
 
     def _found_trunk(self, source: str) -> str:
         address = ipaddress.IPv4Address(source)

@@ -192,19 +192,14 @@ class SipCall:
         else:
             self.hosted.end("caller")
 
-    def _reinvite(self, request: IncomingRequest) -> None:
-        """Carry out a re-INVITE or UPDATE: hold, another codec, another address, or only a refresh."""
-        self._change(request, self._media.offer)
-
-    def _update(self, request: IncomingRequest) -> None:
-        self._change(request, str)
-
-    def _change(self, request: IncomingRequest, offer: Callable[[], str]) -> None:
-        """Apply a change of the session. An error in any part of it leaves everything as it was. `offer`: for a request
-        that makes none."""
-        target, timer = self.dialog.target(request), negotiated(request)
-        offered = request.sdp
-        sdp = offer() if offered is None else self._media.answer(offered, request.source[0])
+    def _change(self, request: IncomingRequest) -> None:
+        """Carry out a re-INVITE or UPDATE: hold, another codec, another address, or only a refresh. An error in any
+        part of it leaves everything as it was."""
+        target, timer, sdp = self.dialog.target(request), negotiated(request), ""
+        if request.sdp is not None:
+            sdp = self._media.answer(request.sdp, request.source[0])
+        elif request.method == "INVITE":
+            sdp = self._media.offer()
         self.dialog.moved(target, request.source)
         self._timer, self._refreshed = timer, time.monotonic()
         self._ok(request, sdp)
@@ -329,8 +324,8 @@ class SipCall:
 
 HANDLERS: dict[str, Callable[[SipCall, IncomingRequest], None]] = {
     "BYE": SipCall._bye,
-    "INVITE": SipCall._reinvite,
-    "UPDATE": SipCall._update,
+    "INVITE": SipCall._change,
+    "UPDATE": SipCall._change,
     "INFO": SipCall._info,
     "NOTIFY": SipCall._notify,
     "OPTIONS": SipCall._options,

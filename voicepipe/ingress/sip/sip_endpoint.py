@@ -63,7 +63,8 @@ class SipEndpoint:
         try:
             if judged.read:
                 if why := self.stack.read(seen, source):
-                    self._unread(seen, source, why)
+                    if seen.method not in ("", "ACK"):  # These are not answered.
+                        self._log(seen.method, source[0], SipRefusal(400, "Bad Request", why))
                     if begins:
                         self._on_refused("bad_request", 400)
             elif answer := judged.refusal:
@@ -76,10 +77,6 @@ class SipEndpoint:
                 logger.warning("SIP messages come in masses and are dropped unread: %s", summary)
         finally:
             self._limits.took(judged, (time.thread_time() - began) * 1000)
-
-    def _unread(self, seen: DatagramCheck, source: Host, why: str) -> None:
-        if seen.method not in ("", "ACK"):  # These are not answered.
-            self._log(seen.method, source[0], SipRefusal(400, "Bad Request", why))
 
     def _goes_on(self, seen: DatagramCheck) -> bool:
         """Whether it belongs to a call or to a transaction that we have."""

@@ -169,7 +169,7 @@ class Stack:
             # Whatever is wrong with a message, also with what sippy makes of it, is no other call's business.
             logger.debug("a SIP message from %s:%d that cannot be read", *address, exc_info=True)
             why = str(error) if isinstance(error, SipError) else "it cannot be read"
-            if said := stateless.answer(seen, address, 400, "Bad KeptRequest", (stateless.warning(why),)):
+            if said := stateless.answer(seen, address, 400, "Bad Request", (stateless.warning(why),)):
                 self._socket.send(said[0].encode(), address)  # Who knows what its Via says.
             return why
         return ""
@@ -215,7 +215,7 @@ class Stack:
         """Raises whatever `send` would, but sends and keeps nothing."""
         request = self._made(head, via)
         request.getTId(True, True)
-        request.genResponse(408, "KeptRequest Timeout")
+        request.genResponse(408, "Request Timeout")
         request.localStr(self._socket.getSIPaddr())
 
     def _made(self, head: str, via: str) -> KeptRequest:

@@ -32,9 +32,7 @@ from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
 from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, TelnyxWebhook
-from voicepipe.ingress.telephony.telnyx_boot import Boot
-from voicepipe.ingress.telephony.telnyx_hangups import HangUps
-from voicepipe.ingress.telephony.telnyx_legs import Legs
+from voicepipe.ingress.telephony.telnyx_hangups import Boot, HangUps, Legs
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,6 @@ from voicepipe.base.errors import VoicepipeError
 from voicepipe.base.foreign_json import decode
 from voicepipe.base.web_answer import PLAIN, whole
 from voicepipe.config.phone_config import TelnyxAccount
-from voicepipe.ingress.telephony.telnyx_boot import ActiveCall
 
 SILENT_S, COMMAND_S = 5.0, 10.0
 """Seconds of silence from Telnyx, while we connect or wait for the answer; and seconds that a whole command may
@@ -44,6 +43,14 @@ class TelnyxProblem(msgspec.Struct):
     code: str | int = ""
     title: str | None = None
     detail: str | None = None
+
+
+class ActiveCall(msgspec.Struct, frozen=True):
+    """An active call as Telnyx lists it."""
+
+    call_control_id: str = ""
+    call_session_id: str = ""
+    client_state: str | None = None
 
 
 class _Problems(msgspec.Struct):

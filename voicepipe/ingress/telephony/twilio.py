@@ -1,10 +1,10 @@
 """Calls from Twilio: a number's webhook, the media stream that it asks for, and what comes after that."""
 
 import time
+from collections import deque
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -59,7 +59,8 @@ class Twilio:
         """The target of each call that is transferred, and until when it is remembered."""
         self._dialled: dict[str, float] = {}
         """Calls that are being dialled, and until when."""
-        self._streamed_before = LatestIds(STREAMED)
+        self._streamed_before: deque[int] = deque(maxlen=STREAMED)
+        """Hashes of their ids, which take the same memory however long an id is; Python salts them for each process."""
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -73,7 +74,7 @@ class Twilio:
         forwarded = self._access.forwarded(request)
         try:
             form = await (self._forwarded_form(request) if forwarded else self._form(request))
-            if form.fields.get("CallSid", "") in self._streamed_before:
+            if hash(form.fields.get("CallSid", "")) in self._streamed_before:
                 raise Forbidden("its call has been streamed before: it is an old one, sent again")
         except Forbidden as error:
             return self._access.forbid(request, "a webhook", error)
@@ -151,7 +152,7 @@ class Twilio:
                 f"its TwiML is not from {VOICE}, so it brings no token: let that be the number's webhook, or set "
                 "twilio.own_twiml for TwiML of your own"
             )
-        self._streamed_before.add(start.call_id)
+        self._streamed_before.append(hash(start.call_id))
         self._access.came(stream.placed)
         network = stream.placed.network if stream.placed else ""
         return Arrival(Origin(caller, called, rest), agent, stream.returned, network)
@@ -185,18 +186,3 @@ def _after(url: str, asked: str) -> str:
 
 def _xml(document: str) -> Response:
     return Response(document, media_type="text/xml")
-
-
-class LatestIds:
-    """The last `most` ids, in memory of a fixed size: by hashes of 64 bits, which Python salts for each process."""
-
-    def __init__(self, most: int) -> None:
-        self._hashes = np.zeros(most, np.int64)
-        self._count = 0
-
-    def add(self, one: str) -> None:
-        self._hashes[self._count % self._hashes.size] = hash(one)
-        self._count += 1
-
-    def __contains__(self, one: str) -> bool:
-        return bool((self._hashes[: self._count] == hash(one)).any())
