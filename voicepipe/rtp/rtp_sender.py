@@ -96,12 +96,11 @@ class RtpSender:
             else:
                 self._send_silence()
 
-    def press(self, keys: str, ms: int) -> None:
-        """Send keys of `ms` milliseconds each, after those that were pressed before. Raises ValueError: none is
-        sent."""
+    def press(self, keys: str) -> None:
+        """Send keys, after those that were pressed before. Raises ValueError: none is sent."""
         if self._keys is None:
             raise ValueError("The caller's phone takes no keys: its SDP names no telephone-event.")
-        self._keys.press(keys, ms)
+        self._keys.press(keys)
 
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
         """Go on with another codec. Keys that were not sent yet go with the old one, or in the peer's new format for

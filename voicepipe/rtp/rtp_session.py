@@ -273,10 +273,10 @@ class RtpSession:
         """20 ms of speech at once: int16[n] at the codec's `out_rate`. Under a key or on hold it is not sent."""
         self._out.send(pcm)
 
-    def press(self, keys: str, ms: int = 160) -> None:
+    def press(self, keys: str) -> None:
         """Send keys (`telephone_events.KEYS`) one after another, instead of speech meanwhile; on hold they wait. Raises
         ValueError, and sends none: the peer takes none, not all are keys, or too many wait already."""
-        self._out.press(keys, ms)
+        self._out.press(keys)
 
     def tick(self, now: float) -> None:
         """Do what is due without a packet: send silence while nothing is said, conceal losses, send reports."""
