@@ -42,9 +42,7 @@ class RtpSender:
     """The outgoing stream of a call: speech at once, silence where none comes, keys instead of both. `send` and `tick`
     are to be called every 20 ms."""
 
-    def __init__(
-        self, codec: Codec, payload_type: int, keys: KeyFormat | None, wire: PacketWire, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, codec: Codec, payload_type: int, wire: PacketWire, clock: Callable[[], float]) -> None:
         self.ssrc = secrets.randbits(32)
         self.packets = self.bytes = 0
         self._wire = wire
@@ -61,7 +59,7 @@ class RtpSender:
         self._keys: KeySender | None = None
         """None: the peer takes none."""
         self._use(codec)
-        self.change(codec, payload_type, keys)
+        self.change(codec, payload_type, None)
 
     def _use(self, codec: Codec) -> None:
         self._codec, self._encode = codec, codec.encoder()

@@ -114,8 +114,8 @@ class Reports:
 
 class RtpSession:
     """The media of one call, both ways; it does no I/O itself. `listener` gets the caller's sound in order, once
-    `listened` is set; until then it waits, 10 s at most. It also gets the keys that they press, if `keys` says how they
-    are sent. `send` and `tick` are to be called every 20 ms.
+    `listened` is set; until then it waits, 10 s at most. It also gets the keys that they press, once `change` has told
+    how they are sent. `send` and `tick` are to be called every 20 ms.
 
     We send in one codec, `codec`, by `payload_type`. The peer may send in it and in all that `may_send` names, and may
     change from one to another with any packet."""
@@ -127,8 +127,6 @@ class RtpSession:
         wire: PacketWire,
         listener: MediaListener,
         clock: Callable[[], float] = time.monotonic,
-        *,
-        keys: KeyFormat | None = None,
     ) -> None:
         self.listened = False
         """The caller's sound is passed to `listener`."""
@@ -136,12 +134,12 @@ class RtpSession:
         """The codec in which we send."""
         self.heard_codec = codec
         """The codec of the peer's latest sound."""
-        self._formats: dict[int, Format] = {**NOISE, **_spoken(codec, payload_type, keys)}
+        self._formats: dict[int, Format] = {**NOISE, payload_type: codec}
         """What the peer may send, by payload type."""
         self._wire = wire
         self._listener: MediaListener | None = listener
         self._clock = clock
-        self._out = RtpSender(codec, payload_type, keys, wire, clock)
+        self._out = RtpSender(codec, payload_type, wire, clock)
         self.ssrc = self._out.ssrc
         self._buffer, self._decode = JitterBuffer(codec.clock), codec.decoder()
         self._keys = KeyReceiver()
@@ -289,7 +287,7 @@ class RtpSession:
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
         """Send in this codec from now on; it is received as well. The streams go on, ours with its SSRC and
         timestamps."""
-        self.may_send(_spoken(codec, payload_type, keys))
+        self.may_send({payload_type: codec, **({keys.payload_type: NonAudio.KEYS} if keys else {})})
         self.codec = codec
         self._out.change(codec, payload_type, keys)
 
@@ -340,8 +338,3 @@ class RtpSession:
             self._out.packets,
             round(1000 * self._buffer.jitter, 1), round(1000 * self._buffer.wait_s, 1), rtt_ms, reports.remote_lost,
         )  # fmt: skip
-
-
-def _spoken(codec: Codec, payload_type: int, keys: KeyFormat | None) -> Formats:
-    """The formats that we send, which a peer mostly sends by the same payload types."""
-    return {payload_type: codec, **({keys.payload_type: NonAudio.KEYS} if keys else {})}

@@ -247,7 +247,8 @@ def media(joined: bytes) -> None:
     opus.load()
     codec = OPUS if len(joined) % 2 else PCMU
     kind = next((one[1] & 0x7F for one in unframed(joined) if len(one) > 1), 111)
-    session = RtpSession(codec, kind, _Wire(), heard, lambda: now[0], keys=KeyFormat(101, codec.clock))
+    session = RtpSession(codec, kind, _Wire(), heard, lambda: now[0])
+    session.change(codec, kind, KeyFormat(101, codec.clock))
     session.listened = True
     session.may_send({0: PCMU, 8: PCMA, 9: G722, 97: OPUS, 102: NonAudio.KEYS})
     for datagram in unframed(joined):
