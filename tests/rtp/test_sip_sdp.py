@@ -11,7 +11,7 @@ from tests.support.stopwatch import spent
 from voicepipe.rtp import sdes, sip_sdp
 from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError
-from voicepipe.rtp.sip_sdp import Local, SipDescription
+from voicepipe.rtp.sip_sdp import LocalDescription, SipDescription
 from voicepipe.rtp.telephone_events import KeyFormat
 
 KEY = "A" * 40
@@ -29,8 +29,8 @@ DESK_PHONE = (
 )
 
 
-def local() -> Local:
-    return Local("203.0.113.5", 20_000)
+def local() -> LocalDescription:
+    return LocalDescription("203.0.113.5", 20_000)
 
 
 def answered(offer: str, prefer: tuple[str, ...] = ()) -> list[str]:
@@ -136,7 +136,7 @@ def test_our_own_offer_is_answered_and_read(crypto: tuple[sdes.Crypto, ...]) -> 
     asked = sip_sdp.read(offer)
     assert {codec for _, codec in codecs(asked)} == set(CODECS)
     assert asked.crypto == crypto
-    said = sip_sdp.read(sip_sdp.answer(asked, Local("192.0.2.9", 3000), asked.crypto[0] if crypto else None))
+    said = sip_sdp.read(sip_sdp.answer(asked, LocalDescription("192.0.2.9", 3000), asked.crypto[0] if crypto else None))
     assert (codecs(said), said.keys, said.remote) == ([(0, PCMU)], KeyFormat(101, 8000), ("192.0.2.9", 3000))
 
 

@@ -35,7 +35,7 @@ class Phone:
     def __init__(self, ports: tuple[int, int] = (0, 0)) -> None:
         self.media = UdpMedia(HOST, ports)
         self.port = self.media.open()
-        self.local = sip_sdp.Local(HOST, self.port)
+        self.local = sip_sdp.LocalDescription(HOST, self.port)
         self.listen()
 
     def listen(self) -> None:
@@ -160,7 +160,7 @@ async def test_who_is_not_the_peer_is_not_heard() -> None:
 async def test_a_phone_behind_a_nat_is_answered_where_it_sends_from() -> None:
     """Its SDP names a port that nobody listens on."""
     callee = Phone()
-    said = sip_sdp.read(sip_sdp.offer(sip_sdp.Local(HOST, 9), (PCMU,)))
+    said = sip_sdp.read(sip_sdp.offer(sip_sdp.LocalDescription(HOST, 9), (PCMU,)))
     callee.media.agree(said, HOST, None)
     with stranger() as phone:
         phone.setblocking(False)

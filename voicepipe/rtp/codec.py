@@ -32,7 +32,7 @@ class Decoder(Protocol):
         """As `conceal`, where the packet after the lost one has come and may contain a copy of it."""
 
 
-class Fading:
+class FadingDecoder:
     """Decoder of a codec without concealment: the last packet is repeated, fading. `decode` gives sound at `rate`
     Hz."""
 
@@ -84,8 +84,8 @@ class Codec:
             case "opus":
                 return opus.OpusDecoder()
             case "g722":
-                return Fading(g722.G722Decoder(), RATE)
-        return Fading(partial(g711.decode, self.name), g711.RATE)
+                return FadingDecoder(g722.G722Decoder(), RATE)
+        return FadingDecoder(partial(g711.decode, self.name), g711.RATE)
 
 
 OPUS = Codec("opus", 111, opus.CLOCK, 24_000, 2)

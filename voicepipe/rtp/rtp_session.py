@@ -11,7 +11,7 @@ import numpy as np
 from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.codec import NOISE, Codec, Format, Formats, NonAudio
-from voicepipe.rtp.jitter import RESTART, Counts, HeardPacket, JitterBuffer, Lost, PlayoutItem, Silent
+from voicepipe.rtp.jitter import RESTART, HeardPacket, JitterBuffer, LostPacket, PacketCounts, PlayoutItem, SilentSpan
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp, newer_by
 from voicepipe.rtp.rtp_sender import PacketWire, RtpSender
 from voicepipe.rtp.telephone_events import KeyFormat, KeyReceiver
@@ -30,7 +30,7 @@ REPORT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class MediaStatistics:
     """Statistics of a call's media. Counts are packets since it began."""
 
     received: int
@@ -64,7 +64,7 @@ class MediaListener(Protocol):
         """The peer pressed one of `telephone_events.KEYS`."""
 
 
-class Reports:
+class RtcpReports:
     """The RTCP reports of one call, both ways (RFC 3550, 6.4)."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class RtpSession:
         self.ssrc = self._out.ssrc
         self._buffer, self._decode = JitterBuffer(codec.clock), codec.decoder()
         self._keys = KeyReceiver()
-        self._reports = Reports()
+        self._reports = RtcpReports()
         self._remote: int | None = None
         """The peer's SSRC."""
         self._deaf = False
@@ -158,7 +158,7 @@ class RtpSession:
         self._heard_s = 0.0
         self._room = AT_ONCE
         """Further packets of sound that may be processed before the next tick."""
-        self._before = Counts()
+        self._before = PacketCounts()
         """Sources that the peer does not use any more."""
         wire.deliver_to(self)
 
@@ -234,7 +234,7 @@ class RtpSession:
         on."""
         self._hear_out()
         old = self._buffer.counts
-        self._before = Counts(*(a + b for a, b in zip(astuple(self._before), astuple(old), strict=True)))
+        self._before = PacketCounts(*(a + b for a, b in zip(astuple(self._before), astuple(old), strict=True)))
         self._remote, self._buffer = ssrc, JitterBuffer(codec.clock)
         self._hear_in(codec)
         self._reports.restart()
@@ -257,9 +257,9 @@ class RtpSession:
                     if isinstance(codec := self._formats.get(packet.payload_type), Codec):
                         self._hear_in(codec)
                     return self._decode(packet.payload)
-                case Lost(following=bytes(following)):
+                case LostPacket(following=bytes(following)):
                     return self._decode.recover(following, samples)
-                case Silent():
+                case SilentSpan():
                     return np.zeros(samples, np.int16)
         except ValueError:
             self._invalid += 1
@@ -330,10 +330,10 @@ class RtpSession:
         """Seconds for which nothing has come from the peer; 0 on hold."""
         return 0.0 if self._deaf else now - self._heard_at
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> MediaStatistics:
         counts, before, reports = self._buffer.counts, self._before, self._reports
         rtt_ms = None if reports.rtt_s is None else round(1000 * reports.rtt_s, 1)
-        return Statistics(
+        return MediaStatistics(
             before.received + counts.received, before.lost + counts.lost, before.late + counts.late, self._invalid,
             self._out.packets,
             round(1000 * self._buffer.jitter, 1), round(1000 * self._buffer.wait_s, 1), rtt_ms, reports.remote_lost,

@@ -14,7 +14,7 @@ from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, S
 from voicepipe.rtp.codec import CODECS, UNMAPPED, Codec, Formats, formats
 from voicepipe.rtp.rtp_session import cname
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError, check_formats
-from voicepipe.rtp.transport import Remote, Transport
+from voicepipe.rtp.transport import RemoteParameters, Transport
 
 _SETUP: dict[str, Literal["client", "server"]] = {"auto": "client", "client": "server", "server": "client"}
 """Our role in the handshake for the peer's: where it leaves us the choice we begin, which saves a flight."""
@@ -43,7 +43,7 @@ class WebRtcDescription:
     payload_type: int
     formats: Formats
     """The formats in it that we can receive."""
-    remote: Remote
+    remote: RemoteParameters
 
 
 def read(text: str) -> WebRtcDescription:
@@ -61,7 +61,7 @@ def read(text: str) -> WebRtcDescription:
     if audio.dtls is None or not audio.dtls.fingerprints:
         raise SdpError("The audio has no fingerprint or no setup: only DTLS-SRTP is spoken here.")
     data = _data(session, audio)
-    remote = Remote(
+    remote = RemoteParameters(
         audio.ice,
         [candidate for media in session.media for candidate in media.ice_candidates][:MOST_CANDIDATES],
         tuple(audio.dtls.fingerprints),

@@ -62,7 +62,7 @@ class SipDescription:
         return self.direction in ("sendonly", "inactive") or self.remote[0] == "0.0.0.0"
 
 
-class Local:
+class LocalDescription:
     """Our address and RTP port in all descriptions of one call; RTCP's port is the next."""
 
     def __init__(self, address: str, port: int) -> None:
@@ -94,7 +94,7 @@ def read(text: str, prefer: tuple[str, ...] = ()) -> SipDescription:
     raise refusal or SdpError("There is no audio in this SDP, or it is refused: add an audio stream with a port.")
 
 
-def answer(said: SipDescription, local: Local, crypto: Crypto | None = None) -> str:
+def answer(said: SipDescription, local: LocalDescription, crypto: Crypto | None = None) -> str:
     """Our answer to an offer: its media in its order, those refused with port 0. `crypto`: ours, where the offer has
     some."""
     lines = []
@@ -109,7 +109,7 @@ def answer(said: SipDescription, local: Local, crypto: Crypto | None = None) -> 
     return local.described(lines)
 
 
-def offer(local: Local, codecs: Iterable[Codec], crypto: tuple[Crypto, ...] = ()) -> str:
+def offer(local: LocalDescription, codecs: Iterable[Codec], crypto: tuple[Crypto, ...] = ()) -> str:
     """Our offer, where an INVITE has none. With `crypto` (`sdes.offered`) only SRTP is offered."""
     types, events = _offered(codecs)
     lines = _audio(local, "RTP/SAVP" if crypto else "RTP/AVP", types, events)
@@ -129,7 +129,7 @@ def _offered(codecs: Iterable[Codec]) -> tuple[dict[int, Codec], dict[int, int]]
     return types, {_KEY_TYPES[codec.clock]: codec.clock for codec in types.values()}
 
 
-def _audio(local: Local, proto: str, types: dict[int, Codec], events: dict[int, int]) -> list[str]:
+def _audio(local: LocalDescription, proto: str, types: dict[int, Codec], events: dict[int, int]) -> list[str]:
     lines = [f"m=audio {local.port} {proto} {' '.join(map(str, [*types, *events]))}"]
     for number, codec in types.items():
         if codec.name == "opus":

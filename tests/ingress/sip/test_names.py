@@ -10,7 +10,7 @@ from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, phone, sip
 from tests.support.name_server import HERE, KNOWN, NOBODY, SLOW, NameServer, name_server
 from tests.support.waiting import until
-from voicepipe.ingress.sip.names import LIMITS, MOST_DATAGRAMS, Names
+from voicepipe.ingress.sip.names import LIMITS, MOST_DATAGRAMS, ResolvingSender
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ class Sent:
     def __init__(self) -> None:
         self.now = 1000.0
         self.all: list[tuple[bytes, tuple[str, int]]] = []
-        self.names = Names(lambda data, address: self.all.append((data, address)), lambda: self.now)
+        self.names = ResolvingSender(lambda data, address: self.all.append((data, address)), lambda: self.now)
 
 
 @pytest.mark.usefixtures("hasty")

@@ -16,7 +16,7 @@ from tests.support.waiting import until
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.datagram_check import check_datagram
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.names import Names
+from voicepipe.ingress.sip.names import ResolvingSender
 from voicepipe.ingress.sip.stateless import answer
 from voicepipe.rtp.packet import RtpPacket
 
@@ -51,7 +51,7 @@ changed = st.builds(
 async def test_noise_at_the_sip_port(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, noise: list[bytes]
 ) -> None:
-    monkeypatch.setattr(Names, "send", lambda *_: None)
+    monkeypatch.setattr(ResolvingSender, "send", lambda *_: None)
     pop = FakePop(sip())
     async with serving(pop), phone(pop) as ann:
         await ann.dial()

@@ -15,7 +15,7 @@ from tests.support.waiting import until
 from voicepipe.base.errors import TransferFailed
 from voicepipe.config import Config, HttpConfig, PopConfig
 from voicepipe.ingress.telephony.telnyx_api import ActiveCall, CommandFailed, TelnyxApi
-from voicepipe.ingress.telephony.telnyx_hangups import LONGEST_S, MOST, WITHIN_S, Boot, HangUps, Legs
+from voicepipe.ingress.telephony.telnyx_hangups import LONGEST_S, MOST, WITHIN_S, HangUps, PopRun, TransferLegs
 
 
 class Failing:
@@ -112,15 +112,15 @@ def leg(call_id: str, state: str | None, session: str = "") -> dict[str, Any]:
 
 def everybodys(port: int) -> list[dict[str, Any]]:
     """Calls of one application, of which "dead" and "alone" were left behind."""
-    dead = Boot(config(port), "before")
+    dead = PopRun(config(port), "before")
     placed = b64encode(f"{dead.mark} 1 v3:c".encode()).decode()
     return [
         leg("dead", dead.state),
         leg("none", None),
         leg("other program", b64encode(b"voicepipe").decode()),
         leg("no base64", "%%"),
-        leg("another pop", Boot(config(port, "fra2"), "x").state),
-        leg("another process", Boot(config(port + 1), "x").state),
+        leg("another pop", PopRun(config(port, "fra2"), "x").state),
+        leg("another process", PopRun(config(port + 1), "x").state),
         leg("through", dead.state, "session"),
         leg("to them", placed, "session"),
         leg("alone", placed),
@@ -150,7 +150,7 @@ async def test_without_the_applications_number_its_first_webhook_says_it() -> No
         await post(address, "call.initiated", connection_id=APPLICATION, direction="outgoing")
         await until(lambda: len(api.hung_up) == 2)
         await post(address, "call.initiated", connection_id=APPLICATION, direction="outgoing")
-        api.active[:] = [leg("through", Boot(config(port), "before").state)]
+        api.active[:] = [leg("through", PopRun(config(port), "before").state)]
         placed = everybodys(port)[-1]["client_state"]
         await post(address, "call.hangup", connection_id=APPLICATION, call_control_id="x", client_state=placed)
         await until(lambda: len(api.hung_up) == 3)
@@ -170,7 +170,7 @@ async def test_a_list_that_fails_is_asked_for_again(caplog: pytest.LogCaptureFix
 
 async def test_a_call_that_an_earlier_run_had_answered_is_taken_up() -> None:
     port = free_port()
-    dead = Boot(config(port), "before")
+    dead = PopRun(config(port), "before")
     async with telnyx(port=port, active=[leg(CALL, dead.state)]) as (pop, api, address):
         await post(address, "call.answered", connection_id=APPLICATION, client_state=dead.state)
         async with streaming(address, api):
@@ -189,7 +189,7 @@ async def test_a_call_that_is_taken_up_while_the_start_tidies_up_goes_on(monkeyp
         return found
 
     monkeypatch.setattr(TelnyxApi, "active_calls", slowly)
-    dead = Boot(config(port), "before")
+    dead = PopRun(config(port), "before")
     active = [leg(CALL, dead.state), leg("dead", dead.state)]
     async with telnyx(port=port, active=active, application_id=APPLICATION) as (pop, api, address):
         await listed.wait()
@@ -206,7 +206,7 @@ async def test_a_live_calls_state_is_not_dead() -> None:
     async with telnyx(port=port) as (_, api, address):
         await call(address, connection_id=APPLICATION)
         state = api.did("answer")[0]["client_state"]
-        assert Boot(config(port), "another").is_dead(state)
+        assert PopRun(config(port), "another").is_dead(state)
         api.active[:] = [leg(CALL, state)]
         await post(address, "call.answered", connection_id="999", client_state=state)
         assert not api.hung_up and len(api.did("streaming_start")) == 1
@@ -216,7 +216,7 @@ CALLER = "v3:caller"
 
 
 async def test_each_attempt_has_a_state_of_its_own() -> None:
-    legs = Legs("voicepipe pop1")
+    legs = TransferLegs("voicepipe pop1")
     states = [legs.begin(CALLER).state for _ in range(3)]
     assert [b64decode(state).decode() for state in states] == [
         f"voicepipe pop1 {number} {CALLER}" for number in (1, 2, 3)
@@ -224,7 +224,7 @@ async def test_each_attempt_has_a_state_of_its_own() -> None:
 
 
 async def test_somebody_takes_the_call_and_their_hanging_up_ends_the_callers() -> None:
-    legs = Legs("m")
+    legs = TransferLegs("m")
     leg = legs.begin(CALLER)
     legs.bridged("v3:other", leg.state)
     legs.bridged(CALLER, "")
@@ -234,7 +234,7 @@ async def test_somebody_takes_the_call_and_their_hanging_up_ends_the_callers() -
 
 
 async def test_the_callers_own_side_may_tell_that_somebody_has_taken_it() -> None:
-    legs = Legs("m")
+    legs = TransferLegs("m")
     first, last = legs.begin(CALLER), legs.begin(CALLER)
     legs.bridged(CALLER, "state of the caller's own leg")
     assert last.bridged and not first.bridged
@@ -244,7 +244,7 @@ async def test_the_callers_own_side_may_tell_that_somebody_has_taken_it() -> Non
 
 @pytest.mark.parametrize(("cause", "said"), [("user_busy", "user_busy"), ("", "no reason given")])
 async def test_nobody_takes_it_and_the_caller_is_not_hung_up(cause: str, said: str) -> None:
-    legs = Legs("m")
+    legs = TransferLegs("m")
     leg = legs.begin(CALLER)
     assert legs.hung_up("v3:other", leg.state, cause) == ""
     with pytest.raises(TransferFailed, match=rf"nobody took the call \({said}\)"):
@@ -253,14 +253,14 @@ async def test_nobody_takes_it_and_the_caller_is_not_hung_up(cause: str, said: s
 
 
 async def test_an_attempt_that_was_not_even_dialled_is_forgotten() -> None:
-    legs = Legs("m")
+    legs = TransferLegs("m")
     leg = legs.begin(CALLER)
     legs.forget(leg)
     assert legs.hung_up("v3:other", leg.state, "busy") == "" and not leg.taken.done()
 
 
 async def test_when_the_caller_hangs_up_their_attempts_are_over_and_no_others() -> None:
-    legs = Legs("m")
+    legs = TransferLegs("m")
     leg, other = legs.begin(CALLER), legs.begin("v3:another caller")
     assert legs.hung_up(CALLER, "", "normal_clearing") == ""
     legs.bridged("v3:other", leg.state)
@@ -275,7 +275,7 @@ async def test_when_the_caller_hangs_up_their_attempts_are_over_and_no_others() 
 async def test_a_call_whose_stream_has_ended_goes_on_if_it_was_taken_or_may_yet_be(
     bridged: bool, transferred: bool, kept: bool
 ) -> None:
-    legs = Legs("m")
+    legs = TransferLegs("m")
     leg = legs.begin(CALLER)
     if bridged:
         legs.bridged(CALLER, leg.state)

@@ -4,7 +4,7 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
-from voicepipe.ingress.telephony.twiml import Target, dial, hang_up, reject, stream
+from voicepipe.ingress.telephony.twiml import TransferTarget, dial, hang_up, reject, stream
 
 
 def verb(document: str) -> Element:
@@ -38,7 +38,7 @@ def test_a_call_is_streamed_with_what_its_stream_is_to_say() -> None:
     ],
 )
 def test_whom_a_caller_is_put_through_to(target: str, tag: str, text: str) -> None:
-    said = verb(dial(Target(target, 25), "https://pop.example/after"))
+    said = verb(dial(TransferTarget(target, 25), "https://pop.example/after"))
     assert (said.tag, said.attrib) == ("Dial", {"timeout": "25", "action": "https://pop.example/after"})
     assert (said[0].tag, said[0].text) == (tag, text)
 

@@ -31,7 +31,7 @@ from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.provider_access import WEBHOOK_BYTES
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, TelnyxWebhook
+from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, TelnyxApi, TelnyxPayload, TelnyxWebhook
 from voicepipe.ingress.telephony.telnyx_hangups import pop_of
 from voicepipe.ingress.telephony.twilio_forms import VOICE as TWILIO_VOICE
 from voicepipe.ingress.telephony.twilio_forms import signed_form
@@ -103,7 +103,7 @@ class ProviderWebhooks:
             await self._forward_event(said.event_type, said.payload, pop, request, sent)
         return Response()
 
-    async def _initiated(self, call: Payload, request: Request, sent: bytes) -> None:
+    async def _initiated(self, call: TelnyxPayload, request: Request, sent: bytes) -> None:
         with self._directory.call_claims.seeing_to(call.call_control_id) as wanted:
             if call.direction != "incoming" or not wanted:
                 return
@@ -112,7 +112,7 @@ class ProviderWebhooks:
                 await self._order(call, "reject", cause=CAUSES[outcome.reason])
             await self._directory.call_claims.done(call.call_control_id)
 
-    async def _forward_event(self, event: str, call: Payload, pop: str, request: Request, sent: bytes) -> None:
+    async def _forward_event(self, event: str, call: TelnyxPayload, pop: str, request: Request, sent: bytes) -> None:
         """Forward a webhook of a call that this PoP has answered. The PoP gives its own address with its answer, so
         such a webhook comes here only where Telnyx did not reach it there."""
         try:
@@ -126,7 +126,7 @@ class ProviderWebhooks:
             if event == "call.answered":  # Nobody would stream it, and Telnyx would hold its caller in silence.
                 await self._order(call, "hangup")
 
-    async def _order(self, call: Payload, action: str, **fields: str) -> None:
+    async def _order(self, call: TelnyxPayload, action: str, **fields: str) -> None:
         try:
             await self._api.command(call.call_control_id, action, **fields)
         except CommandFailed as error:

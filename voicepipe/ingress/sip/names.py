@@ -31,7 +31,7 @@ MOST_DATAGRAMS = 512
 _NAME = re.compile(r"[0-9a-z_][0-9a-z_.-]{0,252}")
 
 
-class Names:
+class ResolvingSender:
     """Sends datagrams to hosts by name. `send(data, address)` takes an IPv4 address. Lives on the event loop; `close`
     it at the end."""
 

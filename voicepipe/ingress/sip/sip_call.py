@@ -17,7 +17,7 @@ from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.sip.bodies import ACCEPT, UnsupportedBody
 from voicepipe.ingress.sip.dialog import Dialog, SessionTimer, negotiated
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.info_keys import KeyPaths, Path, held_s, key_of
+from voicepipe.ingress.sip.info_keys import KeyPaths, MessagePath, held_s, key_of
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
 from voicepipe.ingress.sip.sip_access import SipRefusal
 from voicepipe.ingress.sip.sip_media import SipMedia
@@ -211,7 +211,7 @@ class SipCall:
         if key:
             self._pressed(key, "info", held_s(request.body))
 
-    def _pressed(self, key: str, path: Path, held_s: float = 0.0) -> None:
+    def _pressed(self, key: str, path: MessagePath, held_s: float = 0.0) -> None:
         if self._key_paths.is_new_press(key, path, time.monotonic(), held_s):
             self.hosted.press(key)
         else:

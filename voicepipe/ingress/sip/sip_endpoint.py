@@ -14,7 +14,7 @@ from voicepipe.ingress.sip.bodies import UnsupportedBody
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.header_text import SipError, address_parts, parameters, split
 from voicepipe.ingress.sip.message import printable
-from voicepipe.ingress.sip.sip_access import Admitted, Challenge, SipAccess, SipRefusal, Unadmitted
+from voicepipe.ingress.sip.sip_access import Challenge, SipAccess, SipRefusal, SipSender, Unauthenticated
 from voicepipe.ingress.sip.sip_limits import SipLimits
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 from voicepipe.ingress.sip.stateless import warning
@@ -84,7 +84,7 @@ class SipEndpoint:
 
     def admit(
         self, request: IncomingRequest, capabilities: tuple[tuple[str, str], ...],
-        invited: Callable[[IncomingRequest, Admitted], None], takes_calls: Callable[[], bool],
+        invited: Callable[[IncomingRequest, SipSender], None], takes_calls: Callable[[], bool],
     ) -> None:  # fmt: skip
         """Handle a request that is part of no call. `invited` gets an INVITE with its sender. `capabilities` begin with
         Allow. Raises SipRefusal, SipError, and what `invited` does."""
@@ -106,7 +106,7 @@ class SipEndpoint:
 
     def refuse(self, request: IncomingRequest, answer: SipRefusal) -> None:
         """Answer the request with this refusal, and log it."""
-        request.respond(answer.code, answer.phrase, answer.headers, once=isinstance(answer, Unadmitted))
+        request.respond(answer.code, answer.phrase, answer.headers, once=isinstance(answer, Unauthenticated))
         if isinstance(answer, Challenge):
             logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], answer.why)
         else:

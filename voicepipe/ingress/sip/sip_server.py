@@ -25,7 +25,7 @@ from voicepipe.ingress.sip.addresses import Address, call_of
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.dialog import LEAST_S, Dialog, DialogId, TooShort, negotiated, new_call
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.sip_access import Admitted, Challenge, SipAccess, SipRefusal
+from voicepipe.ingress.sip.sip_access import Challenge, SipAccess, SipRefusal, SipSender
 from voicepipe.ingress.sip.sip_call import CAPABILITIES, SipCall
 from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, check_required, of_no_call, refusal
 from voicepipe.ingress.sip.sip_media import SipMedia, read_sdp
@@ -45,7 +45,7 @@ class _Invited(NamedTuple):
 
     invite: IncomingRequest
     attempt: Attempt
-    who: Admitted
+    who: SipSender
     tenant: Tenant
     agent: Agent
     origin: Origin
@@ -67,10 +67,10 @@ class SipServer:
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
-        self._in_progress: Counter[Admitted] = Counter()
+        self._in_progress: Counter[SipSender] = Counter()
         """Calls in progress by their sender."""
-        self._most = {Admitted(trunk=one.name): one.calls for one in sip.trunks}
-        self._most |= {Admitted(user=one.name): one.calls for one in sip.users}
+        self._most = {SipSender(trunk=one.name): one.calls for one in sip.trunks}
+        self._most |= {SipSender(user=one.name): one.calls for one in sip.users}
         """Calls at a time."""
         self._ring_s = sip.ring_ms / 1000
         self._unacknowledged = UnacknowledgedCalls[SipCall](
@@ -141,7 +141,7 @@ class SipServer:
 
     # --- new calls
 
-    def _invite(self, invite: IncomingRequest, who: Admitted, asked: Attempt) -> None:
+    def _invite(self, invite: IncomingRequest, who: SipSender, asked: Attempt) -> None:
         known = new_call(invite)
         if known in self._invited:
             raise SipRefusal(MERGED, "Loop Detected", "the same call came by another way")
@@ -163,7 +163,7 @@ class SipServer:
             task.add_done_callback(self._ringing.pop)
             invite.on_cancel = task.cancel
 
-    def _wanted(self, invite: IncomingRequest, who: Admitted, asked: Attempt) -> _Invited:
+    def _wanted(self, invite: IncomingRequest, who: SipSender, asked: Attempt) -> _Invited:
         uri = invite.uri
         tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.domain, trunk=who.trunk)
         asked.by(tenant, agent)
@@ -225,7 +225,7 @@ class SipServer:
     def _admit(self, wanted: _Invited, late: SipCall | None) -> AbstractContextManager[CallSlot]:
         return self._pop.admit(wanted.tenant, wanted.agent, late.slot if late else None)
 
-    def _busy(self, who: Admitted) -> SipRefusal | None:
+    def _busy(self, who: SipSender) -> SipRefusal | None:
         if (calls := self._in_progress[who]) < (self._most.get(who) or math.inf):
             return None
         why = f"{who} has as many calls as it may have at a time ({calls})"

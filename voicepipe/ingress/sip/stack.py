@@ -20,7 +20,7 @@ from voicepipe.ingress.sip.datagram_check import DatagramCheck, check_datagram
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.kept_messages import KeptHeader, KeptRequest
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage
-from voicepipe.ingress.sip.names import Names
+from voicepipe.ingress.sip.names import ResolvingSender
 from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host, Transactions, UdpSocket, prepare
 from voicepipe.rtp.ports import taken
@@ -105,7 +105,7 @@ class Stack:
         self._public = public
         self._on_request = on_request
         self._on_message = on_message
-        self._names = Names(lambda data, address: self._socket.send(data, address))
+        self._names = ResolvingSender(lambda data, address: self._socket.send(data, address))
         self._socket = UdpSocket(self._received, self._names.send)
         self._transactions: Any = None
 

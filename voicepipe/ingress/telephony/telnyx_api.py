@@ -70,7 +70,7 @@ class _Page(msgspec.Struct):
     meta: _Meta | None = None
 
 
-class Payload(msgspec.Struct, frozen=True):
+class TelnyxPayload(msgspec.Struct, frozen=True):
     """The data of a webhook's event about a call."""
 
     call_control_id: str = ""
@@ -85,7 +85,7 @@ class Payload(msgspec.Struct, frozen=True):
 
 class _Data(msgspec.Struct, frozen=True):
     event_type: str
-    payload: Payload
+    payload: TelnyxPayload
 
 
 class TelnyxWebhook(msgspec.Struct, frozen=True):

@@ -1,10 +1,10 @@
 """Which of Telnyx's calls have to be hung up, and hanging them up: one that is not holds its caller in silence, and is
 billed.
 
-- *Those that end with another*: a caller's and that of the party to whom they were transferred (`Legs`). Every attempt
-  has a state of its own, which the webhooks of its leg repeat: the end of one that was given up is not mistaken for the
-  outcome of the next.
-- *Those that an earlier run of this PoP has left in progress when it died* (`Boot`). Every call bears the name of its
+- *Those that end with another* (`TransferLegs`): a caller's, and that of the party to whom they were transferred. Every
+  attempt has a state of its own, which the webhooks of its leg repeat: the end of one that was given up is not mistaken
+  for the outcome of the next.
+- *Those that an earlier run of this PoP has left in progress when it died* (`PopRun`). Every call bears the name of its
   PoP and of the run that has answered it (`client_state`), which its webhooks and the list of active calls repeat.
 - *Those that could not be hung up* (`HangUps`): a command may fail because Telnyx, or the way there, does not work for
   a moment. No later event would have us try again.
@@ -60,7 +60,7 @@ class HangUps:
             task.cancel()
 
     async def close(self) -> None:
-        """Try no more. At its next start a PoP hangs up what is left (`Boot`)."""
+        """Try no more. At its next start a PoP hangs up what is left (`PopRun`)."""
         self._closed = True
         if left := set(self._again.values()):
             logger.error("telnyx: not hung up when the server ended: %s", ", ".join(self._again))
@@ -84,7 +84,7 @@ class HangUps:
         logger.error("telnyx: %s is not hung up after %g s, and not tried again: %s", call_id, WITHIN_S, why)
 
 
-class Boot:
+class PopRun:
     """This run of this PoP, which marks the calls that it answers at Telnyx. `boot` differs at each start."""
 
     def __init__(self, config: Config, boot: str) -> None:
@@ -126,7 +126,7 @@ def _words(state: str | None) -> list[str]:
 
 
 @dataclass(slots=True)
-class Leg:
+class TransferLeg:
     """One attempt to transfer `call_id` to another party. `taken`: done once the party has answered, or never will."""
 
     call_id: str
@@ -137,23 +137,23 @@ class Leg:
     """The caller's stream has ended."""
 
 
-class Legs:
+class TransferLegs:
     """Attempts to transfer calls that may still be answered, or were and are not over. `mark`: the beginning of their
     states."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
-        self._legs: dict[str, Leg] = {}
+        self._legs: dict[str, TransferLeg] = {}
         self._attempts = 0
 
-    def begin(self, call_id: str) -> Leg:
+    def begin(self, call_id: str) -> TransferLeg:
         """Begin an attempt."""
         self._attempts += 1
-        leg = Leg(call_id, b64encode(f"{self._mark} {self._attempts} {call_id}".encode()).decode())
+        leg = TransferLeg(call_id, b64encode(f"{self._mark} {self._attempts} {call_id}".encode()).decode())
         self._legs[leg.state] = leg
         return leg
 
-    def forget(self, leg: Leg) -> None:
+    def forget(self, leg: TransferLeg) -> None:
         """Forget an attempt that was not even dialled."""
         self._legs.pop(leg.state, None)
 
@@ -186,5 +186,5 @@ class Legs:
         leg.orphaned = True
         return True
 
-    def _last(self, call_id: str) -> Leg | None:
+    def _last(self, call_id: str) -> TransferLeg | None:
         return next((leg for leg in reversed(self._legs.values()) if leg.call_id == call_id), None)

@@ -19,7 +19,7 @@ from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.dialects import TWILIO, SoundFormat, StreamStart
 from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
-from voicepipe.ingress.telephony.stream import Arrival, Streams
+from voicepipe.ingress.telephony.stream import StreamedCall, StreamEndpoint
 from voicepipe.ingress.telephony.twilio_forms import VOICE, TwilioForm, address, parsed, signed_form
 
 STREAM, AFTER = "/twilio/stream", "/twilio/after"
@@ -45,17 +45,17 @@ class _Expected(NamedTuple):
 
 
 class Twilio:
-    """Twilio as a `stream.Provider`, with its webhooks. `token`: the account's, by which requests are signed."""
+    """Twilio as a `StreamProvider`, with its webhooks. `token`: the account's, by which requests are signed."""
 
     dialect = TWILIO
 
     def __init__(self, pop: PopApi, calls: Calls, token: str) -> None:
         self._pop = pop
         self._access = ProviderAccess(pop, self.dialect.kind)
-        self._streams = Streams(pop, calls, self, self._access)
+        self._streams = StreamEndpoint(pop, calls, self, self._access)
         self._token = token
         self._tokens = OneTimeTokens[_Expected](time.monotonic)
-        self._transfers: dict[str, tuple[float, twiml.Target]] = {}
+        self._transfers: dict[str, tuple[float, twiml.TransferTarget]] = {}
         """The target of each call that is transferred, and until when it is remembered."""
         self._dialled: dict[str, float] = {}
         """Calls that are being dialled, and until when."""
@@ -133,13 +133,13 @@ class Twilio:
     def _public_url(self) -> str:
         return self._pop.config.telephony.public_url
 
-    # stream.Provider
+    # StreamProvider
 
     def check(self, socket: WebSocket) -> str:
         signatures.twilio(self._token, address(socket, self._public_url), (), socket.headers)
         return ""
 
-    def admit(self, start: StreamStart, expected: str) -> Arrival:
+    def admit(self, start: StreamStart, expected: str) -> StreamedCall:
         rest = dict(start.parameters)
         caller, called, agent, token = (rest.pop(name, "") for name in ("from", "to", "agent", OURS))
         stream = _Expected(start.call_id, returned=False)
@@ -155,7 +155,7 @@ class Twilio:
         self._streamed_before.append(hash(start.call_id))
         self._access.came(stream.placed)
         network = stream.placed.network if stream.placed else ""
-        return Arrival(Origin(caller, called, rest), agent, stream.returned, network)
+        return StreamedCall(Origin(caller, called, rest), agent, stream.returned, network)
 
     def sound(self, start: StreamStart) -> SoundFormat:
         return start.sound
@@ -169,7 +169,7 @@ class Twilio:
             )
         now = time.monotonic()
         self._transfers = {call: kept for call, kept in self._transfers.items() if kept[0] > now}
-        self._transfers[start.call_id] = now + REMEMBERED_S, twiml.Target(target, ring_s)
+        self._transfers[start.call_id] = now + REMEMBERED_S, twiml.TransferTarget(target, ring_s)
 
     async def ended(self, call_id: str, reason: str) -> None:
         """The stream is closed, which is all that Twilio needs."""

@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 from voicepipe.conversation.transfer import is_sip, number
 
 
-class Target(NamedTuple):
+class TransferTarget(NamedTuple):
     """The party to whom a caller is transferred, and for how long it may ring."""
 
     address: str
@@ -27,7 +27,7 @@ def stream(url: str, parameters: Mapping[str, str], after: str) -> str:
     return _document(f"<Connect action={quoteattr(after)}><Stream url={quoteattr(url)}>{inner}</Stream></Connect>")
 
 
-def dial(target: Target, after: str) -> str:
+def dial(target: TransferTarget, after: str) -> str:
     """TwiML that dials the target; Twilio asks at `after` once that has ended, or failed."""
     to = target.address
     who = f"<Sip>{escape(to)}</Sip>" if is_sip(to) else f"<Number>{escape(number(to))}</Number>"
