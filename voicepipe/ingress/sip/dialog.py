@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.header_text import SipError, parameters, tagged
+from voicepipe.ingress.sip.header_text import DEFAULT_PORT, SipError, parameters, tagged
 from voicepipe.ingress.sip.message import SipMessage
 from voicepipe.ingress.sip.stack import IncomingRequest, OnResponse, Stack
-from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host
 
 Headers = Sequence[tuple[str, str]]

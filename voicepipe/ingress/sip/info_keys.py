@@ -5,8 +5,8 @@ import re
 from collections import deque
 from typing import Literal, NamedTuple
 
+from voicepipe.ingress.sip.header_text import warning
 from voicepipe.ingress.sip.sip_access import SipRefusal
-from voicepipe.ingress.sip.stateless import warning
 from voicepipe.rtp.telephone_events import KEYS
 
 TYPES = (

@@ -17,9 +17,8 @@ from voicepipe.config.credentials import sip_passwords
 from voicepipe.config.phone_config import SipEndpointConfig
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
-from voicepipe.ingress.sip.header_text import SipError, credentials
+from voicepipe.ingress.sip.header_text import SipError, credentials, warning
 from voicepipe.ingress.sip.stack import IncomingRequest
-from voicepipe.ingress.sip.stateless import warning
 from voicepipe.ingress.throttle import Throttle
 
 ALGORITHM = "MD5"

@@ -12,12 +12,11 @@ from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.sip.addresses import CALLED, Address
 from voicepipe.ingress.sip.bodies import UnsupportedBody
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
-from voicepipe.ingress.sip.header_text import SipError, address_parts, parameters, split
+from voicepipe.ingress.sip.header_text import SipError, address_parts, parameters, split, warning
 from voicepipe.ingress.sip.message import printable
 from voicepipe.ingress.sip.sip_access import Challenge, SipAccess, SipRefusal, SipSender, Unauthenticated
 from voicepipe.ingress.sip.sip_limits import SipLimits
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
-from voicepipe.ingress.sip.stateless import warning
 from voicepipe.ingress.sip.transactions import Host
 from voicepipe.rtp.sdp_text import SdpError
 

@@ -14,14 +14,12 @@ from sippy.SipHeader import SipHeader
 from sippy.Time.MonoTime import MonoTime
 
 from voicepipe.base.errors import ConfigError
-from voicepipe.ingress.sip import stateless
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.datagram_check import DatagramCheck, check_datagram
-from voicepipe.ingress.sip.header_text import SipError
+from voicepipe.ingress.sip.datagram_check import DatagramCheck, check_datagram, stateless_answer
+from voicepipe.ingress.sip.header_text import DEFAULT_PORT, SipError, warning
 from voicepipe.ingress.sip.kept_messages import KeptHeader, KeptRequest
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage
 from voicepipe.ingress.sip.names import ResolvingSender
-from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host, Transactions, UdpSocket, prepare
 from voicepipe.rtp.ports import taken
 
@@ -169,7 +167,7 @@ class Stack:
             # Whatever is wrong with a message, also with what sippy makes of it, is no other call's business.
             logger.debug("a SIP message from %s:%d that cannot be read", *address, exc_info=True)
             why = str(error) if isinstance(error, SipError) else "it cannot be read"
-            if said := stateless.answer(seen, address, 400, "Bad Request", (stateless.warning(why),)):
+            if said := stateless_answer(seen, address, 400, "Bad Request", (warning(why),)):
                 self._socket.send(said[0].encode(), address)  # Who knows what its Via says.
             return why
         return ""
@@ -178,7 +176,7 @@ class Stack:
         self, seen: DatagramCheck, address: Host, code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
     ) -> None:
         """Answer a message that is not to be read, without keeping anything of it."""
-        if said := stateless.answer(seen, address, code, reason, headers):
+        if said := stateless_answer(seen, address, code, reason, headers):
             text, target = said
             self._socket.send(text.encode(), target)
 
