@@ -22,7 +22,7 @@ from voicepipe.ingress.sip.bodies import UnsupportedBody, session_description
 from voicepipe.ingress.sip.header_text import SipError, header
 from voicepipe.ingress.sip.sip_server import SipServer
 from voicepipe.ingress.sip.transactions import Transactions, prepare
-from voicepipe.ingress.telephony import twiml
+from voicepipe.ingress.telephony import twilio_webhook
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, StreamMedia
 from voicepipe.ingress.telephony.stream import EARLY, ReorderBuffer
 from voicepipe.ingress.telephony.telnyx_api import TelnyxPayload
@@ -106,7 +106,7 @@ def frames(data: bytes) -> None:
 def webhook(data: bytes) -> None:
     """What a provider has signed: Telnyx's JSON, and texts that go into TwiML."""
     text = data.decode(errors="replace")
-    twiml.stream(text, {text: text, "from": text}, text)
+    twilio_webhook.stream(text, {text: text, "from": text}, text)
     boot = PopRun(Config(), "now")
     boot.is_dead(text)
     try:

@@ -28,13 +28,12 @@ from voicepipe.directory.server.request_proxy import ALONE_S, RequestProxy
 from voicepipe.ingress.access import body
 from voicepipe.ingress.phone import NoRoute
 from voicepipe.ingress.refusal_log import RefusalLog
-from voicepipe.ingress.telephony import signatures, twiml
+from voicepipe.ingress.telephony import signatures, twilio_webhook
 from voicepipe.ingress.telephony.provider_access import WEBHOOK_BYTES
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, TelnyxApi, TelnyxPayload, TelnyxWebhook
 from voicepipe.ingress.telephony.telnyx_hangups import pop_of
-from voicepipe.ingress.telephony.twilio_forms import VOICE as TWILIO_VOICE
-from voicepipe.ingress.telephony.twilio_forms import signed_form
+from voicepipe.ingress.telephony.twilio_webhook import signed_form
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +70,7 @@ class ProviderWebhooks:
     def routes(self) -> list[BaseRoute]:
         found: list[BaseRoute] = []
         if self._token:
-            found.append(Route(TWILIO_VOICE, self.twilio, methods=["POST"]))
+            found.append(Route(twilio_webhook.VOICE, self.twilio, methods=["POST"]))
         if self._config.telnyx.public_key:
             found.append(Route(VOICE, self.telnyx, methods=["POST"]))
         return found
@@ -83,7 +82,7 @@ class ProviderWebhooks:
         except Forbidden as error:
             return self._forbid(request, "twilio", error)
         outcome = await self._taken("twilio", request, form.fields.get("To", ""), form.raw)
-        return outcome.answer or Response(twiml.reject(outcome.reason), media_type="text/xml")
+        return outcome.answer or twilio_webhook.reject(outcome.reason)
 
     async def telnyx(self, request: Request) -> Response:
         """POST: an event of a call. Always 200 for what is signed, or Telnyx would send it again."""

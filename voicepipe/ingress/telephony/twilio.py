@@ -15,12 +15,19 @@ from voicepipe.base.errors import TransferFailed
 from voicepipe.call_api import Grant, PopApi
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.telephony import signatures, twiml
+from voicepipe.ingress.telephony import signatures, twilio_webhook
 from voicepipe.ingress.telephony.dialects import TWILIO, SoundFormat, StreamStart
 from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import StreamedCall, StreamEndpoint
-from voicepipe.ingress.telephony.twilio_forms import VOICE, TwilioForm, address, parsed, signed_form
+from voicepipe.ingress.telephony.twilio_webhook import (
+    VOICE,
+    TransferTarget,
+    TwilioForm,
+    address,
+    parsed,
+    signed_form,
+)
 
 STREAM, AFTER = "/twilio/stream", "/twilio/after"
 OURS = "voicepipe"
@@ -55,7 +62,7 @@ class Twilio:
         self._streams = StreamEndpoint(pop, calls, self, self._access)
         self._token = token
         self._tokens = OneTimeTokens[_Expected](time.monotonic)
-        self._transfers: dict[str, tuple[float, twiml.TransferTarget]] = {}
+        self._transfers: dict[str, tuple[float, TransferTarget]] = {}
         """The target of each call that is transferred, and until when it is remembered."""
         self._dialled: dict[str, float] = {}
         """Calls that are being dialled, and until when."""
@@ -82,7 +89,7 @@ class Twilio:
         if forwarded:
             self._access.check(called, asked)  # What it raises has the directory go on to the next PoP.
         elif reason := self._access.turns_down(called, asked):
-            return _xml(twiml.reject(reason))
+            return twilio_webhook.reject(reason)
         return self._streamed(form.fields, form.url, asked, placed=forwarded)
 
     async def after(self, request: Request) -> Response:
@@ -97,12 +104,12 @@ class Twilio:
         if target and until > now:
             self._dialled = {call: kept for call, kept in self._dialled.items() if kept > now}
             self._dialled[call_id] = now + DIALLED_S
-            return _xml(twiml.dial(target, _after(url, asked)))
+            return twilio_webhook.dial(target, _after(url, asked))
         failed = form.get("DialCallStatus", "completed") not in ("completed", "answered")
         untaken = self._dialled.pop(call_id, 0.0) > now and failed
         if untaken and not self._access.turns_down(form.get("To", ""), asked):
             return self._streamed(form, url, asked, returned=True)
-        return _xml(twiml.hang_up())
+        return twilio_webhook.hang_up()
 
     def _streamed(
         self, form: dict[str, str], url: str, asked: str, *, returned: bool = False, placed: Grant | None = None
@@ -115,7 +122,7 @@ class Twilio:
             OURS: self._tokens.make(_Expected(form.get("CallSid", ""), returned, placed)),
         }
         stream = "ws" + _base(url).removeprefix("http").removeprefix("ws") + STREAM
-        return _xml(twiml.stream(stream, parameters, _after(url, asked)))
+        return twilio_webhook.stream(stream, parameters, _after(url, asked))
 
     async def _form(self, request: Request) -> TwilioForm:
         """The form of a request that Twilio has signed. Raises Forbidden."""
@@ -169,7 +176,7 @@ class Twilio:
             )
         now = time.monotonic()
         self._transfers = {call: kept for call, kept in self._transfers.items() if kept[0] > now}
-        self._transfers[start.call_id] = now + REMEMBERED_S, twiml.TransferTarget(target, ring_s)
+        self._transfers[start.call_id] = now + REMEMBERED_S, TransferTarget(target, ring_s)
 
     async def ended(self, call_id: str, reason: str) -> None:
         """The stream is closed, which is all that Twilio needs."""
@@ -182,7 +189,3 @@ def _base(url: str) -> str:
 
 def _after(url: str, asked: str) -> str:
     return _base(url) + AFTER + (f"?{urlencode({'agent': asked})}" if asked else "")
-
-
-def _xml(document: str) -> Response:
-    return Response(document, media_type="text/xml")
