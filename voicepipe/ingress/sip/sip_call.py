@@ -184,7 +184,7 @@ class SipCall:
         raise SipRefusal(405, "Method Not Allowed", f"{request.method} is not known within a call", (("Allow", ALLOW),))
 
     def _bye(self, request: IncomingRequest) -> None:
-        request.respond(200, "OK", tag=self.dialog.id.ours)
+        request.respond(200, "OK")
         self._gone = True
         self._ack_over.set()
         if self._taken and self._referred and not self._referred.done():  # It goes out of the transfer's way.
@@ -207,7 +207,7 @@ class SipCall:
     def _info(self, request: IncomingRequest) -> None:
         """Carry out an INFO: a key, as old gateways send it, or nothing, to check whether the call goes on."""
         key = key_of(request.content_type, request.body)
-        request.respond(200, "OK", tag=self.dialog.id.ours)
+        request.respond(200, "OK")
         if key:
             self._pressed(key, "info", held_s(request.body))
 
@@ -218,7 +218,7 @@ class SipCall:
             logger.debug("%s: a key came by %s as well: it is one press", self.hosted.id, path)
 
     def _options(self, request: IncomingRequest) -> None:
-        request.respond(200, "OK", CAPABILITIES, tag=self.dialog.id.ours)
+        request.respond(200, "OK", CAPABILITIES)
 
     # --- transfers
 
@@ -243,7 +243,7 @@ class SipCall:
     def _notify(self, request: IncomingRequest) -> None:
         if not request.header("event").lower().startswith("refer"):
             raise SipRefusal(489, "Bad Event", f"a NOTIFY of {request.header('event')!r}")
-        request.respond(200, "OK", tag=self.dialog.id.ours)
+        request.respond(200, "OK")
         # What became of an attempt that was given up before says nothing of this one (RFC 3515, 2.4.6).
         about = _REFER_ID.search(request.header("event"))
         if about and int(about[1]) != self._refer_seq:

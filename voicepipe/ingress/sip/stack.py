@@ -61,9 +61,12 @@ class IncomingRequest(SipMessage):
         on_lost: Callable[[], None] | None = None,
         once: bool = False,
     ) -> None:
-        """Answer the request; a final response is sent but once. `tag`: ours, of the dialog; `body`: SDP. An INVITE's
-        final response is sent until its ACK comes (`on_ack`), or for 32 s (`on_lost`); with `once` only again where the
-        INVITE comes again, so that a forged address gets no more than the forger sends (RFC 3261, 26.3.2.4)."""
+        """Answer the request; further final responses are not sent. `tag`: ours, of the dialog that an INVITE begins;
+        `body`: SDP.
+
+        An INVITE's final response is repeated until its ACK comes (`on_ack`), or for 32 s (`on_lost`). With `once` it
+        is repeated only if the INVITE comes again, so that a forged address gets no more than the forger sends (RFC
+        3261, 26.3.2.4)."""
         if self._final:
             return
         self._final = code >= 200
