@@ -56,6 +56,8 @@ class StreamedCall(NamedTuple):
     origin: Origin
     agent: str
     """The agent that was asked for; empty: none."""
+    sound: SoundFormat
+    """The format of the sound that we send."""
     returned: bool = False
     """The call was transferred, and nobody answered: it is a new call here, which the caller takes for the same one."""
     network: str = ""
@@ -73,9 +75,6 @@ class StreamProvider(Protocol):
     def admit(self, start: StreamStart, expected: str) -> StreamedCall:
         """The call of a stream that begins with this message; `expected` is the result of `check`. Raises Forbidden: we
         have not asked for this stream."""
-
-    def sound(self, start: StreamStart) -> SoundFormat:
-        """The format of the sound that we send."""
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """As `Line.transfer`; the new call may ring for so many seconds."""
@@ -183,7 +182,7 @@ class StreamEndpoint:
             line = StreamLine(
                 provider.dialect,
                 start.stream_id,
-                (start.sound, provider.sound(start)),
+                (start.sound, arrival.sound),
                 wire.say,
                 lambda target: provider.transfer(start, target, ring_s),
                 peer=peer_of(socket),

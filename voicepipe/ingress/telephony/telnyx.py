@@ -218,10 +218,8 @@ class Telnyx:
             raise Forbidden("it is of another call than its token")
         rest = dict(start.parameters)
         agent, network = rest.pop("agent", ""), rest.pop(NETWORK, "")
-        return StreamedCall(Origin(start.caller, start.called, rest), agent, network=network)
-
-    def sound(self, start: StreamStart) -> SoundFormat:
-        return SOUNDS[self._config.codec]
+        origin = Origin(start.caller, start.called, rest)
+        return StreamedCall(origin, agent, SOUNDS[self._config.codec], network=network)
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """Returns once the call to the target was answered. Raises TransferFailed."""

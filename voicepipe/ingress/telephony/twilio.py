@@ -16,7 +16,7 @@ from voicepipe.call_api import Grant, PopApi
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.telephony import signatures, twilio_webhook
-from voicepipe.ingress.telephony.dialects import TWILIO, SoundFormat, StreamStart
+from voicepipe.ingress.telephony.dialects import TWILIO, StreamStart
 from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import StreamedCall, StreamEndpoint
@@ -162,10 +162,7 @@ class Twilio:
         self._streamed_before.append(hash(start.call_id))
         self._access.came(stream.placed)
         network = stream.placed.network if stream.placed else ""
-        return StreamedCall(Origin(caller, called, rest), agent, stream.returned, network)
-
-    def sound(self, start: StreamStart) -> SoundFormat:
-        return start.sound
+        return StreamedCall(Origin(caller, called, rest), agent, start.sound, stream.returned, network)
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """Remember the target: Twilio asks for it once the stream has ended, and again if nobody answered. Raises
