@@ -164,7 +164,7 @@ class PhoneCaller(LoadCaller):
 
     async def dial(self, ask: Any) -> None:
         ours = sdes.offered()
-        offer = sip_sdp.offer(sip_sdp.Local(HOST, self._media.open()), (PCMU,), ours)
+        offer = sip_sdp.offer(sip_sdp.LocalDescription(HOST, self._media.open()), (PCMU,), ours)
         said = sip_sdp.read((await ask(offer=offer))["answer"])
         self._type = said.payload_type
         self._media.agree(said, HOST, sdes.Srtp.answered(ours, said.crypto[0]))

@@ -119,7 +119,7 @@ class OurPhone(Ours):
     async def answer(self, offer: str) -> str:
         said = sip_sdp.read(offer)
         media, srtp = UdpMedia(HOST), sdes.Srtp.answering(said.crypto[0])
-        local = sip_sdp.Local(HOST, media.open())
+        local = sip_sdp.LocalDescription(HOST, media.open())
         line = self._line(said.codec, said.payload_type, media)
         media.agree(said, HOST, srtp)
         self._tasks.create_task(self._converse(line))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.rtp.jitter import MOST_WAIT_S, HeardPacket, JitterBuffer, Lost, PlayoutItem, Silent
+from voicepipe.rtp.jitter import MOST_WAIT_S, HeardPacket, JitterBuffer, LostPacket, PlayoutItem, SilentSpan
 from voicepipe.rtp.packet import RtpPacket
 
 CLOCK, SPAN, FRAME_S = 48_000, 960, 0.020
@@ -46,11 +46,11 @@ class Network:
 
     @property
     def lost(self) -> int:
-        return sum(isinstance(item, Lost) for _, item in self.out)
+        return sum(isinstance(item, LostPacket) for _, item in self.out)
 
     @property
     def silence_ms(self) -> float:
-        return sum(item.span for _, item in self.out if isinstance(item, Silent)) * 1000 / CLOCK
+        return sum(item.span for _, item in self.out if isinstance(item, SilentSpan)) * 1000 / CLOCK
 
     def delays_ms(self, since: float = 0.0) -> list[float]:
         """How much later than it was sent each packet was handed on, of those sent after `since`."""
@@ -77,11 +77,11 @@ def test_without_jitter_nothing_is_delayed() -> None:
 def test_a_lost_packet_is_a_hole_of_20_ms_and_no_lasting_delay() -> None:
     network = Network([(when, n) for when, n in steady(10) if n % 100 != 50], 10)
     assert network.lost == 5
-    assert [item.span for _, item in network.out if isinstance(item, Lost)] == [SPAN] * 5
+    assert [item.span for _, item in network.out if isinstance(item, LostPacket)] == [SPAN] * 5
     assert max(network.delays_ms()) <= 30
     late = [delay for delay in network.delays_ms() if delay >= 1]
     assert len(late) <= 2 * 5, "the two packets after it wait"
-    following = next(item for _, item in network.out if isinstance(item, Lost)).following
+    following = next(item for _, item in network.out if isinstance(item, LostPacket)).following
     assert following == b"x" * 60, "the codec may find a copy of the lost one in there"
 
 
@@ -148,12 +148,12 @@ def test_announced_silence_is_filled_as_time_goes_by() -> None:
     drain(1.0)
     for tick in range(1, 25):
         drain(1.0 + tick * FRAME_S + 0.001)
-    silence = sum(item.span for _, item in out if isinstance(item, Silent)) / CLOCK
+    silence = sum(item.span for _, item in out if isinstance(item, SilentSpan)) / CLOCK
     assert silence == pytest.approx(0.46, abs=0.03)
     buffer.push(packet(51, stamp=75 * SPAN), 1.5)
     drain(1.5)
     assert isinstance(out[-1][1], HeardPacket)
-    total = sum(item.span if isinstance(item, Silent) else SPAN for _, item in out) / CLOCK
+    total = sum(item.span if isinstance(item, SilentSpan) else SPAN for _, item in out) / CLOCK
     assert total == pytest.approx(1.52, abs=0.03)
 
 
@@ -170,7 +170,7 @@ def test_late_and_double_packets_are_counted_and_not_heard() -> None:
     buffer = JitterBuffer(CLOCK)
     for n in (0, 2, 2):
         buffer.push(packet(n), n * FRAME_S)
-    assert [type(buffer.pop(0.1)) for _ in range(4)] == [HeardPacket, Lost, HeardPacket, type(None)]
+    assert [type(buffer.pop(0.1)) for _ in range(4)] == [HeardPacket, LostPacket, HeardPacket, type(None)]
     buffer.push(packet(1), 0.2)
     assert buffer.pop(0.2) is None
     counts = buffer.counts
@@ -199,8 +199,8 @@ def test_a_key_in_place_of_sound_is_silence_and_no_loss_of_sound(lost: tuple[int
     assert [number(item.packet) for item in items if isinstance(item, HeardPacket)] == [*range(10), *range(22, 40)]
     assert buffer.counts.lost == len(lost)
     if len(lost) < 12:
-        assert not any(isinstance(item, Lost) for item in items)
-        silence = sum(item.span for item in items if isinstance(item, Silent)) * 1000 / CLOCK
+        assert not any(isinstance(item, LostPacket) for item in items)
+        silence = sum(item.span for item in items if isinstance(item, SilentSpan)) * 1000 / CLOCK
         assert silence == pytest.approx(12 * 20, abs=21)
     last = [when for when, item in out if isinstance(item, HeardPacket)][-1]
     assert last == pytest.approx(39 * FRAME_S, abs=0.001), "no lasting delay"
@@ -213,7 +213,7 @@ def test_the_silence_of_a_long_key_passes_with_the_time() -> None:
     for n in range(1, 150):
         buffer.push(packet(n, stamp=SPAN), n * FRAME_S, sound=False)
         while (item := buffer.pop(n * FRAME_S)) is not None:
-            assert isinstance(item, Silent)
+            assert isinstance(item, SilentSpan)
             silence += item.span
         assert silence / CLOCK == pytest.approx(n * FRAME_S, abs=0.06)
     assert buffer.jitter == 0
@@ -236,7 +236,7 @@ def test_whatever_arrives_nothing_is_heard_twice_and_it_always_ends(
             if item is None:
                 break
             heard += isinstance(item, HeardPacket)
-            assert not isinstance(item, Lost | Silent) or 0 < item.span <= CLOCK
+            assert not isinstance(item, LostPacket | SilentSpan) or 0 < item.span <= CLOCK
         else:
             pytest.fail("it never ends")
     assert heard <= len(arrivals)

@@ -51,7 +51,8 @@ class End:
         self.wire = Wire(clock)
         self.media = Media()
         self.heard, self.keys = self.media.heard, self.media.keys
-        self.session = RtpSession(codec, 96, self.wire, self.media, clock, keys=KeyFormat(101, codec.clock))
+        self.session = RtpSession(codec, 96, self.wire, self.media, clock)
+        self.session.change(codec, 96, KeyFormat(101, codec.clock))
         self.session.listened = True
 
     @property

@@ -11,7 +11,7 @@ from tests.support.stopwatch import spent
 from voicepipe.rtp import sdes, sip_sdp
 from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError
-from voicepipe.rtp.sip_sdp import Local, SipDescription
+from voicepipe.rtp.sip_sdp import LocalDescription, SipDescription
 from voicepipe.rtp.telephone_events import KeyFormat
 
 KEY = "A" * 40
@@ -29,8 +29,8 @@ DESK_PHONE = (
 )
 
 
-def local() -> Local:
-    return Local("203.0.113.5", 20_000)
+def local() -> LocalDescription:
+    return LocalDescription("203.0.113.5", 20_000)
 
 
 def answered(offer: str, prefer: tuple[str, ...] = ()) -> list[str]:
@@ -38,9 +38,13 @@ def answered(offer: str, prefer: tuple[str, ...] = ()) -> list[str]:
     return sip_sdp.answer(said, local(), said.crypto[0] if said.crypto else None).split("\r\n")
 
 
+def codecs(said: sip_sdp.SipDescription) -> list[tuple[int, Codec]]:
+    return [(number, form) for number, form in said.formats.items() if isinstance(form, Codec)]
+
+
 def test_a_trunks_offer() -> None:
     said = sip_sdp.read(TRUNK)
-    assert said.codecs == ((8, PCMA), (0, PCMU)), "in the peer's order"
+    assert codecs(said) == [(8, PCMA), (0, PCMU)], "in the peer's order"
     assert (said.codec, said.payload_type, said.keys) == (PCMA, 8, KeyFormat(96, 8000))
     assert said.remote == ("192.0.2.1", 10_000) and said.rtcp == ("192.0.2.1", 10_001)
     assert (said.direction, said.crypto, said.rtcp_mux) == ("sendrecv", (), False)
@@ -70,7 +74,7 @@ def test_a_desk_phones_offer_with_srtp_opus_and_video() -> None:
 def test_our_preference_counts_where_there_is_one(prefer: tuple[str, ...], codec: Codec, keys: int) -> None:
     said = sip_sdp.read(DESK_PHONE, prefer)
     assert said.codec is codec and said.keys and said.keys.payload_type == keys
-    assert len(said.codecs) == 4
+    assert len(codecs(said)) == 4
 
 
 def test_keys_of_another_clock_are_better_than_none() -> None:
@@ -130,16 +134,16 @@ def test_our_own_offer_is_answered_and_read(crypto: tuple[sdes.Crypto, ...]) -> 
     offer = sip_sdp.offer(local(), (PCMU, PCMA, G722, OPUS), crypto)
     assert f"m=audio 20000 RTP/{'SAVP' if crypto else 'AVP'} 0 8 9 111 101 110" in offer
     asked = sip_sdp.read(offer)
-    assert {codec for _, codec in asked.codecs} == set(CODECS)
+    assert {codec for _, codec in codecs(asked)} == set(CODECS)
     assert asked.crypto == crypto
-    said = sip_sdp.read(sip_sdp.answer(asked, Local("192.0.2.9", 3000), asked.crypto[0] if crypto else None))
-    assert (said.codecs, said.keys, said.remote) == (((0, PCMU),), KeyFormat(101, 8000), ("192.0.2.9", 3000))
+    said = sip_sdp.read(sip_sdp.answer(asked, LocalDescription("192.0.2.9", 3000), asked.crypto[0] if crypto else None))
+    assert (codecs(said), said.keys, said.remote) == ([(0, PCMU)], KeyFormat(101, 8000), ("192.0.2.9", 3000))
 
 
 def test_static_formats_need_no_map_and_maps_count_before_them() -> None:
-    assert [codec for _, codec in sip_sdp.read(TRUNK.replace("18 8 0 96", "9 0 8")).codecs] == [G722, PCMU, PCMA]
+    assert [codec for _, codec in codecs(sip_sdp.read(TRUNK.replace("18 8 0 96", "9 0 8")))] == [G722, PCMU, PCMA]
     other = TRUNK.replace("18 8 0 96", "0 8") + "a=rtpmap:0 opus/48000/2\r\na=rtpmap:8 PCMA/16000\r\n"
-    assert sip_sdp.read(other).codecs == ((0, OPUS),)
+    assert codecs(sip_sdp.read(other)) == [(0, OPUS)]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +193,7 @@ def test_how_a_medium_is_sent_is_said_below_its_m_line() -> None:
     """RFC 8866, 6.6; RFC 4568, 5.1; RFC 3605, 2.1; RFC 5761, 5.1.1. Directions hold for all media (RFC 8866, 6.7)."""
     before = "a=rtpmap:97 PCMU/8000\r\na=rtpmap:8 speex/8000\r\na=rtcp:9\r\na=rtcp-mux\r\na=sendonly\r\n"
     said = sip_sdp.read(TRUNK.replace("t=0 0\r\n", f"t=0 0\r\n{before}").replace("18 8", "97 8"))
-    assert said.codecs[0] == (8, PCMA) and said.rtcp == ("192.0.2.1", 10_001) and not said.rtcp_mux
+    assert (said.payload_type, said.codec) == (8, PCMA) and said.rtcp == ("192.0.2.1", 10_001) and not said.rtcp_mux
     assert said.direction == "sendonly"
     assert sip_sdp.read(TRUNK.replace("t=0 0\r\n", f"t=0 0\r\n{before}") + "a=recvonly\r\n").direction == "recvonly"
 

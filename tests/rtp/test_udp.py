@@ -35,7 +35,7 @@ class Phone:
     def __init__(self, ports: tuple[int, int] = (0, 0)) -> None:
         self.media = UdpMedia(HOST, ports)
         self.port = self.media.open()
-        self.local = sip_sdp.Local(HOST, self.port)
+        self.local = sip_sdp.LocalDescription(HOST, self.port)
         self.listen()
 
     def listen(self) -> None:
@@ -160,7 +160,7 @@ async def test_who_is_not_the_peer_is_not_heard() -> None:
 async def test_a_phone_behind_a_nat_is_answered_where_it_sends_from() -> None:
     """Its SDP names a port that nobody listens on."""
     callee = Phone()
-    said = sip_sdp.read(sip_sdp.offer(sip_sdp.Local(HOST, 9), (PCMU,)))
+    said = sip_sdp.read(sip_sdp.offer(sip_sdp.LocalDescription(HOST, 9), (PCMU,)))
     callee.media.agree(said, HOST, None)
     with stranger() as phone:
         phone.setblocking(False)
@@ -255,7 +255,7 @@ async def test_a_flood_of_reports_is_read_no_further_than_any_phone_sends_them(w
         before = time.thread_time()
         for n in range(100):  # Of these windows each is full: 2 s.
             for _ in range(MOST):
-                callee.media.came(costly, source, began + n * WINDOW_S, control=bool(which))
+                (callee.media.rtcp if which else callee.media.rtp)(costly, source, began + n * WINDOW_S)
         took_s = time.thread_time() - before
         assert callee.media.invalid >= 100 * MOST - REPORTS.burst - 2 * REPORTS.per_s - 1
         assert took_s < 0.2, "it was 0.9 s"
@@ -268,10 +268,11 @@ async def test_a_flood_of_reports_is_read_no_further_than_any_phone_sends_them(w
 async def test_a_report_each_100_ms_and_what_comes_in_one_go_is_read(mux: bool) -> None:
     async with talking(mux=mux) as (caller, callee):
         data, source, began = rtcp.build(7, "name", None, (), goodbye=True), (HOST, caller.port), time.monotonic()
+        came = callee.media.rtp if mux else callee.media.rtcp
         for n in range(600):
-            callee.media.came(data, source, began + n * 0.1, control=not mux)
+            came(data, source, began + n * 0.1)
         for _ in range(40):
-            callee.media.came(data, source, began + 60.0, control=not mux)
+            came(data, source, began + 60.0)
         assert len(callee.heard) == 640 and callee.media.invalid == 0
 
 
@@ -279,8 +280,8 @@ async def test_strangers_reports_take_nothing_from_the_peers() -> None:
     async with talking() as (caller, callee):
         data, now = rtcp.build(7, "name", None, (), goodbye=False), time.monotonic()
         for _ in range(1000):
-            callee.media.came(data, ("192.0.2.1", 9), now, control=True)
-        callee.media.came(data, (HOST, caller.port + 1), now, control=True)
+            callee.media.rtcp(data, ("192.0.2.1", 9), now)
+        callee.media.rtcp(data, (HOST, caller.port + 1), now)
         assert callee.heard == [data] and callee.media.invalid == 1000
 
 

@@ -1,6 +1,8 @@
-"""Codecs as RTP streams use them: payload to sound at 16 kHz, and the line's sound to payload."""
+"""What the payload types of an RTP stream stand for (RFC 3551, RFC 3264): a codec's sound, keys, or comfort noise; and
+the codecs: payload to sound at 16 kHz, and the line's sound to payload."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from functools import partial
 from typing import Protocol
 
@@ -13,11 +15,8 @@ FADE = 0.5
 """A concealed packet of G.711 or G.722 repeats the last one at half its level: two in a row are next to silence."""
 
 
-class Encoder(Protocol):
-    """Encodes 20 ms of sound."""
-
-    def __call__(self, pcm: Pcm) -> bytes:
-        """The payload of 20 ms: int16[n] at the codec's `out_rate`."""
+Encoder = Callable[[Pcm], bytes]
+"""Makes the payload of 20 ms of sound: int16[n] at the codec's `out_rate`."""
 
 
 class Decoder(Protocol):
@@ -33,7 +32,7 @@ class Decoder(Protocol):
         """As `conceal`, where the packet after the lost one has come and may contain a copy of it."""
 
 
-class Fading:
+class FadingDecoder:
     """Decoder of a codec without concealment: the last packet is repeated, fading. `decode` gives sound at `rate`
     Hz."""
 
@@ -60,9 +59,11 @@ class Fading:
 class Codec:
     """A codec that we can receive and send, as SDP names it."""
 
-    def __init__(self, name: str, clock: int, out_rate: int, silence: int) -> None:
+    def __init__(self, name: str, payload_type: int, clock: int, out_rate: int, silence: int) -> None:
         self.name = name
         """The name as in SDP's rtpmap, in lower case."""
+        self.payload_type = payload_type
+        """The one that needs no rtpmap (RFC 3551, 6); where there is none, that of our offers."""
         self.clock = clock
         """RTP clock in Hz."""
         self.out_rate = out_rate
@@ -83,16 +84,48 @@ class Codec:
             case "opus":
                 return opus.OpusDecoder()
             case "g722":
-                return Fading(g722.G722Decoder(), RATE)
-        return Fading(partial(g711.decode, self.name), g711.RATE)
+                return FadingDecoder(g722.G722Decoder(), RATE)
+        return FadingDecoder(partial(g711.decode, self.name), g711.RATE)
 
 
-OPUS = Codec("opus", opus.CLOCK, 24_000, 2)
-PCMU = Codec("pcmu", g711.RATE, g711.RATE, 0)
-PCMA = Codec("pcma", g711.RATE, g711.RATE, 0)
-G722 = Codec("g722", g722.CLOCK, RATE, 0)
+OPUS = Codec("opus", 111, opus.CLOCK, 24_000, 2)
+PCMU = Codec("pcmu", 0, g711.RATE, g711.RATE, 0)
+PCMA = Codec("pcma", 8, g711.RATE, g711.RATE, 0)
+G722 = Codec("g722", 9, g722.CLOCK, RATE, 0)
 CODECS = (OPUS, G722, PCMU, PCMA)
 COMFORT_NOISE = 13
 """Payload type of comfort noise (RFC 3389), which some phones send, unasked, instead of silence."""
-STATIC = {0: "pcmu", 8: "pcma", 9: "g722"}
-"""Formats that need no rtpmap (RFC 3551, 6)."""
+
+
+class NonAudio(Enum):
+    """A format of a stream that is no sound, by its name in an rtpmap (in lower case)."""
+
+    KEYS = "telephone-event"
+    NOISE = "cn"
+    """Comfort noise (RFC 3389): its sender is silent."""
+
+
+Format = Codec | NonAudio
+Formats = Mapping[int, Format]
+"""Formats by payload type."""
+
+NOISE: Formats = {COMFORT_NOISE: NonAudio.NOISE, 19: NonAudio.NOISE}
+"""Comfort noise, which some phones send unasked. 19 was comfort noise in drafts of RFC 3551, and still is in some
+gateways."""
+UNMAPPED = {codec.payload_type: (codec.name, codec.clock, "1") for codec in (PCMU, PCMA, G722)}
+"""Payload types that need no rtpmap (RFC 3551, 6), as `formats` takes them: a format's name in lower case, clock in Hz,
+channels."""
+_BY_NAME = {(codec.name, codec.clock): codec for codec in CODECS}
+_NON_AUDIO = {form.value: form for form in NonAudio}
+
+
+def formats(maps: Iterable[tuple[int, tuple[str, int, str]]]) -> Formats:
+    """The formats that we can receive, of all that a description names by number, and by name, clock and channels."""
+    found: dict[int, Format] = {}
+    for number, (name, clock, channels) in maps:
+        codec = _BY_NAME.get((name, clock))
+        if codec and (channels in ("", "1") or codec is OPUS):
+            found[number] = codec
+        elif name in _NON_AUDIO:
+            found[number] = _NON_AUDIO[name]
+    return found

@@ -36,10 +36,8 @@ from aioice.stun import Message, TransactionError
 
 from voicepipe.base.errors import NoPort
 from voicepipe.base.token_bucket import Allowance, Bucket, Rate
+from voicepipe.rtp.latch import Address
 from voicepipe.rtp.ports import candidates, taken
-
-Address = tuple[str, int]
-"""IPv4 address and port."""
 
 MEDIA = Rate(1000, 250)
 """Datagrams of media at once, and a second. A phone sends 50 packets of 20 ms, the shortest that browsers make are 10

@@ -38,7 +38,7 @@ class HeardPacket:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostPacket:
     """A lost packet, to be concealed. Times here are in the codec's RTP clock."""
 
     span: int
@@ -47,17 +47,17 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
+class SilentSpan:
     """The sender sends nothing."""
 
     span: int
 
 
-PlayoutItem = HeardPacket | Lost | Silent
+PlayoutItem = HeardPacket | LostPacket | SilentSpan
 
 
 @dataclass(slots=True)
-class Counts:
+class PacketCounts:
     """Packets since the stream began."""
 
     received: int = 0
@@ -72,7 +72,7 @@ class JitterBuffer:
     in. `clock` is its RTP clock in Hz."""
 
     def __init__(self, clock: int) -> None:
-        self.counts = Counts()
+        self.counts = PacketCounts()
         self.jitter = 0.0
         """Interarrival jitter in seconds (RFC 3550, 6.4.1)."""
         self.highest_seq = 0
@@ -189,7 +189,7 @@ class JitterBuffer:
         gap = timestamp - self._due
         self._due = timestamp
         if 0 < gap <= self._clock:
-            return Silent(gap)
+            return SilentSpan(gap)
         if abs(gap) > self._clock:
             self._begin(timestamp, arrived)
         del self._waiting[self._next]
@@ -218,7 +218,7 @@ class JitterBuffer:
             return None
         self._next += 1
         self._due += span // packets
-        return Lost(span // packets, packet.payload if packets == 1 else None)
+        return LostPacket(span // packets, packet.payload if packets == 1 else None)
 
     def _quiet(self, now: float) -> PlayoutItem | None:
         announced = self._silent or self._filled or self._aside
@@ -226,7 +226,7 @@ class JitterBuffer:
             return None
         self._filled = True
         self._due += self._span
-        return Silent(self._span)
+        return SilentSpan(self._span)
 
     def _resume(self) -> None:
         """Packets come again: they are heard, even if silence was inserted for them."""

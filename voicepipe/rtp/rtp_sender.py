@@ -44,9 +44,7 @@ class RtpSender:
     """The outgoing stream of a call: speech at once, silence where none comes, keys instead of both. `send` and `tick`
     are to be called every 20 ms."""
 
-    def __init__(
-        self, codec: Codec, payload_type: int, keys: KeyFormat | None, wire: PacketWire, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, codec: Codec, payload_type: int, wire: PacketWire, clock: Callable[[], float]) -> None:
         self.ssrc = secrets.randbits(32)
         self.packets = self.bytes = 0
         self._wire = wire
@@ -63,7 +61,7 @@ class RtpSender:
         self._keys: KeySender | None = None
         """None: the peer takes none."""
         self._use(codec)
-        self.change(codec, payload_type, keys)
+        self.change(codec, payload_type, None)
 
     def _use(self, codec: Codec) -> None:
         self._codec, self._encode = codec, codec.encoder()
@@ -78,7 +76,8 @@ class RtpSender:
         now = self._clock()
         if now > self._due + 2 * PACKET_S:
             self._skip(now)
-        self._send_sound(pcm)
+        self._same = 0
+        self._send_payload(self._encode(pcm))
         self._speaking = True
 
     def tick(self, now: float) -> None:
@@ -97,12 +96,11 @@ class RtpSender:
             else:
                 self._send_silence()
 
-    def press(self, keys: str, ms: int) -> None:
-        """Send keys of `ms` milliseconds each, after those that were pressed before. Raises ValueError: none is
-        sent."""
+    def press(self, keys: str) -> None:
+        """Send keys, after those that were pressed before. Raises ValueError: none is sent."""
         if self._keys is None:
             raise ValueError("The caller's phone takes no keys: its SDP names no telephone-event.")
-        self._keys.press(keys, ms)
+        self._keys.press(keys)
 
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
         """Go on with another codec. Keys that were not sent yet go with the old one, or in the peer's new format for
@@ -131,10 +129,6 @@ class RtpSender:
         if self._due:
             self._timestamp += round((now - self._due) * self._codec.clock)
         self._due, self._gap = now, True
-
-    def _send_sound(self, pcm: Pcm) -> None:
-        self._same = 0
-        self._send_payload(self._encode(pcm))
 
     def _send_silence(self) -> None:
         if self._same < STEADY:

@@ -10,9 +10,8 @@ import numpy as np
 
 from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
-from voicepipe.rtp.codec import Codec
-from voicepipe.rtp.formats import NOISE, Format, Formats, NonAudio
-from voicepipe.rtp.jitter import RESTART, Counts, HeardPacket, JitterBuffer, Lost, PlayoutItem, Silent
+from voicepipe.rtp.codec import NOISE, Codec, Format, Formats, NonAudio
+from voicepipe.rtp.jitter import RESTART, HeardPacket, JitterBuffer, LostPacket, PacketCounts, PlayoutItem, SilentSpan
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp, newer_by
 from voicepipe.rtp.rtp_sender import PacketWire, RtpSender
 from voicepipe.rtp.telephone_events import KeyFormat, KeyReceiver
@@ -24,7 +23,6 @@ AT_ONCE = 10
 """Packets of sound, 200 ms, that are decoded and processed between two ticks: what a network has held up for longer
 follows with the next ticks, so that other calls have their turns."""
 
-
 MOST_BEFORE = 50
 """Packets, 1 s, of a source that was replaced."""
 REPORT_S = 5.0
@@ -32,7 +30,7 @@ REPORT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class MediaStatistics:
     """Statistics of a call's media. Counts are packets since it began."""
 
     received: int
@@ -66,17 +64,7 @@ class MediaListener(Protocol):
         """The peer pressed one of `telephone_events.KEYS`."""
 
 
-class _NoListener:
-    """Null object of `MediaListener`."""
-
-    def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
-        """Drop the sound."""
-
-    def key(self, key: str) -> None:
-        """Ignore the key."""
-
-
-class Reports:
+class RtcpReports:
     """The RTCP reports of one call, both ways (RFC 3550, 6.4)."""
 
     def __init__(self) -> None:
@@ -126,8 +114,8 @@ class Reports:
 
 class RtpSession:
     """The media of one call, both ways; it does no I/O itself. `listener` gets the caller's sound in order, once
-    `listened` is set; until then it waits, 10 s at most. It also gets the keys that they press, if `keys` says how they
-    are sent. `send` and `tick` are to be called every 20 ms.
+    `listened` is set; until then it waits, 10 s at most. It also gets the keys that they press, once `change` has told
+    how they are sent. `send` and `tick` are to be called every 20 ms.
 
     We send in one codec, `codec`, by `payload_type`. The peer may send in it and in all that `may_send` names, and may
     change from one to another with any packet."""
@@ -139,8 +127,6 @@ class RtpSession:
         wire: PacketWire,
         listener: MediaListener,
         clock: Callable[[], float] = time.monotonic,
-        *,
-        keys: KeyFormat | None = None,
     ) -> None:
         self.listened = False
         """The caller's sound is passed to `listener`."""
@@ -148,16 +134,16 @@ class RtpSession:
         """The codec in which we send."""
         self.heard_codec = codec
         """The codec of the peer's latest sound."""
-        self._formats: dict[int, Format] = {**NOISE, **_spoken(codec, payload_type, keys)}
+        self._formats: dict[int, Format] = {**NOISE, payload_type: codec}
         """What the peer may send, by payload type."""
         self._wire = wire
-        self._listener = listener
+        self._listener: MediaListener | None = listener
         self._clock = clock
-        self._out = RtpSender(codec, payload_type, keys, wire, clock)
+        self._out = RtpSender(codec, payload_type, wire, clock)
         self.ssrc = self._out.ssrc
         self._buffer, self._decode = JitterBuffer(codec.clock), codec.decoder()
         self._keys = KeyReceiver()
-        self._reports = Reports()
+        self._reports = RtcpReports()
         self._remote: int | None = None
         """The peer's SSRC."""
         self._deaf = False
@@ -172,7 +158,7 @@ class RtpSession:
         self._heard_s = 0.0
         self._room = AT_ONCE
         """Further packets of sound that may be processed before the next tick."""
-        self._before = Counts()
+        self._before = PacketCounts()
         """Sources that the peer does not use any more."""
         wire.deliver_to(self)
 
@@ -204,7 +190,7 @@ class RtpSession:
             self.hasty += 1
             return
         self._heard_at = arrived
-        if form is NonAudio.KEYS and (key := self._keys.heard(packet)):
+        if form is NonAudio.KEYS and (key := self._keys.heard(packet)) and self._listener:
             self._listener.key(key)
         if self._deaf:
             return
@@ -248,13 +234,13 @@ class RtpSession:
         on."""
         self._hear_out()
         old = self._buffer.counts
-        self._before = Counts(*(a + b for a, b in zip(astuple(self._before), astuple(old), strict=True)))
+        self._before = PacketCounts(*(a + b for a, b in zip(astuple(self._before), astuple(old), strict=True)))
         self._remote, self._buffer = ssrc, JitterBuffer(codec.clock)
         self._hear_in(codec)
         self._reports.restart()
 
     def _deliver(self, now: float) -> None:
-        while self.listened and self._room and (item := self._buffer.pop(now)):
+        while self.listened and self._listener and self._room and (item := self._buffer.pop(now)):
             self._room -= 1
             pcm = self._sound(item)
             self._heard_s += pcm.size / RATE
@@ -271,9 +257,9 @@ class RtpSession:
                     if isinstance(codec := self._formats.get(packet.payload_type), Codec):
                         self._hear_in(codec)
                     return self._decode(packet.payload)
-                case Lost(following=bytes(following)):
+                case LostPacket(following=bytes(following)):
                     return self._decode.recover(following, samples)
-                case Silent():
+                case SilentSpan():
                     return np.zeros(samples, np.int16)
         except ValueError:
             self._invalid += 1
@@ -285,10 +271,10 @@ class RtpSession:
         """20 ms of speech at once: int16[n] at the codec's `out_rate`. Under a key or on hold it is not sent."""
         self._out.send(pcm)
 
-    def press(self, keys: str, ms: int = 160) -> None:
+    def press(self, keys: str) -> None:
         """Send keys (`telephone_events.KEYS`) one after another, instead of speech meanwhile; on hold they wait. Raises
         ValueError, and sends none: the peer takes none, not all are keys, or too many wait already."""
-        self._out.press(keys, ms)
+        self._out.press(keys)
 
     def tick(self, now: float) -> None:
         """Do what is due without a packet: send silence while nothing is said, conceal losses, send reports."""
@@ -301,7 +287,7 @@ class RtpSession:
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
         """Send in this codec from now on; it is received as well. The streams go on, ours with its SSRC and
         timestamps."""
-        self.may_send(_spoken(codec, payload_type, keys))
+        self.may_send({payload_type: codec, **({keys.payload_type: NonAudio.KEYS} if keys else {})})
         self.codec = codec
         self._out.change(codec, payload_type, keys)
 
@@ -329,7 +315,7 @@ class RtpSession:
     def close(self) -> None:
         """Tell the peer that nothing follows, by RTCP. What it still sends is dropped."""
         self._report(goodbye=True)
-        self.listened, self._listener = False, _NoListener()  # Who listened knows us.
+        self.listened, self._listener = False, None  # Who listened knows us.
 
     def _report(self, *, goodbye: bool) -> None:
         now, out = self._clock(), self._out
@@ -344,16 +330,11 @@ class RtpSession:
         """Seconds for which nothing has come from the peer; 0 on hold."""
         return 0.0 if self._deaf else now - self._heard_at
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> MediaStatistics:
         counts, before, reports = self._buffer.counts, self._before, self._reports
         rtt_ms = None if reports.rtt_s is None else round(1000 * reports.rtt_s, 1)
-        return Statistics(
+        return MediaStatistics(
             before.received + counts.received, before.lost + counts.lost, before.late + counts.late, self._invalid,
             self._out.packets,
             round(1000 * self._buffer.jitter, 1), round(1000 * self._buffer.wait_s, 1), rtt_ms, reports.remote_lost,
         )  # fmt: skip
-
-
-def _spoken(codec: Codec, payload_type: int, keys: KeyFormat | None) -> Formats:
-    """The formats that we send, which a peer mostly sends by the same payload types."""
-    return {payload_type: codec, **({keys.payload_type: NonAudio.KEYS} if keys else {})}

@@ -11,11 +11,10 @@ from aiortc.rtcdtlstransport import RTCDtlsParameters
 from aiortc.rtcsctptransport import RTCSctpCapabilities
 from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, SsrcDescription
 
-from voicepipe.rtp.codec import CODECS, STATIC, Codec
-from voicepipe.rtp.formats import UNMAPPED, Formats, formats
+from voicepipe.rtp.codec import CODECS, UNMAPPED, Codec, Formats, formats
 from voicepipe.rtp.rtp_session import cname
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError, check_formats
-from voicepipe.rtp.transport import Remote, Transport
+from voicepipe.rtp.transport import RemoteParameters, Transport
 
 _SETUP: dict[str, Literal["client", "server"]] = {"auto": "client", "client": "server", "server": "client"}
 """Our role in the handshake for the peer's: where it leaves us the choice we begin, which saves a flight."""
@@ -44,7 +43,7 @@ class WebRtcDescription:
     payload_type: int
     formats: Formats
     """The formats in it that we can receive."""
-    remote: Remote
+    remote: RemoteParameters
 
 
 def read(text: str) -> WebRtcDescription:
@@ -62,7 +61,7 @@ def read(text: str) -> WebRtcDescription:
     if audio.dtls is None or not audio.dtls.fingerprints:
         raise SdpError("The audio has no fingerprint or no setup: only DTLS-SRTP is spoken here.")
     data = _data(session, audio)
-    remote = Remote(
+    remote = RemoteParameters(
         audio.ice,
         [candidate for media in session.media for candidate in media.ice_candidates][:MOST_CANDIDATES],
         tuple(audio.dtls.fingerprints),
@@ -76,7 +75,7 @@ def read(text: str) -> WebRtcDescription:
 def offer(transport: Transport, candidates: list[RTCIceCandidate], codecs: tuple[Codec, ...]) -> str:
     """A caller's offer of these codecs and a data channel."""
     session = _session()
-    types = {codec.name: number for codec, number in zip(codecs, _numbers(codecs), strict=True)}
+    types = {codec.name: codec.payload_type for codec in codecs}
     parts = (_audio(types, "0"), _data_media("1", transport))
     for media in parts:
         _transported(media, transport, candidates, "auto")
@@ -152,11 +151,6 @@ def _data(session: SessionDescription, audio: MediaDescription) -> MediaDescript
         if media.kind == "application" and {media.rtp.muxId, audio.rtp.muxId} <= bundled:
             return media
     return None
-
-
-def _numbers(codecs: tuple[Codec, ...]) -> list[int]:
-    static = {name: number for number, name in STATIC.items()}
-    return [static.get(codec.name, 111) for codec in codecs]
 
 
 def _session() -> SessionDescription:

@@ -52,13 +52,6 @@ class _MediaSection:
     connection: str = ""
     attributes: Attributes = field(default_factory=dict)
 
-    def take(self, letter: str, value: str) -> None:
-        if letter == "a":
-            name, _, said = value.partition(":")
-            self.attributes.setdefault(name, []).append(said.strip())
-        elif letter == "c" and not self.connection:
-            self.connection = value
-
 
 def check_formats(number: int) -> None:
     """Raises SdpError: an m= line has more formats than there are payload types."""
@@ -81,17 +74,18 @@ def parse(text: str) -> tuple[MediaDescription, ...]:
 
 def _sections(lines: list[str]) -> list[_MediaSection]:
     """The section of the session, and one for each medium."""
-    section = _MediaSection()
-    sections = [section]
+    sections = [_MediaSection()]
     for number, line in enumerate(lines, 1):
-        letter = line[0]
+        letter, value, section = line[0], line[2:], sections[-1]
         if line[1:2] != "=" or letter not in _LETTERS:
             raise SdpError(f'Line {number} of this SDP is not of the form "letter=value".')
         if letter == "m":
-            section = _MediaSection(line[2:])
-            sections.append(section)
-        else:
-            section.take(letter, line[2:])
+            sections.append(_MediaSection(value))
+        elif letter == "a":
+            name, _, said = value.partition(":")
+            section.attributes.setdefault(name, []).append(said.strip())
+        elif letter == "c" and not section.connection:
+            section.connection = value
     return sections
 
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from voicepipe.rtp import sdes
-from voicepipe.rtp.codec import STATIC, Codec
-from voicepipe.rtp.formats import KEYS, UNMAPPED, Formats, NonAudio, formats
+from voicepipe.rtp.codec import UNMAPPED, Codec, Formats, NonAudio, formats
 from voicepipe.rtp.latch import Address
 from voicepipe.rtp.sdes import Crypto
 from voicepipe.rtp.sdp_text import MediaDescription, SdpError, parse
@@ -20,7 +19,6 @@ from voicepipe.rtp.telephone_events import KeyFormat
 _KEY_TYPES = {8000: 101, 48_000: 110}
 FASTEST = 48_000
 """Hz of the fastest clock: the duration of a key has 16 bits."""
-_OPUS_TYPE = 111
 _PLAIN, _SECURE = ("RTP/AVP", "RTP/AVPF"), ("RTP/SAVP", "RTP/SAVPF")
 _MIRRORED = {"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive", "sendrecv": "sendrecv"}
 _RTPMAP = re.compile(r"([0-9]{1,3})\s+([A-Za-z0-9._+-]{1,40})/([0-9]{1,6})(?:/([0-9]{1,2}))?")
@@ -41,8 +39,9 @@ class SipDescription:
     rtcp: Address
     """The address for our reports, unless `rtcp_mux`."""
     rtcp_mux: bool
-    codecs: tuple[tuple[int, Codec], ...]
-    """Payload types and codecs that we have, the preferred one first."""
+    payload_type: int
+    codec: Codec
+    """The preferred one of those that we have, with its payload type."""
     formats: Formats
     """The formats in it that we can receive. An offerer may be sent any of those in the answer (RFC 3264, 7), and some
     send formats that are only in their offer."""
@@ -51,14 +50,6 @@ class SipDescription:
     direction: str
     crypto: tuple[Crypto, ...]
     """The keys by which the peer offers to protect what it sends; empty: it is sent in clear."""
-
-    @property
-    def payload_type(self) -> int:
-        return self.codecs[0][0]
-
-    @property
-    def codec(self) -> Codec:
-        return self.codecs[0][1]
 
     @property
     def listens(self) -> bool:
@@ -71,7 +62,7 @@ class SipDescription:
         return self.direction in ("sendonly", "inactive") or self.remote[0] == "0.0.0.0"
 
 
-class Local:
+class LocalDescription:
     """Our address and RTP port in all descriptions of one call; RTCP's port is the next."""
 
     def __init__(self, address: str, port: int) -> None:
@@ -103,7 +94,7 @@ def read(text: str, prefer: tuple[str, ...] = ()) -> SipDescription:
     raise refusal or SdpError("There is no audio in this SDP, or it is refused: add an audio stream with a port.")
 
 
-def answer(said: SipDescription, local: Local, crypto: Crypto | None = None) -> str:
+def answer(said: SipDescription, local: LocalDescription, crypto: Crypto | None = None) -> str:
     """Our answer to an offer: its media in its order, those refused with port 0. `crypto`: ours, where the offer has
     some."""
     lines = []
@@ -111,15 +102,14 @@ def answer(said: SipDescription, local: Local, crypto: Crypto | None = None) -> 
         if index != said.audio:
             lines.append(f"m={theirs.kind} 0 {theirs.proto} {theirs.formats[0]}")
             continue
-        types = dict(said.codecs[:1])
-        lines += _audio(local, theirs.proto, types, dict([said.keys] if said.keys else []))
+        lines += _audio(local, theirs.proto, {said.payload_type: said.codec}, dict([said.keys] if said.keys else []))
         lines += ["a=rtcp-mux"] * said.rtcp_mux
         lines += [f"a=crypto:{crypto}"] if crypto else []
         lines.append(f"a={_MIRRORED[said.direction]}")
     return local.described(lines)
 
 
-def offer(local: Local, codecs: Iterable[Codec], crypto: tuple[Crypto, ...] = ()) -> str:
+def offer(local: LocalDescription, codecs: Iterable[Codec], crypto: tuple[Crypto, ...] = ()) -> str:
     """Our offer, where an INVITE has none. With `crypto` (`sdes.offered`) only SRTP is offered."""
     types, events = _offered(codecs)
     lines = _audio(local, "RTP/SAVP" if crypto else "RTP/AVP", types, events)
@@ -135,12 +125,11 @@ def offered(codecs: Iterable[Codec]) -> Formats:
 
 def _offered(codecs: Iterable[Codec]) -> tuple[dict[int, Codec], dict[int, int]]:
     """By payload type: codecs, and the clocks of keys."""
-    static = {name: number for number, name in STATIC.items()}
-    types = {static.get(codec.name, _OPUS_TYPE): codec for codec in codecs}
+    types = {codec.payload_type: codec for codec in codecs}
     return types, {_KEY_TYPES[codec.clock]: codec.clock for codec in types.values()}
 
 
-def _audio(local: Local, proto: str, types: dict[int, Codec], events: dict[int, int]) -> list[str]:
+def _audio(local: LocalDescription, proto: str, types: dict[int, Codec], events: dict[int, int]) -> list[str]:
     lines = [f"m=audio {local.port} {proto} {' '.join(map(str, [*types, *events]))}"]
     for number, codec in types.items():
         if codec.name == "opus":
@@ -148,7 +137,7 @@ def _audio(local: Local, proto: str, types: dict[int, Codec], events: dict[int, 
         else:
             lines.append(f"a=rtpmap:{number} {codec.name.upper()}/{codec.clock}")
     for number, clock in events.items():
-        lines += [f"a=rtpmap:{number} {KEYS}/{clock}", f"a=fmtp:{number} 0-15"]
+        lines += [f"a=rtpmap:{number} {NonAudio.KEYS.value}/{clock}", f"a=fmtp:{number} 0-15"]
     return [*lines, "a=ptime:20"]
 
 
@@ -156,14 +145,15 @@ def _described(everything: tuple[MediaDescription, ...], index: int, prefer: tup
     media = everything[index]
     crypto, maps = _crypto(media), _maps(media)
     heard = formats(maps.items())
-    codecs = _codecs(maps, heard)
-    codecs.sort(key=lambda one: prefer.index(one[1].name) if one[1].name in prefer else len(prefer))
+    payload_type, codec = min(
+        _codecs(maps, heard), key=lambda one: prefer.index(one[1].name) if one[1].name in prefer else len(prefer)
+    )
     remote = _address(media.connection), media.port
-    rtcp, mux, keys = _rtcp(media, remote), bool(media.all("rtcp-mux")), _keys(maps, codecs[0][1])
+    rtcp, mux, keys = _rtcp(media, remote), bool(media.all("rtcp-mux")), _keys(maps, codec)
     # Last: it may go through what all media share, and nothing is refused from here on.
     directions = (name for level in (media.attributes, media.session) for name in level if name in _MIRRORED)
     direction = next(directions, "sendrecv")
-    return SipDescription(everything, index, remote, rtcp, mux, tuple(codecs), heard, keys, direction, crypto)
+    return SipDescription(everything, index, remote, rtcp, mux, payload_type, codec, heard, keys, direction, crypto)
 
 
 def _maps(media: MediaDescription) -> Maps:
@@ -179,14 +169,14 @@ def _maps(media: MediaDescription) -> Maps:
 def _codecs(maps: Maps, heard: Formats) -> list[tuple[int, Codec]]:
     found = [(number, form) for number, form in heard.items() if isinstance(form, Codec)]
     if not found:
-        offered = ", ".join(sorted({name for name, _, _ in maps.values()} - {KEYS})[:10]) or "nothing"
+        offered = ", ".join(sorted({name for name, _, _ in maps.values()} - {NonAudio.KEYS.value})[:10]) or "nothing"
         raise SdpError(f"No codec in common: {offered} is offered; opus, G722, PCMU and PCMA are spoken here.")
     return found
 
 
 def _keys(maps: Maps, codec: Codec) -> KeyFormat | None:
     """The best format of keys for sound in this codec."""
-    found = [KeyFormat(number, clock) for number, (name, clock, _) in maps.items() if name == KEYS]
+    found = [KeyFormat(number, clock) for number, (name, clock, _) in maps.items() if name == NonAudio.KEYS.value]
     usable = [one for one in found if 0 < one.clock <= FASTEST]
     return min(usable, key=lambda one: one.clock != codec.clock, default=None)
 

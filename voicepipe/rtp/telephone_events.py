@@ -19,8 +19,8 @@ PAUSE_S = 0.060
 """Seconds without a key between two, at least: with less, a gateway that makes tones of them makes one of two."""
 WAITING = 80
 """Keys that may wait to be sent: some 20 s of them."""
-LONGEST_S = 1.0
-"""Seconds of the longest key: the duration has 16 bits, 1.4 s at 48 kHz."""
+HELD_S = 0.160
+"""Seconds for which each key is down."""
 _PAYLOAD = struct.Struct("!BBH")
 _SEGMENT = 0xFFFF
 """A key that is held for longer than the duration can express goes on as a new event that begins there, without a
@@ -182,21 +182,20 @@ class KeySender:
     def __init__(self, clock: int, durations: int) -> None:
         self.durations = durations
         self._clock = clock
-        self._waiting: deque[tuple[int, int]] = deque()
-        """Number and duration of each key."""
+        self._waiting: deque[int] = deque()
+        """Event numbers of the keys."""
         self._began: int | None = None
         self._free: int | None = None
         """The timestamp from which on the next key may go down."""
         self._ends = 0
 
-    def press(self, keys: str, ms: int) -> None:
+    def press(self, keys: str) -> None:
         """Queue keys. Raises ValueError, and queues none: not all are keys, or too many wait already."""
         if not keys or not set(keys) <= set(KEYS):
             raise ValueError(f"{keys!r} holds what is no key: keys are {KEYS}.")
         if len(self._waiting) + len(keys) > WAITING:
             raise ValueError(f"Too many keys wait to be sent, at most {WAITING} may: send these a little later.")
-        span = min(max(ms / 1000, 0.04), LONGEST_S)
-        self._waiting.extend((KEYS.index(key), round(span * self.durations)) for key in keys)
+        self._waiting.extend(map(KEYS.index, keys))
 
     def wants(self, timestamp: int) -> bool:
         """Whether the packet of this moment is a key's. Timestamps do not wrap here."""
@@ -204,15 +203,15 @@ class KeySender:
 
     def packet(self, timestamp: int) -> tuple[int, bytes, bool]:
         """The timestamp that the packet of this moment carries, its payload, and whether it is a key's first."""
-        number, whole = self._waiting[0]
+        whole = round(HELD_S * self.durations)
         first = self._began is None
         self._began = began = timestamp if self._began is None else self._began
         duration = min((timestamp - began + self._clock // 50) * self.durations // self._clock, whole)
-        ended = duration == whole
-        if ended:
+        event = TelephoneEvent(self._waiting[0], duration == whole, duration)
+        if event.ended:
             self._ends += 1
             if self._ends == ENDS:
                 self._waiting.popleft()
                 self._began, self._ends = None, 0
                 self._free = timestamp + round((0.020 + PAUSE_S) * self._clock)
-        return began, bytes(TelephoneEvent(number, ended, duration)), first
+        return began, bytes(event), first

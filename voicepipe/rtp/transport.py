@@ -33,7 +33,7 @@ from voicepipe.rtp.packet import is_rtcp
 from voicepipe.rtp.rtp_sender import PacketSink
 from voicepipe.rtp.sctp import LONGEST_MESSAGE, Sctp
 
-__all__ = ["Drops", "Remote", "Transport", "UdpNetwork", "certificate"]
+__all__ = ["DropCounts", "RemoteParameters", "Transport", "UdpNetwork", "certificate"]
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ CLOSE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemoteParameters:
     """The peer's end, by its description."""
 
     ice: RTCIceParameters
@@ -56,7 +56,7 @@ class Remote:
     max_message: int = 65536
 
 
-class Drops(NamedTuple):
+class DropCounts(NamedTuple):
     """Counts of what the peer sent and was dropped since the call began, by the reason."""
 
     media: int
@@ -109,9 +109,9 @@ class Transport:
         return str(pair.remote_addr[0]) if pair else ""
 
     @property
-    def drops(self) -> Drops:
+    def drops(self) -> DropCounts:
         """Drops of what the peer itself has sent, judged by its address."""
-        return Drops(self._ice.media_refused, self._ice.data_refused, self.sctp.refused, self.sctp.unplaced)
+        return DropCounts(self._ice.media_refused, self._ice.data_refused, self.sctp.refused, self.sctp.unplaced)
 
     async def gather(self) -> list[RTCIceCandidate]:
         """Bind sockets; returns our candidates. Raises NoPort."""
@@ -126,7 +126,7 @@ class Transport:
     def fingerprints(self) -> list[RTCDtlsFingerprint]:
         return list(certificate().getFingerprints())
 
-    async def connect(self, remote: Remote) -> None:
+    async def connect(self, remote: RemoteParameters) -> None:
         """Connect ICE, then DTLS, then SCTP where the peer wants it; waits for ever for a peer that sends nothing.
         Raises ConnectionError."""
         self._dtls._set_role(remote.dtls_role)

@@ -8,8 +8,8 @@ import asyncio
 import socket
 import struct
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Protocol
 
 import pylibsrtp
 
@@ -72,7 +72,7 @@ class UdpMedia:
                 if taken(error):
                     continue
                 break
-            self._sockets = _Socket(rtp, self), _Socket(rtcp, self, control=True)
+            self._sockets = _Socket(rtp, self.rtp), _Socket(rtcp, self.rtcp)
             return int(rtp.getsockname()[1])
         raise NoPort(
             f"No pair of UDP ports can be had on {self._address} ({refusal or 'the range is too small'}): set "
@@ -105,10 +105,8 @@ class UdpMedia:
         """Protect and send; dropped while nothing is agreed."""
         if self._latch:
             data = self._srtp.outbound.protect_rtcp(packet) if self._srtp else packet
-            if self._mux:
-                self._send(0, data, self._latch.target)
-            else:
-                self._send(1, data, self._rtcp_to)
+            which, target = (0, self._latch.target) if self._mux else (1, self._rtcp_to)
+            self._send(which, data, target)
 
     def close(self) -> None:
         """Release the sockets. Safe to call twice."""
@@ -121,19 +119,13 @@ class UdpMedia:
         if self._sockets and target[0] != _NOWHERE:
             self._sockets[which].send(data, target)
 
-    def came(self, data: bytes, source: Address, arrived: float, *, control: bool) -> None:
-        """As `_Datagrams.came`."""
-        if control:
-            self._rtcp(data, source, arrived)
-        else:
-            self._rtp(data, source, arrived)
-
-    def _rtp(self, data: bytes, source: Address, arrived: float) -> None:
+    def rtp(self, data: bytes, source: Address, arrived: float) -> None:
+        """A datagram at the port for RTP, at the monotonic second `arrived`."""
         latch = self._latch
         if latch is None or not latch.acceptable(source) or len(data) < HEADER or data[0] >> 6 != 2:
             return self._refuse(source)
         if is_rtcp(data):
-            return self._rtcp(data, source, arrived)
+            return self.rtcp(data, source, arrived)
         try:
             media = self._srtp.inbound.unprotect(data) if self._srtp else data
         except (pylibsrtp.Error, ValueError):
@@ -144,7 +136,8 @@ class UdpMedia:
         if self._sink:
             self._sink.datagram(media, arrived)
 
-    def _rtcp(self, data: bytes, source: Address, arrived: float) -> None:
+    def rtcp(self, data: bytes, source: Address, arrived: float) -> None:
+        """A datagram of RTCP, at either port."""
         latch = self._latch
         if latch is None or not latch.acceptable(source) or len(data) < 8:
             return self._refuse(source)
@@ -154,9 +147,8 @@ class UdpMedia:
             media = self._srtp.inbound.unprotect_rtcp(data) if self._srtp else data
         except (pylibsrtp.Error, ValueError):
             return self._refuse(source)
-        if (
-            int.from_bytes(media[4:8]) == latch.ssrc
-        ):  # Who knows the stream's is its sender, whatever a NAT makes of it.
+        # Who knows the stream's SSRC is its sender, whatever a NAT makes of it.
+        if int.from_bytes(media[4:8]) == latch.ssrc:
             self._rtcp_to = source
         if self._sink:
             self._sink.datagram(media, arrived)
@@ -166,20 +158,12 @@ class UdpMedia:
         self.refused = source
 
 
-class _Datagrams(Protocol):
-    """Receives the datagrams of two sockets. Implemented by `UdpMedia`."""
-
-    def came(self, data: bytes, source: Address, arrived: float, *, control: bool) -> None:
-        """A datagram, at the monotonic second `arrived`; `control`: at the port for RTCP."""
-
-
 class _Socket:
-    """Passes on what comes to one of the two ports; `control`: to that for RTCP."""
+    """Passes on what comes to one of the two ports, with its source and the monotonic second at which it came."""
 
-    def __init__(self, sock: socket.socket, reader: _Datagrams, *, control: bool = False) -> None:
+    def __init__(self, sock: socket.socket, came: Callable[[bytes, Address, float], None]) -> None:
         self._sock = sock
-        self._reader = reader
-        self._control = control
+        self._came = came
         self._loop = asyncio.get_running_loop()
         self._began, self._read = 0.0, 0
         self._resume: asyncio.TimerHandle | None = None
@@ -210,7 +194,7 @@ class _Socket:
                 return
             self._read += 1
             if len(data) <= LONGEST:
-                self._reader.came(data, source, arrived, control=self._control)
+                self._came(data, source, arrived)
         if self._sock.fileno() < 0:  # What was read ended the call.
             return
         self._loop.remove_reader(self._sock)

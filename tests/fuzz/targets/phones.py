@@ -22,11 +22,11 @@ from voicepipe.ingress.sip.bodies import UnsupportedBody, session_description
 from voicepipe.ingress.sip.header_text import SipError, header
 from voicepipe.ingress.sip.sip_server import SipServer
 from voicepipe.ingress.sip.transactions import Transactions, prepare
-from voicepipe.ingress.telephony import twiml
+from voicepipe.ingress.telephony import twilio_webhook
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, StreamMedia
-from voicepipe.ingress.telephony.stream import EARLY, Reorder
-from voicepipe.ingress.telephony.telnyx_api import Payload
-from voicepipe.ingress.telephony.telnyx_boot import Boot
+from voicepipe.ingress.telephony.stream import EARLY, ReorderBuffer
+from voicepipe.ingress.telephony.telnyx_api import TelnyxPayload
+from voicepipe.ingress.telephony.telnyx_hangups import PopRun
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.sdp_text import SdpError
 
@@ -92,7 +92,7 @@ def description(data: bytes) -> None:
 def frames(data: bytes) -> None:
     """Messages of a media stream, a line each."""
     for dialect in (TWILIO, TELNYX):
-        order = Reorder[bytes](lambda: 0.0)
+        order = ReorderBuffer[bytes](lambda: 0.0)
         for line in data.split(b"\n"):
             try:
                 said = dialect.read(line)
@@ -106,11 +106,11 @@ def frames(data: bytes) -> None:
 def webhook(data: bytes) -> None:
     """What a provider has signed: Telnyx's JSON, and texts that go into TwiML."""
     text = data.decode(errors="replace")
-    twiml.stream(text, {text: text, "from": text}, text)
-    boot = Boot(Config(), "now")
+    twilio_webhook.stream(text, {text: text, "from": text}, text)
+    boot = PopRun(Config(), "now")
     boot.is_dead(text)
     try:
-        said = msgspec.json.decode(data, type=Payload)
+        said = msgspec.json.decode(data, type=TelnyxPayload)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return
     boot.is_dead(said.client_state)

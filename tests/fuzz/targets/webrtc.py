@@ -24,8 +24,7 @@ from tests.support import virtual_time
 from tests.support.sinks import Media, NoSrtp, NoWire
 from voicepipe.audio import opus
 from voicepipe.rtp import ice, rtcp, sctp, sdp
-from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU
-from voicepipe.rtp.formats import NonAudio
+from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU, NonAudio
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_session import RtpSession
 from voicepipe.rtp.sdp_text import SdpError
@@ -248,7 +247,8 @@ def media(joined: bytes) -> None:
     opus.load()
     codec = OPUS if len(joined) % 2 else PCMU
     kind = next((one[1] & 0x7F for one in unframed(joined) if len(one) > 1), 111)
-    session = RtpSession(codec, kind, _Wire(), heard, lambda: now[0], keys=KeyFormat(101, codec.clock))
+    session = RtpSession(codec, kind, _Wire(), heard, lambda: now[0])
+    session.change(codec, kind, KeyFormat(101, codec.clock))
     session.listened = True
     session.may_send({0: PCMU, 8: PCMA, 9: G722, 97: OPUS, 102: NonAudio.KEYS})
     for datagram in unframed(joined):

@@ -15,4 +15,4 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     def go(timer: Any) -> None:
         timer._handle = asyncio.get_running_loop().call_later(timer._seconds / 50, timer._due)
 
-    monkeypatch.setattr(transactions.Timer, "go", go)
+    monkeypatch.setattr(transactions.SippyTimer, "go", go)

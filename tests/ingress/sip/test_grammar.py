@@ -14,10 +14,10 @@ from voicepipe.base.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.datagram_check import check_datagram
+from voicepipe.ingress.sip.dialog import negotiated
 from voicepipe.ingress.sip.kept_messages import KeptRequest
 from voicepipe.ingress.sip.message import SipMessage
 from voicepipe.ingress.sip.sip_server import SipServer
-from voicepipe.ingress.sip.timers import negotiated
 from voicepipe.ingress.sip.transactions import Host, Transactions, prepare
 
 requests = st.integers(0, 2**64).map(lambda seed: Grammar(Random(seed)).request())

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from tests.ingress.sip.grammar import Grammar, Made
 from tests.ingress.sip.peer import Said
-from voicepipe.ingress.sip.datagram_check import check_datagram
+from voicepipe.ingress.sip.datagram_check import check_datagram, stateless_answer
 from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.kept_messages import SHORT_OF, KeptRequest, KeptResponse, Via
-from voicepipe.ingress.sip.stateless import answer
 
 requests = st.integers(0, 2**64).map(lambda seed: Grammar(Random(seed)).request())
 PEER = "192.0.2.9", 5070
@@ -24,7 +23,7 @@ def test_every_answer_repeats_what_was_asked(made: Made) -> None:
     seen = check_datagram(made.data)
     assert seen
     told = Said.parse(KeptRequest(seen.text).genResponse(200, "OK").localStr((PEER, "udp")).encode())
-    stateless = answer(seen, PEER, 401, "Unauthorized")
+    stateless = stateless_answer(seen, PEER, 401, "Unauthorized")
     assert stateless
     for said in (told, Said.parse(stateless[0].encode())):
         assert said.header("from") == made.from_text

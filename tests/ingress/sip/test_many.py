@@ -11,7 +11,7 @@ from tests.ingress.sip.peer import Phone, phone, sip
 from tests.ingress.sip.test_strangers import stack
 from tests.support.waiting import until
 from voicepipe.ingress.hosted_call import HostedCall
-from voicepipe.ingress.sip.names import Names
+from voicepipe.ingress.sip.names import ResolvingSender
 from voicepipe.ingress.sip.sip_call import SipCall
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.rtp.rtp_session import RtpSession
@@ -77,7 +77,7 @@ def counted() -> tuple[int, int, int]:
 
 @pytest.mark.usefixtures("hasty")
 async def test_two_hundred_calls_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Names, "send", lambda *_: None)
+    monkeypatch.setattr(ResolvingSender, "send", lambda *_: None)
     pop = FakePop(sip(silent_ms=1000))
     async with serving(pop):
         before = counted()

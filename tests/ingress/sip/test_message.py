@@ -51,5 +51,5 @@ def test_what_somebody_sent_is_one_short_line_in_the_log(text: str, shown: str) 
 
 
 def test_a_response_has_its_code() -> None:
-    said = IncomingResponse(KeptResponse(f"SIP/2.0 486 Busy Here\r\n{HEAD}\r\n"), 486, "Busy Here")
+    said = IncomingResponse(KeptResponse(f"SIP/2.0 486 Busy Here\r\n{HEAD}\r\n"))
     assert (said.code, said.reason, said.cseq) == (486, "Busy Here", (7, "INVITE"))

@@ -10,7 +10,7 @@ from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, phone, sip
 from tests.support.name_server import HERE, KNOWN, NOBODY, SLOW, NameServer, name_server
 from tests.support.waiting import until
-from voicepipe.ingress.sip.names import LIMITS, MOST_DATAGRAMS, Names
+from voicepipe.ingress.sip.names import LIMITS, MOST_DATAGRAMS, ResolvingSender
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ class Sent:
     def __init__(self) -> None:
         self.now = 1000.0
         self.all: list[tuple[bytes, tuple[str, int]]] = []
-        self.names = Names(lambda data, address: self.all.append((data, address)), lambda: self.now)
+        self.names = ResolvingSender(lambda data, address: self.all.append((data, address)), lambda: self.now)
 
 
 @pytest.mark.usefixtures("hasty")
@@ -53,7 +53,7 @@ async def test_only_so_many_names_are_looked_up_at_a_time_and_wait(server: NameS
     assert len(sent.names._waiting) == LIMITS.threads + LIMITS.line
     server.go_on.set()
     await until(lambda: len(sent.all) == LIMITS.threads + LIMITS.line)
-    assert server.most == LIMITS.threads and not sent.names._waiting and not sent.names._datagrams
+    assert server.most == LIMITS.threads and not sent.names._waiting
 
 
 async def test_what_is_sent_again_waits_once_and_only_so_much_waits(server: NameServer) -> None:

@@ -14,10 +14,9 @@ from tests.ingress.sip.test_strangers import STRANGER, stack
 from tests.ingress.sip.torture import answerable, tortures
 from tests.support.waiting import until
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.datagram_check import check_datagram
+from voicepipe.ingress.sip.datagram_check import check_datagram, stateless_answer
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.names import Names
-from voicepipe.ingress.sip.stateless import answer
+from voicepipe.ingress.sip.names import ResolvingSender
 from voicepipe.rtp.packet import RtpPacket
 
 MESSAGES = [torture.message for torture in tortures()]
@@ -51,7 +50,7 @@ changed = st.builds(
 async def test_noise_at_the_sip_port(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, noise: list[bytes]
 ) -> None:
-    monkeypatch.setattr(Names, "send", lambda *_: None)
+    monkeypatch.setattr(ResolvingSender, "send", lambda *_: None)
     pop = FakePop(sip())
     async with serving(pop), phone(pop) as ann:
         await ann.dial()
@@ -71,7 +70,7 @@ async def test_noise_at_the_sip_port(
 def test_what_cannot_be_read_is_said_to_be_so(text: str) -> None:
     for made in (text, f"INVITE sip:a@b SIP/2.0\r\n{text}"):
         if seen := check_datagram(made.encode()):
-            answer(seen, ("127.0.0.1", 5060), 400, "Bad Request")
+            stateless_answer(seen, ("127.0.0.1", 5060), 400, "Bad Request")
     for made in (text, f"<{text}>", f"<sip:{text}>", f'"{text}" <sip:a@b>;{text}'):
         try:
             Address.of(made)

@@ -245,5 +245,6 @@ async def test_a_request_that_cannot_be_read_is_told_why(
         ann.call_id += "2"
         lines = rest.replace(b"Content-Length: 0\r\n", b"").replace(b"Call-ID: ", b"Call-ID: x")
         ann.send(first + b"\r\n" + lines.replace(b"\r\n\r\n", b"\r\n" + wrong + b"\r\n"))
-        await until(lambda: any(one.code == 400 and why in one.header("warning") for one in ann.said))
+        refused = "SIP/2.0 400 Bad Request"
+        await until(lambda: any(one.start == refused and why in one.header("warning") for one in ann.said))
     assert "refused with 400: " in caplog.text and why in caplog.text

@@ -11,7 +11,7 @@ from tests.ingress.sip.peer import Phone, opened, phone, sip
 from tests.ingress.sip.test_strangers import stack
 from tests.ingress.sip.torture import answerable, tortures
 from tests.support.waiting import until
-from voicepipe.ingress.sip.names import Names
+from voicepipe.ingress.sip.names import ResolvingSender
 
 
 class Tormentor:
@@ -40,7 +40,7 @@ class Tormentor:
 async def test_torture(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Names, "send", lambda *_: None)  # Nobody is asked where example.com is.
+    monkeypatch.setattr(ResolvingSender, "send", lambda *_: None)  # Nobody is asked where example.com is.
     pop, wrong = FakePop(sip()), []
     async with serving(pop), phone(pop) as ann:
         await ann.dial()

@@ -20,7 +20,7 @@ from voicepipe.call_api import CallSlot, Tenant
 from voicepipe.config import PopConfig
 from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.ingress.sip import transactions
-from voicepipe.ingress.sip.sip_access import Admitted, SipRefusal
+from voicepipe.ingress.sip.sip_access import SipRefusal, SipSender
 from voicepipe.ingress.sip.transactions import Transactions
 from voicepipe.ingress.sip.unacknowledged import FORGETS, LEAST_S, T1_S, UNHEARD, UNHEARD_S, UnacknowledgedCalls
 
@@ -31,14 +31,14 @@ FORGED_PER_S, SLOTS = 200, 60
 """Half of the slots are enough for them where each is had for 0.15 s, and not where for 0.5 s."""
 CALLS, AT_MOST_S = 10, 120.0
 """So many calls beside them are judged, however long a slow machine takes for these."""
-A, B = Admitted(trunk="a"), Admitted(trunk="b")
+A, B = SipSender(trunk="a"), SipSender(trunk="b")
 
 
 class Call:
     awaits_ack = True
 
 
-def acknowledged(waiting: UnacknowledgedCalls[Call], who: Admitted, *took_s: float) -> None:
+def acknowledged(waiting: UnacknowledgedCalls[Call], who: SipSender, *took_s: float) -> None:
     """Calls of theirs, so long after our answers."""
     for each_s in took_s:
         call = Call()
@@ -46,7 +46,7 @@ def acknowledged(waiting: UnacknowledgedCalls[Call], who: Admitted, *took_s: flo
         waiting.acknowledged(call, 10.0 + each_s)
 
 
-def patience_s(waiting: UnacknowledgedCalls[Call], who: Admitted) -> float:
+def patience_s(waiting: UnacknowledgedCalls[Call], who: SipSender) -> float:
     """Age at which a call of theirs gives way to another of theirs. `waiting` has room for two, and is empty."""
     calls = [Call(), Call()]
     for call in calls:
@@ -184,7 +184,7 @@ def test_below_the_limit_a_place_is_given_up_only_once_our_answer_was_sent_twice
     assert ringing.overdue(B, 2.0 + UNHEARD_S, anybody) is call
 
 
-def left_unheard(waiting: UnacknowledgedCalls[Call], who: Admitted, now: float, calls: int) -> None:
+def left_unheard(waiting: UnacknowledgedCalls[Call], who: SipSender, now: float, calls: int) -> None:
     """Places of theirs that were had for long and taken then."""
     for _ in range(calls):
         call = Call()

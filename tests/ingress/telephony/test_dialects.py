@@ -13,15 +13,15 @@ from voicepipe.ingress.telephony.dialects import (
     TWILIO,
     BadMessage,
     Dialect,
-    Key,
-    Mark,
     SoundFormat,
-    Stop,
+    StreamError,
+    StreamKey,
+    StreamMark,
     StreamMedia,
     StreamStart,
-    Trouble,
+    StreamStop,
 )
-from voicepipe.ingress.telephony.stream import EARLY, WAIT_S, Reorder
+from voicepipe.ingress.telephony.stream import EARLY, WAIT_S, ReorderBuffer
 
 TWILIO_START: dict[str, Any] = {
     "event": "start", "sequenceNumber": "1", "streamSid": "MZ1",
@@ -55,10 +55,10 @@ TELNYX_START: dict[str, Any] = {
         ),
         (TWILIO, {"event": "media", "streamSid": "MZ1", "media": {"track": "outbound", "payload": "AQID"}}, None),
         (TWILIO, {"event": "dtmf", "streamSid": "MZ1", "dtmf": {"track": "inbound_track", "digit": "#"}},
-         ("MZ1", Key("#"))),
+         ("MZ1", StreamKey("#"))),
         (TWILIO, {"event": "dtmf", "streamSid": "MZ1", "dtmf": {"digit": "flash"}}, None),
-        (TWILIO, {"event": "mark", "streamSid": "MZ1", "mark": {"name": "7"}}, ("MZ1", Mark("7"))),
-        (TWILIO, {"event": "stop", "streamSid": "MZ1", "stop": {"callSid": "CA1"}}, ("MZ1", Stop())),
+        (TWILIO, {"event": "mark", "streamSid": "MZ1", "mark": {"name": "7"}}, ("MZ1", StreamMark("7"))),
+        (TWILIO, {"event": "stop", "streamSid": "MZ1", "stop": {"callSid": "CA1"}}, ("MZ1", StreamStop())),
         (TWILIO, {"event": "weather", "streamSid": "MZ1"}, None),
         (TELNYX, {"event": "connected", "version": "1.0.0"}, None),
         (TELNYX, TELNYX_START,
@@ -67,9 +67,9 @@ TELNYX_START: dict[str, Any] = {
         (TELNYX, {"event": "media", "media": {"track": "inbound", "chunk": "2", "payload": "AQ=="}},
          ("", StreamMedia(b"\1", 2))),
         (TELNYX, {"event": "dtmf", "stream_id": "32DE", "occurred_at": "now", "dtmf": {"digit": "1"}},
-         ("32DE", Key("1"))),
+         ("32DE", StreamKey("1"))),
         (TELNYX, {"event": "error", "payload": {"code": 100002, "title": "unknown", "detail": "no such event"}},
-         ("", Trouble("100002: unknown: no such event"))),
+         ("", StreamError("100002: unknown: no such event"))),
     ],
 )  # fmt: skip
 def test_what_is_said(dialect: Dialect, message: dict[str, Any], said: object) -> None:
@@ -136,7 +136,7 @@ class Clock:
 
 def reordered(arrivals: list[tuple[float, int]]) -> list[list[int]]:
     clock = Clock()
-    put = Reorder[int](clock)
+    put = ReorderBuffer[int](clock)
     out = []
     for after, number in arrivals:
         clock.now += after
@@ -169,7 +169,7 @@ def test_order_is_kept_and_nothing_comes_twice(numbers: list[int], after: float)
 @given(st.permutations(range(1, 30)))
 def test_nothing_waits_for_ever(numbers: list[int]) -> None:
     clock = Clock()
-    put = Reorder[int](clock)
+    put = ReorderBuffer[int](clock)
     for number in numbers:
         put(number, number)
     clock.now += WAIT_S
@@ -180,6 +180,6 @@ def test_nothing_waits_for_ever(numbers: list[int]) -> None:
 
 
 def test_chunks_that_never_come_in_order_are_not_kept() -> None:
-    put = Reorder[int](Clock())
+    put = ReorderBuffer[int](Clock())
     out = [number for n in range(2, 10_000) for number in put(2 * n, 2 * n)]
     assert len(put._early) <= EARLY and len(out) > 9_900 and out == sorted(out)

@@ -10,7 +10,7 @@ import pytest
 from voicepipe.config import LimitsConfig
 from voicepipe.ingress.asgi_scope import PEER
 from voicepipe.ingress.telephony.dialects import TWILIO
-from voicepipe.ingress.telephony.stream import Streams
+from voicepipe.ingress.telephony.stream import StreamEndpoint
 from voicepipe.ingress.telephony.wire import StreamWire
 
 MANY = 20_000
@@ -57,7 +57,7 @@ async def turns_beside(wire: StreamWire) -> tuple[int, FakeCall, list[str]]:
     turns, marks, call = 0, list[str](), FakeCall()
     line = SimpleNamespace(mark=marks.append, transferring=False)
     provider = SimpleNamespace(dialect=TWILIO)
-    streams = Streams(cast(Any, None), cast(Any, None), cast(Any, provider), cast(Any, None))
+    streams = StreamEndpoint(cast(Any, None), cast(Any, None), cast(Any, provider), cast(Any, None))
     feeding = asyncio.create_task(streams._feed(wire, cast(Any, line), cast(Any, call)))
     while not feeding.done():
         turns += 1

@@ -13,16 +13,16 @@ from voicepipe.ingress.webrtc.conduct import (
     ConductVerdict,
     PeerConduct,
 )
-from voicepipe.rtp.transport import Drops
+from voicepipe.rtp.transport import DropCounts
 
-NOTHING = Drops(0, 0, 0, 0)
-KINDS = list(Drops._fields)
+NOTHING = DropCounts(0, 0, 0, 0)
+KINDS = list(DropCounts._fields)
 
 
-def looked(counts: list[Drops], *, moves: bool = False) -> list[ConductVerdict]:
+def looked(counts: list[DropCounts], *, moves: bool = False) -> list[ConductVerdict]:
     """What comes of looks between which so much was dropped; `moves`: SCTP goes on meanwhile."""
     conduct = PeerConduct()
-    sums = accumulate(counts, lambda a, b: Drops(*(x + y for x, y in zip(a, b, strict=True))))
+    sums = accumulate(counts, lambda a, b: DropCounts(*(x + y for x, y in zip(a, b, strict=True))))
     return [conduct.look(drops, n if moves else 7, n * LOOK_S) for n, drops in enumerate(sums)]
 
 
@@ -30,7 +30,7 @@ def codes(verdicts: list[ConductVerdict]) -> list[str]:
     return [error.code for verdict in verdicts for _, error in verdict.errors]
 
 
-def only(kind: str, count: int) -> Drops:
+def only(kind: str, count: int) -> DropCounts:
     return NOTHING._replace(**{kind: count})
 
 

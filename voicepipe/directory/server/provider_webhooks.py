@@ -28,13 +28,12 @@ from voicepipe.directory.server.request_proxy import ALONE_S, RequestProxy
 from voicepipe.ingress.access import body
 from voicepipe.ingress.phone import NoRoute
 from voicepipe.ingress.refusal_log import RefusalLog
-from voicepipe.ingress.telephony import signatures, twiml
+from voicepipe.ingress.telephony import signatures, twilio_webhook
 from voicepipe.ingress.telephony.provider_access import WEBHOOK_BYTES
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, TelnyxWebhook
-from voicepipe.ingress.telephony.telnyx_boot import pop_of
-from voicepipe.ingress.telephony.twilio_forms import VOICE as TWILIO_VOICE
-from voicepipe.ingress.telephony.twilio_forms import signed_form
+from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, TelnyxApi, TelnyxPayload, TelnyxWebhook
+from voicepipe.ingress.telephony.telnyx_hangups import pop_of
+from voicepipe.ingress.telephony.twilio_webhook import signed_form
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +70,7 @@ class ProviderWebhooks:
     def routes(self) -> list[BaseRoute]:
         found: list[BaseRoute] = []
         if self._token:
-            found.append(Route(TWILIO_VOICE, self.twilio, methods=["POST"]))
+            found.append(Route(twilio_webhook.VOICE, self.twilio, methods=["POST"]))
         if self._config.telnyx.public_key:
             found.append(Route(VOICE, self.telnyx, methods=["POST"]))
         return found
@@ -83,7 +82,7 @@ class ProviderWebhooks:
         except Forbidden as error:
             return self._forbid(request, "twilio", error)
         outcome = await self._taken("twilio", request, form.fields.get("To", ""), form.raw)
-        return outcome.answer or Response(twiml.reject(outcome.reason), media_type="text/xml")
+        return outcome.answer or twilio_webhook.reject(outcome.reason)
 
     async def telnyx(self, request: Request) -> Response:
         """POST: an event of a call. Always 200 for what is signed, or Telnyx would send it again."""
@@ -103,7 +102,7 @@ class ProviderWebhooks:
             await self._forward_event(said.event_type, said.payload, pop, request, sent)
         return Response()
 
-    async def _initiated(self, call: Payload, request: Request, sent: bytes) -> None:
+    async def _initiated(self, call: TelnyxPayload, request: Request, sent: bytes) -> None:
         with self._directory.call_claims.seeing_to(call.call_control_id) as wanted:
             if call.direction != "incoming" or not wanted:
                 return
@@ -112,7 +111,7 @@ class ProviderWebhooks:
                 await self._order(call, "reject", cause=CAUSES[outcome.reason])
             await self._directory.call_claims.done(call.call_control_id)
 
-    async def _forward_event(self, event: str, call: Payload, pop: str, request: Request, sent: bytes) -> None:
+    async def _forward_event(self, event: str, call: TelnyxPayload, pop: str, request: Request, sent: bytes) -> None:
         """Forward a webhook of a call that this PoP has answered. The PoP gives its own address with its answer, so
         such a webhook comes here only where Telnyx did not reach it there."""
         try:
@@ -126,7 +125,7 @@ class ProviderWebhooks:
             if event == "call.answered":  # Nobody would stream it, and Telnyx would hold its caller in silence.
                 await self._order(call, "hangup")
 
-    async def _order(self, call: Payload, action: str, **fields: str) -> None:
+    async def _order(self, call: TelnyxPayload, action: str, **fields: str) -> None:
         try:
             await self._api.command(call.call_control_id, action, **fields)
         except CommandFailed as error:

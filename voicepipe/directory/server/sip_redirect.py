@@ -19,7 +19,7 @@ from voicepipe.directory.server.call_placement import PhonePlacing, Rules
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.ingress.loopback_only import sip_host
 from voicepipe.ingress.sip.addresses import call_of, contact
-from voicepipe.ingress.sip.sip_access import Admitted, Challenge, SipAccess, SipRefusal
+from voicepipe.ingress.sip.sip_access import Challenge, SipAccess, SipRefusal, SipSender
 from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, of_no_call, refusal
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.rtp.sdp_text import SdpError, parse
@@ -76,10 +76,10 @@ class SipRedirect:
     def _takes_calls(self) -> bool:
         return self._directory.takes_calls("sip") and not self._relay_drain.has_begun
 
-    def _invite(self, invite: IncomingRequest, who: Admitted) -> None:
+    def _invite(self, invite: IncomingRequest, who: SipSender) -> None:
         self._tasks.create_task(self._invited(invite, who))
 
-    async def _invited(self, invite: IncomingRequest, who: Admitted) -> None:
+    async def _invited(self, invite: IncomingRequest, who: SipSender) -> None:
         try:
             uri, placement = invite.uri.uri, await self._placed(invite, who)
             self._redirect(invite, [contact(uri, offer.url.removeprefix("sip:"), placement.call)
@@ -96,7 +96,7 @@ class SipRedirect:
         headers = [("Contact", f"<{uri}>;q={1 - rank / 10:.1f}") for rank, uri in enumerate(contacts)]
         invite.respond(302, "Moved Temporarily", headers)
 
-    async def _placed(self, invite: IncomingRequest, who: Admitted) -> Placement:
+    async def _placed(self, invite: IncomingRequest, who: SipSender) -> Placement:
         """The PoPs for the call. Raises NoRoute, NoPop, SipError, UnsupportedBody, Draining."""
         if self._relay_drain.has_begun:
             raise Draining("This directory is being stopped and places no new calls; ask another one.")

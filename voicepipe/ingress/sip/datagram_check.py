@@ -1,13 +1,15 @@
-"""Checks a datagram before it is parsed: whether it is SIP, and within bounds. Pure.
+"""Checks a datagram before it is parsed: whether it is SIP, and within bounds; and answers it without state, where it
+is a stranger's request or cannot be read. Pure.
 
 An honest message takes a transaction 0.6 ms, and one that is made to cost much takes more: every comma is an object.
-This check takes 10 to 20 µs.
+The check takes 10 to 20 µs, and the answer 20 µs; a request that comes again gets the same one.
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from voicepipe.ingress.sip.header_text import SHORT_NAMES, parameters, split, tag_of, unfolded
+from voicepipe.ingress.sip.header_text import DEFAULT_PORT, SHORT_NAMES, parameters, split, tag_of, tagged, unfolded
 
 LONGEST = 8192
 """Bytes of the longest datagram that is read. Over UDP, messages of more than 1300 are not even meant to be sent (RFC
@@ -22,6 +24,12 @@ _VERSION = re.compile(r"SIP/\d{1,9}\.\d{1,9}", re.IGNORECASE)
 _CSEQ, _CSEQ_CR = (re.compile(end + rb"cseq[ \t]*:", re.IGNORECASE) for end in (b"\n", b"\r"))
 """Two patterns, since one for both ends of lines takes five times as long."""
 _END_OF_HEAD = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
+_TAG = "stateless"
+"""The tag of all these answers: no dialog comes of it."""
+_NEEDED = "Via", "From", "To", "Call-ID", "CSeq"
+_RPORT = re.compile(r";\s*rport\s*(?:=\s*[^;,\s]*)?", re.IGNORECASE)
+_RECEIVED = re.compile(r";\s*received\s*=\s*[^;,\s]*", re.IGNORECASE)
+_SENT_BY_PORT = re.compile(r"[^/]*/[^/]*/\s*[^\s/]+\s+(?:\[[^\]]*\]|[^;:,\s]+)\s*:\s*([0-9]{1,5})\s*(?:;|$)")
 
 
 class DatagramCheck(NamedTuple):
@@ -102,3 +110,33 @@ def _decoded(head: bytes) -> str:
         return head.decode()
     except UnicodeDecodeError:
         return head.decode("latin-1")  # old phones' display names
+
+
+def stateless_answer(
+    seen: DatagramCheck, source: tuple[str, int], code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
+) -> tuple[str, tuple[str, int]] | None:
+    """A response to `seen`, which came from `source`, and its destination: that host, whatever Via says. None: the
+    message is no request, wants no answer (ACK), or lacks what an answer has to repeat."""
+    if seen.method in ("", "ACK") or any(name not in seen.headers for name in _NEEDED):
+        return None
+    if seen.version != "SIP/2.0":
+        code, reason, headers = 505, "Version Not Supported", ()
+    vias = seen.first("Via")
+    top = split(vias, ",")[0]
+    others = vias.removeprefix(top)
+    top, target = _returned(top, source)
+    copied = [(name, value) for name in _NEEDED for value in seen.headers[name]]
+    copied[0] = "Via", top + others
+    lines = [f"{name}: {tagged(value, _TAG) if name == 'To' and not seen.to_tag else value}" for name, value in copied]
+    more = [f"{name}: {value}" for name, value in headers]
+    return "\r\n".join(
+        [f"SIP/2.0 {code} {reason}", *lines, *more, "Server: voicepipe", "Content-Length: 0", "", ""]
+    ), target
+
+
+def _returned(via: str, source: tuple[str, int]) -> tuple[str, tuple[str, int]]:
+    """The topmost Via with the address that we saw (RFC 3581, 4), and the destination of its answer."""
+    host, port = source
+    seen, asked = _RPORT.subn(f";rport={port}", _RECEIVED.sub("", via), count=1)
+    said = _SENT_BY_PORT.match(via)
+    return f"{seen};received={host}", (host, port if asked else int(said[1]) if said else DEFAULT_PORT)

@@ -1,17 +1,20 @@
-"""A dialog on the called side (RFC 3261, 12): where our requests go, and which of the far end's are in order."""
+"""A dialog on the called side (RFC 3261, 12): where our requests go, and which of the far end's are in order; and its
+session timer (RFC 4028): a call whose far end stops refreshing it is over."""
 
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.header_text import SipError, parameters, tagged
+from voicepipe.ingress.sip.header_text import DEFAULT_PORT, SipError, parameters, tagged
 from voicepipe.ingress.sip.message import SipMessage
 from voicepipe.ingress.sip.stack import IncomingRequest, OnResponse, Stack
-from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host
 
 Headers = Sequence[tuple[str, str]]
+LEAST_S = 90
+"""The shortest interval in seconds (RFC 4028, 4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +138,35 @@ def new_call(request: IncomingRequest) -> tuple[str, str]:
     SipError."""
     number, _ = request.cseq
     return request.call_id, f"{request.from_tag} {number}"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTimer:
+    """A session timer (RFC 4028): the session lasts `interval_s` from the last refresh."""
+
+    interval_s: int
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Headers for the 200 that accepts the timer."""
+        return ("Session-Expires", f"{self.interval_s};refresher=uac"), ("Require", "timer")
+
+    @property
+    def over_s(self) -> float:
+        """Seconds after which the call is hung up without a refresh (RFC 4028, 10)."""
+        return self.interval_s - min(32.0, self.interval_s / 3)
+
+
+class TooShort(ValueError):
+    """Answered with 422: the interval is below `LEAST_S`."""
+
+
+def negotiated(request: SipMessage) -> SessionTimer | None:
+    """The timer that an INVITE or UPDATE asks for. None: no timer, or one that we would have to refresh. Raises
+    TooShort."""
+    asked, _, params = request.header("session-expires").partition(";")
+    if "timer" not in request.listed("supported") or not re.fullmatch(r"\s*[0-9]{1,9}\s*", asked):
+        return None
+    if int(asked) < LEAST_S:
+        raise TooShort
+    return None if "refresher=uas" in params.replace(" ", "").lower() else SessionTimer(int(asked))

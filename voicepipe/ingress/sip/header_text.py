@@ -22,6 +22,8 @@ _UNPAIRED = re.compile(r'(?:[^"<]++|"(?:[^"\\]++|\\.)*+")*+".*<([^<>]*)>(.*)', r
 """An address where a quotation mark in the name has no partner: the URI is the text in the last angle brackets."""
 _EMPTY_TAG = re.compile(r";[ \t]*+tag[ \t]*+(?:=[ \t]*+)?(?=;|$)", re.IGNORECASE)
 _BLANKS = " \t"
+_UNQUOTED = str.maketrans('"\\\r\n', "'/  ")
+DEFAULT_PORT = 5060
 
 
 class SipError(ValueError):
@@ -106,3 +108,9 @@ def tagged(text: str, tag: str) -> str:
 def tag_of(text: str) -> str:
     """The tag of a From or To; empty: it has none."""
     return parameters(address_parts(text)[1]).get("tag") or ""
+
+
+def warning(why: str) -> tuple[str, str]:
+    """The header that says why a message was refused, for the author of the program (RFC 3261, 20.43)."""
+    text = "".join(char if " " <= char <= "~" else "?" for char in why.translate(_UNQUOTED)[:200])
+    return "Warning", f'399 voicepipe "{text}"'

@@ -5,8 +5,8 @@ import re
 from collections import deque
 from typing import Literal, NamedTuple
 
+from voicepipe.ingress.sip.header_text import warning
 from voicepipe.ingress.sip.sip_access import SipRefusal
-from voicepipe.ingress.sip.stateless import warning
 from voicepipe.rtp.telephone_events import KEYS
 
 TYPES = (
@@ -27,7 +27,7 @@ _OTHER = re.compile(r"\s*[A-Za-z-]+\s*[=:]")
 _DURATION = re.compile(r"\s*duration\s*[=:](.*)", re.IGNORECASE)
 _NUMBER = re.compile(r"0*([0-9]{1,2})")
 _BLANK = " \t\0\"'"
-Path = Literal["rtp", "info"]
+MessagePath = Literal["rtp", "info"]
 TOGETHER_S = 2.0
 """The second message of a press comes at most so many seconds later: RTP reports a key when it goes down, INFO mostly
 when it comes up, and then mostly with how long it was down, which is not counted. A longer time would lose more presses
@@ -93,7 +93,7 @@ def _unread(why: str) -> SipRefusal:
 
 class _Pressed(NamedTuple):
     key: str
-    path: Path
+    path: MessagePath
     when: float
 
 
@@ -106,7 +106,7 @@ class KeyPaths:
         self._unmatched: deque[_Pressed] = deque(maxlen=40)
         """Presses that have come by one path only."""
 
-    def is_new_press(self, key: str, path: Path, now: float, held_s: float = 0.0) -> bool:
+    def is_new_press(self, key: str, path: MessagePath, now: float, held_s: float = 0.0) -> bool:
         """Whether a key that comes by `path` at the monotonic second `now` is a new press; from then on it is known.
         `held_s`: for so long the key was down by then."""
         for one in self._unmatched:

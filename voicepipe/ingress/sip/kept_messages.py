@@ -16,8 +16,17 @@ from sippy.SipHeader import SipHeader
 from sippy.SipRequest import SipRequest
 from sippy.SipResponse import SipResponse
 
-from voicepipe.ingress.sip.header_text import LISTS, SipError, header, parameters, split, tag_of, tagged, unfolded
-from voicepipe.ingress.sip.stateless import DEFAULT_PORT
+from voicepipe.ingress.sip.header_text import (
+    DEFAULT_PORT,
+    LISTS,
+    SipError,
+    header,
+    parameters,
+    split,
+    tag_of,
+    tagged,
+    unfolded,
+)
 
 _ONCE = "from", "to", "call-id", "cseq", "max-forwards", "content-length", "content-type"
 """Headers that a message has but once."""

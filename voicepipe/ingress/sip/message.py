@@ -77,7 +77,8 @@ def printable(text: str) -> str:
 class IncomingResponse(SipMessage):
     """A response to a request of ours."""
 
-    def __init__(self, raw: Any, code: int, reason: str) -> None:
+    def __init__(self, raw: Any) -> None:
         super().__init__(raw)
-        self.code = code
-        self.reason = reason
+        self.code: int
+        self.reason: str
+        self.code, self.reason = raw.getSCode()

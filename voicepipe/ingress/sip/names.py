@@ -31,7 +31,7 @@ MOST_DATAGRAMS = 512
 _NAME = re.compile(r"[0-9a-z_][0-9a-z_.-]{0,252}")
 
 
-class Names:
+class ResolvingSender:
     """Sends datagrams to hosts by name. `send(data, address)` takes an IPv4 address. Lives on the event loop; `close`
     it at the end."""
 
@@ -41,8 +41,6 @@ class Names:
         self._missing = RefusalLog(logger, "SIP hosts without an address")
         self._waiting: dict[str, dict[tuple[bytes, int], None]] = {}
         """Datagrams and their ports by the name that they wait for, in order."""
-        self._datagrams = 0
-        """Datagrams that wait, for all names."""
 
     def send(self, data: bytes, address: Host) -> None:
         """Send to a host by its name, as soon as its address is known. Dropped if it has none, or too many wait."""
@@ -58,22 +56,19 @@ class Names:
                 return
             waiting = self._waiting[name] = {}
             answer.add_done_callback(partial(self._answered, name))
-        if (data, port) not in waiting and self._datagrams < MOST_DATAGRAMS:
+        if sum(map(len, self._waiting.values())) < MOST_DATAGRAMS:
             waiting[data, port] = None
-            self._datagrams += 1
 
     def close(self) -> None:
         """Send nothing more. Lookups that hang go on by themselves."""
         self._lookups.close()
         self._waiting.clear()
-        self._datagrams = 0
 
     def _answered(self, name: str, asked: "asyncio.Future[Answer]") -> None:
         answer = asked.result()
         if isinstance(answer, OSError):
             self._missing.log(name, "%r has no address (%s)", name, answer)
         for data, port in self._waiting.pop(name, ()):  # Nothing, if it is closed.
-            self._datagrams -= 1
             self._send(answer, data, port)
 
     def _send(self, answer: Answer, data: bytes, port: int) -> None:

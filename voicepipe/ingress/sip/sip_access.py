@@ -17,9 +17,8 @@ from voicepipe.config.credentials import sip_passwords
 from voicepipe.config.phone_config import SipEndpointConfig
 from voicepipe.ingress.sip.addresses import Address
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
-from voicepipe.ingress.sip.header_text import SipError, credentials
+from voicepipe.ingress.sip.header_text import SipError, credentials, warning
 from voicepipe.ingress.sip.stack import IncomingRequest
-from voicepipe.ingress.sip.stateless import warning
 from voicepipe.ingress.throttle import Throttle
 
 ALGORITHM = "MD5"
@@ -51,16 +50,16 @@ class SipRefusal(Exception):
     """The reason for programs."""
 
 
-class Unadmitted(SipRefusal):
+class Unauthenticated(SipRefusal):
     """Refuses a sender that is not authenticated, who may have forged their address: the answer is sent only once."""
 
 
-class Challenge(Unadmitted):
+class Challenge(Unauthenticated):
     """Asks the sender for a password; every user is asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class SipSender:
     """The authenticated caller. Both are empty where only this machine may call."""
 
     trunk: str = ""
@@ -105,7 +104,8 @@ class SipAccess:
         self._nonces = Nonces()
         self._passwords = sip_passwords(sip.users)
         self._trunks = [(ipaddress.IPv4Network(net), trunk.name) for trunk in sip.trunks for net in trunk.addresses]
-        self._trunk_of = lru_cache(KNOWN)(self._found_trunk)
+        self.trunk = lru_cache(KNOWN)(self._found_trunk)
+        """The trunk that has an IPv4 address; empty: none."""
         self._open = not sip.trunks and not sip.users
         self._answers: OrderedDict[str, float] = OrderedDict()
         """Answers to challenges, right or wrong, and when they came."""
@@ -113,10 +113,6 @@ class SipAccess:
         self._guesses = {False: Throttle(each, all_of_them), True: Throttle(each, Rate(math.inf, 0))}
         """Wrong passwords from addresses that are not known, and from those that are."""
         self._known: OrderedDict[str, None] = OrderedDict()
-
-    def trunk(self, source: str) -> str:
-        """The trunk that has this IPv4 address; empty: none."""
-        return self._trunk_of(source)
 
     def _found_trunk(self, source: str) -> str:
         address = ipaddress.IPv4Address(source)
@@ -136,7 +132,7 @@ class SipAccess:
             return SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
         if not self._passwords:
             why = f"{source} is none of the sip.trunks, and there are no sip.users"
-            return Unadmitted(403, "Forbidden", why, reason="forbidden")
+            return Unauthenticated(403, "Forbidden", why, reason="forbidden")
         try:
             said = credentials(seen.first("Authorization"))
         except SipError as error:
@@ -149,17 +145,17 @@ class SipAccess:
         known = self.knows(source)
         if not self._guesses[known].has_room(_guesser(source, said.get("username", ""), known), now):
             why = "too many wrong passwords came from there lately"
-            return Unadmitted(503, "Service Unavailable", why, (("Retry-After", WAIT_S),), "too_many_requests")
+            return Unauthenticated(503, "Service Unavailable", why, (("Retry-After", WAIT_S),), "too_many_requests")
         return None
 
-    def admit(self, request: IncomingRequest) -> Admitted:
-        """The sender of a request that `screen` has let pass. Raises Unadmitted."""
+    def admit(self, request: IncomingRequest) -> SipSender:
+        """The sender of a request that `screen` has let pass. Raises Unauthenticated."""
         source = request.source[0]
         if self._open:
-            return Admitted()
+            return SipSender()
         if trunk := self.trunk(source):
-            return Admitted(trunk=trunk)
-        return Admitted(user=self._authenticated(request))
+            return SipSender(trunk=trunk)
+        return SipSender(user=self._authenticated(request))
 
     def _authenticated(self, request: IncomingRequest) -> str:
         source, now = request.source[0], time.monotonic()
@@ -171,7 +167,7 @@ class SipAccess:
             user = self._verified(said, request, now)
         except Challenge:
             raise
-        except Unadmitted:
+        except Unauthenticated:
             known = self.knows(source)
             self._guesses[known].admits(_guesser(source, said.get("username", ""), known), now)
             raise
@@ -182,7 +178,7 @@ class SipAccess:
         return user
 
     def _verified(self, said: dict[str, str], request: IncomingRequest, now: float) -> str:
-        """The user who has answered our challenge. Raises Unadmitted."""
+        """The user who has answered our challenge. Raises Unauthenticated."""
         source = request.source[0]
         try:
             user, asked = said["username"], Address.of_uri(said["uri"])
@@ -190,16 +186,16 @@ class SipAccess:
             right = said["response"] == _response(said, password or "", request)
             fresh = self._nonces.valid(said["nonce"], source, now)
         except (KeyError, ValueError):
-            raise Unadmitted(400, "Bad Request", "its Authorization header cannot be read") from None
+            raise Unauthenticated(400, "Bad Request", "its Authorization header cannot be read") from None
         if said.get("realm") != self._realm or not fresh or not self._first(said["response"], now):
             raise self._challenge(source, now, "its challenge is too old, or was answered before", again=True)
         if password is None:
             why = f"there is no user {user!r} in sip.users"
-            raise Unadmitted(403, "Forbidden", why, reason="unauthorized")
+            raise Unauthenticated(403, "Forbidden", why, reason="unauthorized")
         # What was answered for one number opens no other; some name none.
         if not right or asked.user not in ("", request.uri.user):
             why = f"the password of user {user!r} is wrong"
-            raise Unadmitted(403, "Forbidden", why, reason="unauthorized")
+            raise Unauthenticated(403, "Forbidden", why, reason="unauthorized")
         return user
 
     def _first(self, answer: str, now: float) -> bool:
@@ -223,8 +219,8 @@ def _guesser(source: str, user: str, known: bool) -> str:
     return f"{user[:100]!r} at {source}" if known else source
 
 
-def _unread(error: SipError) -> Unadmitted:
-    return Unadmitted(400, "Bad Request", str(error), (warning(str(error)),))
+def _unread(error: SipError) -> Unauthenticated:
+    return Unauthenticated(400, "Bad Request", str(error), (warning(str(error)),))
 
 
 def _response(said: dict[str, str], password: str, request: IncomingRequest) -> str:

@@ -15,14 +15,13 @@ from voicepipe.config import Config
 from voicepipe.conversation.own_tools import sip_uri
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.sip.bodies import ACCEPT, UnsupportedBody
-from voicepipe.ingress.sip.dialog import Dialog
+from voicepipe.ingress.sip.dialog import Dialog, SessionTimer, negotiated
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.info_keys import KeyPaths, Path, held_s, key_of
+from voicepipe.ingress.sip.info_keys import KeyPaths, MessagePath, held_s, key_of
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
 from voicepipe.ingress.sip.sip_access import SipRefusal
 from voicepipe.ingress.sip.sip_media import SipMedia
 from voicepipe.ingress.sip.stack import IncomingRequest
-from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.sdp_text import SdpError
 
@@ -185,7 +184,7 @@ class SipCall:
         raise SipRefusal(405, "Method Not Allowed", f"{request.method} is not known within a call", (("Allow", ALLOW),))
 
     def _bye(self, request: IncomingRequest) -> None:
-        request.respond(200, "OK", tag=self.dialog.id.ours)
+        request.respond(200, "OK")
         self._gone = True
         self._ack_over.set()
         if self._taken and self._referred and not self._referred.done():  # It goes out of the transfer's way.
@@ -193,19 +192,14 @@ class SipCall:
         else:
             self.hosted.end("caller")
 
-    def _reinvite(self, request: IncomingRequest) -> None:
-        """Carry out a re-INVITE or UPDATE: hold, another codec, another address, or only a refresh."""
-        self._change(request, self._media.offer)
-
-    def _update(self, request: IncomingRequest) -> None:
-        self._change(request, str)
-
-    def _change(self, request: IncomingRequest, offer: Callable[[], str]) -> None:
-        """Apply a change of the session. An error in any part of it leaves everything as it was. `offer`: for a request
-        that makes none."""
-        target, timer = self.dialog.target(request), negotiated(request)
-        offered = request.sdp
-        sdp = offer() if offered is None else self._media.answer(offered, request.source[0])
+    def _change(self, request: IncomingRequest) -> None:
+        """Carry out a re-INVITE or UPDATE: hold, another codec, another address, or only a refresh. An error in any
+        part of it leaves everything as it was."""
+        target, timer, sdp = self.dialog.target(request), negotiated(request), ""
+        if request.sdp is not None:
+            sdp = self._media.answer(request.sdp, request.source[0])
+        elif request.method == "INVITE":
+            sdp = self._media.offer()
         self.dialog.moved(target, request.source)
         self._timer, self._refreshed = timer, time.monotonic()
         self._ok(request, sdp)
@@ -213,18 +207,18 @@ class SipCall:
     def _info(self, request: IncomingRequest) -> None:
         """Carry out an INFO: a key, as old gateways send it, or nothing, to check whether the call goes on."""
         key = key_of(request.content_type, request.body)
-        request.respond(200, "OK", tag=self.dialog.id.ours)
+        request.respond(200, "OK")
         if key:
             self._pressed(key, "info", held_s(request.body))
 
-    def _pressed(self, key: str, path: Path, held_s: float = 0.0) -> None:
+    def _pressed(self, key: str, path: MessagePath, held_s: float = 0.0) -> None:
         if self._key_paths.is_new_press(key, path, time.monotonic(), held_s):
             self.hosted.press(key)
         else:
             logger.debug("%s: a key came by %s as well: it is one press", self.hosted.id, path)
 
     def _options(self, request: IncomingRequest) -> None:
-        request.respond(200, "OK", CAPABILITIES, tag=self.dialog.id.ours)
+        request.respond(200, "OK", CAPABILITIES)
 
     # --- transfers
 
@@ -249,7 +243,7 @@ class SipCall:
     def _notify(self, request: IncomingRequest) -> None:
         if not request.header("event").lower().startswith("refer"):
             raise SipRefusal(489, "Bad Event", f"a NOTIFY of {request.header('event')!r}")
-        request.respond(200, "OK", tag=self.dialog.id.ours)
+        request.respond(200, "OK")
         # What became of an attempt that was given up before says nothing of this one (RFC 3515, 2.4.6).
         about = _REFER_ID.search(request.header("event"))
         if about and int(about[1]) != self._refer_seq:
@@ -286,10 +280,10 @@ class SipCall:
             logger.exception("%s: failed", self.hosted.id)
         finally:
             self.close()
-        logger.debug("%s: %s, %s", self.hosted.id, self._media.statistics(), self._media.refused())
+        logger.debug("%s: %s, %s", self.hosted.id, self._media.line.media.statistics(), self._media.refused())
 
     async def _converse(self, clock: MediaClock) -> None:
-        self._media.begin()
+        self._media.line.media.begin()
         stop_ticking = clock.add(self._media.line.tick)
         try:
             async with TaskGroup() as tasks:
@@ -319,7 +313,7 @@ class SipCall:
         while True:
             await asyncio.sleep(LOOK_S)
             now = time.monotonic()
-            if self._media.silent_s(now) > self._silent_s:
+            if self._media.line.media.silent_s(now) > self._silent_s:
                 silent_s, refused = self._silent_s, self._media.refused()
                 logger.warning("%s: no sound for %g s (%s): hanging up", self.hosted.id, silent_s, refused)
                 self.hosted.end("caller")
@@ -330,8 +324,8 @@ class SipCall:
 
 HANDLERS: dict[str, Callable[[SipCall, IncomingRequest], None]] = {
     "BYE": SipCall._bye,
-    "INVITE": SipCall._reinvite,
-    "UPDATE": SipCall._update,
+    "INVITE": SipCall._change,
+    "UPDATE": SipCall._change,
     "INFO": SipCall._info,
     "NOTIFY": SipCall._notify,
     "OPTIONS": SipCall._options,

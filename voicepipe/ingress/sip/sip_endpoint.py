@@ -12,23 +12,22 @@ from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.sip.addresses import CALLED, Address
 from voicepipe.ingress.sip.bodies import UnsupportedBody
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
-from voicepipe.ingress.sip.header_text import SipError, address_parts, parameters, split
+from voicepipe.ingress.sip.header_text import SipError, address_parts, parameters, split, warning
 from voicepipe.ingress.sip.message import printable
-from voicepipe.ingress.sip.sip_access import Admitted, Challenge, SipAccess, SipRefusal, Unadmitted
+from voicepipe.ingress.sip.sip_access import Challenge, SipAccess, SipRefusal, SipSender, Unauthenticated
 from voicepipe.ingress.sip.sip_limits import SipLimits
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
-from voicepipe.ingress.sip.stateless import warning
 from voicepipe.ingress.sip.transactions import Host
 from voicepipe.rtp.sdp_text import SdpError
 
 logger = logging.getLogger(__name__)
 
 REGISTERED_S = 300
-"""A phone that registers does so to show itself ready; nobody is called here."""
-SUPPORTED = {"timer"}
 """Seconds for which a phone is registered. It registers to show itself ready; nobody is called here."""
-OF_A_CALL = ("BYE", "INFO", "UPDATE", "NOTIFY")
+SUPPORTED = {"timer"}
 """Extensions that PoPs, which take the calls, support."""
+OF_A_CALL = ("BYE", "INFO", "UPDATE", "NOTIFY")
+"""Methods of requests within a call."""
 
 
 class SipEndpoint:
@@ -63,7 +62,8 @@ class SipEndpoint:
         try:
             if judged.read:
                 if why := self.stack.read(seen, source):
-                    self._unread(seen, source, why)
+                    if seen.method not in ("", "ACK"):  # These are not answered.
+                        self._log(seen.method, source[0], SipRefusal(400, "Bad Request", why))
                     if begins:
                         self._on_refused("bad_request", 400)
             elif answer := judged.refusal:
@@ -77,17 +77,13 @@ class SipEndpoint:
         finally:
             self._limits.took(judged, (time.thread_time() - began) * 1000)
 
-    def _unread(self, seen: DatagramCheck, source: Host, why: str) -> None:
-        if seen.method not in ("", "ACK"):  # These are not answered.
-            self._log(seen.method, source[0], SipRefusal(400, "Bad Request", why))
-
     def _goes_on(self, seen: DatagramCheck) -> bool:
         """Whether it belongs to a call or to a transaction that we have."""
         return self._in_call(seen) or (seen.method in ("", "ACK", "CANCEL") and self.stack.expects(seen))
 
     def admit(
         self, request: IncomingRequest, capabilities: tuple[tuple[str, str], ...],
-        invited: Callable[[IncomingRequest, Admitted], None], takes_calls: Callable[[], bool],
+        invited: Callable[[IncomingRequest, SipSender], None], takes_calls: Callable[[], bool],
     ) -> None:  # fmt: skip
         """Handle a request that is part of no call. `invited` gets an INVITE with its sender. `capabilities` begin with
         Allow. Raises SipRefusal, SipError, and what `invited` does."""
@@ -109,7 +105,7 @@ class SipEndpoint:
 
     def refuse(self, request: IncomingRequest, answer: SipRefusal) -> None:
         """Answer the request with this refusal, and log it."""
-        request.respond(answer.code, answer.phrase, answer.headers, once=isinstance(answer, Unadmitted))
+        request.respond(answer.code, answer.phrase, answer.headers, once=isinstance(answer, Unauthenticated))
         if isinstance(answer, Challenge):
             logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], answer.why)
         else:

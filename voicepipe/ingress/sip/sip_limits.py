@@ -63,7 +63,7 @@ class _Account:
             self._own[sender].take(milliseconds)
 
 
-class Judgement(NamedTuple):
+class MessageVerdict(NamedTuple):
     """A decision on a message: to read it, to answer it, or to drop it."""
 
     kind: SenderKind
@@ -84,25 +84,25 @@ class SipLimits:
         self._accounts = {kind: _Account(kind) for kind in SenderKind}
         self._answers = Throttle(*ANSWERS)
 
-    def judge(self, seen: DatagramCheck, source: str, now: float) -> Judgement:
+    def judge(self, seen: DatagramCheck, source: str, now: float) -> MessageVerdict:
         """Decide on a message. `source`: the IP address that it came from."""
         kind, sender = self._sender(seen, source)
         account = self._accounts[kind]
         if kind in _UNKNOWN and seen.method in ("", "ACK"):  # Answers to nothing that we have said.
-            return Judgement(kind, read=False)
+            return MessageVerdict(kind, read=False)
         # Whoever is over their own limit is dropped before anything is made for them at everybody's expense.
         if not account.has_room(sender, now):
             account.messages.refused(sender)
-            return Judgement(kind, read=False)
+            return MessageVerdict(kind, read=False)
         refusal = _TOO_LARGE if seen.excessive else None
         if kind in _UNKNOWN:
             refusal = refusal or self._access.screen(seen, source, now)
         if refusal and not self._answers.admits(sender, now):
             account.messages.admits(sender, now)
-            return Judgement(kind, read=False)
+            return MessageVerdict(kind, read=False)
         if refusal is None:
             account.messages.admits(sender, now)
-        return Judgement(kind, read=refusal is None, refusal=refusal, sender=sender)
+        return MessageVerdict(kind, read=refusal is None, refusal=refusal, sender=sender)
 
     def _sender(self, seen: DatagramCheck, source: str) -> tuple[SenderKind, str]:
         if self._goes_on(seen):
@@ -111,7 +111,7 @@ class SipLimits:
             return SenderKind.TRUSTED, source
         return (SenderKind.KNOWN if self._access.knows(source) else SenderKind.STRANGER), source
 
-    def took(self, judged: Judgement, milliseconds: float) -> None:
+    def took(self, judged: MessageVerdict, milliseconds: float) -> None:
         """Count time of the event loop that a message took. A message that was dropped at once counts for its sender
         only, not for all of its kind."""
         if judged.read or judged.refusal:

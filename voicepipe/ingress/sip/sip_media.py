@@ -10,9 +10,9 @@ from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.line import NO_TRANSFER
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.codec import CODECS, PCMU
-from voicepipe.rtp.rtp_session import Statistics
 from voicepipe.rtp.sdes import Crypto, Srtp, offered
 from voicepipe.rtp.sdp_text import SdpError
+from voicepipe.rtp.sip_sdp import LocalDescription, SipDescription
 from voicepipe.rtp.udp import UdpMedia
 
 
@@ -54,7 +54,7 @@ class SipMedia:
     """The media of one phone call: socket, RTP stream and line. Made by `opened`. `end`: our address; `signalled`: the
     IP address that the signalling came from."""
 
-    def __init__(self, config: SipConfig, udp: UdpMedia, end: sip_sdp.Local, line: SipLine, signalled: str) -> None:
+    def __init__(self, config: SipConfig, udp: UdpMedia, end: LocalDescription, line: SipLine, signalled: str) -> None:
         self.line = line
         self._config = config
         self._udp = udp
@@ -67,12 +67,12 @@ class SipMedia:
 
     @classmethod
     def opened(
-        cls, config: SipConfig, local: str, host: str, signalled: str, said: sip_sdp.SipDescription | None
+        cls, config: SipConfig, local: str, host: str, signalled: str, said: SipDescription | None
     ) -> tuple["SipMedia", str]:
         """Open ports on `host`, an address of this machine that the caller reaches as `local`. Returns the media with
         our answer to the INVITE's offer, or our offer if it made none. Raises NoPort."""
         udp = UdpMedia(host, (config.first_port, config.last_port))
-        end = sip_sdp.Local(local, udp.open())
+        end = LocalDescription(local, udp.open())
         first = (said.codec, said.payload_type) if said else (PCMU, 0)
         media = cls(config, udp, end, SipLine(*first, udp), signalled)
         if said:
@@ -112,31 +112,20 @@ class SipMedia:
         self._agree(said, srtp)
         self.line.media.may_send(sip_sdp.offered(CODECS))
 
-    def _answered(self, said: sip_sdp.SipDescription) -> str:
+    def _answered(self, said: SipDescription) -> str:
         srtp = Srtp.answering(said.crypto[0], self._srtp) if said.crypto else None
         self._agree(said, srtp)
         # The same key may be offered under another tag, by which its answer is known (RFC 4568, 5.1.2).
         ours = replace(srtp.ours, tag=said.crypto[0].tag) if srtp else None
         return sip_sdp.answer(said, self._end, ours)
 
-    def _agree(self, said: sip_sdp.SipDescription, srtp: Srtp | None) -> None:
+    def _agree(self, said: SipDescription, srtp: Srtp | None) -> None:
         self._srtp = srtp
         self._udp.agree(said, self._signalled, srtp)
         self.line.change(said.codec, said.payload_type, said.keys)
         self.line.media.may_send(said.formats)
         # On hold the caller's time stands still: the agent would talk to music, or ask whether they are still there.
         self.line.media.hold(sends=said.listens, hears=not said.held)
-
-    def begin(self) -> None:
-        """As `RtpSession.begin`."""
-        self.line.media.begin()
-
-    def silent_s(self, now: float) -> float:
-        """As `RtpSession.silent_s`."""
-        return self.line.media.silent_s(now)
-
-    def statistics(self) -> Statistics:
-        return self.line.media.statistics()
 
     def refused(self) -> str:
         """Counts of packets that were dropped, for the log: a caller who is not heard mostly sends from an unexpected
@@ -147,7 +136,7 @@ class SipMedia:
         return f"{self._udp.invalid} datagrams refused, the last from {host}:{port}"
 
 
-def read_sdp(text: str, config: SipConfig, prefer: tuple[str, ...] | None = None) -> sip_sdp.SipDescription:
+def read_sdp(text: str, config: SipConfig, prefer: tuple[str, ...] | None = None) -> SipDescription:
     """Read a far end's SDP. `prefer`: codecs as for `sip_sdp.read`, `sip.codecs` where it is not given. Raises
     SdpError: it cannot be agreed to."""
     said = sip_sdp.read(text, config.codecs if prefer is None else prefer)

@@ -5,10 +5,10 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,19 +23,16 @@ from voicepipe.ingress.loopback_only import check_sip, sip_host
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.sip.addresses import Address, call_of
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
-from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
+from voicepipe.ingress.sip.dialog import LEAST_S, Dialog, DialogId, TooShort, negotiated, new_call
 from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.sip_access import Admitted, Challenge, SipAccess, SipRefusal
+from voicepipe.ingress.sip.sip_access import Challenge, SipAccess, SipRefusal, SipSender
 from voicepipe.ingress.sip.sip_call import CAPABILITIES, SipCall
 from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, check_required, of_no_call, refusal
 from voicepipe.ingress.sip.sip_media import SipMedia, read_sdp
 from voicepipe.ingress.sip.stack import IncomingRequest
-from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
 from voicepipe.ingress.sip.unacknowledged import UnacknowledgedCalls
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 LEAST_UNACKNOWLEDGED = 2
 """Half of a PoP's slots may be held by calls whose answer is not acknowledged, but never fewer than so many."""
@@ -43,10 +40,12 @@ MERGED = 482
 """The code for an INVITE whose call came by another way as well: that one is accepted or refused."""
 
 
-class _InviteTarget(NamedTuple):
-    """The tenant and agent that an INVITE asks for, and its sender."""
+class _Invited(NamedTuple):
+    """An INVITE that begins a call: its sender, and the tenant and agent that it asks for."""
 
-    who: Admitted
+    invite: IncomingRequest
+    attempt: Attempt
+    who: SipSender
     tenant: Tenant
     agent: Agent
     origin: Origin
@@ -68,16 +67,16 @@ class SipServer:
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
-        self._in_progress: Counter[Admitted] = Counter()
+        self._in_progress: Counter[SipSender] = Counter()
         """Calls in progress by their sender."""
-        self._most = {Admitted(trunk=one.name): one.calls for one in sip.trunks}
-        self._most |= {Admitted(user=one.name): one.calls for one in sip.users}
+        self._most = {SipSender(trunk=one.name): one.calls for one in sip.trunks}
+        self._most |= {SipSender(user=one.name): one.calls for one in sip.users}
         """Calls at a time."""
         self._ring_s = sip.ring_ms / 1000
         self._unacknowledged = UnacknowledgedCalls[SipCall](
             max(LEAST_UNACKNOWLEDGED, pop.config.pop.slots // 2), self._ring_s
         )
-        self._ringing: dict[asyncio.Task[None], tuple[IncomingRequest, Attempt]] = {}
+        self._ringing: dict[asyncio.Task[None], _Invited] = {}
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -85,9 +84,9 @@ class SipServer:
 
     async def close(self) -> None:
         """Receive and send nothing more; the calls have ended."""
-        for task, (invite, asked) in self._ringing.items():
-            invite.respond(503, "Service Unavailable")
-            asked.refused("draining", 503)
+        for task, wanted in self._ringing.items():
+            wanted.invite.respond(503, "Service Unavailable")
+            wanted.attempt.refused("draining", 503)
             task.cancel()
         if self._ringing:
             await asyncio.wait(self._ringing)
@@ -142,48 +141,47 @@ class SipServer:
 
     # --- new calls
 
-    def _invite(self, invite: IncomingRequest, who: Admitted, asked: Attempt) -> None:
+    def _invite(self, invite: IncomingRequest, who: SipSender, asked: Attempt) -> None:
         known = new_call(invite)
         if known in self._invited:
             raise SipRefusal(MERGED, "Loop Detected", "the same call came by another way")
         negotiated(invite)  # Its session timer may be too short.
-        wanted = self._wanted(invite, who)
-        asked.by(wanted.tenant, wanted.agent)
+        wanted = self._wanted(invite, who, asked)
         with ExitStack() as resources:
             self._invited.add(known)
             resources.callback(self._invited.discard, known)
-            call, sdp = self._prepared(invite, wanted, resources)
-            if self._ring_s:
-                call.ring(invite)
-                call.on_turned_away = partial(asked.refused, "full", 503)
-                kept = resources.pop_all()
-                task = asyncio.get_running_loop().create_task(self._ring(invite, call, sdp, wanted, kept, asked))
-                # Not in the task: one that is cancelled before its first step runs nothing at all.
-                task.add_done_callback(lambda _: kept.close())
-                self._ringing[task] = invite, asked
-                task.add_done_callback(self._ringing.pop)
-                invite.on_cancel = task.cancel
-            else:
-                self._accept(invite, call, sdp, wanted, resources)
+            call, sdp = self._prepared(wanted, resources)
+            if not self._ring_s:
+                return self._accept(wanted, call, sdp, resources)
+            call.ring(invite)
+            call.on_turned_away = partial(asked.refused, "full", 503)
+            kept = resources.pop_all()
+            task = asyncio.get_running_loop().create_task(self._ring(wanted, call, sdp, kept))
+            # Not in the task: one that is cancelled before its first step runs nothing at all.
+            task.add_done_callback(lambda _: kept.close())
+            self._ringing[task] = wanted
+            task.add_done_callback(self._ringing.pop)
+            invite.on_cancel = task.cancel
 
-    def _wanted(self, invite: IncomingRequest, who: Admitted) -> _InviteTarget:
+    def _wanted(self, invite: IncomingRequest, who: SipSender, asked: Attempt) -> _Invited:
         uri = invite.uri
         tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.domain, trunk=who.trunk)
+        asked.by(tenant, agent)
         # Who knows one password is not to pass for somebody else.
         origin = Origin(who.user or _caller(invite, trusted=bool(who.trunk)), uri.user, invite.extra())
         logger.debug(
             "a call from %r to %r, by %s at %s", last_three(origin.caller), origin.called, who, invite.source[0]
         )
-        return _InviteTarget(who, tenant, agent, origin)
+        return _Invited(invite, asked, who, tenant, agent, origin)
 
-    def _prepared(self, invite: IncomingRequest, wanted: _InviteTarget, resources: ExitStack) -> tuple[SipCall, str]:
+    def _prepared(self, wanted: _Invited, resources: ExitStack) -> tuple[SipCall, str]:
         """The call for an INVITE, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError,
         UnsupportedBody."""
-        config, resources = self._pop.config, resources.enter_context(ExitStack())
+        config, invite, resources = self._pop.config, wanted.invite, resources.enter_context(ExitStack())
         dialog, offer = Dialog(invite, self._stack), invite.sdp
         said = None if offer is None else read_sdp(offer, config.sip)
         settings = msgspec.structs.replace(CallSettings.of(wanted.agent), origin=wanted.origin)
-        slot = self._take_slot(wanted, invite.source[0], resources)
+        slot = self._take_slot(wanted, resources)
         host, signalled = self._stack.address[0], invite.source[0]
         # What the SDP of a phone behind a NAT names means nothing here: its sound comes the way of its signalling.
         named = said.remote[0] if said else dialog.host
@@ -201,7 +199,7 @@ class SipServer:
     def _acknowledged(self, call: SipCall) -> None:
         self._unacknowledged.acknowledged(call, time.monotonic())
 
-    def _take_slot(self, wanted: _InviteTarget, source: str, resources: ExitStack) -> CallSlot:
+    def _take_slot(self, wanted: _Invited, resources: ExitStack) -> CallSlot:
         """Take a slot for the caller. Done after all other checks, since it may end another call. Raises Refused,
         SipRefusal."""
         who, now = wanted.who, time.monotonic()
@@ -215,48 +213,39 @@ class SipServer:
             if not late:
                 raise
             slot = resources.enter_context(self._admit(wanted, late))
-        resources.enter_context(_counted(self._in_progress, wanted.who))
+        self._in_progress[who] += 1
+        resources.callback(self._in_progress.subtract, [who])
         if late:
             self._unacknowledged.gave_way(late, now)
             late.give_way()
             text = "%s: not acknowledged yet, and a call of %s takes its place"
-            self._endpoint.log(source, text, late.hosted.id, wanted.who)
+            self._endpoint.log(wanted.invite.source[0], text, late.hosted.id, who)
         return slot
 
-    def _admit(self, wanted: _InviteTarget, late: SipCall | None) -> AbstractContextManager[CallSlot]:
+    def _admit(self, wanted: _Invited, late: SipCall | None) -> AbstractContextManager[CallSlot]:
         return self._pop.admit(wanted.tenant, wanted.agent, late.slot if late else None)
 
-    def _busy(self, who: Admitted) -> SipRefusal | None:
+    def _busy(self, who: SipSender) -> SipRefusal | None:
         if (calls := self._in_progress[who]) < (self._most.get(who) or math.inf):
             return None
         why = f"{who} has as many calls as it may have at a time ({calls})"
         return SipRefusal(486, "Busy Here", why, reason="sender_full")
 
-    async def _ring(
-        self,
-        invite: IncomingRequest,
-        call: SipCall,
-        sdp: str,
-        wanted: _InviteTarget,
-        resources: ExitStack,
-        asked: Attempt,
-    ) -> None:
+    async def _ring(self, wanted: _Invited, call: SipCall, sdp: str, resources: ExitStack) -> None:
         """Answer the call after the ringing time. Cancelled if the caller gives up."""
         await asyncio.sleep(self._ring_s)
         try:
-            self._accept(invite, call, sdp, wanted, resources)
+            self._accept(wanted, call, sdp, resources)
         except Exception as error:
-            self._refuse(invite, error, asked)
+            self._refuse(wanted.invite, error, wanted.attempt)
 
-    def _accept(
-        self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _InviteTarget, resources: ExitStack
-    ) -> None:
+    def _accept(self, wanted: _Invited, call: SipCall, sdp: str, resources: ExitStack) -> None:
         call_id = self._calls.hold(call, Caller(wanted.tenant), resources)
-        if self._pop.tokens and (placed_as := call_of(invite.uri)):
+        if self._pop.tokens and (placed_as := call_of(wanted.invite.uri)):
             self._pop.tokens.came(placed_as)
         self._dialogs[call.dialog.id] = call
         try:
-            call.accept(invite, sdp, call_id)
+            call.accept(wanted.invite, sdp, call_id)
         except BaseException:
             call.give_up()
             raise
@@ -275,18 +264,6 @@ async def listening(pop: PopApi, calls: Calls) -> AsyncIterator[None]:
         yield
     finally:
         await server.close()
-
-
-@contextmanager
-def _counted(counter: Counter[T], key: T) -> Iterator[None]:
-    """Count one more within the context."""
-    counter[key] += 1
-    try:
-        yield
-    finally:
-        counter[key] -= 1
-        if not counter[key]:
-            del counter[key]
 
 
 def _begins_call(request: IncomingRequest) -> bool:

@@ -14,14 +14,12 @@ from sippy.SipHeader import SipHeader
 from sippy.Time.MonoTime import MonoTime
 
 from voicepipe.base.errors import ConfigError
-from voicepipe.ingress.sip import stateless
 from voicepipe.ingress.sip.addresses import Address
-from voicepipe.ingress.sip.datagram_check import DatagramCheck, check_datagram
-from voicepipe.ingress.sip.header_text import SipError
-from voicepipe.ingress.sip.kept_messages import KeptHeader, KeptRequest, KeptResponse
+from voicepipe.ingress.sip.datagram_check import DatagramCheck, check_datagram, stateless_answer
+from voicepipe.ingress.sip.header_text import DEFAULT_PORT, SipError, warning
+from voicepipe.ingress.sip.kept_messages import KeptHeader, KeptRequest
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage
-from voicepipe.ingress.sip.names import Names
-from voicepipe.ingress.sip.stateless import DEFAULT_PORT
+from voicepipe.ingress.sip.names import ResolvingSender
 from voicepipe.ingress.sip.transactions import Host, Transactions, UdpSocket, prepare
 from voicepipe.rtp.ports import taken
 
@@ -36,14 +34,14 @@ OnResponse = Callable[[IncomingResponse], None]
 class IncomingRequest(SipMessage):
     """A request that came, and the means to answer it."""
 
-    def __init__(self, message: Any, transaction: Any, stack: "Stack") -> None:
+    def __init__(self, message: Any, transaction: Any, transactions: Transactions) -> None:
         super().__init__(message)
         self.method: str = message.getMethod()
         self.source: Host = message.getSource()
         self.on_cancel: Callable[[], object] | None = None
         """Called for an INVITE whose caller gives up before it is answered. 487 has been sent."""
         self._transaction = transaction
-        self._stack = stack
+        self._transactions = transactions
         self._final = False
 
     @property
@@ -63,22 +61,30 @@ class IncomingRequest(SipMessage):
         on_lost: Callable[[], None] | None = None,
         once: bool = False,
     ) -> None:
-        """Answer the request; a final response is sent but once. `tag`: ours, of the dialog; `body`: SDP. An INVITE's
-        final response is sent until its ACK comes (`on_ack`), or for 32 s (`on_lost`); with `once` only again where the
-        INVITE comes again, so that a forged address gets no more than the forger sends (RFC 3261, 26.3.2.4)."""
+        """Answer the request; further final responses are not sent. `tag`: ours, of the dialog that an INVITE begins;
+        `body`: SDP.
+
+        An INVITE's final response is repeated until its ACK comes (`on_ack`), or for 32 s (`on_lost`). With `once` it
+        is repeated only if the INVITE comes again, so that a forged address gets no more than the forger sends (RFC
+        3261, 26.3.2.4)."""
         if self._final:
             return
         self._final = code >= 200
-        response = self.raw.genResponse(code, reason, self._stack.sdp(body) if body else None, server="voicepipe")
+        response = self.raw.genResponse(code, reason, MsgBody(body) if body else None, server="voicepipe")
         if tag:
             response.getHFBody("to").setTag(tag)
         response.appendHeaders([SipHeader(name=name, body=KeptHeader(value, name)) for name, value in headers])
         self._transaction.noack_cb = on_lost
-        self._stack.respond(response, self._transaction, on_ack, once=once)
+        acknowledged = (lambda message: on_ack(SipMessage(message))) if on_ack else None
+        self._transactions.sendResponse(response, self._transaction, ack_cb=acknowledged)
+        if self._transaction.needack and code >= 300:
+            self._transactions.doubt("refused", self._transaction)
+        if once:
+            self._transactions.not_again(self._transaction)
 
     def forget(self) -> None:
         """Do not send the final response again, whether it was acknowledged or not."""
-        self._stack.forget(self._transaction)
+        self._transactions.forget(self._transaction)
 
     def cancelled(self) -> None:
         """Called by sippy when the caller has cancelled."""
@@ -100,7 +106,7 @@ class Stack:
         self._public = public
         self._on_request = on_request
         self._on_message = on_message
-        self._names = Names(lambda data, address: self._socket.send(data, address))
+        self._names = ResolvingSender(lambda data, address: self._socket.send(data, address))
         self._socket = UdpSocket(self._received, self._names.send)
         self._transactions: Any = None
 
@@ -164,7 +170,7 @@ class Stack:
             # Whatever is wrong with a message, also with what sippy makes of it, is no other call's business.
             logger.debug("a SIP message from %s:%d that cannot be read", *address, exc_info=True)
             why = str(error) if isinstance(error, SipError) else "it cannot be read"
-            if said := stateless.answer(seen, address, 400, "Bad KeptRequest", (stateless.warning(why),)):
+            if said := stateless_answer(seen, address, 400, "Bad Request", (warning(why),)):
                 self._socket.send(said[0].encode(), address)  # Who knows what its Via says.
             return why
         return ""
@@ -173,7 +179,7 @@ class Stack:
         self, seen: DatagramCheck, address: Host, code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
     ) -> None:
         """Answer a message that is not to be read, without keeping anything of it."""
-        if said := stateless.answer(seen, address, code, reason, headers):
+        if said := stateless_answer(seen, address, code, reason, headers):
             text, target = said
             self._socket.send(text.encode(), target)
 
@@ -182,7 +188,7 @@ class Stack:
         return bool(self._transactions.expects(seen))
 
     def _requested(self, message: Any, transaction: Any) -> tuple[None, Callable[..., None], Callable[[], None] | None]:
-        request = IncomingRequest(message, transaction, self)
+        request = IncomingRequest(message, transaction, self._transactions)
         try:
             self._on_request(request)
         except Exception:
@@ -194,26 +200,6 @@ class Stack:
                 raise
         return None, lambda *_: request.cancelled(), transaction.noack_cb
 
-    def respond(
-        self, response: Any, transaction: Any, on_ack: Callable[[SipMessage], None] | None, *, once: bool
-    ) -> None:
-        """As `IncomingRequest.respond`."""
-        acknowledged = (lambda message: on_ack(SipMessage(message))) if on_ack else None
-        self._transactions.sendResponse(response, transaction, ack_cb=acknowledged)
-        if transaction.needack and response.getSCode()[0] >= 300:
-            self._transactions.doubt("refused", transaction)
-        if once:
-            self._transactions.not_again(transaction)
-
-    def forget(self, transaction: Any) -> None:
-        """As `IncomingRequest.forget`."""
-        self._transactions.forget(transaction)
-
-    @staticmethod
-    def sdp(body: str) -> Any:
-        """A body in sippy's form."""
-        return MsgBody(body)
-
     def send(self, head: str, via: str, address: Host, on_response: OnResponse, *, doubtful: bool = False) -> None:
         """Send a request without a body: its first line and headers without Via, each line with its end. `on_response`
         gets every response, 408 if none comes within 32 s. `doubtful`: the far end may not exist, and the number of
@@ -221,7 +207,7 @@ class Stack:
         request = self._made(head, via)
         request.setTarget((address, "udp"))
         transaction = self._transactions.newTransaction(
-            request, lambda said: on_response(_response(said)), userv=self._socket
+            request, lambda said: on_response(IncomingResponse(said)), userv=self._socket
         )
         if doubtful:
             self._transactions.doubt("hung up", transaction)
@@ -230,7 +216,7 @@ class Stack:
         """Raises whatever `send` would, but sends and keeps nothing."""
         request = self._made(head, via)
         request.getTId(True, True)
-        request.genResponse(408, "KeptRequest Timeout")
+        request.genResponse(408, "Request Timeout")
         request.localStr(self._socket.getSIPaddr())
 
     def _made(self, head: str, via: str) -> KeptRequest:
@@ -238,8 +224,3 @@ class Stack:
         first, _, rest = head.partition("\r\n")
         line = f"Via: SIP/2.0/UDP {via}:{self.address[1]};branch={branch};rport\r\n"
         return KeptRequest(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
-
-
-def _response(message: KeptResponse) -> IncomingResponse:
-    code, reason = message.getSCode()
-    return IncomingResponse(message, code, reason)

@@ -52,7 +52,7 @@ besides its text. Some 2,500 answers of the usual size; sippy would keep all of 
 _SECRETS = re.compile(r"(inline:|response=|authorization: )[^\r\n]*", re.IGNORECASE)
 
 
-class Timer:
+class SippyTimer:
     """A timer of sippy's, run by asyncio."""
 
     def __init__(self, callback: Callable[..., None], seconds: float, ticks: int, params: tuple[Any, ...]) -> None:
@@ -73,12 +73,12 @@ class Timer:
         self._callback(*self._params)
 
 
-class Timers:
+class SippyTimers:
     """Replaces sippy's event dispatcher."""
 
-    def regTimer(self, callback: Callable[..., None], seconds: float, ticks: int, at: bool, *params: Any) -> Timer:
+    def regTimer(self, callback: Callable[..., None], seconds: float, ticks: int, at: bool, *params: Any) -> SippyTimer:
         assert not at, "transactions know no times of day"
-        return Timer(callback, seconds, ticks, params)
+        return SippyTimer(callback, seconds, ticks, params)
 
 
 class _Log:
@@ -103,7 +103,7 @@ def _printed(*said: object) -> None:
 
 def prepare() -> None:
     """Set up sippy's modules, and replace what they would print or start."""
-    sippy.Time.Timeout.ED2 = Timers()
+    sippy.Time.Timeout.ED2 = SippyTimers()
     sippy.SipTransactionManager.dump_exception = _unparsed
     for name, module in tuple(sys.modules.items()):
         if name.startswith("sippy."):

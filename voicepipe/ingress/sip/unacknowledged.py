@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from voicepipe.base.token_bucket import Bucket, Rate
-from voicepipe.ingress.sip.sip_access import Admitted, SipRefusal
+from voicepipe.ingress.sip.sip_access import SipRefusal, SipSender
 
 T1_S = 0.5
 """The longest round trip in seconds (RFC 3261, 17). Our answer is sent again then."""
@@ -20,7 +20,7 @@ UNHEARD = Rate(3, 1 / 60)
 WAIT_S = "1"
 
 
-class Awaited(Protocol):
+class UnacknowledgedCall(Protocol):
     """A call whose answer may have to be acknowledged. Implemented by `SipCall`."""
 
     @property
@@ -28,7 +28,7 @@ class Awaited(Protocol):
         """The answer is not acknowledged yet, and still may be."""
 
 
-T = TypeVar("T", bound=Awaited)
+T = TypeVar("T", bound=UnacknowledgedCall)
 
 
 class UnacknowledgedCalls(Generic[T]):
@@ -41,15 +41,15 @@ class UnacknowledgedCalls(Generic[T]):
 
     def __init__(self, most: int, ring_s: float = 0.0) -> None:
         self._most, self._ring_s = most, ring_s
-        self._calls: dict[T, tuple[Admitted, float]] = {}
+        self._calls: dict[T, tuple[SipSender, float]] = {}
         """Each call with its sender and the time since when it waits; the oldest first."""
-        self._took_s: dict[Admitted, float] = {}
+        self._took_s: dict[SipSender, float] = {}
         """By sender: the longest time lately from our answer to the ACK. Senders are trunks and users of the
         configuration, so it does not grow."""
-        self._unheard: dict[Admitted, Bucket] = {}
+        self._unheard: dict[SipSender, Bucket] = {}
         """By sender: the rest of `UNHEARD`."""
 
-    def add(self, call: T, who: Admitted, now: float) -> None:
+    def add(self, call: T, who: SipSender, now: float) -> None:
         """Add a call of `who`; it counts until it `awaits_ack` no more, or `end`."""
         self._calls[call] = who, now
 
@@ -75,7 +75,7 @@ class UnacknowledgedCalls(Generic[T]):
         if now - since >= self._ring_s + UNHEARD_S:
             unheard.take()
 
-    def in_the_way(self, who: Admitted, now: float, busy: SipRefusal | None = None, calls: int = 0) -> T | None:
+    def in_the_way(self, who: SipSender, now: float, busy: SipRefusal | None = None, calls: int = 0) -> T | None:
         """The call that has to end before `who` gets another slot; None: there is room. Raises SipRefusal.
 
         `busy`: the refusal where `who` already has all `calls` that they may have. Where most of these are not
@@ -96,7 +96,7 @@ class UnacknowledgedCalls(Generic[T]):
             raise busy or SipRefusal(503, "Service Unavailable", why, (("Retry-After", WAIT_S),), "too_many_requests")
         return call
 
-    def overdue(self, who: Admitted, now: float, helps: Callable[[T], bool]) -> T | None:
+    def overdue(self, who: SipSender, now: float, helps: Callable[[T], bool]) -> T | None:
         """The call that has to end before `who` gets another slot, where acknowledged calls leave fewer than `most`
         slots; None: no call is ended. `helps`: whether the end of a call makes room.
 
@@ -110,6 +110,6 @@ class UnacknowledgedCalls(Generic[T]):
                 return call
         return None
 
-    def _patience_s(self, who: Admitted) -> float:
+    def _patience_s(self, who: SipSender) -> float:
         """Seconds from an INVITE of this sender until its next call may take its slot."""
         return self._ring_s + min(T1_S, max(LEAST_S, 2 * self._took_s.get(who, T1_S)))

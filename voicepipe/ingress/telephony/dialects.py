@@ -62,29 +62,29 @@ class StreamMedia(NamedTuple):
     chunk: int
 
 
-class Key(NamedTuple):
+class StreamKey(NamedTuple):
     """The caller pressed a key of their telephone."""
 
     key: str
 
 
-class Mark(NamedTuple):
+class StreamMark(NamedTuple):
     """The sound that we sent before this mark has been played, or was cleared."""
 
     name: str
 
 
-class Stop(NamedTuple):
+class StreamStop(NamedTuple):
     """The stream ends: nothing follows."""
 
 
-class Trouble(NamedTuple):
+class StreamError(NamedTuple):
     """An error report: the provider could not do what we asked."""
 
     text: str
 
 
-StreamMessage = StreamStart | StreamMedia | Key | Mark | Stop | Trouble
+StreamMessage = StreamStart | StreamMedia | StreamKey | StreamMark | StreamStop | StreamError
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +125,14 @@ class Dialect:
                 return _media(_table(message, "media"))
             case "dtmf":
                 key = _text(_table(message, "dtmf"), "digit").upper()
-                return Key(key) if key in self.keys else None
+                return StreamKey(key) if key in self.keys else None
             case "mark":
-                return Mark(_text(_table(message, "mark"), "name"))
+                return StreamMark(_text(_table(message, "mark"), "name"))
             case "stop":
-                return Stop()
+                return StreamStop()
             case "error":
                 said = _table(message, "payload")
-                return Trouble(": ".join(filter(None, (_text(said, name) for name in ("code", "title", "detail")))))
+                return StreamError(": ".join(filter(None, (_text(said, name) for name in ("code", "title", "detail")))))
         return None
 
     def _start(self, message: dict[str, Any], start: dict[str, Any]) -> StreamStart:

@@ -20,7 +20,15 @@ from voicepipe.ingress.asgi_scope import peer_of, take_visit
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.phone import placed
-from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, SoundFormat, Stop, StreamMedia, StreamStart
+from voicepipe.ingress.telephony.dialects import (
+    Dialect,
+    SoundFormat,
+    StreamKey,
+    StreamMark,
+    StreamMedia,
+    StreamStart,
+    StreamStop,
+)
 from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.stream_line import StreamLine
@@ -42,19 +50,21 @@ EARLY = 32
 """Most packets that wait for a missing one: in that time an honest provider sends three."""
 
 
-class Arrival(NamedTuple):
+class StreamedCall(NamedTuple):
     """A call as its stream brings it."""
 
     origin: Origin
     agent: str
     """The agent that was asked for; empty: none."""
+    sound: SoundFormat
+    """The format of the sound that we send."""
     returned: bool = False
     """The call was transferred, and nobody answered: it is a new call here, which the caller takes for the same one."""
     network: str = ""
     """As `Grant.network`; empty: no directory has sent the call here."""
 
 
-class Provider(Protocol):
+class StreamProvider(Protocol):
     """A provider of media streams: the part that differs between Twilio and Telnyx."""
 
     dialect: Dialect
@@ -62,12 +72,9 @@ class Provider(Protocol):
     def check(self, socket: WebSocket) -> str:
         """The id of the call whose stream this may be; empty: any. Raises Forbidden."""
 
-    def admit(self, start: StreamStart, expected: str) -> Arrival:
+    def admit(self, start: StreamStart, expected: str) -> StreamedCall:
         """The call of a stream that begins with this message; `expected` is the result of `check`. Raises Forbidden: we
         have not asked for this stream."""
-
-    def sound(self, start: StreamStart) -> SoundFormat:
-        """The format of the sound that we send."""
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """As `Line.transfer`; the new call may ring for so many seconds."""
@@ -77,7 +84,7 @@ class Provider(Protocol):
         said."""
 
 
-class Reorder(Generic[T]):
+class ReorderBuffer(Generic[T]):
     """Puts packets of sound in order by their numbers, which count from 1. What comes in order goes on at once, what
     comes too late is dropped."""
 
@@ -111,10 +118,10 @@ class Reorder(Generic[T]):
         return ready
 
 
-class Streams:
+class StreamEndpoint:
     """The WebSocket endpoint for the media streams of one provider."""
 
-    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, access: ProviderAccess) -> None:
+    def __init__(self, pop: PopApi, calls: Calls, provider: StreamProvider, access: ProviderAccess) -> None:
         self._pop = pop
         self._calls = calls
         self._provider = provider
@@ -156,7 +163,7 @@ class Streams:
         socket: WebSocket,
         wire: StreamWire,
         start: StreamStart,
-        arrival: Arrival,
+        arrival: StreamedCall,
         visit: Visit | None,
         asked: Attempt,
     ) -> str:
@@ -175,7 +182,7 @@ class Streams:
             line = StreamLine(
                 provider.dialect,
                 start.stream_id,
-                (start.sound, provider.sound(start)),
+                (start.sound, arrival.sound),
                 wire.say,
                 lambda target: provider.transfer(start, target, ring_s),
                 peer=peer_of(socket),
@@ -193,7 +200,7 @@ class Streams:
 
     async def _feed(self, wire: StreamWire, line: StreamLine, call: HostedCall) -> None:
         """Feed the call from the provider's messages until the stream stops; then end the call."""
-        in_order = None if self._provider.dialect.ordered else Reorder[tuple[bytes, float]](time.monotonic)
+        in_order = None if self._provider.dialect.ordered else ReorderBuffer[tuple[bytes, float]](time.monotonic)
 
         stops = False
 
@@ -206,11 +213,11 @@ class Streams:
                     packet = payload, arrived
                     for one in in_order(chunk, packet) if in_order else [packet]:
                         await line.hear(*one)
-                case Key(key), _:
+                case StreamKey(key), _:
                     call.press(key)
-                case Mark(name), _:
+                case StreamMark(name), _:
                     line.mark(name)
-                case None | (Stop(), _):  # A provider may end the stream of whom somebody else has taken.
+                case None | (StreamStop(), _):  # A provider may end the stream of whom somebody else has taken.
                     stops = True
                     call.end("transferred" if line.transferring else "caller")
 

@@ -30,11 +30,9 @@ from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TELNYX, SoundFormat, StreamStart
 from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
-from voicepipe.ingress.telephony.stream import Arrival, Streams
-from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, Payload, TelnyxApi, TelnyxWebhook
-from voicepipe.ingress.telephony.telnyx_boot import Boot
-from voicepipe.ingress.telephony.telnyx_hangups import HangUps
-from voicepipe.ingress.telephony.telnyx_legs import Legs
+from voicepipe.ingress.telephony.stream import StreamedCall, StreamEndpoint
+from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, TelnyxApi, TelnyxPayload, TelnyxWebhook
+from voicepipe.ingress.telephony.telnyx_hangups import HangUps, PopRun, TransferLegs
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +55,7 @@ class _Ringing:
 
 
 class Telnyx:
-    """Telnyx as a `stream.Provider`, with its webhook."""
+    """Telnyx as a `StreamProvider`, with its webhook."""
 
     dialect = TELNYX
 
@@ -65,12 +63,12 @@ class Telnyx:
         self._key = Ed25519PublicKey.from_public_bytes(b64decode(pop.config.telnyx.public_key))
         self._pop = pop
         self._access = ProviderAccess(pop, self.dialect.kind)
-        self._streams = Streams(pop, calls, self, self._access)
+        self._streams = StreamEndpoint(pop, calls, self, self._access)
         self._api, self._hangups = api, HangUps(api)
         self._tokens = OneTimeTokens[str](time.monotonic)
         self._ringing: dict[str, _Ringing] = {}
-        self._boot = Boot(pop.config, calls.boot)
-        self._legs = Legs(self._boot.mark)
+        self._boot = PopRun(pop.config, calls.boot)
+        self._legs = TransferLegs(self._boot.mark)
         self._taken_up: set[str] = set()
         """Calls that an earlier run of this PoP has had answered, and this one streams."""
         self._looked: set[str] = set()
@@ -131,14 +129,14 @@ class Telnyx:
             logger.warning("telnyx: %s was left behind by an earlier run of this PoP: hanging up", call_id)
             await self._api.command(call_id, "hangup")
 
-    async def _initiated(self, call: Payload, asked: str) -> None:
+    async def _initiated(self, call: TelnyxPayload, asked: str) -> None:
         if call.direction != "incoming":
             return  # To whom a call is being transferred.
         if reason := self._access.turns_down(call.called or "", asked):
             return await self._api.command(call.call_control_id, "reject", cause=CAUSES[reason])
         await self._answer(call, asked)
 
-    async def _assigned(self, call: Payload, asked: str, placed: Grant) -> Response:
+    async def _assigned(self, call: TelnyxPayload, asked: str, placed: Grant) -> Response:
         """The webhook's call was sent here by a directory. Raises Refused: the directory is to choose another PoP."""
         self._access.check(call.called or "", asked)
         query = f"?{urlencode({'agent': asked})}" if asked else ""
@@ -149,7 +147,7 @@ class Telnyx:
             return Response(status_code=502)
         return Response()
 
-    async def _answer(self, call: Payload, asked: str, placed: Grant | None = None, **more: str) -> None:
+    async def _answer(self, call: TelnyxPayload, asked: str, placed: Grant | None = None, **more: str) -> None:
         """Have Telnyx answer a call. Raises CommandFailed."""
         now = time.monotonic()
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
@@ -162,7 +160,7 @@ class Telnyx:
     def _public(self) -> str:
         return self._pop.config.telephony.public_url.rstrip("/")
 
-    async def _answered(self, call: Payload, asked: str) -> None:
+    async def _answered(self, call: TelnyxPayload, asked: str) -> None:
         ringing = self._ringing.pop(call.call_control_id, None)
         if ringing is None and self._boot.is_dead(call.client_state):  # We died before it was streamed.
             self._taken_up.add(call.call_control_id)
@@ -193,10 +191,10 @@ class Telnyx:
             await self._hangups.hang_up(call.call_control_id)
             raise
 
-    async def _bridged(self, call: Payload, asked: str) -> None:
+    async def _bridged(self, call: TelnyxPayload, asked: str) -> None:
         self._legs.bridged(call.call_control_id, call.client_state or "")
 
-    async def _hung_up(self, call: Payload, asked: str) -> None:
+    async def _hung_up(self, call: TelnyxPayload, asked: str) -> None:
         self._ringing.pop(call.call_control_id, None)
         self._taken_up.discard(call.call_control_id)
         self._hangups.over(call.call_control_id)
@@ -205,25 +203,23 @@ class Telnyx:
         if left := self._legs.hung_up(call.call_control_id, call.client_state or "", call.hangup_cause or ""):
             await self._hangups.hang_up(left)
 
-    async def _not_streamed(self, call: Payload, asked: str) -> None:
+    async def _not_streamed(self, call: TelnyxPayload, asked: str) -> None:
         logger.error("telnyx: %s cannot be streamed to this server: %s", call.call_control_id,
                      call.failure_reason or "Telnyx does not say why")  # fmt: skip
         await self._hangups.hang_up(call.call_control_id)
 
-    # stream.Provider
+    # StreamProvider
 
     def check(self, socket: WebSocket) -> str:
         return self._tokens.take(socket.headers.get(signatures.TELNYX_TOKEN, ""))
 
-    def admit(self, start: StreamStart, expected: str) -> Arrival:
+    def admit(self, start: StreamStart, expected: str) -> StreamedCall:
         if start.call_id != expected:
             raise Forbidden("it is of another call than its token")
         rest = dict(start.parameters)
         agent, network = rest.pop("agent", ""), rest.pop(NETWORK, "")
-        return Arrival(Origin(start.caller, start.called, rest), agent, network=network)
-
-    def sound(self, start: StreamStart) -> SoundFormat:
-        return SOUNDS[self._config.codec]
+        origin = Origin(start.caller, start.called, rest)
+        return StreamedCall(origin, agent, SOUNDS[self._config.codec], network=network)
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """Returns once the call to the target was answered. Raises TransferFailed."""
@@ -250,7 +246,7 @@ class Telnyx:
         await self._hangups.hang_up(call_id)
 
 
-_HANDLERS: dict[str, Callable[[Telnyx, Payload, str], Awaitable[None]]] = {
+_HANDLERS: dict[str, Callable[[Telnyx, TelnyxPayload, str], Awaitable[None]]] = {
     "call.initiated": Telnyx._initiated,
     "call.answered": Telnyx._answered,
     "call.bridged": Telnyx._bridged,

@@ -15,7 +15,6 @@ from voicepipe.base.errors import VoicepipeError
 from voicepipe.base.foreign_json import decode
 from voicepipe.base.web_answer import PLAIN, whole
 from voicepipe.config.phone_config import TelnyxAccount
-from voicepipe.ingress.telephony.telnyx_boot import ActiveCall
 
 SILENT_S, COMMAND_S = 5.0, 10.0
 """Seconds of silence from Telnyx, while we connect or wait for the answer; and seconds that a whole command may
@@ -46,6 +45,14 @@ class TelnyxProblem(msgspec.Struct):
     detail: str | None = None
 
 
+class ActiveCall(msgspec.Struct, frozen=True):
+    """An active call as Telnyx lists it."""
+
+    call_control_id: str = ""
+    call_session_id: str = ""
+    client_state: str | None = None
+
+
 class _Problems(msgspec.Struct):
     errors: list[TelnyxProblem] = []
 
@@ -63,7 +70,7 @@ class _Page(msgspec.Struct):
     meta: _Meta | None = None
 
 
-class Payload(msgspec.Struct, frozen=True):
+class TelnyxPayload(msgspec.Struct, frozen=True):
     """The data of a webhook's event about a call."""
 
     call_control_id: str = ""
@@ -78,7 +85,7 @@ class Payload(msgspec.Struct, frozen=True):
 
 class _Data(msgspec.Struct, frozen=True):
     event_type: str
-    payload: Payload
+    payload: TelnyxPayload
 
 
 class TelnyxWebhook(msgspec.Struct, frozen=True):

@@ -1,10 +1,10 @@
 """Calls from Twilio: a number's webhook, the media stream that it asks for, and what comes after that."""
 
 import time
+from collections import deque
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -15,12 +15,19 @@ from voicepipe.base.errors import TransferFailed
 from voicepipe.call_api import Grant, PopApi
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.telephony import signatures, twiml
-from voicepipe.ingress.telephony.dialects import TWILIO, SoundFormat, StreamStart
+from voicepipe.ingress.telephony import signatures, twilio_webhook
+from voicepipe.ingress.telephony.dialects import TWILIO, StreamStart
 from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
-from voicepipe.ingress.telephony.stream import Arrival, Streams
-from voicepipe.ingress.telephony.twilio_forms import VOICE, TwilioForm, address, parsed, signed_form
+from voicepipe.ingress.telephony.stream import StreamedCall, StreamEndpoint
+from voicepipe.ingress.telephony.twilio_webhook import (
+    VOICE,
+    TransferTarget,
+    TwilioForm,
+    address,
+    parsed,
+    signed_form,
+)
 
 STREAM, AFTER = "/twilio/stream", "/twilio/after"
 OURS = "voicepipe"
@@ -45,21 +52,22 @@ class _Expected(NamedTuple):
 
 
 class Twilio:
-    """Twilio as a `stream.Provider`, with its webhooks. `token`: the account's, by which requests are signed."""
+    """Twilio as a `StreamProvider`, with its webhooks. `token`: the account's, by which requests are signed."""
 
     dialect = TWILIO
 
     def __init__(self, pop: PopApi, calls: Calls, token: str) -> None:
         self._pop = pop
         self._access = ProviderAccess(pop, self.dialect.kind)
-        self._streams = Streams(pop, calls, self, self._access)
+        self._streams = StreamEndpoint(pop, calls, self, self._access)
         self._token = token
         self._tokens = OneTimeTokens[_Expected](time.monotonic)
-        self._transfers: dict[str, tuple[float, twiml.Target]] = {}
+        self._transfers: dict[str, tuple[float, TransferTarget]] = {}
         """The target of each call that is transferred, and until when it is remembered."""
         self._dialled: dict[str, float] = {}
         """Calls that are being dialled, and until when."""
-        self._streamed_before = LatestIds(STREAMED)
+        self._streamed_before: deque[int] = deque(maxlen=STREAMED)
+        """Hashes of their ids, which take the same memory however long an id is; Python salts them for each process."""
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -73,7 +81,7 @@ class Twilio:
         forwarded = self._access.forwarded(request)
         try:
             form = await (self._forwarded_form(request) if forwarded else self._form(request))
-            if form.fields.get("CallSid", "") in self._streamed_before:
+            if hash(form.fields.get("CallSid", "")) in self._streamed_before:
                 raise Forbidden("its call has been streamed before: it is an old one, sent again")
         except Forbidden as error:
             return self._access.forbid(request, "a webhook", error)
@@ -81,7 +89,7 @@ class Twilio:
         if forwarded:
             self._access.check(called, asked)  # What it raises has the directory go on to the next PoP.
         elif reason := self._access.turns_down(called, asked):
-            return _xml(twiml.reject(reason))
+            return twilio_webhook.reject(reason)
         return self._streamed(form.fields, form.url, asked, placed=forwarded)
 
     async def after(self, request: Request) -> Response:
@@ -96,12 +104,12 @@ class Twilio:
         if target and until > now:
             self._dialled = {call: kept for call, kept in self._dialled.items() if kept > now}
             self._dialled[call_id] = now + DIALLED_S
-            return _xml(twiml.dial(target, _after(url, asked)))
+            return twilio_webhook.dial(target, _after(url, asked))
         failed = form.get("DialCallStatus", "completed") not in ("completed", "answered")
         untaken = self._dialled.pop(call_id, 0.0) > now and failed
         if untaken and not self._access.turns_down(form.get("To", ""), asked):
             return self._streamed(form, url, asked, returned=True)
-        return _xml(twiml.hang_up())
+        return twilio_webhook.hang_up()
 
     def _streamed(
         self, form: dict[str, str], url: str, asked: str, *, returned: bool = False, placed: Grant | None = None
@@ -114,7 +122,7 @@ class Twilio:
             OURS: self._tokens.make(_Expected(form.get("CallSid", ""), returned, placed)),
         }
         stream = "ws" + _base(url).removeprefix("http").removeprefix("ws") + STREAM
-        return _xml(twiml.stream(stream, parameters, _after(url, asked)))
+        return twilio_webhook.stream(stream, parameters, _after(url, asked))
 
     async def _form(self, request: Request) -> TwilioForm:
         """The form of a request that Twilio has signed. Raises Forbidden."""
@@ -132,13 +140,13 @@ class Twilio:
     def _public_url(self) -> str:
         return self._pop.config.telephony.public_url
 
-    # stream.Provider
+    # StreamProvider
 
     def check(self, socket: WebSocket) -> str:
         signatures.twilio(self._token, address(socket, self._public_url), (), socket.headers)
         return ""
 
-    def admit(self, start: StreamStart, expected: str) -> Arrival:
+    def admit(self, start: StreamStart, expected: str) -> StreamedCall:
         rest = dict(start.parameters)
         caller, called, agent, token = (rest.pop(name, "") for name in ("from", "to", "agent", OURS))
         stream = _Expected(start.call_id, returned=False)
@@ -151,13 +159,10 @@ class Twilio:
                 f"its TwiML is not from {VOICE}, so it brings no token: let that be the number's webhook, or set "
                 "twilio.own_twiml for TwiML of your own"
             )
-        self._streamed_before.add(start.call_id)
+        self._streamed_before.append(hash(start.call_id))
         self._access.came(stream.placed)
         network = stream.placed.network if stream.placed else ""
-        return Arrival(Origin(caller, called, rest), agent, stream.returned, network)
-
-    def sound(self, start: StreamStart) -> SoundFormat:
-        return start.sound
+        return StreamedCall(Origin(caller, called, rest), agent, start.sound, stream.returned, network)
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """Remember the target: Twilio asks for it once the stream has ended, and again if nobody answered. Raises
@@ -168,7 +173,7 @@ class Twilio:
             )
         now = time.monotonic()
         self._transfers = {call: kept for call, kept in self._transfers.items() if kept[0] > now}
-        self._transfers[start.call_id] = now + REMEMBERED_S, twiml.Target(target, ring_s)
+        self._transfers[start.call_id] = now + REMEMBERED_S, TransferTarget(target, ring_s)
 
     async def ended(self, call_id: str, reason: str) -> None:
         """The stream is closed, which is all that Twilio needs."""
@@ -181,22 +186,3 @@ def _base(url: str) -> str:
 
 def _after(url: str, asked: str) -> str:
     return _base(url) + AFTER + (f"?{urlencode({'agent': asked})}" if asked else "")
-
-
-def _xml(document: str) -> Response:
-    return Response(document, media_type="text/xml")
-
-
-class LatestIds:
-    """The last `most` ids, in memory of a fixed size: by hashes of 64 bits, which Python salts for each process."""
-
-    def __init__(self, most: int) -> None:
-        self._hashes = np.zeros(most, np.int64)
-        self._count = 0
-
-    def add(self, one: str) -> None:
-        self._hashes[self._count % self._hashes.size] = hash(one)
-        self._count += 1
-
-    def __contains__(self, one: str) -> bool:
-        return bool((self._hashes[: self._count] == hash(one)).any())

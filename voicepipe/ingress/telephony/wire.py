@@ -8,7 +8,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from voicepipe.config import LimitsConfig
 from voicepipe.ingress.loop_share import CallLoopShare
 from voicepipe.ingress.socket_sender import Outbox, SocketSender
-from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, StreamMessage, StreamStart, Trouble
+from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, StreamError, StreamMessage, StreamStart
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class StreamWire:
         if said is None:
             return None
         stream_id, read = said
-        if isinstance(read, Trouble):
+        if isinstance(read, StreamError):
             self._log_trouble(read)
             return None
         if isinstance(read, StreamStart):
@@ -81,7 +81,7 @@ class StreamWire:
             raise BadMessage(f"names another stream, {stream_id!r:.80}")
         return read
 
-    def _log_trouble(self, trouble: Trouble) -> None:
+    def _log_trouble(self, trouble: StreamError) -> None:
         self._troubles += 1
         if self._troubles <= MOST_BAD:
             kind, stream_id = self._dialect.kind, self._stream_id

@@ -10,11 +10,11 @@ second.
 from typing import NamedTuple
 
 from voicepipe.ingress.wire_errors import WireError
-from voicepipe.rtp.transport import Drops
+from voicepipe.rtp.transport import DropCounts
 
 LOOK_S = 1.0
 IN_A_ROW = 3
-MANY = Drops(media=100, data=100, lies=20, unplaced=20)
+MANY = DropCounts(media=100, data=100, lies=20, unplaced=20)
 """Dropped between two looks.
 
 - `media`: as many packets as an honest phone with RTX or FEC sends in all.
@@ -68,17 +68,17 @@ class PeerConduct:
     """Judges by the drops of one call whether its peer misbehaves. `look` is called every `LOOK_S`."""
 
     def __init__(self) -> None:
-        self._before = Drops(0, 0, 0, 0)
+        self._before = DropCounts(0, 0, 0, 0)
         self._placed: int | None = None
-        self._in_a_row = dict.fromkeys(Drops._fields, 0)
-        self._reported_at = dict.fromkeys(Drops._fields, float("-inf"))
+        self._in_a_row = dict.fromkeys(DropCounts._fields, 0)
+        self._reported_at = dict.fromkeys(DropCounts._fields, float("-inf"))
 
-    def look(self, drops: Drops, placed: int | None, now: float) -> ConductVerdict:
+    def look(self, drops: DropCounts, placed: int | None, now: float) -> ConductVerdict:
         """Judge the counts of drops so far. `placed` changes when SCTP has taken a chunk in order; `now`: monotonic
         seconds."""
         stuck, self._placed = placed == self._placed, placed
         errors: list[tuple[str, WireError]] = []
-        for what, total, before, many in zip(Drops._fields, drops, self._before, MANY, strict=True):
+        for what, total, before, many in zip(DropCounts._fields, drops, self._before, MANY, strict=True):
             goes_on = total - before >= many and (stuck or what != "unplaced")
             self._in_a_row[what] = self._in_a_row[what] + 1 if goes_on else 0
             if self._in_a_row[what] >= IN_A_ROW and now - self._reported_at[what] >= NOTIFIED_EVERY_S:

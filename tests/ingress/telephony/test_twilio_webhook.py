@@ -1,17 +1,31 @@
-"""Forms that Twilio sends, and whether it has signed them."""
+"""Twilio's webhooks: who has signed a form, and what Twilio is told to do with a call."""
 
 from urllib.parse import urlencode
+from xml.etree.ElementTree import Element, fromstring
 
 import httpx
 import pytest
 from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
 from twilio.request_validator import RequestValidator
 
 from tests.ingress.fake_pop import serving
 from tests.ingress.telephony.test_twilio import opened
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.twilio_forms import FIELDS, VOICE, TwilioForm, address, parsed, signed_form
+from voicepipe.ingress.telephony.twilio_webhook import (
+    FIELDS,
+    VOICE,
+    TransferTarget,
+    TwilioForm,
+    address,
+    dial,
+    hang_up,
+    parsed,
+    reject,
+    signed_form,
+    stream,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -94,3 +108,45 @@ async def test_a_form_that_twilio_has_signed_is_read() -> None:
 async def test_one_that_it_has_not_is_forbidden(signature: str | None) -> None:
     with pytest.raises(Forbidden):
         await webhook(b"CallSid=CA1", signature)
+
+
+def verb(answer: Response) -> Element:
+    document = bytes(answer.body).decode()
+    root = fromstring(document)
+    assert root.tag == "Response" and len(root) == 1 and document.startswith('<?xml version="1.0" encoding="UTF-8"?>')
+    assert answer.media_type == "text/xml"
+    return root[0]
+
+
+@pytest.mark.parametrize("reason", ["busy", "rejected"])
+def test_a_call_that_is_not_answered(reason: str) -> None:
+    said = verb(reject(reason))  # type: ignore[arg-type]
+    assert (said.tag, said.attrib) == ("Reject", {"reason": reason})
+
+
+def test_a_call_is_streamed_with_what_its_stream_is_to_say() -> None:
+    given = {"voicepipe": 'a"b<c>&d', "from": "+4930", "empty": ""}
+    said = verb(stream("wss://pop.example/twilio/stream?a=1&b=2", given, "https://pop.example/after?x=1&y=2"))
+    assert (said.tag, said.get("action")) == ("Connect", "https://pop.example/after?x=1&y=2")
+    [streamed] = said
+    assert (streamed.tag, streamed.get("url")) == ("Stream", "wss://pop.example/twilio/stream?a=1&b=2")
+    assert {one.get("name"): one.get("value") for one in streamed} == {"voicepipe": 'a"b<c>&d', "from": "+4930"}
+
+
+@pytest.mark.parametrize(
+    ("target", "tag", "text"),
+    [
+        ("+49 (30) 12-34", "Number", "+49301234"),
+        ("tel:+1-415-555-0123", "Number", "+14155550123"),
+        ("sip:a@b.example?x=1&y=<2>", "Sip", "sip:a@b.example?x=1&y=<2>"),
+        ("sips:a@b.example", "Sip", "sips:a@b.example"),
+    ],
+)
+def test_whom_a_caller_is_put_through_to(target: str, tag: str, text: str) -> None:
+    said = verb(dial(TransferTarget(target, 25), "https://pop.example/after"))
+    assert (said.tag, said.attrib) == ("Dial", {"timeout": "25", "action": "https://pop.example/after"})
+    assert (said[0].tag, said[0].text) == (tag, text)
+
+
+def test_a_call_is_ended() -> None:
+    assert verb(hang_up()).tag == "Hangup"

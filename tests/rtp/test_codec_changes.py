@@ -12,8 +12,7 @@ from tests.support.sinks import Blocks
 from voicepipe.audio import RATE, dbfs
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.rtp import sdp, sip_sdp
-from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec
-from voicepipe.rtp.formats import Formats, NonAudio
+from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec, Formats, NonAudio
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.telephone_events import KeyFormat, TelephoneEvent
 
@@ -221,6 +220,6 @@ def test_a_browsers_offer_too() -> None:
 
 def test_our_offer_is_heard_by_our_numbers() -> None:
     assert sip_sdp.offered(CODECS) == {111: OPUS, 9: G722, 0: PCMU, 8: PCMA, 110: NonAudio.KEYS, 101: NonAudio.KEYS}
-    lines = sip_sdp.offer(sip_sdp.Local("203.0.113.5", 20_000), CODECS).split("\r\n")
+    lines = sip_sdp.offer(sip_sdp.LocalDescription("203.0.113.5", 20_000), CODECS).split("\r\n")
     (media,) = [line for line in lines if line.startswith("m=")]
     assert set(map(int, media.split()[3:])) == set(sip_sdp.offered(CODECS))
