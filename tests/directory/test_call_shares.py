@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,6 @@ from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.call_shares import CallShares, Canary
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.fleet_view import SeenPop
-from voicepipe.directory.report import encoded
 from voicepipe.directory.router import RankedPops, WantedCall, choose, others
 
 NEW = Canary(0.1, version="2")
@@ -174,7 +174,7 @@ async def test_of_a_thousand_calls_hardly_more_than_the_share_goes_to_a_canary_a
                 "slots": 2000,
                 "place": LONDON if pop == "lhr" else FRANKFURT,
             }
-            directory.take(BusMessage(f"vp.pop.{pop}.report", encoded(report(**condition))))
+            directory.take(BusMessage(f"vp.pop.{pop}.report", msgspec.json.encode(report(**condition))))
     wanted, went = WantedCall(kind="websocket", place=FRANKFURT), list[str]()
     for number in range(1, 1001):
         placement = await lots.choice(made).place(wanted, Grant(id="", tenant="acme"))

@@ -7,7 +7,7 @@ from voicepipe.base.errors import Reason
 from voicepipe.call_api import Refusal
 from voicepipe.conversation.events import ReplyDone, ReplyStatus
 from voicepipe.conversation.timing import TurnSummary
-from voicepipe.directory.report import decoded, encoded
+from voicepipe.directory.report import PopReport
 from voicepipe.observe.call_followers import CallFacts
 from voicepipe.observe.hourly_tally import KEPT_S, SLICE_S, SLICES, HourlyTally
 from voicepipe.observe.tally import ByCall, Tally, bucket_of, middle_ms
@@ -86,7 +86,7 @@ def test_a_report_with_a_busy_hour_is_two_kilobytes_and_is_read_again() -> None:
     sums = ByCall(4000, 300_000, 90_000_000, 40_000_000_000)
     hour = Tally(turns=30_000, cut_ins=900, missed=90, calls=4000, refused=40, latencies=latencies,
                  latency_by_call=sums, missed_by_call=sums, cut_ins_by_call=sums)  # fmt: skip
-    data = encoded(report(hour=hour))
-    assert decoded(data).condition.hour == hour
+    data = msgspec.json.encode(report(hour=hour))
+    assert msgspec.json.decode(data, type=PopReport).condition.hour == hour
     assert len(data) < 2000
-    assert decoded(encoded(report())).condition.hour is None
+    assert msgspec.json.decode(msgspec.json.encode(report()), type=PopReport).condition.hour is None

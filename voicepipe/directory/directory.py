@@ -25,7 +25,7 @@ from voicepipe.directory.call_claims import CallClaims
 from voicepipe.directory.call_shares import CallShares, Canary
 from voicepipe.directory.fleet_view import FleetView, SeenPop
 from voicepipe.directory.nearness import By
-from voicepipe.directory.report import decoded as decoded_report
+from voicepipe.directory.report import PopReport
 from voicepipe.directory.round_trips import LearnedTrip, RoundTrips
 from voicepipe.directory.router import TAKES, Candidate, RankedPops, WantedCall, Why, choose
 from voicepipe.directory.subjects import Assignment, CallSession, Command, PopGoodbye, RoundTrip
@@ -148,11 +148,11 @@ class Directory:
         if pop is None:
             return
         with reading(message):
-            if message.subject == subjects.report_of(pop):
-                self._view.heard(pop, decoded_report(message.data), self._clock())
-            elif message.subject == subjects.goodbye_of(pop):
+            if message.subject == subjects.of_pop(subjects.REPORTS, pop):
+                self._view.heard(pop, msgspec.json.decode(message.data, type=PopReport), self._clock())
+            elif message.subject == subjects.of_pop(subjects.GOODBYES, pop):
                 self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch, self._clock())
-            elif message.subject == subjects.round_trip_of(pop):
+            elif message.subject == subjects.of_pop(subjects.ROUND_TRIPS, pop):
                 trip = msgspec.json.decode(message.data, type=RoundTrip)
                 if self._view.hears(pop, self._clock()):
                     self._round_trips.heard(trip.network, pop, trip.ms, self._clock(), again=trip.again)
@@ -176,11 +176,11 @@ class Directory:
         first = choice.candidates[0].seen.pop
         self._view.assigned(first, call, self._clock())
         self._note_try(choice.candidates[0], wanted, grant.network)
-        await self._bus.publish(subjects.assignment_to(first), msgspec.json.encode(Assignment(call)))
+        await self._bus.publish(subjects.of_pop(subjects.ASSIGNMENTS, first), msgspec.json.encode(Assignment(call)))
         if session:
             call_session = msgspec.json.encode(CallSession(grant.tenant, call, msgspec.Raw(session)))
             for candidate in choice.candidates:
-                await self._bus.publish(subjects.session_to(candidate.seen.pop), call_session)
+                await self._bus.publish(subjects.of_pop(subjects.SESSIONS, candidate.seen.pop), call_session)
         granted = msgspec.structs.replace(grant, id=call, briefed=bool(session))
         offers = tuple(
             PlacementOffer(
@@ -245,7 +245,7 @@ class Directory:
         if not any(seen.pop == pop and not seen.silent for seen in self.pops()):
             raise NoPop(f"The PoP {pop!r} does not answer at present, so it gets no calls, and hears no order.")
         for _ in range(ORDERS):
-            await self._bus.publish(subjects.command_to(pop), msgspec.json.encode(Command("drain")))
+            await self._bus.publish(subjects.of_pop(subjects.COMMANDS, pop), msgspec.json.encode(Command("drain")))
             await asyncio.sleep(AGAIN_S)
             if all(seen.condition.status == "draining" for seen in self.pops() if seen.pop == pop):
                 return

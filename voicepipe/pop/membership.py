@@ -16,7 +16,7 @@ from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.fleet_keys import key_id, public_key
 from voicepipe.directory.fleet_view import FleetView
 from voicepipe.directory.key_sessions import KeySessions
-from voicepipe.directory.report import Condition, PopReport, decoded
+from voicepipe.directory.report import Condition, PopReport
 from voicepipe.directory.reporter import Reporter, TripReporter
 from voicepipe.directory.router import others
 from voicepipe.directory.subjects import CallSession, Command
@@ -59,7 +59,7 @@ class Membership:
 
     async def listen(self) -> None:
         """Receive what directories and other PoPs publish, until cancelled."""
-        mine = subjects.session_to(self._pop), subjects.command_to(self._pop)
+        mine = subjects.of_pop(subjects.SESSIONS, self._pop), subjects.of_pop(subjects.COMMANDS, self._pop)
         async with self._bus.listen(*mine, subjects.REPORTS, subjects.GOODBYES) as messages:
             async for message in messages:
                 with reading(message):
@@ -92,16 +92,16 @@ class Membership:
         return session
 
     async def _take(self, message: BusMessage) -> None:
-        if message.subject == subjects.session_to(self._pop):
+        if message.subject == subjects.of_pop(subjects.SESSIONS, self._pop):
             call_session = msgspec.json.decode(message.data, type=CallSession)
             await self._key_sessions.put(call_session.tenant, call_session.call, bytes(call_session.session))
-        elif message.subject == subjects.command_to(self._pop):
+        elif message.subject == subjects.of_pop(subjects.COMMANDS, self._pop):
             msgspec.json.decode(message.data, type=Command)
             logger.warning("an operator drains this PoP: it takes no new calls, and ends with the last one")
             self.dismissed.set()
         elif pop := subjects.pop_of(message.subject):
-            if message.subject == subjects.report_of(pop):
-                self._heard(pop, decoded(message.data))
+            if message.subject == subjects.of_pop(subjects.REPORTS, pop):
+                self._heard(pop, msgspec.json.decode(message.data, type=PopReport))
             else:
                 self._view.left(pop, msgspec.json.decode(message.data, type=subjects.PopGoodbye).epoch, self._clock())
 

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import httpx
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, report
@@ -15,7 +16,6 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection,
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
-from voicepipe.directory.report import encoded
 from voicepipe.directory.server.call_placement import Rules
 from voicepipe.directory.server.directory_http import app
 from voicepipe.directory.signed_keys import SignedKeys
@@ -29,7 +29,7 @@ OWNERS = {"k-acme": ACME, "k-clinic": CLINIC}
 
 
 def told(pop: str, **changes: Any) -> BusMessage:
-    return BusMessage(f"vp.pop.{pop}.report", encoded(report(**changes)))
+    return BusMessage(f"vp.pop.{pop}.report", msgspec.json.encode(report(**changes)))
 
 
 def three_pops() -> Directory:

@@ -201,7 +201,7 @@ class DirectoryEditions:
             case messages.DIRECTORIES_SAY:
                 said = msgspec.json.decode(message.data, type=ProposalVerdict)
                 self._note(said, f"directory {said.directory}")
-            case subject if (pop := subjects.pop_of(subject)) and subject == messages.verdict_of(pop):
+            case subject if (pop := subjects.pop_of(subject)) and subject == subjects.of_pop(messages.POPS_SAY, pop):
                 self._note(msgspec.json.decode(message.data, type=ProposalVerdict), pop)
             case _:
                 await self._send(msgspec.json.decode(message.data, type=EditionWanted))
