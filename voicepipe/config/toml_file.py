@@ -50,18 +50,13 @@ YES_OR_NO = ("true", "false", "yes", "no", "on", "off")
 UNITS = {"_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
 """The unit of a number, by the end of its key."""
 
-_TOKEN = re.compile(
-    r"""(?x) (?P<dot> \. ) | (?P<end> \# [^\n]* | [^ \t.\w"'\#-]+ ) | (?P<text> \""" | \''' | ["'] ) | [\w-]+"""
+_TEXT = re.compile(
+    r"""(?sx) \# [^\n]* | \"{3} (?: \\. | . )*? (?: \"{3,5} | \Z ) | '{3} .*? (?: '{3,5} | \Z )
+    | " (?: \\. | [^"\\\n] )* "? | ' [^'\n]* '?"""
 )
-"""Tokens of TOML: a key's dots, what ends a key, what begins a text (it may be part of a key), and the other parts of
-one."""
-_TEXT_END = {
-    '"': re.compile(r'(?s)\\.|(["\n])'),
-    "'": re.compile(r"(['\n])"),
-    '"""': re.compile(r'(?s)\\.|("{3,5})'),
-    "'''": re.compile(r"('{3,5})"),
-}
-"""By the beginning of a text: what must be skipped in it, and in a group its end."""
+"""A comment of TOML, or a text, which may be part of a key. One that does not end is followed by an error anyway."""
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
+"""A dotted key that alone goes deeper than `DEEPEST`."""
 
 
 def read(path: Path, shape: type[T]) -> T:
@@ -82,7 +77,8 @@ def tables(path: Path) -> dict[str, Any]:
 
 def parsed(text: str, path: object) -> dict[str, Any]:
     """The tables in a text; `path` names it in errors. Raises ConfigError."""
-    if _has_a_deep_key(text):
+    # tomllib takes time and memory by the square of a key's parts: 24 KB took a second, and agents are read beside calls.
+    if _DEEP_KEY.search(_TEXT.sub("x", text)):
         raise ConfigError(f"{path}: {TOO_DEEP}")
     try:
         found = tomllib.loads(text)
@@ -123,23 +119,6 @@ def _helps(said: str, rest: str) -> str:
         if fraction := re.fullmatch(r"([+-]?)(\.\d+)", word):
             return f"write {fraction[1]}0{fraction[2]}"
     return next((helps for begins, helps in HELPS.items() if said.startswith(begins)), "")
-
-
-def _has_a_deep_key(text: str) -> bool:
-    """Whether one dotted key alone goes deeper than `DEEPEST`. tomllib takes time and memory by the square of its
-    parts: 24 KB took a second, and agents' files are read beside calls."""
-    at = dots = 0
-    while token := _TOKEN.search(text, at):
-        at = token.end()
-        if token["text"]:
-            at = next((found.end() for found in _TEXT_END[token[0]].finditer(text, at) if found[1]), len(text))
-        elif token["end"]:
-            dots = 0
-        elif token["dot"]:
-            dots += 1
-            if dots >= DEEPEST:
-                return True
-    return False
 
 
 def _excess(data: object) -> str:

@@ -12,12 +12,11 @@ that share, and of others none while another PoP is in time.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
 from voicepipe.base.errors import NoPop
-from voicepipe.base.places import Place
 from voicepipe.directory.call_shares import Limit
 from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.nearness import By, Trip, Whereabouts, trips
@@ -46,21 +45,11 @@ TAKES = ("ok", "late")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedCall:
-    """The requirements and wishes of a call for which a PoP is chosen."""
+class WantedCall(Whereabouts):
+    """The requirements and wishes of a call for which a PoP is chosen, and where its caller is."""
 
     kind: str
     """ "websocket", "webrtc", "sip", "twilio" or "telnyx"."""
-    place: Place | None = None
-    """The caller's place; None: it is unknown."""
-    rtt_ms: Mapping[str, float] = field(default_factory=dict)
-    """Round trips that they measured, in ms by PoP."""
-    learned_ms: Mapping[str, float] = field(default_factory=dict)
-    """Round trips of calls from their network, in ms by PoP."""
-    unsure: frozenset[str] = frozenset()
-    """PoPs whose round trip only one call has measured."""
-    tries: bool = False
-    """Where learned round trips contradict the place, the call may go to a PoP that is only guessed to be near."""
     zone: str = ""
     """The call may not leave this zone."""
     region: str = ""
@@ -147,7 +136,7 @@ class RankedPops:
 
 def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: Limits | None = None) -> RankedPops:
     """Choose the PoPs for a call. Raises NoPop: none can take it."""
-    near = _trips(pops, wanted)
+    near = trips(pops, wanted)
     possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in fit(pops, wanted) if _has_room(seen)]
     if not possible:
         raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.", "no_room")
@@ -204,7 +193,7 @@ def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
     of its own version come first: only directories know which version is on trial."""
     wanted = WantedCall(kind="", place=here.place, zone=here.zone)
     in_zone = [seen for seen in pops if seen.condition.zone == here.zone or not here.zone]
-    near = _trips(pops, wanted)
+    near = trips(pops, wanted)
     able = [_candidate(seen, "", near[seen.pop]) for seen in in_zone if _has_room(seen) and seen.condition.share == 1]
     able = [candidate for candidate in able if not candidate.doubtful]
     able.sort(key=lambda one: (one.seen.condition.version != here.version, one.near_ms, one.seen.pop))
@@ -249,10 +238,6 @@ def _in_zone(wanted: WantedCall) -> str:
 def _has_room(seen: SeenPop) -> bool:
     its = seen.condition
     return its.status in TAKES and its.calls + seen.pending < its.slots
-
-
-def _trips(pops: Sequence[SeenPop], wanted: WantedCall) -> Mapping[str, Trip]:
-    return trips(pops, Whereabouts(wanted.place, wanted.rtt_ms, wanted.learned_ms, wanted.tries, wanted.unsure))
 
 
 def _candidate(seen: SeenPop, kind: str, trip: Trip) -> Candidate:

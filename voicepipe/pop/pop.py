@@ -36,10 +36,10 @@ from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.failing_turns import FailingTurns
-from voicepipe.observe.hourly_tally import HourlyTally
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.observe.recent_turns import RecentTurnCounts
+from voicepipe.observe.tally import HourlyTally
 from voicepipe.pop.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.prediction_check import PredictionCheck
