@@ -19,21 +19,21 @@ B = TenantConfig(name="b", key_env="VOICEPIPE_TEST_B")
 def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOICEPIPE_TEST_A", "one\n")
     monkeypatch.setenv("VOICEPIPE_TEST_B", "two")
-    assert credentials.keys(Config(tenants=(A, B))) == {"one": A, "two": B}
-    assert credentials.keys(Config()) == {}
+    assert credentials.keys_of((A, B)) == {"one": A, "two": B}
+    assert credentials.keys_of(()) == {}
 
 
 def test_a_key_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
     with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_A"):
-        credentials.keys(Config(tenants=(A,)))
+        credentials.keys_of((A,))
 
 
 def test_two_tenants_with_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOICEPIPE_TEST_A", "same")
     monkeypatch.setenv("VOICEPIPE_TEST_B", "same")
     with pytest.raises(ConfigError, match="a and b have the same key"):
-        credentials.keys(Config(tenants=(A, B)))
+        credentials.keys_of((A, B))
 
 
 def test_the_operators_key_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

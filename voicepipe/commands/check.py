@@ -189,8 +189,8 @@ def _warnings_of_directory(settings: DirectoryConfig) -> Iterator[str]:
             fleet_keys.public_key(path)
         credentials.keys_of(settings.tenants)
         credentials.sip_passwords(settings.sip.users)
-        credentials.twilio_token(settings.twilio)
-        credentials.telnyx_key(settings.telnyx)
+        credentials.twilio_token(settings.twilio).value()
+        credentials.telnyx_key(settings.telnyx).value()
     except ConfigError as error:
         yield f"a directory does not start like this: {error}"
 

@@ -77,7 +77,7 @@ def tables(path: Path) -> dict[str, Any]:
 
 def parsed(text: str, path: object) -> dict[str, Any]:
     """The tables in a text; `path` names it in errors. Raises ConfigError."""
-    # tomllib takes time and memory by the square of a key's parts: 24 KB took a second, and agents are read beside calls.
+    # tomllib takes time and memory by the square of its parts: 24 KB took a second, and agents are read beside calls.
     if _DEEP_KEY.search(_TEXT.sub("x", text)):
         raise ConfigError(f"{path}: {TOO_DEEP}")
     try:

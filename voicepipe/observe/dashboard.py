@@ -10,7 +10,7 @@ import msgspec
 from voicepipe.base.errors import Reason
 from voicepipe.call_api import NO_TENANT, Deleted, Refusal
 from voicepipe.config import PopConfig
-from voicepipe.config.redaction_config import USUAL, RedactionConfig
+from voicepipe.config.pop_config import USUAL, RedactionConfig
 from voicepipe.health import Health
 from voicepipe.observe.call_followers import UNTRACED, CallFollower, CallTracer
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls

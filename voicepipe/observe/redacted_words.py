@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from voicepipe.config.redaction_config import RedactionConfig
+from voicepipe.config.pop_config import RedactionConfig
 from voicepipe.observe.turns import FullTurn
 from voicepipe.redaction.redactor import Redactor
 

@@ -23,7 +23,7 @@ from voicepipe.call.tts_cache import TtsCache
 from voicepipe.call_api import CallControl, CallSlot, Observer, Refusal, Tenant
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
-from voicepipe.config.credentials import keys, operator_keys
+from voicepipe.config.credentials import keys_of, operator_keys
 from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.directory.report import Condition, EditionState
 from voicepipe.engines.base import Engines, HasDecoders
@@ -140,7 +140,7 @@ class Pop:
         self.tts_cache.learn(agents)
         self._agents = agents
         self.prepared = PreparedAgents(agents, engines, self.tts_cache, config.engines.llm, records=records is not None)
-        self._tenants = Tenants(keys(config), "PoP")
+        self._tenants = Tenants(keys_of(config.tenants), "PoP")
         self._operator_keys = operator_keys(config)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
@@ -158,7 +158,7 @@ class Pop:
     async def use(self, config: Config, agents: AgentStore) -> None:
         """Use other agents, routes and tenants; live calls keep what they began with. The rest of `config` is as it
         was. Raises ConfigError: a tenant's key is not in the environment."""
-        owners = keys(config)
+        owners = keys_of(config.tenants)
         await asyncio.to_thread(self._agents.become, agents)
         self.config = config
         self._tenants.become(owners)

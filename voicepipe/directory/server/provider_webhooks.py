@@ -64,8 +64,8 @@ class ProviderWebhooks:
         self._directory = directory
         self._placement = placement
         self._proxy = proxy
-        self._token = twilio_token(config.twilio)
-        self._api = TelnyxApi(config.telnyx, telnyx_key(config.telnyx))
+        self._token = twilio_token(config.twilio).value()
+        self._api = TelnyxApi(config.telnyx, telnyx_key(config.telnyx).value())
         self._refusals = RefusalLog(logger, "webhooks")
 
     def routes(self) -> list[BaseRoute]:

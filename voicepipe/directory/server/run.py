@@ -15,10 +15,10 @@ from voicepipe.config.credentials import keys_of, operator_keys_of
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.call_shares import Canary
-from voicepipe.directory.configured_bus import on_bus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
 from voicepipe.directory.fleet_keys import key_id, public_key, signer
+from voicepipe.directory.nats_bus import NatsBus
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory.server.call_placement import Rules
 from voicepipe.directory.server.directory_http import app, reaching_pops
@@ -57,7 +57,7 @@ async def serve(
     operator = operator_keys_of(config.http, keys_of(config.tenants))
     public = {signing.key_id: signing.key.public_key()}
     public |= {key_id(key): key for key in map(public_key, config.directory.keys)}
-    hearing = nullcontext(own_bus) if own_bus else on_bus(config.bus)
+    hearing = nullcontext(own_bus) if own_bus else NatsBus.connected(config.bus)
     async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
         # PoPs of one process are all as near as it is.
         directory = Directory(bus, signing, canaries=on_trial(config), learns=own_bus is None)
