@@ -111,19 +111,12 @@ class FleetView:
         """The PoPs whose leases hold, in the order of their names. A directory that is cut off goes on with its last
         view, for `KNOWN_S`; so does one that is `deaf`, since it knows that it has lost the bus."""
         kept = deaf or self.cut_off(now)
-        return [
-            SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
-            for pop, known in sorted(self._recent(now))
-            if kept or _alive(known, now)
-        ]
+        return [_seen(pop, known, now) for pop, known in sorted(self._recent(now)) if kept or _alive(known, now)]
 
     def heard_of(self, now: float) -> list[SeenPop]:
         """All PoPs that have not said goodbye, silent or not: for `FORGOTTEN_S`."""
-        return [
-            SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
-            for pop, known in sorted(self._known.items())
-            if now - known.sent_at < FORGOTTEN_S
-        ]
+        recent = [(pop, known) for pop, known in sorted(self._known.items()) if now - known.sent_at < FORGOTTEN_S]
+        return [_seen(pop, known, now) for pop, known in recent]
 
     def gone(self, now: float) -> set[str]:
         """PoPs that have said goodbye, and have not come again: for `FORGOTTEN_S`."""
@@ -145,6 +138,10 @@ class FleetView:
 
 def _alive(known: _KnownRun, now: float) -> bool:
     return now - known.sent_at < LEASE_S
+
+
+def _seen(pop: str, known: _KnownRun, now: float) -> SeenPop:
+    return SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
 
 
 def _pending(known: _KnownRun, now: float) -> int:

@@ -6,7 +6,6 @@ and not with what is kept replace it, and all that is kept of this network's way
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -149,13 +148,12 @@ class RoundTrips:
 
     def newest(self, now: float, networks: int) -> list[LearnedTrip]:
         """The round trips of so many networks at most, the ones with the latest calls first."""
-        return list(self._newest(now, networks))
-
-    def _newest(self, now: float, networks: int) -> Iterator[LearnedTrip]:
-        for network in islice(reversed(self._networks), networks):
-            for pop, kept in self._networks[network].trips.items():
-                if (age_s := now - kept.heard_at) < KEPT_S:
-                    yield LearnedTrip(network, pop, round(kept.ms, 1), round(age_s, 1))
+        return [
+            LearnedTrip(network, pop, round(kept.ms, 1), round(now - kept.heard_at, 1))
+            for network in islice(reversed(self._networks), networks)
+            for pop, kept in self._networks[network].trips.items()
+            if now - kept.heard_at < KEPT_S
+        ]
 
 
 def _one_left(tries: Bucket, now: float) -> bool:

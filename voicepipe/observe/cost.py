@@ -7,8 +7,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
 from voicepipe.config import PopConfig
 from voicepipe.observe.call_followers import CallFacts, CallFollower
-from voicepipe.observe.gauges import HERE
-from voicepipe.observe.metric_families import at_present
+from voicepipe.observe.metric_families import HERE, at_present
 from voicepipe.sizing.price import call_cost, host_cost, idle_cost
 
 

@@ -111,8 +111,13 @@ def share(count: int, total: int) -> float | None:
 def upper_bound(count: int, total: int) -> float | None:
     """One-sided upper 95 % bound of a rate, of which `count` of `total` were seen (Wilson's score); None of none. The
     probes' exact bound would take too long every other second on the event loop of calls."""
-    if not total:
-        return None
-    rate, square = count / total, NORMAL_95**2
-    spread = NORMAL_95 * math.sqrt(rate * (1 - rate) / total + square / (4 * total * total))
-    return min(1.0, (rate + square / (2 * total) + spread) / (1 + square / total))
+    return min(1.0, wilson(count / total, total, NORMAL_95)[1]) if total else None
+
+
+def wilson(rate: float, total: float, z: float) -> tuple[float, float]:
+    """The bounds of a rate that was seen in so many cases (Wilson's score): of the rate itself, `z` standard deviations
+    of a normal distribution."""
+    middle = rate + z * z / (2 * total)
+    spread = z * math.sqrt(rate * (1 - rate) / total + z * z / (4 * total * total))
+    scale = 1 + z * z / total
+    return (middle - spread) / scale, (middle + spread) / scale

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from voicepipe.base import descriptors, memory
-from voicepipe.base.background_jobs import supervised
+from voicepipe.base.tasks import supervised
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.pop_config import with_slots

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from voicepipe.observe.gauges import HERE
-from voicepipe.observe.metric_families import at_present
+from voicepipe.observe.metric_families import HERE, at_present
 from voicepipe.records.records import Records
 
 

@@ -30,7 +30,7 @@ from tests.support.waiting import until
 from voicepipe.base.errors import ConfigError, NoPop
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.call_shares import Canary
-from voicepipe.directory.editions import proposal_round
+from voicepipe.directory.editions import directory_editions
 from voicepipe.directory.editions.edition import Edition, Head
 from voicepipe.directory.editions.pop_editions import PopEditions
 from voicepipe.pop.running import member
@@ -164,7 +164,7 @@ async def test_tenants_do_not_lock_the_operator_out(tmp_path: Path, keys: pytest
 async def test_a_pop_that_is_heard_and_says_nothing_does_not_agree(
     tmp_path: Path, public: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proposal_round, "VERDICTS_S", 1.0)
+    monkeypatch.setattr(directory_editions, "VERDICTS_S", 1.0)
     bus, over = MemoryBus(), threading.Event()
     configs = [await pop_settings(name, public, tmp_path) for name in ("fra", "lhr")]
 

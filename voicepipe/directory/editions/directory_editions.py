@@ -6,6 +6,7 @@ asks for it, be it a PoP that was cut off or a directory that has just begun.
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,7 +29,6 @@ from voicepipe.directory.editions import messages
 from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, packed, unpacked
 from voicepipe.directory.editions.edition_store import EditionStore
 from voicepipe.directory.editions.messages import EditionWanted, Newest, Proposal, ProposalVerdict
-from voicepipe.directory.editions.proposal_round import ProposalRound
 from voicepipe.ingress.loopback_only import check_who_may_call
 
 logger = logging.getLogger(__name__)
@@ -41,6 +41,12 @@ AT_ONCE_S = 0.5
 """Seconds within which several hosts' requests for one edition get one answer."""
 AGAIN_S = 30.0
 """Seconds after which an edition that could not be kept is tried again."""
+VERDICTS_S = 5.0
+"""Seconds in which hosts have to answer whether they would take an edition; each reads all agents' files."""
+SAYS_NOTHING = (
+    f"says nothing within {VERDICTS_S:g} s: push again; if that does not help, look whether it may hear vp.fleet.> on "
+    "the bus"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,47 @@ def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryCo
     except ConfigError as error:
         raise ConfigError(f"{RULES}: {error}") from None
     return config
+
+
+class ProposalRound:
+    """Collects the answers of hosts to one proposal. `asked`: the names of the hosts whose answers count."""
+
+    def __init__(self, asked: set[str]) -> None:
+        self.id = secrets.token_hex(8)
+        self._asked = frozenset(asked)
+        self._waiting = set(asked)
+        self._problems: dict[str, list[str]] = {}
+        """Problems, with the hosts that report them."""
+        self._all_answered = asyncio.Event()
+        if not asked:
+            self._all_answered.set()
+
+    def said(self, host: str, problem: str) -> None:
+        """A host has answered; empty: it would take the edition."""
+        if host not in self._asked:
+            return
+        for line in problem.splitlines():
+            self._problems.setdefault(line, []).append(host)
+        self._waiting.discard(host)
+        if not self._waiting:
+            self._all_answered.set()
+
+    async def over(self, heard: Callable[[], set[str]]) -> tuple[str, ...]:
+        """Wait for all answers. Returns the hosts without an answer that have fallen silent meanwhile: they are not
+        waited for. `heard`: the hosts that report at a moment. A missing answer of another one is a problem."""
+        try:
+            async with asyncio.timeout(VERDICTS_S):
+                await self._all_answered.wait()
+        except TimeoutError:
+            there = heard()
+            for host in self._waiting & there:
+                self._problems.setdefault(SAYS_NOTHING, []).append(host)
+            return tuple(sorted(self._waiting - there))
+        return ()
+
+    def lines(self) -> list[str]:
+        """A line for each problem, with the hosts that have it."""
+        return [f"{line} (so {', '.join(sorted(hosts))})" for line, hosts in self._problems.items()]
 
 
 class DirectoryEditions:

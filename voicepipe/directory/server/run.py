@@ -9,8 +9,8 @@ from functools import partial
 from starlette.routing import BaseRoute
 
 from voicepipe.base import descriptors
-from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import ConfigError
+from voicepipe.base.tasks import supervised
 from voicepipe.config.credentials import keys_of, operator_keys_of
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.bus import Bus
