@@ -185,7 +185,6 @@ def _of_telephone(agent: Agent) -> Iterator[str]:
 
 
 def _required(tool: Tool) -> list[str]:
-    """Arguments that the tool requires."""
     return [str(name) for name in tool.parameters.get("required", ())]
 
 

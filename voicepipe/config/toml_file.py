@@ -66,13 +66,17 @@ def read(path: Path, shape: type[T]) -> T:
 
 def tables(path: Path) -> dict[str, Any]:
     """The file's plain content, not checked. Raises ConfigError if it cannot be read or is no TOML."""
+    return parsed(text_of(path), path)
+
+
+def text_of(path: Path) -> str:
+    """The file's text. Raises ConfigError if it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8-sig")  # Some editors begin a file with a mark.
+        return path.read_text(encoding="utf-8-sig")  # Some editors begin a file with a mark.
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; give the path of a TOML file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from error
-    return parsed(text, path)
 
 
 def parsed(text: str, path: object) -> dict[str, Any]:

@@ -11,24 +11,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from voicepipe.config.directory_config import CanaryConfig
 from voicepipe.directory.fleet_view import SeenPop
 
 ROUNDING = 1e-9
 """Ten times 0.1 is a little less than 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Canary:
-    """A trial of an operator's: a version, or one PoP, that gets a share of the calls. One of the two is given."""
-
-    share: float
-    """The share (0..1) of the calls for which it would do as well as other PoPs."""
-    version: str = ""
-    pop: str = ""
-
-    def takes_in(self, seen: SeenPop) -> bool:
-        """Whether this PoP is part of the trial."""
-        return seen.pop == self.pop if self.pop else seen.condition.version == self.version
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +56,11 @@ class CallShares:
     """Limits the share of calls of PoPs on trial, or whose turns failed, at one directory. A PoP may be under two
     limits, its version's and its own: it gets a call once both allow it."""
 
-    canaries: Sequence[Canary] = ()
+    canaries: Sequence[CanaryConfig] = ()
     lots: Random = field(default_factory=Random)
     _credits: dict[str, _Credit] = field(default_factory=dict)
 
-    def change(self, canaries: Sequence[Canary]) -> None:
+    def change(self, canaries: Sequence[CanaryConfig]) -> None:
         """Replace the trials. One that is new, or has another share, is counted anew."""
         for canary in {*self.canaries, *canaries} - ({*self.canaries} & {*canaries}):
             self._credits.pop(_key(canary), None)
@@ -108,7 +95,7 @@ class CallShares:
 
     def _of(self, seen: SeenPop) -> Iterable[Limit]:
         for canary in self.canaries:
-            if canary.takes_in(seen):
+            if seen.pop == canary.pop if canary.pop else seen.condition.version == canary.version:
                 yield self._limit(_key(canary), canary.share)
                 break  # The first that fits counts.
         if seen.condition.share < 1:
@@ -127,5 +114,5 @@ class CallShares:
         return 1 - self.lots.random()
 
 
-def _key(canary: Canary) -> str:
+def _key(canary: CanaryConfig) -> str:
     return f"pop {canary.pop}" if canary.pop else f"version {canary.version}"

@@ -18,11 +18,12 @@ import msgspec
 from voicepipe.base.errors import NoPop, Reason, WhyNone
 from voicepipe.base.places import Place
 from voicepipe.call_api import Grant
+from voicepipe.config.directory_config import CanaryConfig
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.call_claims import CallClaims
-from voicepipe.directory.call_shares import CallShares, Canary
+from voicepipe.directory.call_shares import CallShares
 from voicepipe.directory.fleet_view import FleetView, SeenPop
 from voicepipe.directory.nearness import By
 from voicepipe.directory.report import PopReport
@@ -117,7 +118,7 @@ class Directory:
         signer: Signer,
         lots: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
-        canaries: Sequence[Canary] = (),
+        canaries: Sequence[CanaryConfig] = (),
         *,
         learns: bool = True,
     ) -> None:

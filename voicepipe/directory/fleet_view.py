@@ -29,8 +29,6 @@ PENDING_S = 5.0
 
 @dataclass(slots=True)
 class _KnownRun:
-    """One run of a PoP, by its reports."""
-
     report: PopReport
     sent_at: float
     """When its last report was sent, as far as can be known; on the directory's clock."""

@@ -15,8 +15,6 @@ KEPT_BYTES = 32 * 1024 * 1024
 
 
 class _WaitingSession(NamedTuple):
-    """A session that waits for its caller."""
-
     session: bytes
     until: float
 

@@ -34,6 +34,8 @@ ENOUGH = 8
 """Learned round trips, the shortest ones, by which the others are guessed."""
 PAIRS = 20_000
 """Pairs of PoPs whose distance is remembered."""
+_apart_ms = lru_cache(PAIRS)(apart_ms)
+_least_ms = lru_cache(PAIRS)(least_rtt_ms)
 
 By = Literal["probe", "learned", "distance", "guess", "unknown"]
 """How a round trip is known."""
@@ -115,17 +117,6 @@ def _by_distance(place: Place | None, here: Place | None, slower_ms: float) -> T
     if not (place and here):
         return Trip(None, "unknown")
     return Trip(estimated_rtt_ms(here, place) + slower_ms, "distance")
-
-
-@lru_cache(PAIRS)
-def _apart_ms(one: Place, other: Place) -> float:
-    """The estimated round trip between two PoPs."""
-    return apart_ms(one, other)
-
-
-@lru_cache(PAIRS)
-def _least_ms(one: Place, other: Place) -> float:
-    return least_rtt_ms(one, other)
 
 
 def _guess(pop: str, place: Place | None, known: Mapping[str, tuple[Place, float]], *, tries: bool) -> Trip:

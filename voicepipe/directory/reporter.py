@@ -85,8 +85,6 @@ class Reporter:
 
 
 class _MeasuredCall:
-    """A call whose round trip is measured."""
-
     def __init__(self, line: Line) -> None:
         self.line = line
         self.timer: asyncio.TimerHandle | None = None

@@ -51,8 +51,6 @@ class LearnedTrip(NamedTuple):
 
 @dataclass(slots=True)
 class _KeptTrips:
-    """A round trip as it is kept."""
-
     ms: float
     heard_at: float
     calls: int = 1
@@ -63,8 +61,6 @@ class _KeptTrips:
 
 @dataclass(slots=True)
 class _CallerNetwork:
-    """The callers' network that round trips were learned of."""
-
     trips: dict[str, _KeptTrips] = field(default_factory=dict)
     """Round trips by PoP."""
     tries: Bucket = field(default_factory=lambda: Bucket(TRIES))

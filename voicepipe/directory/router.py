@@ -105,8 +105,6 @@ is due a share of the calls; no PoP is in time."""
 
 @dataclass(frozen=True, slots=True)
 class _Allotment:
-    """The effect of limits on one call."""
-
     due: Candidate | None = None
     """PoPs whose share is due: one of them gets the call."""
     held: frozenset[str] = frozenset()

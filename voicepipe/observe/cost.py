@@ -47,7 +47,6 @@ class CostMeter(CallFollower):
         self._calls -= 1
 
     def _count(self) -> None:
-        """Count up to now."""
         now = self._clock()
         self._call_s += self._calls * (now - self._at)
         self._at = now

@@ -119,7 +119,6 @@ class Dashboard:
         return Deleted(list(gone))
 
     def _shows(self, call_id: str, tenant: str) -> bool:
-        """Whether turns of this call of the tenant's are here."""
         return any(row.id == call_id for row in self._calls.rows(tenant)) or any(
             listed.turn.call == call_id for listed in self._turns.since(0, tenant)
         )

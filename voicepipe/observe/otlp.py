@@ -31,8 +31,6 @@ LOGGERS = "opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetr
 
 
 class _CountingExporter(SpanExporter):
-    """An exporter that counts what another one exports."""
-
     def __init__(self, exporter: SpanExporter) -> None:
         self.taken = self.lost = 0
         self._exporter = exporter

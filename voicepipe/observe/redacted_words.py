@@ -15,8 +15,6 @@ NEWEST = 8
 
 
 class _TextPosition(NamedTuple):
-    """The position of a text in a call."""
-
     number: int
     """Number of the turn."""
     part: str
@@ -58,7 +56,6 @@ class RedactedWords:
         return self._changed(self._redactor.close())
 
     def _forget(self) -> None:
-        """Forget turns whose words no longer change."""
         may_change = {place.number for place in self._redactor.remembered()} | set(list(self._fulls)[-NEWEST:])
         if len(may_change) < len(self._fulls):
             self._fulls = {number: full for number, full in self._fulls.items() if number in may_change}

@@ -100,8 +100,6 @@ def added(tallies: Sequence[Tally]) -> Tally:
 
 @dataclass(slots=True)
 class _Slice:
-    """Counts of one stretch of time."""
-
     number: int
     counts: Counter[str] = field(default_factory=Counter)
     latencies: Counter[int] = field(default_factory=Counter)
@@ -167,7 +165,6 @@ class HourlyTally(CallFollower):
         of_call[what] = (turns + more_turns, so_far + more)
 
     def _slice(self) -> _Slice:
-        """The slice of this moment."""
         number = int(self._clock() // SLICE_S)
         if not self._slices or self._slices[-1].number != number:
             self._slices.append(_Slice(number))

@@ -112,7 +112,6 @@ class TurnMetrics:
         self._reply(kind, record)
 
     def _reply(self, kind: str, record: TurnSummary) -> None:
-        """Count how its reply was made, and said."""
         for stage, ms in _stages(record).items() if not record.unpaced else ():
             self._stages(kind, stage).observe(ms / 1000)
         if (interval_ms := _between_tokens(record)) is not None:
@@ -133,7 +132,6 @@ class TurnMetrics:
 
 
 def _stages(record: TurnSummary) -> dict[str, float]:
-    """The stages that happened, in ms."""
     first_token = None
     if record.at_prepare is not None and record.at_token is not None:
         first_token = record.at_token - record.at_prepare

@@ -165,7 +165,6 @@ def compared(a: Tally, b: Tally) -> Comparison:
 
 
 def _timed(tally: Tally) -> _CountedTurns:
-    """The latencies of a version."""
     buckets = sorted(tally.latencies)
     return _CountedTurns(
         np.array([middle_ms(bucket) for bucket in buckets], float),

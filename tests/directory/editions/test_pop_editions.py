@@ -28,8 +28,8 @@ from tests.directory.pushing import (
 )
 from tests.support.waiting import until
 from voicepipe.base.errors import ConfigError, NoPop
+from voicepipe.config.directory_config import CanaryConfig
 from voicepipe.directory.bus import MemoryBus
-from voicepipe.directory.call_shares import Canary
 from voicepipe.directory.editions import directory_editions
 from voicepipe.directory.editions.edition import Edition, Head
 from voicepipe.directory.editions.pop_editions import PopEditions
@@ -148,7 +148,7 @@ async def test_a_share_is_changed_while_directories_run(tmp_path: Path) -> None:
         for share in (0.1, 0.25):
             trial = f'[[canaries]]\nversion = "2.1"\nshare = {share}\n'
             await editions.push({**HELLO, "fleet.toml": trial})
-            await until(lambda: second.shares.canaries == [Canary(share, "2.1")], LONG_S)  # noqa: B023
+            await until(lambda: second.shares.canaries == (CanaryConfig(share=share, version="2.1"),), LONG_S)  # noqa: B023
             assert first.shares.canaries == second.shares.canaries
         await editions.push({**HELLO, "fleet.toml": "canaries = []"})
         await until(lambda: not second.shares.canaries, LONG_S)

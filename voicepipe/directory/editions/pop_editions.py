@@ -196,7 +196,6 @@ class PopEditions:
         return config, agents
 
     def _problem_of(self, said: bytes | Edition) -> str:
-        """Why this PoP cannot take it over; empty: it can."""
         try:
             edition = unpacked(said) if isinstance(said, bytes) else said
             with laid_out(edition.files) as folder:

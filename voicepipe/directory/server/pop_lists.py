@@ -49,8 +49,6 @@ class _Code(msgspec.Struct):
 
 
 class _Error(msgspec.Struct):
-    """A PoP's error."""
-
     error: _Code
 
 

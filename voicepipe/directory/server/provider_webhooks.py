@@ -133,7 +133,6 @@ class ProviderWebhooks:
             logger.error("telnyx: %s: %s", call.call_control_id, error)
 
     async def _taken(self, kind: PhoneKind, request: Request, called: str, sent: bytes) -> "_Outcome":
-        """Ask PoPs to take the call, one after the other."""
         place = (self._config.twilio if kind == "twilio" else self._config.telnyx).place
         asked, unsure = request.query_params.get("agent", ""), False
 

@@ -14,7 +14,6 @@ from voicepipe.base.tasks import supervised
 from voicepipe.config.credentials import keys_of, operator_keys_of
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.bus import Bus
-from voicepipe.directory.call_shares import Canary
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
 from voicepipe.directory.fleet_keys import key_id, public_key, signer
@@ -60,7 +59,7 @@ async def serve(
     hearing = nullcontext(own_bus) if own_bus else NatsBus.connected(config.bus)
     async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
         # PoPs of one process are all as near as it is.
-        directory = Directory(bus, signing, canaries=on_trial(config), learns=own_bus is None)
+        directory = Directory(bus, signing, canaries=config.canaries, learns=own_bus is None)
         references = SignedKeys(bus, signing, public)
         group.create_task(supervised("hearing of PoPs", directory.run))
         group.create_task(supervised("hearing of ek_ keys", references.run))
@@ -82,16 +81,11 @@ async def serve(
             await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
 
 
-def on_trial(config: DirectoryConfig) -> list[Canary]:
-    """The trials of the configuration, each of which gets only a share of the calls."""
-    return [Canary(canary.share, canary.version, canary.pop) for canary in config.canaries]
-
-
 def use_config(rules: Rules, directory: Directory, config: DirectoryConfig) -> None:
     """Use other tenants, routes and shares. Raises ConfigError: a tenant's key is not in the environment; then nothing
     has changed."""
     rules.become(config)
-    directory.shares.change(on_trial(config))
+    directory.shares.change(config.canaries)
 
 
 async def listened(bus: Bus) -> None:
