@@ -18,8 +18,7 @@ from tests.fleet import manifests
 from tests.fleet.rig import Rig
 from tests.fleet.scale import Outcome, Scale
 from voicepipe.call_api import Grant
-from voicepipe.directory.fleet_keys import key_id
-from voicepipe.directory.tokens import LEEWAY_S, VALID_S, Signer
+from voicepipe.directory.tokens import LEEWAY_S, VALID_S, Signer, key_id
 
 WAIT_S = 20.0
 GRANT = Grant(id="call_forged", tenant="acme")

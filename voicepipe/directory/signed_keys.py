@@ -60,8 +60,8 @@ class SessionQuestion(msgspec.Struct, frozen=True):
 
 
 class SignedKeys:
-    """Makes and reads `ek_` keys at one directory. They are signed, so that every directory of the fleet accepts them,
-    whichever made them. `keys`: public keys of all directories of the fleet; `clock` gives Unix seconds."""
+    """Makes and reads `ek_` keys at one directory. `keys`: public keys of all directories of the fleet; `clock` gives
+    Unix seconds."""
 
     def __init__(
         self, bus: Bus, signer: Signer, keys: Mapping[str, Ed25519PublicKey], clock: Callable[[], float] = time.time

@@ -19,11 +19,10 @@ from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.health import Health, Status
 from voicepipe.line import NetworkQuality
-from voicepipe.observe.call_followers import UNTRACED, CallEnd, CallFacts, CallFollower, CallTracer
+from voicepipe.observe.call_followers import UNTRACED, CallEnd, CallFacts, CallTracer
 from voicepipe.observe.external_metrics import GpuMetrics, VllmMetrics
 from voicepipe.observe.metric_families import HERE, F, Families, ReadNow, at_present, written
 from voicepipe.observe.turn_metrics import TurnMetrics
-from voicepipe.observe.turns import FullTurn
 
 LOSS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 MOS = (1.5, 2.0, 2.5, 3.0, 3.5, 3.8, 4.0, 4.2, 4.3, 4.4, 4.5)
@@ -46,7 +45,7 @@ TIRING_MS = 177.3
 """One-way delay from which people notice that they speak over one another (Cole and Rosenbluth's form of G.107)."""
 
 
-class Metrics(CallFollower):
+class Metrics(TurnMetrics):
     """The metrics of a PoP for Prometheus. Implements `prediction_check.PredictionFollower` and `call_api.MetricsApi`.
     `health` is `Pop.health`; `traces` have the number of spans that were dropped."""
 
@@ -62,7 +61,7 @@ class Metrics(CallFollower):
         for read_at_once in (self._now, VllmMetrics(self._here), GpuMetrics(self._here)):
             registry.register(read_at_once)
         families = Families(registry, dict(zip(HERE, self._here, strict=True)))
-        self._turns = TurnMetrics(families)
+        super().__init__(families)
         self._calls = families.counter(
             "voicepipe_calls", "Calls that have ended, by what ended them.", "ingress", "reason"
         )
@@ -100,15 +99,6 @@ class Metrics(CallFollower):
 
     def left(self, call: CallFacts) -> None:
         self._in_progress(call.line).dec()
-
-    def turn(self, call: CallFacts, full: FullTurn) -> None:
-        self._turns.turn(call.line, full, call.trace_id)
-
-    def barged_in(self, call: CallFacts) -> None:
-        self._turns.barged_in(call.line)
-
-    def cut_in(self, call: CallFacts, full: FullTurn) -> None:
-        self._turns.cut_in(call.line)
 
     def ended(self, call: CallFacts, end: CallEnd) -> None:
         kind, network = call.line, end.network

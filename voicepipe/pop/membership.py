@@ -13,14 +13,13 @@ from voicepipe.call_api import Alternate, Grant
 from voicepipe.config import Config
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage, reading
-from voicepipe.directory.fleet_keys import key_id, public_key
 from voicepipe.directory.fleet_view import FleetView
 from voicepipe.directory.key_sessions import KeySessions
 from voicepipe.directory.report import Condition, PopReport
 from voicepipe.directory.reporter import Reporter, TripReporter
 from voicepipe.directory.router import others
 from voicepipe.directory.subjects import CallSession, Command
-from voicepipe.directory.tokens import AGAIN, TokenVerifier, audience
+from voicepipe.directory.tokens import AGAIN, TokenVerifier, audience, key_id, public_key
 
 logger = logging.getLogger(__name__)
 ANSWERED_S = 0.1

@@ -54,8 +54,8 @@ class _Outcome(NamedTuple):
 
 
 class ProviderWebhooks:
-    """The webhooks of Twilio and Telnyx at a directory, which forwards each call's to a PoP that may take the call.
-    There is an endpoint for each provider whose secret is configured. Raises ConfigError: the secret is missing."""
+    """The endpoints for these webhooks: one for each provider whose secret is configured. Raises ConfigError: the
+    secret is missing."""
 
     def __init__(
         self, config: DirectoryConfig, directory: Directory, placement: PhonePlacing, proxy: RequestProxy

@@ -67,8 +67,7 @@ class _Direct(connect):
 
 
 class Relay:
-    """The WebSocket endpoint that relays calls to PoPs, for clients that can neither ask where to call nor follow a
-    redirect: stock SDKs, and browsers."""
+    """The WebSocket endpoint that relays calls to PoPs."""
 
     def __init__(
         self, access: AccessControl, placement: CallPlacing, proxy: RequestProxy, relay_drain: RelayDrain

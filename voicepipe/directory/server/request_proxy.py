@@ -60,8 +60,7 @@ class _Unreached(NoPop):
 
 
 class RequestProxy:
-    """The HTTP endpoints that a directory forwards to PoPs, so that clients which know one address only can use them as
-    at a PoP."""
+    """The HTTP endpoints that a directory forwards to PoPs."""
 
     def __init__(
         self, access: AccessControl, directory: Directory, placement: CallPlacing, client: httpx.AsyncClient,

@@ -16,7 +16,6 @@ from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
-from voicepipe.directory.fleet_keys import key_id, public_key, signer
 from voicepipe.directory.nats_bus import NatsBus
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory.server.call_placement import Rules
@@ -25,6 +24,7 @@ from voicepipe.directory.server.relay import MESSAGE_BYTES
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.directory.server.sip_redirect import redirecting
 from voicepipe.directory.signed_keys import SignedKeys
+from voicepipe.directory.tokens import key_id, public_key, signer
 from voicepipe.ingress import server
 from voicepipe.ingress.loopback_only import check_providers, check_sip, check_who_may_call
 

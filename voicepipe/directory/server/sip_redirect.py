@@ -30,8 +30,8 @@ CAPABILITIES = (("Allow", "INVITE, ACK, CANCEL, OPTIONS, REGISTER"),)
 
 
 class SipRedirect:
-    """The SIP server of a directory: it redirects telephones to PoPs, and takes no calls itself (RFC 3261, 8.3).
-    Between `open` and `close` it answers. `tasks` are those that choose PoPs. Raises ConfigError."""
+    """The SIP server of a directory. Between `open` and `close` it answers. `tasks` are those that choose PoPs. Raises
+    ConfigError."""
 
     def __init__(self, rules: Rules, directory: Directory, relay_drain: RelayDrain, tasks: TaskGroup) -> None:
         config, sip = rules.config, rules.config.sip
