@@ -223,7 +223,8 @@ def _not_allowed(key_path: KeyPath, value: Any, kind: inspect.Type) -> str:
     number = isinstance(kind, inspect.IntType | inspect.FloatType)
     if number and (unit := next((unit for end, unit in UNITS.items() if str(key_path[-1]).endswith(end)), "")):
         what += f", in {unit}"
-    return what + ("; leave the quotes out" if isinstance(value, str) and _is_bare(kind) else "")
+    is_bare = number or isinstance(kind, inspect.BoolType)
+    return what + ("; leave the quotes out" if isinstance(value, str) and is_bare else "")
 
 
 def _what_is_there(key_path: KeyPath, value: Any, kind: inspect.Type) -> str:
@@ -238,11 +239,6 @@ def _what_is_there(key_path: KeyPath, value: Any, kind: inspect.Type) -> str:
         return "cannot be a list of tables or lists"
     shown = json.dumps(value, default=str, ensure_ascii=False)
     return f"cannot be {shown if len(shown) < 60 else shown[:57] + '...'}"
-
-
-def _is_bare(kind: inspect.Type) -> bool:
-    """Whether the value is written without quotes."""
-    return isinstance(kind, inspect.IntType | inspect.FloatType | inspect.BoolType)
 
 
 @cache

@@ -19,7 +19,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class ShareLimit:
     """The limit on a PoP's share of calls, as one choice has to observe it. PoPs of one version have it in common."""
 
     key: str
@@ -66,12 +66,14 @@ class CallShares:
             self._credits.pop(_key(canary), None)
         self.canaries = canaries
 
-    def limits(self, pops: Iterable[SeenPop]) -> dict[str, tuple[Limit, ...]]:
+    def limits(self, pops: Iterable[SeenPop]) -> dict[str, tuple[ShareLimit, ...]]:
         """The limits by PoP; PoPs under no limit are left out."""
         found = {seen.pop: tuple(self._of(seen)) for seen in pops}
         return {pop: limits for pop, limits in found.items() if limits}
 
-    def settle(self, competed: Collection[str], spent: Collection[str], limits: Mapping[str, Sequence[Limit]]) -> None:
+    def settle(
+        self, competed: Collection[str], spent: Collection[str], limits: Mapping[str, Sequence[ShareLimit]]
+    ) -> None:
         """Count a call that was placed. `competed`: keys of the limits under which a PoP would have done as well;
         `spent`: those under which one got it."""
         by_key = {limit.key: limit for of_pop in limits.values() for limit in of_pop}
@@ -93,7 +95,7 @@ class CallShares:
             for credit in (self._credit(_key(canary)),)
         ]
 
-    def _of(self, seen: SeenPop) -> Iterable[Limit]:
+    def _of(self, seen: SeenPop) -> Iterable[ShareLimit]:
         for canary in self.canaries:
             if seen.pop == canary.pop if canary.pop else seen.condition.version == canary.version:
                 yield self._limit(_key(canary), canary.share)
@@ -101,9 +103,9 @@ class CallShares:
         if seen.condition.share < 1:
             yield self._limit(f"own {seen.pop}", seen.condition.share)
 
-    def _limit(self, key: str, share: float) -> Limit:
+    def _limit(self, key: str, share: float) -> ShareLimit:
         credit = self._credit(key)
-        return Limit(key, share, due=share > 0 and credit.earned + share >= credit.needed - ROUNDING)
+        return ShareLimit(key, share, due=share > 0 and credit.earned + share >= credit.needed - ROUNDING)
 
     def _credit(self, key: str) -> _Credit:
         if key not in self._credits:

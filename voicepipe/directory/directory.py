@@ -25,10 +25,10 @@ from voicepipe.directory.bus import Bus, BusMessage, reading
 from voicepipe.directory.call_claims import CallClaims
 from voicepipe.directory.call_shares import CallShares
 from voicepipe.directory.fleet_view import FleetView, SeenPop
-from voicepipe.directory.nearness import By
+from voicepipe.directory.nearness import TripSource
 from voicepipe.directory.report import PopReport
 from voicepipe.directory.round_trips import LearnedTrip, RoundTrips
-from voicepipe.directory.router import TAKES, Candidate, RankedPops, WantedCall, Why, choose
+from voicepipe.directory.router import TAKES, Candidate, ChoiceReason, RankedPops, WantedCall, choose
 from voicepipe.directory.subjects import Assignment, CallSession, Command, PopGoodbye, RoundTrip
 from voicepipe.directory.tokens import Signer
 
@@ -40,7 +40,7 @@ AGAIN_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class PopToken:
     """A token for one PoP, with the address where it is valid: it admits a caller or a request."""
 
     pop: str
@@ -49,7 +49,7 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementOffer(Pass):
+class PlacementOffer(PopToken):
     """A PoP that the caller may call."""
 
     turn_ms: float
@@ -77,10 +77,10 @@ class PlacedCall(msgspec.Struct, frozen=True):
     place: Place | None
     """The place of the caller on the globe."""
     pop: str
-    why: Why
+    why: ChoiceReason
     near_ms: float
     """Round trip and playout, in ms."""
-    by: By
+    by: TripSource
     """How the round trip is known."""
     turn_ms: float
     others: tuple[str, ...]
@@ -230,13 +230,13 @@ class Directory:
         for follower in self.followers:
             follower.refused(kind, reason)
 
-    def request_token(self, grant: Grant, pop: str) -> Pass:
+    def request_token(self, grant: Grant, pop: str) -> PopToken:
         """A token for one request to this PoP, with the base of its URL. Raises NoPop: the PoP does not report."""
         seen = next((seen for seen in self.pops() if seen.pop == pop), None)
         if seen is None:
             raise NoPop(f"The PoP {pop!r} does not answer at present; try again later.")
         granted = msgspec.structs.replace(grant, id=f"ask_{secrets.token_hex(8)}", begins=False)
-        return Pass(seen.pop, seen.condition.url, self._signed(granted, seen))
+        return PopToken(seen.pop, seen.condition.url, self._signed(granted, seen))
 
     async def drain(self, pop: str) -> None:
         """Order this PoP to take no new calls, and to exit after its last one. Returns once it reports that it does, or

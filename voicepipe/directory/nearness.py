@@ -37,7 +37,7 @@ PAIRS = 20_000
 _apart_ms = lru_cache(PAIRS)(apart_ms)
 _least_ms = lru_cache(PAIRS)(least_rtt_ms)
 
-By = Literal["probe", "learned", "distance", "guess", "unknown"]
+TripSource = Literal["probe", "learned", "distance", "guess", "unknown"]
 """How a round trip is known."""
 
 
@@ -63,7 +63,7 @@ class Trip(NamedTuple):
 
     ms: float | None
     """None: it is unknown."""
-    by: By
+    by: TripSource
 
 
 def trips(pops: Sequence[SeenPop], caller: Whereabouts) -> Mapping[str, Trip]:

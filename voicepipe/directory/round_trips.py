@@ -30,7 +30,7 @@ TRYING_S = 60.0
 """Seconds for which the outcome of such a call is waited for before there is another."""
 
 
-class Learned(NamedTuple):
+class NetworkTrips(NamedTuple):
     """The round trips that were learned of one network."""
 
     ms: dict[str, float]
@@ -119,17 +119,17 @@ class RoundTrips:
                 return
             self._trips -= len(self._networks.popitem(last=False)[1].trips)
 
-    def of(self, network: str, now: float) -> Learned:
+    def of(self, network: str, now: float) -> NetworkTrips:
         """The round trips learned of a network."""
         known = self._networks.get(network)
         trips = {pop: kept for pop, kept in known.trips.items() if now - kept.heard_at < KEPT_S} if known else {}
         unsure = frozenset(pop for pop, kept in trips.items() if kept.calls < SURE)
-        return Learned({pop: kept.ms for pop, kept in trips.items()}, unsure)
+        return NetworkTrips({pop: kept.ms for pop, kept in trips.items()}, unsure)
 
     def may_try(self, network: str, now: float) -> bool:
         """Whether a call from there may go to a PoP that is only guessed to be near."""
         known = self._networks.get(network)
-        if known is None or not _one_left(known.tries, now):
+        if known is None or not known.tries.has(now) or known.tries.left < 1:
             return False
         if known.trying and now >= known.until:  # No call has come of it: somebody only asked.
             known.trying = ""
@@ -150,10 +150,6 @@ class RoundTrips:
             for pop, kept in self._networks[network].trips.items()
             if now - kept.heard_at < KEPT_S
         ]
-
-
-def _one_left(tries: Bucket, now: float) -> bool:
-    return tries.has(now) and tries.left >= 1
 
 
 def _far(ms: float, kept_ms: float) -> bool:

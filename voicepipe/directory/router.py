@@ -17,9 +17,9 @@ from random import Random
 from typing import Literal
 
 from voicepipe.base.errors import NoPop
-from voicepipe.directory.call_shares import Limit
+from voicepipe.directory.call_shares import ShareLimit
 from voicepipe.directory.fleet_view import SeenPop
-from voicepipe.directory.nearness import By, Trip, Whereabouts, trips
+from voicepipe.directory.nearness import Trip, TripSource, Whereabouts, trips
 from voicepipe.directory.report import Condition
 from voicepipe.sizing.prediction import with_more
 
@@ -75,7 +75,7 @@ class Candidate:
     """Turn latency with this call, calls on their way and the report's age included."""
     load: float
     """Part of its slots in use, with this call."""
-    by: By
+    by: TripSource
     """How the round trip is known."""
 
     @property
@@ -96,9 +96,9 @@ class Candidate:
         return self.near_ms + self.predicted_ms
 
 
-Limits = Mapping[str, Sequence[Limit]]
+ShareLimits = Mapping[str, Sequence[ShareLimit]]
 """Limits by PoP, of those that are to get only a share of the calls."""
-Why = Literal["nearest", "shares", "limited", "least late"]
+ChoiceReason = Literal["nearest", "shares", "limited", "least late"]
 """Why the first candidate was chosen: it is the nearest in time; the nearest fills, and this one is nearly as near; it
 is due a share of the calls; no PoP is in time."""
 
@@ -120,7 +120,7 @@ class RankedPops:
     """The candidates for a call, the best first, `WantedCall.most` of them at most."""
 
     candidates: tuple[Candidate, ...]
-    why: Why
+    why: ChoiceReason
     """Why the first one is first."""
     competed: frozenset[str] = frozenset()
     spent: frozenset[str] = frozenset()
@@ -132,7 +132,7 @@ class RankedPops:
         return self.why == "least late"
 
 
-def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: Limits | None = None) -> RankedPops:
+def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: ShareLimits | None = None) -> RankedPops:
     """Choose the PoPs for a call. Raises NoPop: none can take it."""
     near = trips(pops, wanted)
     possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in fit(pops, wanted) if _has_room(seen)]
@@ -160,7 +160,7 @@ def _choice(possible: Sequence[Candidate], lots: Random, most: int, allotted: _A
     return RankedPops(ranked[:most], why)
 
 
-def _allotted(possible: Sequence[Candidate], pool: Sequence[Candidate], limits: Limits) -> _Allotment:
+def _allotted(possible: Sequence[Candidate], pool: Sequence[Candidate], limits: ShareLimits) -> _Allotment:
     """The effect of limits; `pool`: the PoPs to which the call would go without them. PoPs in time with the
     greatest share are not held back; where every PoP in time is under a limit, this share is below 1."""
     in_time = [candidate for candidate in possible if candidate.in_time]
@@ -253,7 +253,7 @@ def _near_ms(trip: Trip, kind: str) -> float:
 
 def _first(
     due: Candidate | None, in_time: Sequence[Candidate], near: Sequence[Candidate], lots: Random
-) -> tuple[Candidate, Why]:
+) -> tuple[Candidate, ChoiceReason]:
     if due:
         return due, "limited"
     if not in_time:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from voicepipe.base.figures import percentile
-from voicepipe.observe.turns import Listed, ListedTurn, Stages
+from voicepipe.observe.turns import ListedTurn, Stages, TurnWithStages
 
 BUCKETS = 30
 """Points of the time axis, whatever its length."""
@@ -35,7 +35,7 @@ class Figures(msgspec.Struct, kw_only=True):
     """Drafts that were dropped."""
 
 
-class Stretch(msgspec.Struct, kw_only=True):
+class TimeBucket(msgspec.Struct, kw_only=True):
     """One bucket of the time axis."""
 
     at: float
@@ -65,15 +65,15 @@ def figures(turns: Sequence[ListedTurn]) -> Figures:
     )
 
 
-def over_time(turns: Iterable[Listed], start: float, width_s: float) -> list[Stretch]:
+def over_time(turns: Iterable[TurnWithStages], start: float, width_s: float) -> list[TimeBucket]:
     """`BUCKETS` times `width_s` from `start` on; turns outside of that are left out."""
-    buckets: list[list[Listed]] = [[] for _ in range(BUCKETS)]
+    buckets: list[list[TurnWithStages]] = [[] for _ in range(BUCKETS)]
     for listed in turns:
         number = int((listed.turn.at - start) // width_s)
         if 0 <= number < BUCKETS:
             buckets[number].append(listed)
     return [
-        Stretch(
+        TimeBucket(
             at=start + number * width_s,
             figures=figures([listed.turn for listed in bucket]),
             stages=medians([listed.stages for listed in bucket]),

@@ -34,7 +34,7 @@ ENDS = (
 PREDICTION_RATIOS = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
-Others = Callable[[tuple[str, str]], Iterable[Metric]]
+ExtraMetrics = Callable[[tuple[str, str]], Iterable[Metric]]
 """Makes the metrics of one moment, with these labels, as in HERE."""
 RATING = 93.2
 """Rating of a call without any loss or delay (G.107, default values)."""
@@ -53,7 +53,7 @@ class Metrics(TurnMetrics):
         self._here = (pop.id, pop.region)
         self._pop = pop
         self._health = health
-        self.others: list[Others] = []
+        self.others: list[ExtraMetrics] = []
         """Further metrics that hold at the moment."""
         self._traces = traces
         self._registry = registry = CollectorRegistry()

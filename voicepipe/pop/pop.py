@@ -37,7 +37,7 @@ from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.failing_turns import FailingTurns
 from voicepipe.observe.metrics import Metrics
-from voicepipe.observe.process import Watch
+from voicepipe.observe.process import ProcessWatch
 from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
 from voicepipe.pop.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
@@ -112,7 +112,7 @@ class Pop:
     ) -> None:
         self.config = config
         self.tools = tools
-        self.watch = Watch()
+        self.watch = ProcessWatch()
         self.metrics = Metrics(config.pop, self.health, traces)
         self._recent, self._hour, self._failing = (
             RecentTurnCounts(self.watch.lag_p99_ms),

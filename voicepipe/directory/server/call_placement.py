@@ -52,7 +52,7 @@ class CallRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_ROUND_TRIPS)] = ()
 
 
-class Rules:
+class DirectoryRules:
     """The configuration that a directory uses, and the tenants' keys, as `credentials.keys_of` finds them."""
 
     def __init__(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
@@ -73,7 +73,7 @@ class Rules:
 class CallPlacing:
     """Chooses PoPs for calls over HTTP, by the rules of one directory's tenants."""
 
-    def __init__(self, rules: Rules, directory: Directory, references: SignedKeys) -> None:
+    def __init__(self, rules: DirectoryRules, directory: Directory, references: SignedKeys) -> None:
         self.here = place_of(rules.config.directory.place)
         self.bounced = directory.bounced
         self._directory = directory
@@ -152,7 +152,7 @@ class PhonePlacing:
     """Chooses PoPs for phone calls: by the number that was dialled, the routes of one directory and the carrier's place
     on the globe."""
 
-    def __init__(self, rules: Rules, directory: Directory) -> None:
+    def __init__(self, rules: DirectoryRules, directory: Directory) -> None:
         self._rules = rules
         self._here = place_of(rules.config.directory.place)
         self._directory = directory

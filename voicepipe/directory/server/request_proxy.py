@@ -24,7 +24,7 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.base import call_ids
 from voicepipe.base.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.config import LimitsConfig
-from voicepipe.directory.directory import Directory, Pass, WhyBounced
+from voicepipe.directory.directory import Directory, PopToken, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, askable, network_of_client
 from voicepipe.directory.server.operator import OperatorAccess
@@ -126,7 +126,7 @@ class RequestProxy:
         # An `ek_` key has few rights, so there a 401 may be meant.
         return answer if who.secret else last_word(answer)
 
-    def with_call(self, who: Caller, call_id: str) -> Pass:
+    def with_call(self, who: Caller, call_id: str) -> PopToken:
         """The PoP that has this call. Raises UnknownCall; NoPop: it is silent, and the call may go on."""
         pop = call_ids.pop_of(call_id)
         if pop is None or not self._directory.knows(pop):
@@ -160,10 +160,10 @@ class RequestProxy:
         for_operator: bool = False,
     ) -> dict[str, T | None]:  # fmt: skip
         """The answers of all PoPs, as `pop_lists.read`."""
-        passes = self._passes(who, (seen.pop for seen in self._directory.pops()), for_operator)
-        answers = await self._answers(request, passes, within_s)
+        tokens = self._tokens(who, (seen.pop for seen in self._directory.pops()), for_operator)
+        answers = await self._answers(request, tokens, within_s)
         return await asyncio.to_thread(
-            lambda: {there.pop: read(answer, shape, none) for there, answer in zip(passes, answers, strict=True)}
+            lambda: {there.pop: read(answer, shape, none) for there, answer in zip(tokens, answers, strict=True)}
         )
 
     async def records(self, who: Caller, request: Request) -> Response:
@@ -236,20 +236,20 @@ class RequestProxy:
         """The first answer of the PoPs that may take a call by which `model` is named. Raises NoPop."""
         return await self._first_of(request, self._askable(who, model), sent)
 
-    def _askable(self, who: Caller, model: str | None = None, about: str = "") -> list[Pass]:
+    def _askable(self, who: Caller, model: str | None = None, about: str = "") -> list[PopToken]:
         """The PoPs to ask. Raises NoPop."""
         wanted = self._placement.wanted(who, CallRequest(kind="", require=self._placement.named(model)))
-        return self._passes(who, (seen.pop for seen in askable(self._directory.pops(), wanted, about)))
+        return self._tokens(who, (seen.pop for seen in askable(self._directory.pops(), wanted, about)))
 
-    def _passes(self, who: Caller, pops: Iterable[str], for_operator: bool = False) -> list[Pass]:
+    def _tokens(self, who: Caller, pops: Iterable[str], for_operator: bool = False) -> list[PopToken]:
         grant = replace(self._placement.grant(who), operator=for_operator)
         return [self._directory.request_token(grant, pop) for pop in pops]
 
-    async def _first_of(self, request: Request, passes: Sequence[Pass], sent: bytes) -> Response:
-        return await self.first(request, [(there, _address(there, request)) for there in passes], sent)
+    async def _first_of(self, request: Request, tokens: Sequence[PopToken], sent: bytes) -> Response:
+        return await self.first(request, [(there, _address(there, request)) for there in tokens], sent)
 
     async def first(
-        self, request: Request, targets: Sequence[tuple[Pass, str]], sent: bytes,
+        self, request: Request, targets: Sequence[tuple[PopToken, str]], sent: bytes,
         bounced: Callable[[str, WhyBounced], None] = lambda pop, why: None, unsure: Callable[[], None] = lambda: None,
     ) -> Response:  # fmt: skip
         """The first answer that does not leave the request to the next PoP; `bounced` is called for PoPs that do, and
@@ -270,19 +270,19 @@ class RequestProxy:
         return last_word(answer)
 
     async def _answers(
-        self, request: Request, passes: Sequence[Pass], within_s: float = PATIENCE_S
+        self, request: Request, tokens: Sequence[PopToken], within_s: float = PATIENCE_S
     ) -> list[Response | None]:
         """The answers of all of them, asked at once. None: no answer."""
 
-        async def of(there: Pass) -> Response | None:
+        async def of(there: PopToken) -> Response | None:
             try:
                 return await self.sent(request, _address(there, request), there, b"", within_s)
             except NoPop:
                 return None
 
-        return await asyncio.gather(*map(of, passes))
+        return await asyncio.gather(*map(of, tokens))
 
-    async def sent(self, request: Request, url: str, there: Pass, sent: bytes, within_s: float) -> Response:
+    async def sent(self, request: Request, url: str, there: PopToken, sent: bytes, within_s: float) -> Response:
         """This PoP's answer to the same request. Raises NoPop."""
         query = urlencode([(key, value) for key, value in request.query_params.multi_items() if key != "token"])
         said = {name: value for name in PASSED_ON if (value := request.headers.get(name))}
@@ -303,7 +303,7 @@ class RequestProxy:
         return Response(answer.content, answer.status_code, kept)
 
     @contextmanager
-    def _counted(self, there: Pass) -> Iterator[None]:
+    def _counted(self, there: PopToken) -> Iterator[None]:
         """Count a request in progress there. Raises NoPop: there are too many already."""
         if self._under_way[there.pop] >= MOST_AT_ONE:
             _silent(there, _Unreached)
@@ -327,7 +327,7 @@ def last_word(answer: Response | None) -> Response:
     return answer
 
 
-def _address(there: Pass, request: Request) -> str:
+def _address(there: PopToken, request: Request) -> str:
     return f"{there.url}{request.url.path}"
 
 
@@ -336,5 +336,5 @@ def forwarded_for(request: Any) -> Mapping[str, str]:
     return {"X-Forwarded-For": request.client.host} if request.client else {}
 
 
-def _silent(there: Pass, kind: type[NoPop] = NoPop) -> NoReturn:
+def _silent(there: PopToken, kind: type[NoPop] = NoPop) -> NoReturn:
     raise kind(f"The PoP {there.pop!r} does not answer at present; try again later.")

@@ -18,7 +18,7 @@ from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
 from voicepipe.directory.nats_bus import NatsBus
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
-from voicepipe.directory.server.call_placement import Rules
+from voicepipe.directory.server.call_placement import DirectoryRules
 from voicepipe.directory.server.directory_http import app, reaching_pops
 from voicepipe.directory.server.relay import MESSAGE_BYTES
 from voicepipe.directory.server.relay_drain import RelayDrain
@@ -51,7 +51,7 @@ async def serve(
     own, store = config, store_of(config)
     its = await asyncio.to_thread(begun, own, store)
     config = its.config
-    rules = Rules(config, keys_of(config.tenants))
+    rules = DirectoryRules(config, keys_of(config.tenants))
     signing = signer(config.directory.key)
     operator = operator_keys_of(config.http, keys_of(config.tenants))
     public = {signing.key_id: signing.key.public_key()}
@@ -81,7 +81,7 @@ async def serve(
             await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
 
 
-def use_config(rules: Rules, directory: Directory, config: DirectoryConfig) -> None:
+def use_config(rules: DirectoryRules, directory: Directory, config: DirectoryConfig) -> None:
     """Use other tenants, routes and shares. Raises ConfigError: a tenant's key is not in the environment; then nothing
     has changed."""
     rules.become(config)
