@@ -105,7 +105,7 @@ def check(config: Config) -> None:
     """Raises ConfigError: a secret that is needed is missing, or one is used for two purposes."""
     for secret in needed(config):
         secret.value()
-    operator_keys(config)
+    operator_keys(config.http, keys_of(config.tenants))
     trace_headers(config)
 
 
@@ -138,13 +138,8 @@ class OperatorKeys(NamedTuple):
     """The key for the metrics only."""
 
 
-def operator_keys(config: Config) -> OperatorKeys:
-    """The operator keys of a PoP. Raises ConfigError."""
-    return operator_keys_of(config.http, keys_of(config.tenants))
-
-
-def operator_keys_of(http: HttpConfig, keys: Container[str]) -> OperatorKeys:
-    """The operator keys of a server of any kind. Raises ConfigError."""
+def operator_keys(http: HttpConfig, keys: Container[str]) -> OperatorKeys:
+    """The operator keys of a PoP, or of a directory. `keys`: those of its tenants. Raises ConfigError."""
     for secret, whose in ((_operator_key(http), "operator"), (_metrics_key(http), "metrics")):
         if secret.value() in keys:
             raise ConfigError(

@@ -141,7 +141,7 @@ class Pop:
         self._agents = agents
         self.prepared = PreparedAgents(agents, engines, self.tts_cache, config.engines.llm, records=records is not None)
         self._tenants = Tenants(keys_of(config.tenants), "PoP")
-        self._operator_keys = operator_keys(config)
+        self._operator_keys = operator_keys(config.http, keys_of(config.tenants))
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
         self._admitted_at = -math.inf

@@ -18,7 +18,7 @@ import msgspec
 from voicepipe.base.errors import ConfigError, NoPop
 from voicepipe.config import parse_rules
 from voicepipe.config.agent_store import AgentStore, read_agent
-from voicepipe.config.credentials import keys_of, operator_keys_of
+from voicepipe.config.credentials import keys_of, operator_keys
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.file_kind import RULES
 from voicepipe.config.together import check_owners
@@ -76,7 +76,7 @@ def store_of(config: DirectoryConfig) -> EditionStore | None:
 def begun(own: DirectoryConfig, store: EditionStore | None) -> DirectoryBeginning:
     """The edition that the directory used last; if its routes and tenants are no longer valid, the newest one whose
     are. Raises ConfigError: none is valid."""
-    operator_keys_of(own.http, ())  # What its own file lacks is said of that.
+    operator_keys(own.http, ())  # What its own file lacks is said of that.
     found = store.begin(lambda edition, folder: with_rules(own, edition.files)) if store else None
     return DirectoryBeginning(*found) if found else DirectoryBeginning(own)
 
@@ -94,7 +94,7 @@ def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryCo
                 "tenants: this directory has no operator's key, so nobody could push, list or drain any more; set "
                 "http.operator_key_env in its file first"
             )
-        operator_keys_of(config.http, keys_of(config.tenants))
+        operator_keys(config.http, keys_of(config.tenants))
     except ConfigError as error:
         raise ConfigError(f"{RULES}: {error}") from None
     return config

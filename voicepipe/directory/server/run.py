@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from voicepipe.base import descriptors
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.tasks import supervised
-from voicepipe.config.credentials import keys_of, operator_keys_of
+from voicepipe.config.credentials import keys_of, operator_keys
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.directory import Directory
@@ -53,7 +53,7 @@ async def serve(
     config = its.config
     rules = DirectoryRules(config, keys_of(config.tenants))
     signing = signer(config.directory.key)
-    operator = operator_keys_of(config.http, keys_of(config.tenants))
+    operator = operator_keys(config.http, keys_of(config.tenants))
     public = {signing.key_id: signing.key.public_key()}
     public |= {key_id(key): key for key in map(public_key, config.directory.keys)}
     hearing = nullcontext(own_bus) if own_bus else NatsBus.connected(config.bus)
