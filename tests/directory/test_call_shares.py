@@ -18,7 +18,7 @@ from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.call_shares import CallShares
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.fleet_view import SeenPop
-from voicepipe.directory.router import RankedPops, WantedCall, choose, others
+from voicepipe.directory.router import RankedPops, WantedCall, alternates, choose
 
 NEW = CanaryConfig(share=0.1, version="2")
 FRA, LHR = seen("fra", place=FRANKFURT, version="1"), seen("lhr", place=LONDON, version="1")
@@ -161,7 +161,7 @@ def test_a_nearest_pop_that_fills_shares_with_none_that_is_held_back() -> None:
 
 def test_who_is_turned_away_is_sent_to_a_pop_of_the_same_version_and_to_none_whose_turns_failed() -> None:
     recovering, failing = seen("one", version="1", share=0.4), seen("two", version="1", share=0.0)
-    assert [other.pop for other in others([FRA2, LHR, recovering, failing], FRA.condition)] == ["lhr", "fra2"]
+    assert [other.pop for other in alternates([FRA2, LHR, recovering, failing], FRA.condition)] == ["lhr", "fra2"]
 
 
 @pytest.mark.parametrize("directories", [1, 3])

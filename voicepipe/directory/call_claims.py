@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from voicepipe.directory.bus import Bus, reading
+from voicepipe.directory.bus import Bus, decoding
 
 CLAIMS = "vp.claim"
 """Subject of `Claim`, from the directory that has handled the call."""
@@ -36,7 +36,7 @@ class CallClaims:
         """Receive other directories' claims, until cancelled."""
         async with self._bus.listen(CLAIMS) as messages:
             async for message in messages:
-                with reading(message):
+                with decoding(message):
                     self._remember(msgspec.json.decode(message.data, type=Claim).call)
 
     @contextmanager

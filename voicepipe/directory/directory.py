@@ -21,7 +21,7 @@ from voicepipe.call_api import Grant
 from voicepipe.config.directory_config import CanaryConfig
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory import subjects
-from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.call_claims import CallClaims
 from voicepipe.directory.call_shares import CallShares
 from voicepipe.directory.fleet_view import FleetView, SeenPop
@@ -148,14 +148,14 @@ class Directory:
         pop = subjects.pop_of(message.subject)
         if pop is None:
             return
-        with reading(message):
+        with decoding(message):
             if message.subject == subjects.of_pop(subjects.REPORTS, pop):
                 self._view.heard(pop, msgspec.json.decode(message.data, type=PopReport), self._clock())
             elif message.subject == subjects.of_pop(subjects.GOODBYES, pop):
                 self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch, self._clock())
             elif message.subject == subjects.of_pop(subjects.ROUND_TRIPS, pop):
                 trip = msgspec.json.decode(message.data, type=RoundTrip)
-                if self._view.hears(pop, self._clock()):
+                if self._view.is_alive(pop, self._clock()):
                     self._round_trips.heard(trip.network, pop, trip.ms, self._clock(), again=trip.again)
             else:
                 self._view.assigned(pop, msgspec.json.decode(message.data, type=Assignment).call, self._clock())

@@ -100,7 +100,7 @@ class FleetView:
             known.pending.pop(call, None)
             known.pending[call] = now
 
-    def hears(self, pop: str, now: float) -> bool:
+    def is_alive(self, pop: str, now: float) -> bool:
         """Whether the PoP's lease holds."""
         known = self._known.get(pop)
         return known is not None and _alive(known, now)

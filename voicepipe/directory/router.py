@@ -135,7 +135,7 @@ class RankedPops:
 def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: ShareLimits | None = None) -> RankedPops:
     """Choose the PoPs for a call. Raises NoPop: none can take it."""
     near = trips(pops, wanted)
-    possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in fit(pops, wanted) if _has_room(seen)]
+    possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in eligible(pops, wanted) if _has_room(seen)]
     if not possible:
         raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.", "no_room")
     pinned = [candidate for candidate in possible if candidate.seen.condition.region == wanted.region]
@@ -186,7 +186,7 @@ def _allotted(possible: Sequence[Candidate], pool: Sequence[Candidate], limits: 
     )
 
 
-def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
+def alternates(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
     """PoPs to which a PoP may send callers that it refuses: the nearest two that have room, within its own zone. PoPs
     of its own version come first: only directories know which version is on trial."""
     wanted = WantedCall(kind="", place=here.place, zone=here.zone)
@@ -198,7 +198,7 @@ def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
     return [one.seen for one in able[:ALTERNATES]]
 
 
-def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
+def eligible(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
     """PoPs that may take such a call at all. Raises NoPop with the requirement that none meets."""
     left, agents = [seen for seen in pops if seen.pop not in wanted.tried], frozenset(wanted.agents)
     if wanted.zone:

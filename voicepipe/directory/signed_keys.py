@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from voicepipe.agent import Part
 from voicepipe.base.errors import TooManySecrets, Unauthorized
-from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.tokens import Signer, verified
 
 PREFIX = "ek_"
@@ -81,7 +81,7 @@ class SignedKeys:
         """Receive other directories' sessions and questions, until cancelled."""
         async with self._bus.listen(SESSIONS, QUESTIONS) as messages:
             async for message in messages:
-                with reading(message):
+                with decoding(message):
                     await self._take(message)
 
     async def make(

@@ -12,12 +12,12 @@ from voicepipe.base.errors import SessionMissing
 from voicepipe.call_api import Alternate, Grant
 from voicepipe.config import Config
 from voicepipe.directory import subjects
-from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.fleet_view import FleetView
 from voicepipe.directory.key_sessions import KeySessions
 from voicepipe.directory.report import Condition, PopReport
 from voicepipe.directory.reporter import Reporter, TripReporter
-from voicepipe.directory.router import others
+from voicepipe.directory.router import alternates
 from voicepipe.directory.subjects import CallSession, Command
 from voicepipe.directory.tokens import AGAIN, TokenVerifier, audience, key_id, public_key
 
@@ -61,7 +61,7 @@ class Membership:
         mine = subjects.of_pop(subjects.SESSIONS, self._pop), subjects.of_pop(subjects.COMMANDS, self._pop)
         async with self._bus.listen(*mine, subjects.REPORTS, subjects.GOODBYES) as messages:
             async for message in messages:
-                with reading(message):
+                with decoding(message):
                     await self._take(message)
 
     def report_now(self) -> None:
@@ -71,7 +71,7 @@ class Membership:
     def alternates(self) -> tuple[Alternate, ...]:
         """PoPs to which a caller may go who is refused here."""
         seen = [seen for seen in self._view.alive(self._clock()) if seen.pop != self._pop]
-        return tuple(Alternate(seen.pop, seen.condition.url) for seen in others(seen, self._condition()))
+        return tuple(Alternate(seen.pop, seen.condition.url) for seen in alternates(seen, self._condition()))
 
     def read(self, token: str, spent: bool = False) -> Grant:
         return self._verifier.read(token, spent)
@@ -108,7 +108,7 @@ class Membership:
         """A PoP that was silent may have been cut off, together with directories, which did not get our reports either:
         report to them as soon as they can be reached again."""
         now = self._clock()
-        silent = not self._view.hears(pop, now)
+        silent = not self._view.is_alive(pop, now)
         if self._view.heard(pop, report, now) and silent and pop != self._pop and now >= self._answered + ANSWERED_S:
             self._answered = now
             self.report_now()

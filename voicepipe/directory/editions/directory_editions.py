@@ -23,7 +23,7 @@ from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.file_kind import RULES
 from voicepipe.config.together import check_owners
 from voicepipe.directory import subjects
-from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions import messages
 from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, packed, unpacked
@@ -76,7 +76,7 @@ def store_of(config: DirectoryConfig) -> EditionStore | None:
 def begun(own: DirectoryConfig, store: EditionStore | None) -> DirectoryBeginning:
     """The edition that the directory used last; if its routes and tenants are no longer valid, the newest one whose
     are. Raises ConfigError: none is valid."""
-    operator_keys(own.http, ())  # What its own file lacks is said of that.
+    operator_keys(own.http, ())  # An error in its own file is not to look like one of an edition.
     found = store.begin(lambda edition, folder: with_rules(own, edition.files)) if store else None
     return DirectoryBeginning(*found) if found else DirectoryBeginning(own)
 
@@ -234,7 +234,7 @@ class DirectoryEditions:
                     messages.DIRECTORIES_SAY, messages.POPS_WANT, messages.POPS_SAY)  # fmt: skip
         async with self._bus.listen(*patterns) as heard:
             async for message in heard:
-                with reading(message):
+                with decoding(message):
                     await self._receive(message)
 
     async def _receive(self, message: BusMessage) -> None:

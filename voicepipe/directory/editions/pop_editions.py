@@ -18,7 +18,7 @@ from voicepipe.config import Config, check_together, credentials, load_rules
 from voicepipe.config.agent_store import AgentStore, open_agents, read_agent
 from voicepipe.config.file_kind import RULES
 from voicepipe.directory import subjects
-from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.editions import messages
 from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, paths_in_edition, unpacked
 from voicepipe.directory.editions.edition_store import EditionStore
@@ -144,7 +144,7 @@ class PopEditions:
         hearing = self._bus.listen(messages.HEADS, messages.EDITIONS, messages.PROPOSALS)
         async with hearing as heard:
             async for message in heard:
-                with reading(message):
+                with decoding(message):
                     await self._receive(message)
 
     async def _receive(self, message: BusMessage) -> None:

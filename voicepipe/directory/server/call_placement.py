@@ -17,7 +17,7 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, D
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.fleet_view import SeenPop
-from voicepipe.directory.router import CANDIDATES, WantedCall, fit
+from voicepipe.directory.router import CANDIDATES, WantedCall, eligible
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.ingress.access import UnknownModel
 from voicepipe.ingress.api_keys import Caller
@@ -142,7 +142,7 @@ def askable(pops: Sequence[SeenPop], wanted: WantedCall, about: str = "") -> lis
     """PoPs for a request that is not about one call: those that may take such a call, the best first. `about`: an
     agent; PoPs that have it, if any. A PoP that drains or is silent is asked only where all do. Raises NoPop with the
     requirement that none meets."""
-    possible = fit(pops, wanted)
+    possible = eligible(pops, wanted)
     having = [seen for seen in possible if about in seen.condition.agents] or possible
     staying = [seen for seen in having if not seen.silent and seen.condition.status != "draining"] or having
     return sorted(staying, key=lambda seen: (seen.silent, seen.condition.status != "ok", seen.pop))
