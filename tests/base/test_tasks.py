@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from voicepipe.base.tasks import FIRST_S, LONGEST_S, TaskGroup, supervised
+from voicepipe.base.tasks import FIRST_PAUSE_S, LONGEST_PAUSE_S, TaskGroup, supervised
 
 
 class Job:
@@ -91,13 +91,13 @@ async def test_one_that_held_out_is_begun_again_at_once() -> None:
 
     async def job() -> None:
         began.append(loop.time())
-        await asyncio.sleep(2 * LONGEST_S)
+        await asyncio.sleep(2 * LONGEST_PAUSE_S)
         raise ValueError
 
     task = asyncio.create_task(supervised("x", job))
-    await asyncio.sleep(20 * LONGEST_S)
+    await asyncio.sleep(20 * LONGEST_PAUSE_S)
     task.cancel()
-    assert [round(later - sooner - 2 * LONGEST_S, 3) for sooner, later in pairwise(began)] == [FIRST_S] * 9
+    assert [round(later - sooner - 2 * LONGEST_PAUSE_S, 3) for sooner, later in pairwise(began)] == [FIRST_PAUSE_S] * 9
 
 
 @pytest.mark.virtual_time

@@ -13,10 +13,10 @@ from voicepipe.base.cpu_metering import charged
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-FIRST_S = 0.05
+FIRST_PAUSE_S = 0.05
 """Seconds before a job that failed is started again; twice as long after every failure that follows at once."""
-LONGEST_S = 60.0
-"""Seconds of the longest pause. After a job that has run for as long, the next failure waits for `FIRST_S` again."""
+LONGEST_PAUSE_S = 60.0
+"""Seconds of the longest pause. After a job that has run for as long, the next failure waits for `FIRST_PAUSE_S` again."""
 
 
 def forget_how_it_was_cancelled(task: "asyncio.Task[Any]") -> None:
@@ -74,14 +74,14 @@ async def supervised(name: str, job: Callable[[], Awaitable[None]]) -> None:
     For what a PoP does beside its calls: it measures itself, reads agents again, keeps the clock of all media. Each job
     hangs on a task group, and an exception in one (a missing folder, a mistake of ours) would end the calls, too."""
     loop = asyncio.get_running_loop()
-    pause_s = FIRST_S
+    pause_s = FIRST_PAUSE_S
     while True:
         began = loop.time()
         try:
             return await job()
         except Exception as error:
-            if loop.time() - began >= LONGEST_S:
-                pause_s = FIRST_S
+            if loop.time() - began >= LONGEST_PAUSE_S:
+                pause_s = FIRST_PAUSE_S
             logger.error("%s failed and is begun again in %g s: %r", name, pause_s, error, exc_info=error)
         await asyncio.sleep(pause_s)
-        pause_s = min(LONGEST_S, 2 * pause_s)
+        pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
