@@ -16,7 +16,8 @@ logger = logging.getLogger(__name__)
 FIRST_PAUSE_S = 0.05
 """Seconds before a job that failed is started again; twice as long after every failure that follows at once."""
 LONGEST_PAUSE_S = 60.0
-"""Seconds of the longest pause. After a job that has run for as long, the next failure waits for `FIRST_PAUSE_S` again."""
+"""Seconds of the longest pause. After a job that has run for as long, the next failure waits for the first pause
+again."""
 
 
 def forget_how_it_was_cancelled(task: "asyncio.Task[Any]") -> None:
