@@ -69,11 +69,8 @@ class RedactedWords:
 
 
 def _with(full: FullTurn, place: _TextPosition, text: str) -> FullTurn:
-    if place.part == "heard":
-        return replace(full, heard=text)
-    if place.part == "answered":
-        return replace(full, answered=text)
+    if place.part in ("heard", "answered"):
+        return replace(full, **{place.part: text})
     tools = list(full.tools)
-    use = tools[place.tool]
-    tools[place.tool] = replace(use, arguments=text) if place.part == "arguments" else replace(use, result=text)
+    tools[place.tool] = replace(tools[place.tool], **{place.part: text})
     return replace(full, tools=tuple(tools))
