@@ -27,7 +27,7 @@ from voicepipe.call.playout import NOBODY, Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.ingress.rtp_line import RtpLine
-from voicepipe.observe.process import Watch
+from voicepipe.observe.process import ProcessWatch
 from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import PCMU, Codec
@@ -184,7 +184,7 @@ async def serve(kind: str) -> None:
     speech = await spoken(end.rate)
     async with asyncio.TaskGroup() as tasks:
         far = end(speech, tasks)
-        watch = Watch()
+        watch = ProcessWatch()
         job = tasks.create_task(watch.run())
         cpu = wall = 0.0
         async for told in lines():
@@ -192,7 +192,7 @@ async def serve(kind: str) -> None:
                 print(json.dumps({"answer": await far.answer(told["offer"])}), flush=True)
             elif "start" in told:
                 job.cancel()
-                watch = Watch()
+                watch = ProcessWatch()
                 job = tasks.create_task(watch.run())
                 far.heard = far.sent = 0
                 cpu, wall = time.process_time(), time.monotonic()

@@ -1,12 +1,15 @@
-"""A group of tasks that is cancelled leaves nothing that waits for the cycle collector."""
+"""A group of tasks that is cancelled leaves nothing that waits for the cycle collector. A background job that fails is
+told of, begun again, and ends nothing else."""
 
 import asyncio
 import gc
+import logging
 import weakref
+from itertools import pairwise
 
 import pytest
 
-from voicepipe.base.tasks import TaskGroup
+from voicepipe.base.tasks import FIRST_PAUSE_S, LONGEST_PAUSE_S, TaskGroup, supervised
 
 
 class Job:
@@ -50,3 +53,57 @@ async def test_what_fails_in_it_is_told_as_ever() -> None:
             tasks.create_task(fail())
             await asyncio.sleep(3600)
     assert [str(error) for error in caught.value.exceptions] == ["'x'"]
+
+
+@pytest.mark.virtual_time
+async def test_a_job_that_fails_is_begun_again_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    runs = 0
+
+    async def job() -> None:
+        nonlocal runs
+        runs += 1
+        if runs < 4:
+            raise OSError(24, "Too many open files")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(supervised("rereading agents", job))
+    assert runs == 4
+    assert [record.levelno for record in caplog.records] == [logging.ERROR] * 3
+    assert "rereading agents failed and is begun again in 0.05 s: OSError(24" in caplog.text
+
+
+@pytest.mark.virtual_time
+async def test_one_that_always_fails_writes_a_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    async def job() -> None:
+        raise ValueError
+
+    task = asyncio.create_task(supervised("x", job))
+    await asyncio.sleep(3600)
+    assert not task.done()
+    task.cancel()
+    assert 60 <= len(caplog.records) <= 75
+
+
+@pytest.mark.virtual_time
+async def test_one_that_held_out_is_begun_again_at_once() -> None:
+    loop = asyncio.get_running_loop()
+    began: list[float] = []
+
+    async def job() -> None:
+        began.append(loop.time())
+        await asyncio.sleep(2 * LONGEST_PAUSE_S)
+        raise ValueError
+
+    task = asyncio.create_task(supervised("x", job))
+    await asyncio.sleep(20 * LONGEST_PAUSE_S)
+    task.cancel()
+    assert [round(later - sooner - 2 * LONGEST_PAUSE_S, 3) for sooner, later in pairwise(began)] == [FIRST_PAUSE_S] * 9
+
+
+@pytest.mark.virtual_time
+async def test_cancelling_ends_it() -> None:
+    task = asyncio.create_task(supervised("x", asyncio.Event().wait))  # type: ignore[arg-type]
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -15,7 +15,7 @@ from tests.ingress.sip.softphone import HOURS, USER, likest, question, transcrib
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENT_POP, until
 from voicepipe.config.phone_config import SipUser
-from voicepipe.directory.server.call_placement import Rules
+from voicepipe.directory.server.call_placement import DirectoryRules
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.directory.server.sip_redirect import redirecting
 
@@ -62,7 +62,7 @@ async def test_it_calls_the_pop_to_which_a_directory_sends_it(tmp_path: Path) ->
         for name, place in (("fra", FRANKFURT), ("lhr", LONDON))
     ]
     config = asking(sip={"trunks": (), "users": (ANN,)})
-    async with fleet(*two) as (directory, pops), redirecting(Rules(config, {}), directory, RelayDrain()):
+    async with fleet(*two) as (directory, pops), redirecting(DirectoryRules(config, {}), directory, RelayDrain()):
         async with linphone(tmp_path / "ann", config.sip.port, "ann", "s3cret", registers=False) as ann:
             await ann.dial(f"sip:front-desk@127.0.0.1:{config.sip.port}")
             await until(lambda: [pop.calls for pop in pops] == [0, 1], 10)

@@ -19,35 +19,35 @@ B = TenantConfig(name="b", key_env="VOICEPIPE_TEST_B")
 def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOICEPIPE_TEST_A", "one\n")
     monkeypatch.setenv("VOICEPIPE_TEST_B", "two")
-    assert credentials.keys(Config(tenants=(A, B))) == {"one": A, "two": B}
-    assert credentials.keys(Config()) == {}
+    assert credentials.keys_of((A, B)) == {"one": A, "two": B}
+    assert credentials.keys_of(()) == {}
 
 
 def test_a_key_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
     with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_A"):
-        credentials.keys(Config(tenants=(A,)))
+        credentials.keys_of((A,))
 
 
 def test_two_tenants_with_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOICEPIPE_TEST_A", "same")
     monkeypatch.setenv("VOICEPIPE_TEST_B", "same")
     with pytest.raises(ConfigError, match="a and b have the same key"):
-        credentials.keys(Config(tenants=(A, B)))
+        credentials.keys_of((A, B))
 
 
 def test_the_operators_key_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     http = config.HttpConfig(operator_key_env="VOICEPIPE_TEST_O")
     monkeypatch.setenv("VOICEPIPE_TEST_A", "one")
     monkeypatch.delenv("VOICEPIPE_TEST_O", raising=False)
-    assert credentials.operator_keys(Config(tenants=(A,))) == ("", "")
+    assert credentials.operator_keys(config.HttpConfig(), credentials.keys_of((A,))) == ("", "")
     with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_O"):
-        credentials.operator_keys(Config(http=http, tenants=(A,)))
+        credentials.operator_keys(http, credentials.keys_of((A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_O", "one")
     with pytest.raises(ConfigError, match="give the operator one of its own"):
-        credentials.operator_keys(Config(http=http, tenants=(A,)))
+        credentials.operator_keys(http, credentials.keys_of((A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_O", "three\n")
-    assert credentials.operator_keys(Config(http=http, tenants=(A,))).operator == "three"
+    assert credentials.operator_keys(http, credentials.keys_of((A,))).operator == "three"
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ def test_a_bus_asks_for_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_metrics_have_a_key_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     http = config.HttpConfig(metrics_key_env="VOICEPIPE_TEST_M")
     monkeypatch.setenv("VOICEPIPE_TEST_A", "one")
-    assert credentials.operator_keys(Config(tenants=(A,))).metrics == ""
+    assert credentials.operator_keys(config.HttpConfig(), credentials.keys_of((A,))).metrics == ""
     with pytest.raises(ConfigError, match=r"http\.metrics_key_env: set the environment variable VOICEPIPE_TEST_M"):
-        credentials.operator_keys(Config(http=http))
+        credentials.operator_keys(http, ())
     monkeypatch.setenv("VOICEPIPE_TEST_M", "one")
     with pytest.raises(ConfigError, match="holds the key of a tenant"):
         credentials.check(Config(http=http, tenants=(A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_A", "two")
-    assert credentials.operator_keys(Config(http=http, tenants=(A,))).metrics == "one"
+    assert credentials.operator_keys(http, credentials.keys_of((A,))).metrics == "one"
 
 
 def test_headers_for_traces_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

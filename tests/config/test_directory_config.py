@@ -1,4 +1,4 @@
-"""A directory's configuration, and its command."""
+"""A directory's configuration, its command, and what operators push to a whole fleet, as each kind of host takes it."""
 
 import re
 import subprocess
@@ -15,21 +15,30 @@ from msgspec.structs import replace
 from tests.directory.keys import make_keys, needs_openssl
 from tests.directory.nats_server import nats_server, needs_nats
 from tests.support.paths import ROOT
+from voicepipe.agent import Hooks
 from voicepipe.base.errors import ConfigError
-from voicepipe.config import load_directory, load_rules
+from voicepipe.config import Config, TenantConfig, load_directory, load_rules
 from voicepipe.config.directory_config import (
     CanaryConfig,
     DirectoryConfig,
     DirectoryRoute,
     DirectoryTenant,
     DirectoryTrunk,
+    FleetRules,
+    FleetTenant,
 )
 from voicepipe.config.fleet_config import BusConfig
-from voicepipe.config.fleet_rules import FleetRules, FleetTenant
 from voicepipe.config.phone_config import KnownUser, TelephonyConfig
 from voicepipe.directory.server.run import check
 
 SHIPPED, FLEET = (ROOT / "configs" / name for name in ("directory.toml", "fleet.toml"))
+TOLD = Hooks(after_call="https://crm.example/calls", secret_env="CRM")
+OWN = TenantConfig(name="own", key_env="OWN")
+RULES = FleetRules(
+    tenants=(FleetTenant(name="clinic", key_env="CLINIC", zone="eu", hooks=TOLD),),
+    routes=(DirectoryRoute(called="+49*", tenant="clinic", region="fra"),),
+    canaries=(CanaryConfig(share=0.1, version="2"),),
+)
 
 
 def test_the_shipped_file_has_every_key_with_its_default() -> None:
@@ -136,3 +145,28 @@ def test_webhooks_of_providers_come_encrypted_unless_from_this_machine() -> None
         check(replace(config, telephony=TelephonyConfig(public_url=url)))
     with pytest.raises(ConfigError, match="telephony.public_url = .* in the clear"):
         check(replace(config, telephony=TelephonyConfig(public_url="http://calls.example.com")))
+
+
+def test_a_pop_takes_tenants_with_who_is_told_of_their_calls() -> None:
+    config = RULES.at_pop(Config(tenants=(OWN,)))
+    assert config.tenants == (TenantConfig(name="clinic", key_env="CLINIC", hooks=TOLD),)
+    assert config.routes == RULES.routes
+
+
+def test_a_directory_takes_tenants_routes_and_canaries() -> None:
+    config = RULES.at_directory(DirectoryConfig())
+    assert (config.tenants, config.routes, config.canaries) == (RULES.tenants, RULES.routes, RULES.canaries)
+
+
+def test_a_host_keeps_what_is_not_said() -> None:
+    at_pop, at_directory = (
+        Config(tenants=(OWN,)),
+        DirectoryConfig(tenants=(DirectoryTenant(name="own", key_env="OWN"),)),
+    )
+    assert FleetRules().at_pop(at_pop) == at_pop
+    assert FleetRules().at_directory(at_directory) == at_directory
+
+
+def test_an_empty_table_says_that_there_are_none() -> None:
+    config = Config(tenants=(OWN,), routes=(DirectoryRoute(tenant="own"),))
+    assert FleetRules(routes=()).at_pop(config) == Config(tenants=(OWN,))

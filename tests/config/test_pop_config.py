@@ -10,9 +10,11 @@ import pytest
 from tests.config.told import problem
 from tests.support.paths import ROOT
 from voicepipe import config
-from voicepipe.config import Config, TenantConfig, pop_config
+from voicepipe.base.errors import ConfigError
+from voicepipe.config import Config, TenantConfig, pop_config, toml_file
 from voicepipe.config.engine_config import RecordedVoice
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
+from voicepipe.config.pop_config import USUAL, RedactionConfig
 
 
 @pytest.mark.parametrize(
@@ -89,3 +91,19 @@ def test_what_a_webrtc_table_cannot_say(write: Any, text: str, said: str) -> Non
 )
 def test_what_a_table_of_traces_cannot_say(write: Any, text: str, said: str) -> None:
     assert said in problem(write(f"[traces]\n{text}"))
+
+
+def test_a_pattern_that_cannot_be_used_is_named() -> None:
+    with pytest.raises(ConfigError, match="is no regular expression") as told:
+        toml_file.convert({"patterns": ["("]}, RedactionConfig, "redaction")
+    assert repr("(") in str(told.value)
+
+
+@pytest.mark.parametrize("pattern", ["[", "a{99999999999}", "(?P<a>", "\\"])
+def test_no_pattern_is_taken_that_could_not_be_looked_for(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"^patterns: .* is no regular expression"):
+        RedactionConfig(patterns=(r"\d+", pattern))
+
+
+def test_by_default_numbers_are_taken_out_and_words_are_kept() -> None:
+    assert (USUAL.cards, USUAL.keys, USUAL.patterns, USUAL.transcripts) == (True, True, (), True)

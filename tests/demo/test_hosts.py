@@ -46,7 +46,7 @@ async def connected(host: DemoHost) -> Any:
 
 def epoch(message: BusMessage) -> int:
     """Of the run that reports. No other message comes, such as a goodbye."""
-    assert message.subject == subjects.report_of("fra1")
+    assert message.subject == subjects.of_pop(subjects.REPORTS, "fra1")
     return int(json.loads(message.data)["epoch"])
 
 
@@ -74,9 +74,9 @@ async def test_a_pop_that_is_stopped_cuts_its_calls_and_says_no_goodbye(public: 
 @pytest.mark.e2e
 async def test_a_pop_that_is_drained_lets_its_call_end_and_can_be_started_again(public: str) -> None:
     bus = MemoryBus()
-    async with host(public, bus) as fra, bus.listen(subjects.goodbye_of("fra1")) as goodbyes:
+    async with host(public, bus) as fra, bus.listen(subjects.of_pop(subjects.GOODBYES, "fra1")) as goodbyes:
         call = await connected(fra)
-        await bus.publish(subjects.command_to("fra1"), b'{"do": "drain"}')
+        await bus.publish(subjects.of_pop(subjects.COMMANDS, "fra1"), b'{"do": "drain"}')
         await until(lambda: fra.state == "draining", LONG_S)
         with pytest.raises(websockets.InvalidStatus):
             await connected(fra)
@@ -92,7 +92,7 @@ async def test_a_pop_that_drains_can_be_stopped(public: str) -> None:
     bus = MemoryBus()
     async with host(public, bus) as fra:
         call = await connected(fra)
-        await bus.publish(subjects.command_to("fra1"), b'{"do": "drain"}')
+        await bus.publish(subjects.of_pop(subjects.COMMANDS, "fra1"), b'{"do": "drain"}')
         await until(lambda: fra.state == "draining", LONG_S)
         fra.stop()
         with pytest.raises(websockets.ConnectionClosedError):

@@ -20,12 +20,11 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection,
 from voicepipe.directory.bus import Bus, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
-from voicepipe.directory.fleet_keys import key_id
-from voicepipe.directory.server.call_placement import Rules
+from voicepipe.directory.server.call_placement import DirectoryRules
 from voicepipe.directory.server.directory_http import app, reaching_pops
 from voicepipe.directory.server.relay import MESSAGE_BYTES
 from voicepipe.directory.signed_keys import SignedKeys
-from voicepipe.directory.tokens import Signer
+from voicepipe.directory.tokens import Signer, key_id
 from voicepipe.ingress import server
 from voicepipe.pop.pop import Pop
 from voicepipe.pop.running import member
@@ -114,7 +113,7 @@ async def served(
                              tenants=tuple(owners.values()), **tables)  # fmt: skip
     listener = server.bind(config.http)
     references = SignedKeys(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
-    rules, ready = Rules(config, owners), asyncio.Event()
+    rules, ready = DirectoryRules(config, owners), asyncio.Event()
     async with reaching_pops() as client, asyncio.TaskGroup() as group:
         application = await asyncio.to_thread(
             app, rules, directory, references, OperatorKeys(operator), client, editions=editions

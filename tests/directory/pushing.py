@@ -20,7 +20,7 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
-from voicepipe.directory.server.call_placement import Rules
+from voicepipe.directory.server.call_placement import DirectoryRules
 from voicepipe.directory.server.run import use_config
 from voicepipe.pop.pop import Pop
 from voicepipe.pop.running import member
@@ -64,12 +64,12 @@ class OwnWay:
 @asynccontextmanager
 async def taking(
     bus: MemoryBus, folder: Path, name: str = "directory", **tables: Any
-) -> AsyncIterator[tuple[DirectoryEditions, Directory, Rules]]:
+) -> AsyncIterator[tuple[DirectoryEditions, Directory, DirectoryRules]]:
     """A directory that takes pushes; not over HTTP."""
     config = DirectoryConfig(directory=DirectorySection(id=name, editions=str(folder / "directories")), **tables)
     store, way = store_of(config), OwnWay(bus)
     assert store
-    directory, rules = Directory(way, SIGNER), Rules(config, OWNERS if config.tenants else {})
+    directory, rules = Directory(way, SIGNER), DirectoryRules(config, OWNERS if config.tenants else {})
     began = await asyncio.to_thread(begun, config, store)
     editions = DirectoryEditions(way, directory, config, store, began, partial(use_config, rules, directory))
     async with asyncio.TaskGroup() as group:

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from random import Random
 from typing import Any
 
+import msgspec
 from starlette.datastructures import Headers
 
 from tests.directory.fleets import SIGNER, Served, served
@@ -16,7 +17,6 @@ from voicepipe.base.errors import Reason, WhyNone
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory, PlacedCall, WhyBounced
-from voicepipe.directory.report import encoded
 
 Answer = Callable[[str, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Gets the head of a request, and the connection behind it."""
@@ -158,4 +158,4 @@ class Bounced:
 
 def tell(directory: Directory, pop: str, seq: int = 0, **changes: Any) -> None:
     """A PoP reports."""
-    directory.take(BusMessage(f"vp.pop.{pop}.report", encoded(report(seq, **changes))))
+    directory.take(BusMessage(f"vp.pop.{pop}.report", msgspec.json.encode(report(seq, **changes))))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,14 +13,14 @@ from hypothesis import strategies as st
 from tests.directory.fleets import SIGNER
 from tests.directory.reports import FRANKFURT, LONDON, TOKYO, VIRGINIA, report, seen
 from voicepipe.call_api import Grant
+from voicepipe.config.directory_config import CanaryConfig
 from voicepipe.directory.bus import BusMessage, MemoryBus
-from voicepipe.directory.call_shares import CallShares, Canary
+from voicepipe.directory.call_shares import CallShares
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.fleet_view import SeenPop
-from voicepipe.directory.report import encoded
-from voicepipe.directory.router import RankedPops, WantedCall, choose, others
+from voicepipe.directory.router import RankedPops, WantedCall, alternates, choose
 
-NEW = Canary(0.1, version="2")
+NEW = CanaryConfig(share=0.1, version="2")
 FRA, LHR = seen("fra", place=FRANKFURT, version="1"), seen("lhr", place=LONDON, version="1")
 FRA2 = seen("fra2", place=FRANKFURT, version="2")
 
@@ -27,7 +28,7 @@ FRA2 = seen("fra2", place=FRANKFURT, version="2")
 class Placing:
     """One directory after the other call, without its bus. `firsts`: the PoP of each."""
 
-    def __init__(self, *canaries: Canary, seed: int = 7) -> None:
+    def __init__(self, *canaries: CanaryConfig, seed: int = 7) -> None:
         self._lots = Random(seed)
         self.shares = CallShares(canaries, self._lots)
         self.firsts: list[str] = []
@@ -46,7 +47,7 @@ class Placing:
 
 @given(share=st.floats(0, 0.99), calls=st.integers(1, 300), seed=st.integers(0, 1000))
 def test_of_n_calls_a_canary_gets_its_share_give_or_take_one_at_any_time(share: float, calls: int, seed: int) -> None:
-    placing = Placing(Canary(share, version="2"), seed=seed)
+    placing = Placing(CanaryConfig(share=share, version="2"), seed=seed)
     for number in range(1, calls + 1):
         placing.place([FRA, FRA2])
         got = placing.firsts.count("fra2")
@@ -60,14 +61,14 @@ def test_calls_that_come_as_regularly_as_its_turn_are_not_all_it_gets() -> None:
 
 
 def test_a_share_that_is_changed_is_counted_anew_and_others_are_not() -> None:
-    other = Canary(0.5, pop="lhr")
+    other = CanaryConfig(share=0.5, pop="lhr")
     placing = Placing(NEW, other)
     placing.counts(95, [FRA, FRA2])
     placing.counts(10, [FRA, LHR])
     before = placing.shares.counts()
     placing.shares.change([NEW, other])
     assert placing.shares.counts() == before
-    placing.shares.change([Canary(0.5, version="2"), other])
+    placing.shares.change([CanaryConfig(share=0.5, version="2"), other])
     raised, same = placing.shares.counts()
     assert (raised.took, raised.of) == (0, 0) and same == before[1]
     assert placing.counts(20, [FRA, FRA2])["fra2"] == 10
@@ -77,15 +78,15 @@ def test_all_pops_of_a_version_have_one_share_and_one_pop_may_have_its_own() -> 
     new = [seen(f"new{number}", place=FRANKFURT, version="2") for number in range(4)]
     counts = Placing(NEW).counts(100, [FRA, *new])
     assert counts["fra"] == 90
-    assert Placing(Canary(0.25, pop="new3")).counts(100, [FRA, new[3], LHR])["new3"] == 25
+    assert Placing(CanaryConfig(share=0.25, pop="new3")).counts(100, [FRA, new[3], LHR])["new3"] == 25
 
 
 def test_of_limits_that_fit_the_first_one_counts() -> None:
-    assert Placing(Canary(0.5, pop="fra2"), NEW).counts(100, [FRA, FRA2])["fra2"] == 50
+    assert Placing(CanaryConfig(share=0.5, pop="fra2"), NEW).counts(100, [FRA, FRA2])["fra2"] == 50
 
 
 def test_a_call_for_which_a_canary_would_be_too_far_off_is_none_of_its_share() -> None:
-    placing = Placing(Canary(0.5, version="2"))
+    placing = Placing(CanaryConfig(share=0.5, version="2"))
     far = seen("iad2", place=VIRGINIA, version="2")
     assert placing.counts(50, [FRA, far]) == {"fra": 50}
     assert placing.shares.counts()[0].of == 0
@@ -114,7 +115,7 @@ def test_a_canary_is_better_than_no_place_or_a_late_answer() -> None:
 
 
 def test_what_was_not_spent_is_not_saved_up() -> None:
-    placing = Placing(Canary(0.1, version="2"), Canary(0.5, pop="lhr"))
+    placing = Placing(CanaryConfig(share=0.1, version="2"), CanaryConfig(share=0.5, pop="lhr"))
     failed = seen("fra2", version="2", share=0.01)
     assert placing.counts(99, [FRA, failed])["fra2"] <= 1, "its own limit is the tighter one"
     assert placing.counts(10, [FRA, FRA2])["fra2"] <= 2
@@ -160,7 +161,7 @@ def test_a_nearest_pop_that_fills_shares_with_none_that_is_held_back() -> None:
 
 def test_who_is_turned_away_is_sent_to_a_pop_of_the_same_version_and_to_none_whose_turns_failed() -> None:
     recovering, failing = seen("one", version="1", share=0.4), seen("two", version="1", share=0.0)
-    assert [other.pop for other in others([FRA2, LHR, recovering, failing], FRA.condition)] == ["lhr", "fra2"]
+    assert [other.pop for other in alternates([FRA2, LHR, recovering, failing], FRA.condition)] == ["lhr", "fra2"]
 
 
 @pytest.mark.parametrize("directories", [1, 3])
@@ -174,7 +175,7 @@ async def test_of_a_thousand_calls_hardly_more_than_the_share_goes_to_a_canary_a
                 "slots": 2000,
                 "place": LONDON if pop == "lhr" else FRANKFURT,
             }
-            directory.take(BusMessage(f"vp.pop.{pop}.report", encoded(report(**condition))))
+            directory.take(BusMessage(f"vp.pop.{pop}.report", msgspec.json.encode(report(**condition))))
     wanted, went = WantedCall(kind="websocket", place=FRANKFURT), list[str]()
     for number in range(1, 1001):
         placement = await lots.choice(made).place(wanted, Grant(id="", tenant="acme"))

@@ -24,9 +24,9 @@ from voicepipe.call_api import Grant
 from voicepipe.commands.compare import tally_of, verdict
 from voicepipe.config import Config, PopConfig
 from voicepipe.config.agent_store import AgentStore
+from voicepipe.config.directory_config import CanaryConfig
 from voicepipe.config.fleet_config import FleetConfig
 from voicepipe.directory.bus import MemoryBus
-from voicepipe.directory.call_shares import Canary
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import WantedCall
@@ -127,7 +127,7 @@ class Trial:
 async def test_a_worse_version_is_named_within_a_hundred_turns_and_gets_no_more_than_its_share(
     pops: dict[str, Pop],
 ) -> None:
-    bus, canaries = MemoryBus(), [Canary(0.1, version=version) for version in ("1.1", "1.2")]
+    bus, canaries = MemoryBus(), [CanaryConfig(share=0.1, version=version) for version in ("1.1", "1.2")]
     directory = Directory(bus, SIGNER, Random(0), now, canaries)
     jobs = [asyncio.ensure_future(directory.run())]
     await asyncio.sleep(0)

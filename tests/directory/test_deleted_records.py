@@ -51,7 +51,7 @@ def is_silent(at: Served, pop: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def says_goodbye(at: Served, pop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the directory hears no more of it."""
     ends, view = subjects.PopGoodbye(at.directory._view._known[pop].report.epoch), at.directory._view
-    at.directory.take(BusMessage(subjects.goodbye_of(pop), msgspec.json.encode(ends)))
+    at.directory.take(BusMessage(subjects.of_pop(subjects.GOODBYES, pop), msgspec.json.encode(ends)))
     hear = view.heard
     monkeypatch.setattr(view, "heard", lambda name, *rest: name != pop and hear(name, *rest))
 

@@ -17,7 +17,7 @@ from voicepipe.call_api import Grant
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.fleet_view import LEASE_S, PENDING_S
-from voicepipe.directory.report import Condition, encoded
+from voicepipe.directory.report import Condition
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import WantedCall
 from voicepipe.directory.tokens import Signer, TokenVerifier, audience
@@ -90,7 +90,7 @@ async def test_an_order_that_nobody_hears_is_refused() -> None:
     """It was told as given while the directory had lost its bus."""
     bus = MemoryBus()
     directory = Directory(bus, Signer("k", Ed25519PrivateKey.generate()), clock=lambda: 1000.0)
-    directory.take(BusMessage("vp.pop.fra.report", encoded(report())))
+    directory.take(BusMessage("vp.pop.fra.report", msgspec.json.encode(report())))
     bus.is_connected = lambda: False  # type: ignore[method-assign]
     assert [seen.pop for seen in directory.pops()] == ["fra"]
     with pytest.raises(NoPop, match="lost the bus"):

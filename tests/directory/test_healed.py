@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 
 from tests.directory.reports import condition, report
@@ -11,7 +12,6 @@ from voicepipe.config import Config
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.fleet_view import LEASE_S
-from voicepipe.directory.report import encoded
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.pop.membership import ANSWERED_S, Membership
 
@@ -37,12 +37,12 @@ class Site:
                 job.cancel()
 
     async def _watch(self) -> None:
-        async with self.bus.listen(subjects.report_of(OURS)) as messages:
+        async with self.bus.listen(subjects.of_pop(subjects.REPORTS, OURS)) as messages:
             async for _ in messages:
                 self.reported.append(asyncio.get_running_loop().time())
 
     async def say(self, pop: str, seq: int) -> None:
-        await self.bus.publish(subjects.report_of(pop), encoded(report(seq)))
+        await self.bus.publish(subjects.of_pop(subjects.REPORTS, pop), msgspec.json.encode(report(seq)))
 
     def since(self, at: float) -> int:
         """Reports of ours."""

@@ -26,10 +26,9 @@ from voicepipe.call_api import Grant
 from voicepipe.config import Config
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory, Placement
-from voicepipe.directory.report import encoded
 from voicepipe.directory.router import WantedCall
 from voicepipe.directory.server.sip_redirect import network_of_sound
-from voicepipe.directory.subjects import RoundTrip, report_of, round_trip_of
+from voicepipe.directory.subjects import REPORTS, ROUND_TRIPS, RoundTrip, of_pop
 from voicepipe.ingress.frames import tcp_rtt_ms
 from voicepipe.rtp import rtcp, rtp_session
 
@@ -55,10 +54,10 @@ class Site:
         places = {"fra": FRANKFURT_PLACE, "lhr": LONDON, "iad": VIRGINIA, "nrt": TOKYO}
         for pop, place in places.items():
             made = report(round(self.now), region=pop, place=place, slots=100, kinds=("websocket", "sip", "twilio"))
-            self.directory.take(BusMessage(f"vp.pop.{pop}.report", encoded(made)))
+            self.directory.take(BusMessage(f"vp.pop.{pop}.report", msgspec.json.encode(made)))
 
     def tells(self, pop: str, ms: float, network: str = HOME) -> None:
-        self.directory.take(BusMessage(round_trip_of(pop), msgspec.json.encode(RoundTrip(network, ms))))
+        self.directory.take(BusMessage(of_pop(ROUND_TRIPS, pop), msgspec.json.encode(RoundTrip(network, ms))))
 
     async def place(self, place: Place | None, network: str = HOME, **changes: Any) -> str:
         """The PoP that a caller is sent to."""
@@ -123,7 +122,7 @@ async def test_ten_minutes_later_the_distance_counts_again() -> None:
 )
 async def test_what_is_no_round_trip_is_not_kept(said: bytes) -> None:
     site = Site()
-    site.directory.take(BusMessage(round_trip_of("fra"), said))
+    site.directory.take(BusMessage(of_pop(ROUND_TRIPS, "fra"), said))
     assert site.directory.learned(10) == []
 
 
@@ -133,9 +132,9 @@ async def test_where_all_pops_are_one_process_nothing_is_learned() -> None:
     async with asyncio.TaskGroup() as group:
         jobs = [group.create_task(one.run()) for one in both]
         await asyncio.sleep(0)
-        await bus.publish(round_trip_of("lhr"), msgspec.json.encode(RoundTrip(HOME, 1.0)))  # Nobody knows it.
-        await bus.publish(report_of("fra"), encoded(report()))
-        await bus.publish(round_trip_of("fra"), msgspec.json.encode(RoundTrip(HOME, 1.0)))
+        await bus.publish(of_pop(ROUND_TRIPS, "lhr"), msgspec.json.encode(RoundTrip(HOME, 1.0)))  # Nobody knows it.
+        await bus.publish(of_pop(REPORTS, "fra"), msgspec.json.encode(report()))
+        await bus.publish(of_pop(ROUND_TRIPS, "fra"), msgspec.json.encode(RoundTrip(HOME, 1.0)))
         await until(lambda: both[0].learned(1))
         assert [trip.pop for trip in both[0].learned(9)] == ["fra"]
         for job in jobs:
@@ -188,7 +187,9 @@ async def test_the_directory_names_the_network_of_who_asks_and_an_operator_sees_
     async with one_pop(public, http={"proxies": []}) as (directory, _, bus), served(directory, bus) as at:
         async with at.client() as client:
             await client.post("/v1/calls", json={}, headers={"X-Forwarded-For": "203.0.113.9"})
-            directory.take(BusMessage(round_trip_of("fra"), msgspec.json.encode(RoundTrip("203.0.113.0/24", 44.0))))
+            directory.take(
+                BusMessage(of_pop(ROUND_TRIPS, "fra"), msgspec.json.encode(RoundTrip("203.0.113.0/24", 44.0)))
+            )
             await client.post("/v1/calls", json={}, headers={"X-Forwarded-For": "203.0.113.77"})
             assert [(placed.by, placed.near_ms - 40) for placed in directory.placed][-1] == ("learned", 44)
             assert (await client.get("/v1/round-trips")).status_code == 401

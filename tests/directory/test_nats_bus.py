@@ -27,12 +27,18 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
         yield running
 
 
+@pytest.fixture(autouse=True)
+def passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    for user in ("fra", "directory"):
+        monkeypatch.setenv(f"NATS_{user}", f"{user}-secret")
+
+
 def reaching(*urls: str) -> AbstractAsyncContextManager[NatsBus]:
     return NatsBus.connected(BusConfig(servers=urls))
 
 
 def named(server: NatsServer, user: str) -> AbstractAsyncContextManager[NatsBus]:
-    return NatsBus.connected(BusConfig(servers=(server.url,), user=user, password_env="X"), f"{user}-secret")
+    return NatsBus.connected(BusConfig(servers=(server.url,), user=user, password_env=f"NATS_{user}"))
 
 
 @asynccontextmanager

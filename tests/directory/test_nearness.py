@@ -16,13 +16,11 @@ CALLERS = 500
 
 
 def found(**known: Any) -> dict[str, Trip]:
-    return dict(
-        trips(ALL, Whereabouts(**{"place": FRANKFURT, "probed_ms": {}, "learned_ms": {}, "tries": True, **known}))
-    )
+    return dict(trips(ALL, Whereabouts(**{"place": FRANKFURT, "tries": True, **known})))
 
 
 def test_what_was_probed_comes_before_what_was_learned_and_that_before_the_distance() -> None:
-    near = found(probed_ms={"fra": 11.0}, learned_ms={"fra": 29.0, "lhr": 33.0})
+    near = found(rtt_ms={"fra": 11.0}, learned_ms={"fra": 29.0, "lhr": 33.0})
     assert near["fra"] == (11.0, "probe")
     assert near["lhr"] == (33.0, "learned")
     assert near["iad"].by == "distance"
@@ -64,9 +62,9 @@ def test_a_guess_is_about_the_least_that_the_learned_ones_allow_and_without_trie
 def test_a_pop_without_a_place_is_unknown_until_it_is_learned() -> None:
     pops = [*ALL, seen("new", place=None)]
     for place in (FRANKFURT, TOKYO, None):
-        near = trips(pops, Whereabouts(place, {}, {"nrt": 240.0}, True))
+        near = trips(pops, Whereabouts(place=place, learned_ms={"nrt": 240.0}, tries=True))
         assert near["new"] == (None, "unknown")
-    assert trips(pops, Whereabouts(FRANKFURT, {}, {"new": 40.0}, True))["new"] == (40.0, "learned")
+    assert trips(pops, Whereabouts(place=FRANKFURT, learned_ms={"new": 40.0}, tries=True))["new"] == (40.0, "learned")
 
 
 def too_far_ms(

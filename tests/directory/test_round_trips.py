@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from voicepipe.directory import round_trips
-from voicepipe.directory.round_trips import KEPT_S, TRIES, TRYING_S, Learned, RoundTrips
+from voicepipe.directory.round_trips import KEPT_S, TRIES, TRYING_S, NetworkTrips, RoundTrips
 
 HOME, OFFICE = "198.51.100.0/24", "2001:db8:7::/48"
 
@@ -111,11 +111,11 @@ def test_what_a_single_call_tells_is_unsure_and_the_shorter_of_two_is_believed()
     """A bad line makes a round trip longer, never shorter."""
     trips = RoundTrips()
     trips.heard(HOME, "fra", 300.0, 0.0)
-    assert trips.of(HOME, 0.0) == Learned({"fra": 300.0}, frozenset({"fra"}))
+    assert trips.of(HOME, 0.0) == NetworkTrips({"fra": 300.0}, frozenset({"fra"}))
     trips.heard(HOME, "fra", 180.0, 1.0, again=True)
-    assert trips.of(HOME, 1.0) == Learned({"fra": 180.0}, frozenset({"fra"})), "of the same call"
+    assert trips.of(HOME, 1.0) == NetworkTrips({"fra": 180.0}, frozenset({"fra"})), "of the same call"
     trips.heard(HOME, "fra", 20.0, 2.0)
-    assert trips.of(HOME, 2.0) == Learned({"fra": 20.0}, frozenset({"fra"}))
+    assert trips.of(HOME, 2.0) == NetworkTrips({"fra": 20.0}, frozenset({"fra"}))
     trips.heard(HOME, "fra", 22.0, 3.0)
     assert trips.of(HOME, 3.0).unsure == frozenset()
 

@@ -11,10 +11,10 @@ from voicepipe.directory.subjects import Command, RoundTrip, pop_of
 @pytest.mark.parametrize(
     ("pattern", "subject"),
     [
-        (subjects.REPORTS, subjects.report_of("fra")),
-        (subjects.GOODBYES, subjects.goodbye_of("fra")),
-        (subjects.ROUND_TRIPS, subjects.round_trip_of("fra")),
-        (subjects.ASSIGNMENTS, subjects.assignment_to("fra")),
+        (subjects.REPORTS, subjects.of_pop(subjects.REPORTS, "fra")),
+        (subjects.GOODBYES, subjects.of_pop(subjects.GOODBYES, "fra")),
+        (subjects.ROUND_TRIPS, subjects.of_pop(subjects.ROUND_TRIPS, "fra")),
+        (subjects.ASSIGNMENTS, subjects.of_pop(subjects.ASSIGNMENTS, "fra")),
     ],
 )
 def test_each_subject_is_heard_by_its_pattern_alone(pattern: str, subject: str) -> None:
@@ -23,7 +23,9 @@ def test_each_subject_is_heard_by_its_pattern_alone(pattern: str, subject: str) 
     assert pop_of(subject) == "fra"
 
 
-@pytest.mark.parametrize("subject", [subjects.session_to("fra"), subjects.command_to("fra")])
+@pytest.mark.parametrize(
+    "subject", [subjects.of_pop(subjects.SESSIONS, "fra"), subjects.of_pop(subjects.COMMANDS, "fra")]
+)
 def test_what_one_pop_is_told_names_it(subject: str) -> None:
     assert pop_of(subject) == "fra" and not matches(subject, subject.replace("fra", "lhr"))
 

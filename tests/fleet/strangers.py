@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import httpx
+import msgspec
 import nats
 import websockets
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -17,9 +18,7 @@ from tests.fleet import manifests
 from tests.fleet.rig import Rig
 from tests.fleet.scale import Outcome, Scale
 from voicepipe.call_api import Grant
-from voicepipe.directory.fleet_keys import key_id
-from voicepipe.directory.report import encoded
-from voicepipe.directory.tokens import LEEWAY_S, VALID_S, Signer
+from voicepipe.directory.tokens import LEEWAY_S, VALID_S, Signer, key_id
 
 WAIT_S = 20.0
 GRANT = Grant(id="call_forged", tenant="acme")
@@ -109,7 +108,7 @@ async def _reports(rig: Rig) -> tuple[int, list[str]]:
     """How many messages were denied, and what was not."""
     speaker, victim = list(rig.pops)[:2]
     before = await _known(rig)
-    forged = encoded(report(seq=10**9, epoch=10**15, url=ELSEWHERE))
+    forged = msgspec.json.encode(report(seq=10**9, epoch=10**15, url=ELSEWHERE))
     told = [
         (speaker, f"vp.pop.{victim}.report", forged),
         (speaker, f"vp.pop.{victim}.bye", b'{"epoch": 0}'),

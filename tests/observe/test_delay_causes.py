@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.observe.test_metrics import HEALTH, POP
-from voicepipe.observe.delay_causes import Seen, delay_causes
+from voicepipe.observe.delay_causes import PopMeasurements, delay_causes
 from voicepipe.observe.external_metrics import VllmLoad
 
-WELL = Seen(timed=0, late=[], late_count=0, networks=[], health=replace(HEALTH, down={}))
+WELL = PopMeasurements(timed=0, late=[], late_count=0, networks=[], health=replace(HEALTH, down={}))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from itertools import combinations, count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import websockets
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram
@@ -32,7 +33,6 @@ from tests.support.fake_nvml import FakeDriver, FakeGpu
 from tests.support.ports import free_port
 from tests.support.spoken import spoken
 from voicepipe.config import Config, PopConfig
-from voicepipe.directory import report as reports
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.observe.cost import CostMeter
@@ -233,7 +233,7 @@ async def everything(folder: Path) -> AsyncIterator[tuple[Prometheus, str, str, 
         directory, _ = await stack.enter_async_context(fleet(fra, lhr, bus=bus))
         at = await stack.enter_async_context(served(directory, bus))
         gone = report(epoch=int(time.time() * 1000))
-        directory.take(BusMessage(subjects.report_of("nrt"), reports.encoded(gone)))
+        directory.take(BusMessage(subjects.of_pop(subjects.REPORTS, "nrt"), msgspec.json.encode(gone)))
         targets = {
             "voicepipe": [pop.fleet.url.removeprefix("http://") for pop in (fra, lhr)],
             "directory": [at.url.removeprefix("http://")],

@@ -7,7 +7,7 @@ import msgspec
 from tests.directory.reports import report
 from voicepipe.conversation.events import ReplyDone, ReplyStatus
 from voicepipe.conversation.timing import TurnSummary
-from voicepipe.directory.report import decoded, encoded
+from voicepipe.directory.report import PopReport
 from voicepipe.observe.call_followers import CallFacts
 from voicepipe.observe.recent_turns import KEPT_S, STEP_S, STEPS, RecentTurnCounts, RecentTurns
 from voicepipe.observe.turns import AskedTurn, full_turn
@@ -69,11 +69,11 @@ def test_figures_stay_for_some_seconds_and_turns_for_five_minutes() -> None:
 
 
 def test_reports_of_a_pop_that_does_not_tell_are_still_read_and_those_that_do_stay_small() -> None:
-    old = msgspec.json.decode(encoded(report()))
+    old = msgspec.json.decode(msgspec.json.encode(report()))
     assert "recent" not in old["condition"]
-    assert decoded(msgspec.json.encode(old)).condition.recent is None
+    assert msgspec.json.decode(msgspec.json.encode(old), type=PopReport).condition.recent is None
     recent = RecentTurns(turns=3600, timed=3500, judged=3400, p50_ms=180.1, p95_ms=1312.9, late=171, cut_ins=72,
                          missed=12, lag_ms=12.5)  # fmt: skip
-    data = encoded(report(recent=recent))
-    assert decoded(data).condition.recent == recent
+    data = msgspec.json.encode(report(recent=recent))
+    assert msgspec.json.decode(data, type=PopReport).condition.recent == recent
     assert len(data) < 1000

@@ -3,7 +3,7 @@
 import json
 
 from tests.observe.test_calls import LINE, answer, spoken
-from voicepipe.config.redaction_config import LONGEST, USUAL, RedactionConfig
+from voicepipe.config.pop_config import LONGEST, USUAL, RedactionConfig
 from voicepipe.conversation.events import CallEnded, CallEvent, Item, ReplyDone, ReplyStarted, ToolUse
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.calls import LiveCall

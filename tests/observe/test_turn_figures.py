@@ -13,15 +13,15 @@ from voicepipe.base.figures import percentile
 from voicepipe.conversation.events import ReplyDone
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.observe.turn_figures import BUCKETS, axis, figures, medians, over_time, share, upper_bound
-from voicepipe.observe.turns import AskedTurn, Listed, Stages, full_turn, stages
+from voicepipe.observe.turns import AskedTurn, Stages, TurnWithStages, full_turn, stages
 
 NUMBERS = st.floats(0, 60_000)
 
 
-def turn(at: float, **record: Any) -> Listed:
+def turn(at: float, **record: Any) -> TurnWithStages:
     asked = AskedTurn(at, f"turn_{at}", "hello", "call_1", "local", "front-desk")
     summary = TurnSummary(**record)
-    return Listed(full_turn(asked, ReplyDone("resp_1", "completed", record=summary), 300).turn, stages(summary))
+    return TurnWithStages(full_turn(asked, ReplyDone("resp_1", "completed", record=summary), 300).turn, stages(summary))
 
 
 @given(st.lists(NUMBERS, min_size=1), st.sampled_from([0, 50, 95, 99, 100]))

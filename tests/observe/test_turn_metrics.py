@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tests.observe.test_metrics import ASKED, POP, turn
+from tests.observe.test_metrics import ASKED, POP, of, turn
 from tests.support.scenario import Delays, Says, Scenario, load, play
 from voicepipe.conversation.events import ReplyDone, ToolUse
 from voicepipe.observe.metric_families import Families
@@ -18,7 +18,7 @@ LONG = "It is an old harbour house with a long story, a long menu and a longer t
 def told(reply: ReplyDone) -> dict[str, float]:
     """Each sample by its name and the values of its labels but the PoP's."""
     metrics = TurnMetrics(Families(registry := CollectorRegistry(), {"pop": "fra1"}))
-    metrics.turn("sip", full_turn(ASKED, reply, POP.budget_ms))
+    metrics.turn(of("sip"), full_turn(ASKED, reply, POP.budget_ms))
     samples = [sample for family in registry.collect() for sample in family.samples]
     return {f"{sample.name} {' '.join([*sample.labels.values()][1:])}".rstrip(): sample.value for sample in samples}
 

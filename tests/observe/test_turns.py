@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from voicepipe.config.redaction_config import LONGEST
+from voicepipe.config.pop_config import LONGEST
 from voicepipe.conversation.events import Item, ReplyDone, ToolUse
 from voicepipe.conversation.timing import Hop, TurnRecord, TurnSummary
 from voicepipe.observe import turns

@@ -38,7 +38,7 @@ from voicepipe.config.fleet_config import FleetConfig
 from voicepipe.directory import key_sessions
 from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.key_sessions import KeySessions
-from voicepipe.directory.router import others
+from voicepipe.directory.router import alternates
 from voicepipe.ingress.access import AccessControl
 from voicepipe.ingress.api_keys import ClientSecrets
 from voicepipe.ingress.calls import Calls
@@ -178,9 +178,9 @@ def test_alternates_are_the_nearest_that_have_room_within_the_zone() -> None:
     near, far = seen("lhr", place=Place(*LONDON)), seen("waw", place=Place(52.2, 21.0))
     full, away = seen("ams", place=Place(52.4, 4.9), calls=36), seen("iad", place=Place(*VIRGINIA), zone="us")
     draining = seen("par", place=Place(48.9, 2.4), status="draining")
-    assert [other.pop for other in others([far, full, away, draining, near], here)] == ["lhr", "waw"]
+    assert [other.pop for other in alternates([far, full, away, draining, near], here)] == ["lhr", "waw"]
     nowhere = condition(place=Place(*FRANKFURT), zone="")
-    assert [other.pop for other in others([far, away, near], nowhere)] == ["lhr", "waw"]
+    assert [other.pop for other in alternates([far, away, near], nowhere)] == ["lhr", "waw"]
 
 
 # --- what directories say

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from voicepipe.config.redaction_config import LONGEST
+from voicepipe.config.pop_config import LONGEST
 from voicepipe.redaction.kept_text import KeptText, json_or_plain, plain, split
 from voicepipe.redaction.numbers_read import Gap, Number, read
 

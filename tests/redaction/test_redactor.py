@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.redaction.transcripts import Line, Transcript, Who, leaks, readable, with_secrets, without_secrets
-from voicepipe.config.redaction_config import LONGEST, RedactionConfig
+from voicepipe.config.pop_config import LONGEST, RedactionConfig
 from voicepipe.redaction.redactor import Redactor
 
 CARD = "4539148803436467"

@@ -93,7 +93,7 @@ def test_telephones_whose_traffic_can_be_overheard_do_not_send_the_key(monkeypat
         monkeypatch.setenv(name, "")
     settings = lan.opened(Config())
     _, password = lan.sip_user(settings)
-    assert len(password) >= lan.SHORTEST and password not in credentials.keys(settings)
+    assert len(password) >= lan.SHORTEST and password not in credentials.keys_of(settings.tenants)
 
 
 @pytest.mark.parametrize("name", [lan.KEY_ENV, lan.PASSWORD_ENV])

@@ -1,42 +1,5 @@
 """Everything voicepipe raises on purpose, under one root.
 
-VoicepipeError
- +-- ConfigError            a file or an option that cannot be used: says file, key path and what is allowed
- +-- EngineError            an engine could not be loaded, or failed during a call
- |    +-- EngineMissing     the library or model behind an engine is not installed: says how to get it
- |    +-- EngineBusy        no worker free within the time that a call can wait
- |    |    +-- OverQueued    the call itself has too much waiting there
- |    +-- EngineDead        it does not work at present: it ended, hangs or fails
- |    +-- EngineStalled     it began to answer and then sent nothing more
- |    +-- RequestRefused    it is well, and does not take this request: too long, or a tool that it cannot read
- +-- Refused                a call or a request is refused
- |    +-- Unauthorized      no key, a wrong key or an expired one
- |    +-- PopFull           every slot is taken
- |    |    +-- PopLate      one more call would be answered late
- |    |    +-- TenantFull   every slot of the caller's tenant is taken
- |    +-- CallFull          as many clients as may be are connected to one call
- |    +-- Draining          the PoP takes no new calls
- |    +-- EngineDown        an engine does not work at present
- |    +-- NoPort            no network port can be had for a call's sound
- |    +-- TooManySecrets   a tenant has as many short-lived keys as it may have
- |    +-- OverShare        what a key has asked for took more of the event loop than its share
- |    +-- SessionMissing   the session of a caller's ek_ key has not come from the directory
- |    +-- NoPop            no PoP can take the call that a directory is asked to place
- |    +-- UnknownCall       no call has this id, or it is somebody else's
- |    +-- RecordsFailing    records of calls cannot be written at present
- +-- CallError               a request about a call that it cannot carry out
- |    +-- InputEmpty         nothing to commit
- |    +-- ItemExists         an item with this id is there already
- |    +-- ItemUnknown        no item with this id
- |    +-- ItemMismatch       the item is not of the kind that the request needs
- |    +-- ReplyActive        a reply is already being made
- |    +-- NoReply            no reply to cancel
- |    +-- TransferFailed     the caller could not be sent to somebody else
- |    +-- KeysFailed         keys could not be pressed towards the caller
- +-- ToolError              a tool failed: the text is meant for the model
- |    +-- OutcomeUnknown     it was begun, and nobody knows whether it was done
- +-- ProbeError             latency_probes: a call could not be placed or judged
-
 Every message is one sentence for the person who reads it, and says what to do about it.
 """
 
@@ -80,7 +43,7 @@ class VoicepipeError(Exception):
 
 
 class ConfigError(VoicepipeError):
-    """A file or an option cannot be used."""
+    """A file or an option cannot be used; the text says file, key path and what is allowed."""
 
 
 class EngineError(VoicepipeError):
@@ -88,7 +51,7 @@ class EngineError(VoicepipeError):
 
 
 class EngineMissing(EngineError):
-    """The library or the model behind an engine is not installed."""
+    """The library or the model behind an engine is not installed; the text says how to get it."""
 
 
 class EngineBusy(EngineError):

@@ -10,7 +10,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,31 +27,6 @@ VECTORS = {"avx512_vnni": "AVX-512 VNNI", "avx512f": "AVX-512", "avx2": "AVX2"}
 """A flag of Linux's, and its name; the widest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredOn:
-    """The machine on which figures were measured."""
-
-    cores: int
-    cpu: str
-    """Its model; empty where the system does not say."""
-    vectors: str
-    """The widest vector instructions, on which recognisers and voices on a CPU depend: "AVX-512 VNNI", "AVX-512",
-    "AVX2", or empty."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The origin of figures: when, where, by which command and version."""
-
-    command: str
-    date: str
-    """Year, month and day (UTC)."""
-    machine: MeasuredOn
-    version: str
-    commit: str
-    """The commit, with "-dirty" behind it where files had changed since; empty outside a checkout."""
-
-
 def for_tables() -> Console:
     """A console for standard output, as wide as the terminal."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDEST)
@@ -68,12 +42,18 @@ def percentile(values: Sequence[float], percent: float) -> float | None:
 
 
 def keep(path: Path | None, figures: object) -> None:
-    """Write {"measured": ..., "figures": ...}, where a file is wanted. Raises ProbeError: it cannot be written."""
+    """Write {"measured": ..., "figures": ...}, where a file is wanted. "measured" is the origin of the figures: when
+    (UTC), where, by which command, version and commit. Raises ProbeError: it cannot be written."""
     if path is None:
         return
-    today, machine = datetime.now(UTC).date().isoformat(), MeasuredOn(os.cpu_count() or 0, cpu(), vectors())
-    made = Measured(command(sys.orig_argv), today, machine, __version__, commit())
-    text = json.dumps({"measured": made, "figures": figures}, indent=2, ensure_ascii=False, default=_plain)
+    measured = {
+        "command": command(sys.orig_argv),
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": {"cores": os.cpu_count() or 0, "cpu": cpu(), "vectors": vectors()},
+        "version": __version__,
+        "commit": commit(),
+    }
+    text = json.dumps({"measured": measured, "figures": figures}, indent=2, ensure_ascii=False, default=_plain)
     try:
         path.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
@@ -81,7 +61,6 @@ def keep(path: Path | None, figures: object) -> None:
 
 
 def _plain(figures: object) -> object:
-    """The fields of a dataclass or a structure."""
     if dataclasses.is_dataclass(figures) and not isinstance(figures, type):
         return dataclasses.asdict(figures)
     return msgspec.to_builtins(figures, str_keys=True)
@@ -99,12 +78,12 @@ def command(arguments: Sequence[str]) -> str:
 
 
 def cpu() -> str:
-    """The processor's model."""
+    """The processor's model; empty where the system does not say."""
     return _cpuinfo("model name") or platform.processor()
 
 
 def vectors() -> str:
-    """The value of `MeasuredOn.vectors`."""
+    """The widest vector instructions, on which recognisers and voices on a CPU depend; empty: none that we name."""
     flags = _cpuinfo("flags").split()
     return next((name for flag, name in VECTORS.items() if flag in flags), "")
 
@@ -119,7 +98,8 @@ def _cpuinfo(field: str) -> str:
 
 
 def commit() -> str:
-    """The commit of the checkout that this code is in."""
+    """The commit of the checkout that this code is in, with "-dirty" behind it where files have changed since; empty
+    outside a checkout."""
     if not (ROOT / ".git").exists():
         return ""
     git = ("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*")

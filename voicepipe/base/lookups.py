@@ -131,7 +131,6 @@ class Lookups:
             self._begin(waited_longest)
 
     def _waited(self, question: Question) -> None:
-        """A lookup has waited long enough."""
         del self._line[question]
         self._settle(question, _too_many(question))
 

@@ -2,7 +2,6 @@
 Each is kept by its owner, and read for metrics."""
 
 import weakref
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -70,23 +69,20 @@ def shown() -> list[QueueFigures]:
     found: dict[str, QueueFigures] = {}
     for figures in filter(None, [queue.figures() for queue in _queues]):
         same = found.get(figures.name)
-        found[figures.name] = together((same, figures)) if same else figures
+        found[figures.name] = _together(same, figures) if same else figures
     return [found[name] for name in sorted(found)]
 
 
-def together(several: Iterable[QueueFigures]) -> QueueFigures:
-    """The sum of figures of queues of one kind."""
-    first, *others = several
-    for other in others:
-        bounded = first.limit is not None and other.limit is not None
-        first = QueueFigures(
-            name=first.name,
-            waiting=first.waiting + other.waiting,
-            running=first.running + other.running,
-            limit=(first.limit or 0) + (other.limit or 0) if bounded else None,
-            begun=first.begun + other.begun,
-            waited_s=first.waited_s + other.waited_s,
-            refused=first.refused + other.refused,
-            wasted=first.wasted + other.wasted,
-        )
-    return first
+def _together(one: QueueFigures, other: QueueFigures) -> QueueFigures:
+    """The sum of the figures of two queues with the same name."""
+    bounded = one.limit is not None and other.limit is not None
+    return QueueFigures(
+        name=one.name,
+        waiting=one.waiting + other.waiting,
+        running=one.running + other.running,
+        limit=(one.limit or 0) + (other.limit or 0) if bounded else None,
+        begun=one.begun + other.begun,
+        waited_s=one.waited_s + other.waited_s,
+        refused=one.refused + other.refused,
+        wasted=one.wasted + other.wasted,
+    )

@@ -1,7 +1,8 @@
-"""Tasks, and groups of them, that leave no reference cycles behind."""
+"""Tasks, and groups of them, that leave no reference cycles behind; and background jobs that no error may end."""
 
 import asyncio
-from collections.abc import Coroutine, Generator
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import Context
 from types import TracebackType
@@ -10,6 +11,13 @@ from typing import Any, TypeVar
 from voicepipe.base.cpu_metering import charged
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 0.05
+"""Seconds before a job that failed is started again; twice as long after every failure that follows at once."""
+LONGEST_PAUSE_S = 60.0
+"""Seconds of the longest pause. After a job that has run for as long, the next failure waits for the first pause
+again."""
 
 
 def forget_how_it_was_cancelled(task: "asyncio.Task[Any]") -> None:
@@ -58,3 +66,23 @@ class TaskGroup(asyncio.TaskGroup):
         finally:
             self._parent_task = None
             del error, traceback
+
+
+async def supervised(name: str, job: Callable[[], Awaitable[None]]) -> None:
+    """Run `job` until it returns or is cancelled. Its errors are logged, and it is started again. The pauses in between
+    grow, so a job that always fails writes no more than a line a minute in the long run.
+
+    For what a PoP does beside its calls: it measures itself, reads agents again, keeps the clock of all media. Each job
+    hangs on a task group, and an exception in one (a missing folder, a mistake of ours) would end the calls, too."""
+    loop = asyncio.get_running_loop()
+    pause_s = FIRST_PAUSE_S
+    while True:
+        began = loop.time()
+        try:
+            return await job()
+        except Exception as error:
+            if loop.time() - began >= LONGEST_PAUSE_S:
+                pause_s = FIRST_PAUSE_S
+            logger.error("%s failed and is begun again in %g s: %r", name, pause_s, error, exc_info=error)
+        await asyncio.sleep(pause_s)
+        pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)

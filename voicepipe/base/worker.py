@@ -226,7 +226,6 @@ class Worker:
             return job
 
     def _drop(self, job: Job | None) -> None:
-        """Drop a job that nobody waits for any more."""
         if job is not None:
             with self._more:
                 self._queue.remove(job)

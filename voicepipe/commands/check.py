@@ -14,7 +14,7 @@ from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.config.phone_config import takes_phones
 from voicepipe.config.pop_config import with_slots
-from voicepipe.directory import fleet_keys
+from voicepipe.directory import tokens
 from voicepipe.directory.server.run import check as check_directory
 from voicepipe.engines import packages
 from voicepipe.engines.asr.nemotron import checkpoint
@@ -183,13 +183,13 @@ async def _espeak_voices(settings: config.Config) -> Collection[str]:
 def _warnings_of_directory(settings: DirectoryConfig) -> Iterator[str]:
     try:
         check_directory(settings)
-        fleet_keys.signer(settings.directory.key)
+        tokens.signer(settings.directory.key)
         for path in settings.directory.keys:
-            fleet_keys.public_key(path)
+            tokens.public_key(path)
         credentials.keys_of(settings.tenants)
         credentials.sip_passwords(settings.sip.users)
-        credentials.twilio_token(settings.twilio)
-        credentials.telnyx_key(settings.telnyx)
+        credentials.twilio_token(settings.twilio).value()
+        credentials.telnyx_key(settings.telnyx).value()
     except ConfigError as error:
         yield f"a directory does not start like this: {error}"
 

@@ -137,13 +137,9 @@ def _of_parameters(at: str, tool: Tool) -> Iterator[str]:
             yield f"{at}.{key}: says nothing there; {advice}"
     properties = tool.parameters.get("properties", {})
     missing = [name for name in _required(tool) if name not in properties]
-    if properties and missing and not _may_have_more(tool):
+    may_have_more = any(tool.parameters.get(key, False) is not False for key in MORE_PROPERTIES)
+    if properties and missing and not may_have_more:
         yield f"{at}.required: {' and '.join(missing)} is none of the properties; allowed: {_all(properties)}"
-
-
-def _may_have_more(tool: Tool) -> bool:
-    """Whether the schema allows arguments besides its properties."""
-    return any(tool.parameters.get(key, False) is not False for key in MORE_PROPERTIES)
 
 
 def _proper_table(key: str, value: object) -> str:
@@ -185,7 +181,6 @@ def _of_telephone(agent: Agent) -> Iterator[str]:
 
 
 def _required(tool: Tool) -> list[str]:
-    """Arguments that the tool requires."""
     return [str(name) for name in tool.parameters.get("required", ())]
 
 

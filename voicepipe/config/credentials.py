@@ -47,17 +47,19 @@ class EnvironmentSecret(NamedTuple):
 def needed(config: Config) -> Iterator[EnvironmentSecret]:
     """The secrets without which a PoP with this configuration does not start."""
     yield from (_key(index, tenant) for index, tenant in enumerate(config.tenants))
-    yield from (_hook_secret(index, tenant) for index, tenant in enumerate(config.tenants))
+    signs = 'a key that signs records: "whsec_" and what `openssl rand -base64 32` prints'
+    for index, tenant in enumerate(config.tenants):
+        yield EnvironmentSecret(f"tenants[{index}].hooks.secret_env", tenant.hooks.secret_env, signs)
     yield from (_password(index, user) for index, user in enumerate(config.sip.users))
     yield _operator_key(config.http)
     yield _metrics_key(config.http)
     yield EnvironmentSecret("webrtc.turn_secret_env", config.webrtc.turn_secret_env, "coturn's static-auth-secret")
-    yield _auth_token(config.twilio)
-    yield _api_key(config.telnyx)
+    yield twilio_token(config.twilio)
+    yield telnyx_key(config.telnyx)
     if config.engines.llm in ("openai", "auto"):
         yield EnvironmentSecret("openai.api_key_env", config.openai.api_key_env, "the server's key")
     if config.bus.servers:
-        yield _bus_password(config.bus)
+        yield bus_password(config.bus)
     yield EnvironmentSecret(
         "traces.headers_env", config.traces.headers_env, "headers, as authorization=Bearer%20KEY,team=voice"
     )
@@ -65,11 +67,6 @@ def needed(config: Config) -> Iterator[EnvironmentSecret]:
 
 def _key(index: int, tenant: KeyOwner) -> EnvironmentSecret:
     return EnvironmentSecret(f"tenants[{index}].key_env", tenant.key_env, f"the key of {tenant.name}")
-
-
-def _hook_secret(index: int, tenant: TenantConfig) -> EnvironmentSecret:
-    what = 'a key that signs records: "whsec_" and what `openssl rand -base64 32` prints'
-    return EnvironmentSecret(f"tenants[{index}].hooks.secret_env", tenant.hooks.secret_env, what)
 
 
 def _password(index: int, user: KnownUser) -> EnvironmentSecret:
@@ -84,20 +81,23 @@ def _metrics_key(http: HttpConfig) -> EnvironmentSecret:
     return EnvironmentSecret("http.metrics_key_env", http.metrics_key_env, "a key")
 
 
-def _auth_token(account: TwilioAccount) -> EnvironmentSecret:
+def twilio_token(account: TwilioAccount) -> EnvironmentSecret:
+    """The token with which Twilio signs; empty: it sends no calls."""
     return EnvironmentSecret("twilio.auth_token_env", account.auth_token_env, "the account's auth token")
 
 
-def _api_key(account: TelnyxAccount) -> EnvironmentSecret:
+def telnyx_key(account: TelnyxAccount) -> EnvironmentSecret:
+    """The key of Telnyx's API; empty: it sends no calls."""
     return EnvironmentSecret("telnyx.api_key_env", account.api_key_env, "an API key of the account")
 
 
-def _bus_password(bus: BusConfig) -> EnvironmentSecret:
+def bus_password(bus: BusConfig) -> EnvironmentSecret:
+    """The password for NATS; empty: it needs none, or credentials."""
     return EnvironmentSecret("bus.password_env", bus.password_env, f"the password of {bus.user}")
 
 
-def _value(config: Config, key: str) -> str:
-    """The secret that this key names; empty: none is needed. Raises ConfigError."""
+def secret_of(config: Config, key: str) -> str:
+    """The secret of a PoP that this key names, as "openai.api_key_env"; empty: none is needed. Raises ConfigError."""
     return next((secret.value() for secret in needed(config) if secret.key == key), "")
 
 
@@ -105,7 +105,7 @@ def check(config: Config) -> None:
     """Raises ConfigError: a secret that is needed is missing, or one is used for two purposes."""
     for secret in needed(config):
         secret.value()
-    operator_keys(config)
+    operator_keys(config.http, keys_of(config.tenants))
     trace_headers(config)
 
 
@@ -118,13 +118,8 @@ def missing_secrets(config: Config) -> dict[str, str]:
     return missing
 
 
-def keys(config: Config) -> dict[str, TenantConfig]:
-    """Every key of this PoP, with its tenant; empty: the PoP needs no keys. Raises ConfigError."""
-    return keys_of(config.tenants)
-
-
 def keys_of(tenants: Iterable[Owner]) -> dict[str, Owner]:
-    """Each tenant's key from the environment, with the tenant. Raises ConfigError."""
+    """Each tenant's key from the environment, with the tenant; empty: no keys are needed. Raises ConfigError."""
     found: dict[str, Owner] = {}
     for index, tenant in enumerate(tenants):
         key = _key(index, tenant).value()
@@ -143,13 +138,8 @@ class OperatorKeys(NamedTuple):
     """The key for the metrics only."""
 
 
-def operator_keys(config: Config) -> OperatorKeys:
-    """The operator keys of a PoP. Raises ConfigError."""
-    return operator_keys_of(config.http, keys(config))
-
-
-def operator_keys_of(http: HttpConfig, keys: Container[str]) -> OperatorKeys:
-    """The operator keys of a server of any kind. Raises ConfigError."""
+def operator_keys(http: HttpConfig, keys: Container[str]) -> OperatorKeys:
+    """The operator keys of a PoP, or of a directory. `keys`: those of its tenants. Raises ConfigError."""
     for secret, whose in ((_operator_key(http), "operator"), (_metrics_key(http), "metrics")):
         if secret.value() in keys:
             raise ConfigError(
@@ -169,31 +159,11 @@ def sip_passwords(users: Sequence[KnownUser]) -> dict[str, str]:
     return {user.name: _password(index, user).value() for index, user in enumerate(users)}
 
 
-def turn_secret(config: Config) -> str:
-    """The secret that we share with the TURN server; empty: there is no TURN server. Raises ConfigError."""
-    return _value(config, "webrtc.turn_secret_env")
-
-
-def twilio_token(account: TwilioAccount) -> str:
-    """The token with which Twilio signs; empty: it sends no calls. Raises ConfigError."""
-    return _auth_token(account).value()
-
-
-def telnyx_key(account: TelnyxAccount) -> str:
-    """The key of Telnyx's API; empty: it sends no calls. Raises ConfigError."""
-    return _api_key(account).value()
-
-
-def openai_key(config: Config) -> str:
-    """The key of the language model's server; empty: it needs none. Raises ConfigError."""
-    return _value(config, "openai.api_key_env")
-
-
 def trace_headers(config: Config) -> dict[str, str]:
     """Headers that authenticate us at the collector of traces. Raises ConfigError: they are missing, or not written as
     headers."""
     headers = {}
-    for pair in filter(None, _value(config, "traces.headers_env").split(",")):
+    for pair in filter(None, secret_of(config, "traces.headers_env").split(",")):
         name, _, value = (part.strip() for part in pair.partition("="))
         headers[name.lower()] = value = unquote(value)
         if not (re.fullmatch(HEADER, name) and value and value.isascii() and value.isprintable()):
@@ -202,8 +172,3 @@ def trace_headers(config: Config) -> dict[str, str]:
                 "authorization=Bearer%20KEY,team=voice"
             )
     return headers
-
-
-def bus_password(bus: BusConfig) -> str:
-    """The password for NATS; empty: it needs none, or credentials. Raises ConfigError."""
-    return _bus_password(bus).value()

@@ -1,9 +1,12 @@
-"""Configuration of a directory: `configs/directory.toml` has every key with its default."""
+"""Configuration of a directory: `configs/directory.toml` has every key with its default. And the rules of a whole fleet
+besides its agents, which `voicepipe push --with` sends to PoPs and directories."""
 
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import asdict, replace
 
+from voicepipe.agent import Hooks
 from voicepipe.base.places import check_place
 from voicepipe.base.ranges import Label, Name, Section
 from voicepipe.config.fleet_config import BusConfig
@@ -15,7 +18,7 @@ from voicepipe.config.phone_config import (
     TelnyxAccount,
     TwilioAccount,
 )
-from voicepipe.config.pop_config import HttpConfig, KeyOwner
+from voicepipe.config.pop_config import Config, HttpConfig, KeyOwner, TenantConfig
 
 
 class DirectorySection(Section, frozen=True):
@@ -122,3 +125,37 @@ class DirectoryConfig(Section, frozen=True):
     tenants: tuple[DirectoryTenant, ...] = ()
     routes: tuple[DirectoryRoute, ...] = ()
     canaries: tuple[CanaryConfig, ...] = ()
+
+
+class FleetTenant(DirectoryTenant, frozen=True):
+    """A tenant in the rules of a fleet: the owner of a key. PoPs ignore `zone`, and directories `hooks`."""
+
+    hooks: Hooks = Hooks()
+    """Receivers of webhooks about its calls, where their agent names none."""
+
+
+class FleetRules(Section, frozen=True):
+    """The rules of a whole fleet besides its agents, in one file for PoPs and directories: whose calls it takes, where
+    they go, and what is on trial. Where it lacks one of the tables, each host keeps its own; `routes = []` means that
+    there are none. Keys are in no file: each host has the variables that it names."""
+
+    tenants: tuple[FleetTenant, ...] | None = None
+    routes: tuple[DirectoryRoute, ...] | None = None
+    """PoPs ignore `region`."""
+    canaries: tuple[CanaryConfig, ...] | None = None
+    """For directories."""
+
+    def at_pop(self, config: Config) -> Config:
+        """A PoP's configuration with these rules; not checked."""
+        own = config.tenants if self.tenants is None else tuple(map(_at_pop, self.tenants))
+        return replace(config, tenants=own, routes=config.routes if self.routes is None else self.routes)
+
+    def at_directory(self, config: DirectoryConfig) -> DirectoryConfig:
+        """A directory's configuration with these rules; not checked."""
+        said = {"tenants": self.tenants, "routes": self.routes, "canaries": self.canaries}
+        return replace(config, **{table: rows for table, rows in said.items() if rows is not None})
+
+
+def _at_pop(tenant: FleetTenant) -> TenantConfig:
+    known = asdict(tenant)
+    return TenantConfig(**{key: known[key] for key in TenantConfig.__struct_fields__})

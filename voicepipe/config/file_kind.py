@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from voicepipe.agent import Agent, Intents
 from voicepipe.base.errors import ConfigError
-from voicepipe.config.directory_config import DirectoryConfig
-from voicepipe.config.fleet_rules import FleetRules
+from voicepipe.config.directory_config import DirectoryConfig, FleetRules
 from voicepipe.config.pop_config import Config
 
 Kind = Literal["configuration", "manifest", "intents", "directory", "agent", "rules"]

@@ -7,9 +7,8 @@ from typing import Any
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import toml_file
-from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.config.directory_config import DirectoryConfig, FleetRules
 from voicepipe.config.file_kind import check_kind, located
-from voicepipe.config.fleet_rules import FleetRules
 from voicepipe.config.pop_config import Config, Manifest
 from voicepipe.config.together import check_owners, check_together
 

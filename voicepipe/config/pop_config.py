@@ -4,6 +4,7 @@ import ipaddress
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
+import regex
 from msgspec import Meta
 from msgspec.structs import replace
 
@@ -37,7 +38,6 @@ from voicepipe.config.engine_config import (
 )
 from voicepipe.config.fleet_config import BusConfig, FleetConfig
 from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
-from voicepipe.config.redaction_config import RedactionConfig
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.turn_state import TurnConfig
 from voicepipe.turn.vad import VadConfig
@@ -48,6 +48,8 @@ ONE_PROCESS = 60
 """Calls that one process was measured to hold where it only moves sound."""
 HEARD_BY_A_CORE = 2
 """Calls that a core can recognise by Whisper tiny.en, and answer. With a larger model it can do fewer."""
+LONGEST = 2000
+"""Characters of the longest text that is kept."""
 
 
 class WebRtcConfig(Section, frozen=True):
@@ -79,6 +81,31 @@ class WebRtcConfig(Section, frozen=True):
             check_hosts(addresses=address)
         check_hosts(public_address=self.public_address)
         check_ports(self.first_port, self.last_port)
+
+
+class RedactionConfig(Section, frozen=True):
+    """`[redaction]`: what is masked in calls before anything of them is kept."""
+
+    cards: bool = True
+    """Card numbers, in digits and in words, over several turns; with them expiry dates and security codes."""
+    keys: bool = True
+    """Keys that callers press on their telephones."""
+    patterns: tuple[str, ...] = ()
+    """The operator's regular expressions; each match is taken out. A text that keeps one busy for too long is taken out
+    whole."""
+    transcripts: bool = True
+    """False: no words are kept, nor arguments and results of tools."""
+
+    def __post_init__(self) -> None:
+        for pattern in self.patterns:
+            try:
+                regex.compile(pattern)
+            except (regex.error, OverflowError, RecursionError) as error:
+                raise ValueError(f"patterns: {pattern!r} is no regular expression: {error}") from None
+
+
+USUAL = RedactionConfig()
+"""The default where nothing else is configured."""
 
 
 class RecordsConfig(RedactionConfig, frozen=True):

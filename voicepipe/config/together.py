@@ -1,12 +1,11 @@
 """Checks tables of a configuration that are right alone, and may contradict each other."""
 
-from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config.directory_config import DirectoryConfig
-from voicepipe.config.phone_config import KnownTrunk, RouteConfig, takes_phones
-from voicepipe.config.pop_config import Config, KeyOwner
+from voicepipe.config.phone_config import takes_phones
+from voicepipe.config.pop_config import Config
 
 RISING = (
     *(("endpoint", (least, "longest_ms")) for least in ("sure_ms", "answer_ms", "yes_ms")),
@@ -27,7 +26,7 @@ def check_together(config: Config) -> None:
             low, high = getattr(its, less), getattr(its, more)
             if low > high and not (table == "ladder" and high == 0):
                 raise ConfigError(f"{table}.{less}: cannot be {low}, more than {table}.{more}, which is {high}")
-    check_tenants(config.tenants)
+    check_owners(config)
     _check_records(config)
     if config.telnyx.public_key and not config.telephony.public_url:
         raise ConfigError(
@@ -42,31 +41,23 @@ def check_together(config: Config) -> None:
         raise ConfigError(
             "fleet.sip: telephones reach nothing there while sip.port = 0; set that, to 5060 for instance"
         )
-    phones = takes_phones(config.sip, config.twilio, config.telnyx)
-    check_routes(config.routes, config.tenants, config.sip.trunks, phones)
 
 
-def check_tenants(tenants: Iterable[KeyOwner]) -> None:
-    """Raises ConfigError: two tenants cannot be distinguished. The same tenant may have several keys."""
+def check_owners(config: Config | DirectoryConfig) -> None:
+    """Raises ConfigError: two tenants cannot be distinguished (the same tenant may have several keys), a route names
+    something that does not exist, or the tenant of its calls is unclear."""
     owners: dict[str, str] = {}
-    for index, tenant in enumerate(tenants):
+    for index, tenant in enumerate(config.tenants):
         if tenant.key_env in owners:
             raise ConfigError(f"tenants[{index}].key_env: {tenant.key_env} is the key of {owners[tenant.key_env]} "
                               "already; name another variable")  # fmt: skip
         owners[tenant.key_env] = tenant.name
-
-
-def check_routes(
-    routes: Sequence[RouteConfig], tenants: Sequence[KeyOwner], trunks: Sequence[KnownTrunk], phones: bool
-) -> None:
-    """Check the routes; `phones`: phone calls come in. Raises ConfigError: a route names something that does not exist,
-    or the tenant of its calls is unclear."""
-    names, known = [tenant.name for tenant in tenants], [trunk.name for trunk in trunks]
-    if len(names) > 1 and not routes and phones:
+    names, trunks = [tenant.name for tenant in config.tenants], [trunk.name for trunk in config.sip.trunks]
+    if len(names) > 1 and not config.routes and takes_phones(config.sip, config.twilio, config.telnyx):
         raise ConfigError(f"routes: say whose phone calls are in [[routes]]; tenants: {', '.join(names)}")
-    for index, route in enumerate(routes):
-        if route.trunk and route.trunk not in known:
-            allowed = ", ".join(known) or "none, since no [[sip.trunks]] are configured"
+    for index, route in enumerate(config.routes):
+        if route.trunk and route.trunk not in trunks:
+            allowed = ", ".join(trunks) or "none, since no [[sip.trunks]] are configured"
             raise ConfigError(f"routes[{index}].trunk: there is no trunk {route.trunk}; allowed: {allowed}")
         if route.tenant and route.tenant not in names:
             allowed = ", ".join(names) or "none, since no [[tenants]] are configured"
@@ -83,10 +74,3 @@ def _check_records(config: Config) -> None:
     wanted += [f"tenants[{index}].hooks" for index, tenant in enumerate(config.tenants) if tenant.hooks.after_call]
     for key in wanted:
         raise ConfigError(f"{key}: needs records of calls; say where they are kept (records.folder)")
-
-
-def check_owners(config: DirectoryConfig) -> None:
-    """Raises ConfigError: tenants and routes contradict each other."""
-    check_tenants(config.tenants)
-    phones = takes_phones(config.sip, config.twilio, config.telnyx)
-    check_routes(config.routes, config.tenants, config.sip.trunks, phones)

@@ -50,18 +50,13 @@ YES_OR_NO = ("true", "false", "yes", "no", "on", "off")
 UNITS = {"_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
 """The unit of a number, by the end of its key."""
 
-_TOKEN = re.compile(
-    r"""(?x) (?P<dot> \. ) | (?P<end> \# [^\n]* | [^ \t.\w"'\#-]+ ) | (?P<text> \""" | \''' | ["'] ) | [\w-]+"""
+_TEXT = re.compile(
+    r"""(?sx) \# [^\n]* | \"{3} (?: \\. | . )*? (?: \"{3,5} | \Z ) | '{3} .*? (?: '{3,5} | \Z )
+    | " (?: \\. | [^"\\\n] )* "? | ' [^'\n]* '?"""
 )
-"""Tokens of TOML: a key's dots, what ends a key, what begins a text (it may be part of a key), and the other parts of
-one."""
-_TEXT_END = {
-    '"': re.compile(r'(?s)\\.|(["\n])'),
-    "'": re.compile(r"(['\n])"),
-    '"""': re.compile(r'(?s)\\.|("{3,5})'),
-    "'''": re.compile(r"('{3,5})"),
-}
-"""By the beginning of a text: what must be skipped in it, and in a group its end."""
+"""A comment of TOML, or a text, which may be part of a key. One that does not end is followed by an error anyway."""
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
+"""A dotted key that alone goes deeper than `DEEPEST`."""
 
 
 def read(path: Path, shape: type[T]) -> T:
@@ -71,18 +66,23 @@ def read(path: Path, shape: type[T]) -> T:
 
 def tables(path: Path) -> dict[str, Any]:
     """The file's plain content, not checked. Raises ConfigError if it cannot be read or is no TOML."""
+    return parsed(text_of(path), path)
+
+
+def text_of(path: Path) -> str:
+    """The file's text. Raises ConfigError if it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8-sig")  # Some editors begin a file with a mark.
+        return path.read_text(encoding="utf-8-sig")  # Some editors begin a file with a mark.
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; give the path of a TOML file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from error
-    return parsed(text, path)
 
 
 def parsed(text: str, path: object) -> dict[str, Any]:
     """The tables in a text; `path` names it in errors. Raises ConfigError."""
-    if _has_a_deep_key(text):
+    # tomllib takes time and memory by the square of its parts: 24 KB took a second, and agents are read beside calls.
+    if _DEEP_KEY.search(_TEXT.sub("x", text)):
         raise ConfigError(f"{path}: {TOO_DEEP}")
     try:
         found = tomllib.loads(text)
@@ -123,23 +123,6 @@ def _helps(said: str, rest: str) -> str:
         if fraction := re.fullmatch(r"([+-]?)(\.\d+)", word):
             return f"write {fraction[1]}0{fraction[2]}"
     return next((helps for begins, helps in HELPS.items() if said.startswith(begins)), "")
-
-
-def _has_a_deep_key(text: str) -> bool:
-    """Whether one dotted key alone goes deeper than `DEEPEST`. tomllib takes time and memory by the square of its
-    parts: 24 KB took a second, and agents' files are read beside calls."""
-    at = dots = 0
-    while token := _TOKEN.search(text, at):
-        at = token.end()
-        if token["text"]:
-            at = next((found.end() for found in _TEXT_END[token[0]].finditer(text, at) if found[1]), len(text))
-        elif token["end"]:
-            dots = 0
-        elif token["dot"]:
-            dots += 1
-            if dots >= DEEPEST:
-                return True
-    return False
 
 
 def _excess(data: object) -> str:
@@ -240,7 +223,8 @@ def _not_allowed(key_path: KeyPath, value: Any, kind: inspect.Type) -> str:
     number = isinstance(kind, inspect.IntType | inspect.FloatType)
     if number and (unit := next((unit for end, unit in UNITS.items() if str(key_path[-1]).endswith(end)), "")):
         what += f", in {unit}"
-    return what + ("; leave the quotes out" if isinstance(value, str) and _is_bare(kind) else "")
+    is_bare = number or isinstance(kind, inspect.BoolType)
+    return what + ("; leave the quotes out" if isinstance(value, str) and is_bare else "")
 
 
 def _what_is_there(key_path: KeyPath, value: Any, kind: inspect.Type) -> str:
@@ -255,11 +239,6 @@ def _what_is_there(key_path: KeyPath, value: Any, kind: inspect.Type) -> str:
         return "cannot be a list of tables or lists"
     shown = json.dumps(value, default=str, ensure_ascii=False)
     return f"cannot be {shown if len(shown) < 60 else shown[:57] + '...'}"
-
-
-def _is_bare(kind: inspect.Type) -> bool:
-    """Whether the value is written without quotes."""
-    return isinstance(kind, inspect.IntType | inspect.FloatType | inspect.BoolType)
 
 
 @cache

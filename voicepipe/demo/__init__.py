@@ -20,7 +20,7 @@ from latency_probes.realtime import RealtimeCaller
 from latency_probes.records import TurnResult
 from voicepipe.base.errors import EngineMissing, ProbeError
 from voicepipe.config import Config
-from voicepipe.config.credentials import keys
+from voicepipe.config.credentials import keys_of
 from voicepipe.pop.running import running
 from voicepipe.serving import lan, runtime
 
@@ -99,7 +99,7 @@ def calling(console: Console) -> Iterator[None]:
 
 async def call(config: Config) -> TurnResult:
     """Place one spoken call, as the probes do. Raises ProbeError."""
-    key = next(iter(keys(config)), "")
+    key = next(iter(keys_of(config.tenants)), "")
     tls = lan.trust(config) if config.http.cert else None
     return await spoken(RealtimeCaller(runtime.url(config.http), ROOM, seed=0, key=key, tls=tls))
 

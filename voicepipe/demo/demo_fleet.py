@@ -27,7 +27,7 @@ from voicepipe.demo import ROOM, calling, problem_of, show, spoken
 from voicepipe.demo.hosts import CITIES, DemoHost, PopCity, configured
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import PlacedCall
-from voicepipe.directory.router import Why
+from voicepipe.directory.router import ChoiceReason
 from voicepipe.directory.server.directory_http import DirectoryHealth
 from voicepipe.directory.server.run import serve
 from voicepipe.ingress.access import UnknownPath
@@ -36,7 +36,7 @@ from voicepipe.serving import runtime
 
 PARIS = (48.9, 2.4)
 """The place of the demo's caller."""
-WHY: dict[Why, str] = {
+WHY: dict[ChoiceReason, str] = {
     "nearest": "the nearest that answers in time",
     "shares": "nearly as near as the nearest, which is filling",
     "limited": "it gets a share of the calls, and this is one of them",

@@ -27,7 +27,7 @@ class BusMessage(NamedTuple):
 
 
 @contextmanager
-def reading(message: BusMessage) -> Iterator[None]:
+def decoding(message: BusMessage) -> Iterator[None]:
     """Decodes a message within the context. One that cannot be read is logged and has no effect."""
     try:
         yield

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from voicepipe.directory.bus import Bus, reading
+from voicepipe.directory.bus import Bus, decoding
 
 CLAIMS = "vp.claim"
 """Subject of `Claim`, from the directory that has handled the call."""
@@ -21,10 +21,10 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class CallClaims:
-    """The calls that a directory knows to be handled, so that each is handled once though a provider reports it twice,
-    or to two directories. A call is announced to the others only once it is handled: if its directory dies before, the
-    next one that the provider asks handles it. Two that get a call at the very same time may both place it: then the
-    provider carries out only the first of their commands, by the id that these have in common."""
+    """The calls that a directory knows to be handled. A call is announced to the others only once it is handled: if its
+    directory dies before, the next one that the provider asks handles it. Two that get a call at the very same time may
+    both place it: then the provider carries out only the first of their commands, by the id that these have in
+    common."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -36,7 +36,7 @@ class CallClaims:
         """Receive other directories' claims, until cancelled."""
         async with self._bus.listen(CLAIMS) as messages:
             async for message in messages:
-                with reading(message):
+                with decoding(message):
                     self._remember(msgspec.json.decode(message.data, type=Claim).call)
 
     @contextmanager

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from voicepipe.config.directory_config import CanaryConfig
 from voicepipe.directory.fleet_view import SeenPop
 
 ROUNDING = 1e-9
@@ -18,21 +19,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Canary:
-    """A trial of an operator's: a version, or one PoP, that gets a share of the calls. One of the two is given."""
-
-    share: float
-    """The share (0..1) of the calls for which it would do as well as other PoPs."""
-    version: str = ""
-    pop: str = ""
-
-    def takes_in(self, seen: SeenPop) -> bool:
-        """Whether this PoP is part of the trial."""
-        return seen.pop == self.pop if self.pop else seen.condition.version == self.version
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
+class ShareLimit:
     """The limit on a PoP's share of calls, as one choice has to observe it. PoPs of one version have it in common."""
 
     key: str
@@ -69,22 +56,24 @@ class CallShares:
     """Limits the share of calls of PoPs on trial, or whose turns failed, at one directory. A PoP may be under two
     limits, its version's and its own: it gets a call once both allow it."""
 
-    canaries: Sequence[Canary] = ()
+    canaries: Sequence[CanaryConfig] = ()
     lots: Random = field(default_factory=Random)
     _credits: dict[str, _Credit] = field(default_factory=dict)
 
-    def change(self, canaries: Sequence[Canary]) -> None:
+    def change(self, canaries: Sequence[CanaryConfig]) -> None:
         """Replace the trials. One that is new, or has another share, is counted anew."""
         for canary in {*self.canaries, *canaries} - ({*self.canaries} & {*canaries}):
             self._credits.pop(_key(canary), None)
         self.canaries = canaries
 
-    def limits(self, pops: Iterable[SeenPop]) -> dict[str, tuple[Limit, ...]]:
+    def limits(self, pops: Iterable[SeenPop]) -> dict[str, tuple[ShareLimit, ...]]:
         """The limits by PoP; PoPs under no limit are left out."""
         found = {seen.pop: tuple(self._of(seen)) for seen in pops}
         return {pop: limits for pop, limits in found.items() if limits}
 
-    def settle(self, competed: Collection[str], spent: Collection[str], limits: Mapping[str, Sequence[Limit]]) -> None:
+    def settle(
+        self, competed: Collection[str], spent: Collection[str], limits: Mapping[str, Sequence[ShareLimit]]
+    ) -> None:
         """Count a call that was placed. `competed`: keys of the limits under which a PoP would have done as well;
         `spent`: those under which one got it."""
         by_key = {limit.key: limit for of_pop in limits.values() for limit in of_pop}
@@ -106,17 +95,17 @@ class CallShares:
             for credit in (self._credit(_key(canary)),)
         ]
 
-    def _of(self, seen: SeenPop) -> Iterable[Limit]:
+    def _of(self, seen: SeenPop) -> Iterable[ShareLimit]:
         for canary in self.canaries:
-            if canary.takes_in(seen):
+            if seen.pop == canary.pop if canary.pop else seen.condition.version == canary.version:
                 yield self._limit(_key(canary), canary.share)
                 break  # The first that fits counts.
         if seen.condition.share < 1:
             yield self._limit(f"own {seen.pop}", seen.condition.share)
 
-    def _limit(self, key: str, share: float) -> Limit:
+    def _limit(self, key: str, share: float) -> ShareLimit:
         credit = self._credit(key)
-        return Limit(key, share, due=share > 0 and credit.earned + share >= credit.needed - ROUNDING)
+        return ShareLimit(key, share, due=share > 0 and credit.earned + share >= credit.needed - ROUNDING)
 
     def _credit(self, key: str) -> _Credit:
         if key not in self._credits:
@@ -127,5 +116,5 @@ class CallShares:
         return 1 - self.lots.random()
 
 
-def _key(canary: Canary) -> str:
+def _key(canary: CanaryConfig) -> str:
     return f"pop {canary.pop}" if canary.pop else f"version {canary.version}"

@@ -18,16 +18,17 @@ import msgspec
 from voicepipe.base.errors import NoPop, Reason, WhyNone
 from voicepipe.base.places import Place
 from voicepipe.call_api import Grant
+from voicepipe.config.directory_config import CanaryConfig
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory import subjects
-from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.call_claims import CallClaims
-from voicepipe.directory.call_shares import CallShares, Canary
+from voicepipe.directory.call_shares import CallShares
 from voicepipe.directory.fleet_view import FleetView, SeenPop
-from voicepipe.directory.nearness import By
-from voicepipe.directory.report import decoded as decoded_report
+from voicepipe.directory.nearness import TripSource
+from voicepipe.directory.report import PopReport
 from voicepipe.directory.round_trips import LearnedTrip, RoundTrips
-from voicepipe.directory.router import TAKES, Candidate, RankedPops, WantedCall, Why, choose
+from voicepipe.directory.router import TAKES, Candidate, ChoiceReason, RankedPops, WantedCall, choose
 from voicepipe.directory.subjects import Assignment, CallSession, Command, PopGoodbye, RoundTrip
 from voicepipe.directory.tokens import Signer
 
@@ -39,7 +40,7 @@ AGAIN_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class PopToken:
     """A token for one PoP, with the address where it is valid: it admits a caller or a request."""
 
     pop: str
@@ -48,7 +49,7 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementOffer(Pass):
+class PlacementOffer(PopToken):
     """A PoP that the caller may call."""
 
     turn_ms: float
@@ -76,10 +77,10 @@ class PlacedCall(msgspec.Struct, frozen=True):
     place: Place | None
     """The place of the caller on the globe."""
     pop: str
-    why: Why
+    why: ChoiceReason
     near_ms: float
     """Round trip and playout, in ms."""
-    by: By
+    by: TripSource
     """How the round trip is known."""
     turn_ms: float
     others: tuple[str, ...]
@@ -117,7 +118,7 @@ class Directory:
         signer: Signer,
         lots: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
-        canaries: Sequence[Canary] = (),
+        canaries: Sequence[CanaryConfig] = (),
         *,
         learns: bool = True,
     ) -> None:
@@ -147,14 +148,14 @@ class Directory:
         pop = subjects.pop_of(message.subject)
         if pop is None:
             return
-        with reading(message):
-            if message.subject == subjects.report_of(pop):
-                self._view.heard(pop, decoded_report(message.data), self._clock())
-            elif message.subject == subjects.goodbye_of(pop):
+        with decoding(message):
+            if message.subject == subjects.of_pop(subjects.REPORTS, pop):
+                self._view.heard(pop, msgspec.json.decode(message.data, type=PopReport), self._clock())
+            elif message.subject == subjects.of_pop(subjects.GOODBYES, pop):
                 self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch, self._clock())
-            elif message.subject == subjects.round_trip_of(pop):
+            elif message.subject == subjects.of_pop(subjects.ROUND_TRIPS, pop):
                 trip = msgspec.json.decode(message.data, type=RoundTrip)
-                if self._view.hears(pop, self._clock()):
+                if self._view.is_alive(pop, self._clock()):
                     self._round_trips.heard(trip.network, pop, trip.ms, self._clock(), again=trip.again)
             else:
                 self._view.assigned(pop, msgspec.json.decode(message.data, type=Assignment).call, self._clock())
@@ -176,11 +177,11 @@ class Directory:
         first = choice.candidates[0].seen.pop
         self._view.assigned(first, call, self._clock())
         self._note_try(choice.candidates[0], wanted, grant.network)
-        await self._bus.publish(subjects.assignment_to(first), msgspec.json.encode(Assignment(call)))
+        await self._bus.publish(subjects.of_pop(subjects.ASSIGNMENTS, first), msgspec.json.encode(Assignment(call)))
         if session:
             call_session = msgspec.json.encode(CallSession(grant.tenant, call, msgspec.Raw(session)))
             for candidate in choice.candidates:
-                await self._bus.publish(subjects.session_to(candidate.seen.pop), call_session)
+                await self._bus.publish(subjects.of_pop(subjects.SESSIONS, candidate.seen.pop), call_session)
         granted = msgspec.structs.replace(grant, id=call, briefed=bool(session))
         offers = tuple(
             PlacementOffer(
@@ -229,13 +230,13 @@ class Directory:
         for follower in self.followers:
             follower.refused(kind, reason)
 
-    def request_token(self, grant: Grant, pop: str) -> Pass:
+    def request_token(self, grant: Grant, pop: str) -> PopToken:
         """A token for one request to this PoP, with the base of its URL. Raises NoPop: the PoP does not report."""
         seen = next((seen for seen in self.pops() if seen.pop == pop), None)
         if seen is None:
             raise NoPop(f"The PoP {pop!r} does not answer at present; try again later.")
         granted = msgspec.structs.replace(grant, id=f"ask_{secrets.token_hex(8)}", begins=False)
-        return Pass(seen.pop, seen.condition.url, self._signed(granted, seen))
+        return PopToken(seen.pop, seen.condition.url, self._signed(granted, seen))
 
     async def drain(self, pop: str) -> None:
         """Order this PoP to take no new calls, and to exit after its last one. Returns once it reports that it does, or
@@ -245,7 +246,7 @@ class Directory:
         if not any(seen.pop == pop and not seen.silent for seen in self.pops()):
             raise NoPop(f"The PoP {pop!r} does not answer at present, so it gets no calls, and hears no order.")
         for _ in range(ORDERS):
-            await self._bus.publish(subjects.command_to(pop), msgspec.json.encode(Command("drain")))
+            await self._bus.publish(subjects.of_pop(subjects.COMMANDS, pop), msgspec.json.encode(Command("drain")))
             await asyncio.sleep(AGAIN_S)
             if all(seen.condition.status == "draining" for seen in self.pops() if seen.pop == pop):
                 return

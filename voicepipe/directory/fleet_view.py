@@ -29,8 +29,6 @@ PENDING_S = 5.0
 
 @dataclass(slots=True)
 class _KnownRun:
-    """One run of a PoP, by its reports."""
-
     report: PopReport
     sent_at: float
     """When its last report was sent, as far as can be known; on the directory's clock."""
@@ -102,7 +100,7 @@ class FleetView:
             known.pending.pop(call, None)
             known.pending[call] = now
 
-    def hears(self, pop: str, now: float) -> bool:
+    def is_alive(self, pop: str, now: float) -> bool:
         """Whether the PoP's lease holds."""
         known = self._known.get(pop)
         return known is not None and _alive(known, now)
@@ -111,19 +109,12 @@ class FleetView:
         """The PoPs whose leases hold, in the order of their names. A directory that is cut off goes on with its last
         view, for `KNOWN_S`; so does one that is `deaf`, since it knows that it has lost the bus."""
         kept = deaf or self.cut_off(now)
-        return [
-            SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
-            for pop, known in sorted(self._recent(now))
-            if kept or _alive(known, now)
-        ]
+        return [_seen(pop, known, now) for pop, known in sorted(self._recent(now)) if kept or _alive(known, now)]
 
     def heard_of(self, now: float) -> list[SeenPop]:
         """All PoPs that have not said goodbye, silent or not: for `FORGOTTEN_S`."""
-        return [
-            SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
-            for pop, known in sorted(self._known.items())
-            if now - known.sent_at < FORGOTTEN_S
-        ]
+        recent = [(pop, known) for pop, known in sorted(self._known.items()) if now - known.sent_at < FORGOTTEN_S]
+        return [_seen(pop, known, now) for pop, known in recent]
 
     def gone(self, now: float) -> set[str]:
         """PoPs that have said goodbye, and have not come again: for `FORGOTTEN_S`."""
@@ -145,6 +136,10 @@ class FleetView:
 
 def _alive(known: _KnownRun, now: float) -> bool:
     return now - known.sent_at < LEASE_S
+
+
+def _seen(pop: str, known: _KnownRun, now: float) -> SeenPop:
+    return SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
 
 
 def _pending(known: _KnownRun, now: float) -> int:

@@ -15,15 +15,12 @@ KEPT_BYTES = 32 * 1024 * 1024
 
 
 class _WaitingSession(NamedTuple):
-    """A session that waits for its caller."""
-
     session: bytes
     until: float
 
 
 class KeySessions:
-    """Sessions of `ek_` keys that directories have made, at a PoP where their holders may call: by the ids of their
-    calls, for each tenant. `clock` gives monotonic seconds."""
+    """The sessions, by the ids of their calls, for each tenant. `clock` gives monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

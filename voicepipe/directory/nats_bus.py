@@ -17,6 +17,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error
 
 from voicepipe.base.errors import ConfigError
+from voicepipe.config.credentials import bus_password
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import WAITING, BusMessage, put, taken
 
@@ -72,9 +73,9 @@ class NatsBus:
 
     @classmethod
     @asynccontextmanager
-    async def connected(cls, config: BusConfig, password: str = "") -> AsyncIterator["NatsBus"]:
-        """Yields a bus at once; its servers may be reached later."""
-        bus = cls()
+    async def connected(cls, config: BusConfig) -> AsyncIterator["NatsBus"]:
+        """Yields a bus at once; its servers may be reached later. Raises ConfigError: its password is missing."""
+        bus, password = cls(), bus_password(config).value()
         connecting = asyncio.create_task(bus._keep_connected(config, password))
         try:
             yield bus

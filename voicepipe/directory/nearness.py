@@ -9,7 +9,8 @@ would be as far from the others as it is itself. Such a guess is mostly too good
 becomes known. For who is not to spend calls on that, such a PoP is as far as it can be instead.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
 from operator import itemgetter
@@ -33,25 +34,28 @@ ENOUGH = 8
 """Learned round trips, the shortest ones, by which the others are guessed."""
 PAIRS = 20_000
 """Pairs of PoPs whose distance is remembered."""
+_apart_ms = lru_cache(PAIRS)(apart_ms)
+_least_ms = lru_cache(PAIRS)(least_rtt_ms)
 
-By = Literal["probe", "learned", "distance", "guess", "unknown"]
+TripSource = Literal["probe", "learned", "distance", "guess", "unknown"]
 """How a round trip is known."""
 
 
-class Whereabouts(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whereabouts:
     """The knowledge about where a caller is."""
 
-    place: Place | None
+    place: Place | None = None
     """The caller's place as it was given; None: it was not."""
-    probed_ms: Mapping[str, float]
+    rtt_ms: Mapping[str, float] = field(default_factory=dict)
     """Round trips that they measured, in ms by PoP."""
-    learned_ms: Mapping[str, float]
+    learned_ms: Mapping[str, float] = field(default_factory=dict)
     """Round trips of calls from their network, in ms by PoP."""
-    tries: bool
-    """The call may go to a PoP that is only guessed to be near."""
-    unsure: Collection[str] = ()
+    unsure: frozenset[str] = frozenset()
     """PoPs whose round trip only one call has measured. Alone it does not prove a place wrong: its line may have been
     bad."""
+    tries: bool = False
+    """Where learned round trips contradict the place, the call may go to a PoP that is only guessed to be near."""
 
 
 class Trip(NamedTuple):
@@ -59,7 +63,7 @@ class Trip(NamedTuple):
 
     ms: float | None
     """None: it is unknown."""
-    by: By
+    by: TripSource
 
 
 def trips(pops: Sequence[SeenPop], caller: Whereabouts) -> Mapping[str, Trip]:
@@ -72,7 +76,7 @@ def trips(pops: Sequence[SeenPop], caller: Whereabouts) -> Mapping[str, Trip]:
     doubted = against if witnesses == 1 else set()
     is_lost = bool(known) and (here is None or witnesses > 1 or (witnesses == 1 and caller.tries))
     found = {pop: Trip(ms, "learned") for pop, ms in learned_ms.items() if pop not in doubted}
-    found |= {pop: Trip(ms, "probe") for pop, ms in caller.probed_ms.items()}
+    found |= {pop: Trip(ms, "probe") for pop, ms in caller.rtt_ms.items()}
     unknown = {pop: place for pop, place in places.items() if pop not in found}
     if is_lost:
         return found | {pop: _guess(pop, place, known, tries=caller.tries) for pop, place in unknown.items()}
@@ -113,17 +117,6 @@ def _by_distance(place: Place | None, here: Place | None, slower_ms: float) -> T
     if not (place and here):
         return Trip(None, "unknown")
     return Trip(estimated_rtt_ms(here, place) + slower_ms, "distance")
-
-
-@lru_cache(PAIRS)
-def _apart_ms(one: Place, other: Place) -> float:
-    """The estimated round trip between two PoPs."""
-    return apart_ms(one, other)
-
-
-@lru_cache(PAIRS)
-def _least_ms(one: Place, other: Place) -> float:
-    return least_rtt_ms(one, other)
 
 
 def _guess(pop: str, place: Place | None, known: Mapping[str, tuple[Place, float]], *, tries: bool) -> Trip:

@@ -91,17 +91,3 @@ class PopReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     condition: Condition
     begun: tuple[str, ...] = ()
     """Ids of assigned calls that began here lately: a directory waits for them no longer."""
-
-
-_ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(PopReport)
-
-
-def encoded(report: PopReport) -> bytes:
-    """The report as JSON."""
-    return _ENCODER.encode(report)
-
-
-def decoded(data: bytes) -> PopReport:
-    """The report in this JSON. Raises msgspec.DecodeError: it is none."""
-    return _DECODER.decode(data)

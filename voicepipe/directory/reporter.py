@@ -8,10 +8,9 @@ from random import Random
 
 import msgspec
 
-from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus
-from voicepipe.directory.report import Condition, Epoch, PopReport, encoded
-from voicepipe.directory.subjects import PopGoodbye, RoundTrip
+from voicepipe.directory.report import Condition, Epoch, PopReport
+from voicepipe.directory.subjects import GOODBYES, REPORTS, ROUND_TRIPS, PopGoodbye, RoundTrip, of_pop
 from voicepipe.line import Line
 
 EVERY_S = 1.0
@@ -65,14 +64,14 @@ class Reporter:
         try:
             while True:
                 self._at_once.clear()
-                await self._bus.publish(subjects.report_of(self._pop), encoded(self._report()))
+                await self._bus.publish(of_pop(REPORTS, self._pop), msgspec.json.encode(self._report()))
                 try:
                     async with asyncio.timeout(EVERY_S * self._lots.uniform(1 - UNEVEN, 1 + UNEVEN)):
                         await self._at_once.wait()
                 except TimeoutError:
                     pass
         finally:
-            await self._bus.publish(subjects.goodbye_of(self._pop), msgspec.json.encode(PopGoodbye(self.epoch)))
+            await self._bus.publish(of_pop(GOODBYES, self._pop), msgspec.json.encode(PopGoodbye(self.epoch)))
 
     def _report(self) -> PopReport:
         now = self._clock()
@@ -86,8 +85,6 @@ class Reporter:
 
 
 class _MeasuredCall:
-    """A call whose round trip is measured."""
-
     def __init__(self, line: Line) -> None:
         self.line = line
         self.timer: asyncio.TimerHandle | None = None
@@ -106,7 +103,7 @@ class TripReporter:
 
     def __init__(self, bus: Bus, pop: str) -> None:
         self._bus = bus
-        self._subject = subjects.round_trip_of(pop)
+        self._subject = of_pop(ROUND_TRIPS, pop)
         self._calls: dict[str, _MeasuredCall] = {}
         self._waiting = asyncio.Queue[RoundTrip](WAITING)
 

@@ -6,7 +6,6 @@ and not with what is kept replace it, and all that is kept of this network's way
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -31,7 +30,7 @@ TRYING_S = 60.0
 """Seconds for which the outcome of such a call is waited for before there is another."""
 
 
-class Learned(NamedTuple):
+class NetworkTrips(NamedTuple):
     """The round trips that were learned of one network."""
 
     ms: dict[str, float]
@@ -52,8 +51,6 @@ class LearnedTrip(NamedTuple):
 
 @dataclass(slots=True)
 class _KeptTrips:
-    """A round trip as it is kept."""
-
     ms: float
     heard_at: float
     calls: int = 1
@@ -64,8 +61,6 @@ class _KeptTrips:
 
 @dataclass(slots=True)
 class _CallerNetwork:
-    """The callers' network that round trips were learned of."""
-
     trips: dict[str, _KeptTrips] = field(default_factory=dict)
     """Round trips by PoP."""
     tries: Bucket = field(default_factory=lambda: Bucket(TRIES))
@@ -124,17 +119,17 @@ class RoundTrips:
                 return
             self._trips -= len(self._networks.popitem(last=False)[1].trips)
 
-    def of(self, network: str, now: float) -> Learned:
+    def of(self, network: str, now: float) -> NetworkTrips:
         """The round trips learned of a network."""
         known = self._networks.get(network)
         trips = {pop: kept for pop, kept in known.trips.items() if now - kept.heard_at < KEPT_S} if known else {}
         unsure = frozenset(pop for pop, kept in trips.items() if kept.calls < SURE)
-        return Learned({pop: kept.ms for pop, kept in trips.items()}, unsure)
+        return NetworkTrips({pop: kept.ms for pop, kept in trips.items()}, unsure)
 
     def may_try(self, network: str, now: float) -> bool:
         """Whether a call from there may go to a PoP that is only guessed to be near."""
         known = self._networks.get(network)
-        if known is None or not _one_left(known.tries, now):
+        if known is None or not known.tries.has(now) or known.tries.left < 1:
             return False
         if known.trying and now >= known.until:  # No call has come of it: somebody only asked.
             known.trying = ""
@@ -149,17 +144,12 @@ class RoundTrips:
 
     def newest(self, now: float, networks: int) -> list[LearnedTrip]:
         """The round trips of so many networks at most, the ones with the latest calls first."""
-        return list(self._newest(now, networks))
-
-    def _newest(self, now: float, networks: int) -> Iterator[LearnedTrip]:
-        for network in islice(reversed(self._networks), networks):
-            for pop, kept in self._networks[network].trips.items():
-                if (age_s := now - kept.heard_at) < KEPT_S:
-                    yield LearnedTrip(network, pop, round(kept.ms, 1), round(age_s, 1))
-
-
-def _one_left(tries: Bucket, now: float) -> bool:
-    return tries.has(now) and tries.left >= 1
+        return [
+            LearnedTrip(network, pop, round(kept.ms, 1), round(now - kept.heard_at, 1))
+            for network in islice(reversed(self._networks), networks)
+            for pop, kept in self._networks[network].trips.items()
+            if now - kept.heard_at < KEPT_S
+        ]
 
 
 def _far(ms: float, kept_ms: float) -> bool:

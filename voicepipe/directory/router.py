@@ -12,15 +12,14 @@ that share, and of others none while another PoP is in time.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
 from voicepipe.base.errors import NoPop
-from voicepipe.base.places import Place
-from voicepipe.directory.call_shares import Limit
+from voicepipe.directory.call_shares import ShareLimit
 from voicepipe.directory.fleet_view import SeenPop
-from voicepipe.directory.nearness import By, Trip, Whereabouts, trips
+from voicepipe.directory.nearness import Trip, TripSource, Whereabouts, trips
 from voicepipe.directory.report import Condition
 from voicepipe.sizing.prediction import with_more
 
@@ -46,21 +45,11 @@ TAKES = ("ok", "late")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedCall:
-    """The requirements and wishes of a call for which a PoP is chosen."""
+class WantedCall(Whereabouts):
+    """The requirements and wishes of a call for which a PoP is chosen, and where its caller is."""
 
     kind: str
     """ "websocket", "webrtc", "sip", "twilio" or "telnyx"."""
-    place: Place | None = None
-    """The caller's place; None: it is unknown."""
-    rtt_ms: Mapping[str, float] = field(default_factory=dict)
-    """Round trips that they measured, in ms by PoP."""
-    learned_ms: Mapping[str, float] = field(default_factory=dict)
-    """Round trips of calls from their network, in ms by PoP."""
-    unsure: frozenset[str] = frozenset()
-    """PoPs whose round trip only one call has measured."""
-    tries: bool = False
-    """Where learned round trips contradict the place, the call may go to a PoP that is only guessed to be near."""
     zone: str = ""
     """The call may not leave this zone."""
     region: str = ""
@@ -86,7 +75,7 @@ class Candidate:
     """Turn latency with this call, calls on their way and the report's age included."""
     load: float
     """Part of its slots in use, with this call."""
-    by: By
+    by: TripSource
     """How the round trip is known."""
 
     @property
@@ -107,17 +96,15 @@ class Candidate:
         return self.near_ms + self.predicted_ms
 
 
-Limits = Mapping[str, Sequence[Limit]]
+ShareLimits = Mapping[str, Sequence[ShareLimit]]
 """Limits by PoP, of those that are to get only a share of the calls."""
-Why = Literal["nearest", "shares", "limited", "least late"]
+ChoiceReason = Literal["nearest", "shares", "limited", "least late"]
 """Why the first candidate was chosen: it is the nearest in time; the nearest fills, and this one is nearly as near; it
 is due a share of the calls; no PoP is in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Allotment:
-    """The effect of limits on one call."""
-
     due: Candidate | None = None
     """PoPs whose share is due: one of them gets the call."""
     held: frozenset[str] = frozenset()
@@ -133,7 +120,7 @@ class RankedPops:
     """The candidates for a call, the best first, `WantedCall.most` of them at most."""
 
     candidates: tuple[Candidate, ...]
-    why: Why
+    why: ChoiceReason
     """Why the first one is first."""
     competed: frozenset[str] = frozenset()
     spent: frozenset[str] = frozenset()
@@ -145,10 +132,10 @@ class RankedPops:
         return self.why == "least late"
 
 
-def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: Limits | None = None) -> RankedPops:
+def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: ShareLimits | None = None) -> RankedPops:
     """Choose the PoPs for a call. Raises NoPop: none can take it."""
-    near = _trips(pops, wanted)
-    possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in fit(pops, wanted) if _has_room(seen)]
+    near = trips(pops, wanted)
+    possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in eligible(pops, wanted) if _has_room(seen)]
     if not possible:
         raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.", "no_room")
     pinned = [candidate for candidate in possible if candidate.seen.condition.region == wanted.region]
@@ -173,7 +160,7 @@ def _choice(possible: Sequence[Candidate], lots: Random, most: int, allotted: _A
     return RankedPops(ranked[:most], why)
 
 
-def _allotted(possible: Sequence[Candidate], pool: Sequence[Candidate], limits: Limits) -> _Allotment:
+def _allotted(possible: Sequence[Candidate], pool: Sequence[Candidate], limits: ShareLimits) -> _Allotment:
     """The effect of limits; `pool`: the PoPs to which the call would go without them. PoPs in time with the
     greatest share are not held back; where every PoP in time is under a limit, this share is below 1."""
     in_time = [candidate for candidate in possible if candidate.in_time]
@@ -199,19 +186,19 @@ def _allotted(possible: Sequence[Candidate], pool: Sequence[Candidate], limits: 
     )
 
 
-def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
+def alternates(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
     """PoPs to which a PoP may send callers that it refuses: the nearest two that have room, within its own zone. PoPs
     of its own version come first: only directories know which version is on trial."""
     wanted = WantedCall(kind="", place=here.place, zone=here.zone)
     in_zone = [seen for seen in pops if seen.condition.zone == here.zone or not here.zone]
-    near = _trips(pops, wanted)
+    near = trips(pops, wanted)
     able = [_candidate(seen, "", near[seen.pop]) for seen in in_zone if _has_room(seen) and seen.condition.share == 1]
     able = [candidate for candidate in able if not candidate.doubtful]
     able.sort(key=lambda one: (one.seen.condition.version != here.version, one.near_ms, one.seen.pop))
     return [one.seen for one in able[:ALTERNATES]]
 
 
-def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
+def eligible(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
     """PoPs that may take such a call at all. Raises NoPop with the requirement that none meets."""
     left, agents = [seen for seen in pops if seen.pop not in wanted.tried], frozenset(wanted.agents)
     if wanted.zone:
@@ -251,10 +238,6 @@ def _has_room(seen: SeenPop) -> bool:
     return its.status in TAKES and its.calls + seen.pending < its.slots
 
 
-def _trips(pops: Sequence[SeenPop], wanted: WantedCall) -> Mapping[str, Trip]:
-    return trips(pops, Whereabouts(wanted.place, wanted.rtt_ms, wanted.learned_ms, wanted.tries, wanted.unsure))
-
-
 def _candidate(seen: SeenPop, kind: str, trip: Trip) -> Candidate:
     its = seen.condition
     predicted_ms = with_more(its.predicted_ms, (its.calls + 1) / its.slots, seen.pending / its.slots)
@@ -270,7 +253,7 @@ def _near_ms(trip: Trip, kind: str) -> float:
 
 def _first(
     due: Candidate | None, in_time: Sequence[Candidate], near: Sequence[Candidate], lots: Random
-) -> tuple[Candidate, Why]:
+) -> tuple[Candidate, ChoiceReason]:
     if due:
         return due, "limited"
     if not in_time:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from voicepipe.agent import Part
 from voicepipe.base.errors import TooManySecrets, Unauthorized
-from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.tokens import Signer, verified
 
 PREFIX = "ek_"
@@ -60,8 +60,8 @@ class SessionQuestion(msgspec.Struct, frozen=True):
 
 
 class SignedKeys:
-    """Makes and reads `ek_` keys at one directory. They are signed, so that every directory of the fleet accepts them,
-    whichever made them. `keys`: public keys of all directories of the fleet; `clock` gives Unix seconds."""
+    """Makes and reads `ek_` keys at one directory. `keys`: public keys of all directories of the fleet; `clock` gives
+    Unix seconds."""
 
     def __init__(
         self, bus: Bus, signer: Signer, keys: Mapping[str, Ed25519PublicKey], clock: Callable[[], float] = time.time
@@ -81,7 +81,7 @@ class SignedKeys:
         """Receive other directories' sessions and questions, until cancelled."""
         async with self._bus.listen(SESSIONS, QUESTIONS) as messages:
             async for message in messages:
-                with reading(message):
+                with decoding(message):
                     await self._take(message)
 
     async def make(

@@ -17,6 +17,10 @@ ROUND_TRIPS = "vp.pop.*.rtt"
 """Subject of `RoundTrip`: how far the caller of a call is from the PoP."""
 ASSIGNMENTS = "vp.asg.*"
 """Subject of `Assignment`: a directory has sent a call to the PoP."""
+SESSIONS = "vp.brief.*"
+"""Subject of `CallSession`."""
+COMMANDS = "vp.cmd.*"
+"""Subject of `Command`."""
 
 
 class PopGoodbye(msgspec.Struct, frozen=True):
@@ -56,28 +60,9 @@ class Command(msgspec.Struct, frozen=True):
     do: Literal["drain"]
 
 
-def report_of(pop: str) -> str:
-    return f"vp.pop.{pop}.report"
-
-
-def goodbye_of(pop: str) -> str:
-    return f"vp.pop.{pop}.bye"
-
-
-def round_trip_of(pop: str) -> str:
-    return f"vp.pop.{pop}.rtt"
-
-
-def assignment_to(pop: str) -> str:
-    return f"vp.asg.{pop}"
-
-
-def session_to(pop: str) -> str:
-    return f"vp.brief.{pop}"
-
-
-def command_to(pop: str) -> str:
-    return f"vp.cmd.{pop}"
+def of_pop(subject: str, pop: str) -> str:
+    """The subject of one PoP: `subject` with its id in place of "*"."""
+    return subject.replace("*", pop)
 
 
 def pop_of(subject: str) -> str | None:

@@ -4,18 +4,25 @@ JSON Web Tokens (RFC 7519) with Ed25519 signatures (RFC 8037), by the rules of R
 id, an audience that is one run of one PoP. Because of that audience a PoP remembers by itself which tokens were used,
 and one that begins anew takes none of the old ones. Times are seconds of the PoP's own clock, be it set right or
 wrong: its reports tell directories how late it is there.
+
+Directories' keys are in files: the private one signs, the public ones are at the PoPs.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import jwt
 import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from voicepipe.base.errors import Unauthorized
+from voicepipe.base.errors import ConfigError, Unauthorized
 from voicepipe.call_api import TOKEN, Grant
+from voicepipe.config import Config
 from voicepipe.directory.report import Epoch
 
 T = TypeVar("T")
@@ -101,3 +108,45 @@ def verified(signed: str, keys: Mapping[str, Ed25519PublicKey], shape: type[T]) 
         return msgspec.json.decode(jwt.api_jws.decode(signed, key, [ALGORITHM]), type=shape) if key else None
     except (jwt.InvalidTokenError, msgspec.DecodeError, ValueError):
         return None
+
+
+def public_key(path: str) -> Ed25519PublicKey:
+    """A public key from its file. Raises ConfigError."""
+    try:
+        key = load_pem_public_key(Path(path).read_bytes())
+        if isinstance(key, Ed25519PublicKey):
+            return key
+    except (OSError, ValueError, UnsupportedAlgorithm):
+        pass
+    raise ConfigError(
+        f"{path} is no Ed25519 public key; make one of the directory's key: "
+        "openssl pkey -in directory.pem -pubout -out directory.pub.pem"
+    )
+
+
+def check_keys(config: Config) -> None:
+    """Raises ConfigError: a public key by which a PoP is to know directories cannot be read."""
+    for path in config.fleet.keys:
+        try:
+            public_key(path)
+        except ConfigError as error:
+            raise ConfigError(f"fleet.keys: {error}") from None
+
+
+def signer(path: str) -> Signer:
+    """The signer with the private key from its file. Raises ConfigError."""
+    try:
+        key = load_pem_private_key(Path(path).read_bytes(), None)
+        if isinstance(key, Ed25519PrivateKey):
+            return Signer(key_id(key.public_key()), key)
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm):
+        pass
+    raise ConfigError(
+        f"directory.key: {path or 'it'} is no Ed25519 private key without a password; make one: "
+        "openssl genpkey -algorithm ed25519 -out directory.pem"
+    )
+
+
+def key_id(key: Ed25519PublicKey) -> str:
+    """The key's id, by which a token names its signer."""
+    return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:16]

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from voicepipe.base.errors import EngineMissing, cause
 from voicepipe.config import Config
-from voicepipe.config.credentials import openai_key
+from voicepipe.config.credentials import secret_of
 from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.engines import gpu_placement, packages
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Tts, TurnModel, Vad
@@ -152,11 +152,11 @@ def _llm(config: Config) -> Llm:
         case "openai":
             from voicepipe.engines.llm.openai import OpenAiLlm
 
-            return OpenAiLlm(config.openai, openai_key(config))
+            return OpenAiLlm(config.openai, secret_of(config, "openai.api_key_env"))
         case "auto":
             from voicepipe.engines.llm.auto import AutoLlm
 
-            return AutoLlm(config.openai, openai_key(config))
+            return AutoLlm(config.openai, secret_of(config, "openai.api_key_env"))
         case "frontdesk":
             from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
 

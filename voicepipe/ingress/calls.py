@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import Draining, UnknownCall
+from voicepipe.base.tasks import supervised
 from voicepipe.call_api import Tenant
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.asgi_scope import LINGER

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from voicepipe.agent import Origin
 from voicepipe.base.words import joined
-from voicepipe.config.redaction_config import LONGEST, USUAL, RedactionConfig
+from voicepipe.config.pop_config import LONGEST, USUAL, RedactionConfig
 from voicepipe.conversation.events import (
     TOOL_CHARS,
     TOOL_NAME_CHARS,

@@ -7,8 +7,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
 from voicepipe.config import PopConfig
 from voicepipe.observe.call_followers import CallFacts, CallFollower
-from voicepipe.observe.gauges import HERE
-from voicepipe.observe.metric_families import at_present
+from voicepipe.observe.metric_families import HERE, at_present
 from voicepipe.sizing.price import call_cost, host_cost, idle_cost
 
 
@@ -48,7 +47,6 @@ class CostMeter(CallFollower):
         self._calls -= 1
 
     def _count(self) -> None:
-        """Count up to now."""
         now = self._clock()
         self._call_s += self._calls * (now - self._at)
         self._at = now

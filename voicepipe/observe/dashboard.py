@@ -10,15 +10,15 @@ import msgspec
 from voicepipe.base.errors import Reason
 from voicepipe.call_api import NO_TENANT, Deleted, Refusal
 from voicepipe.config import PopConfig
-from voicepipe.config.redaction_config import USUAL, RedactionConfig
+from voicepipe.config.pop_config import USUAL, RedactionConfig
 from voicepipe.health import Health
 from voicepipe.observe.call_followers import UNTRACED, CallFollower, CallTracer
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.cost import HostCost
-from voicepipe.observe.delay_causes import DelayCause, Seen, delay_causes
+from voicepipe.observe.delay_causes import DelayCause, PopMeasurements, delay_causes
 from voicepipe.observe.external_metrics import vllm_loads
 from voicepipe.observe.refusals import NOT_ADMITTED, RefusalCounts
-from voicepipe.observe.turn_figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
+from voicepipe.observe.turn_figures import Figures, TimeBucket, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.turn_waits import waits
 from voicepipe.observe.turns import FullTurn, LastTurns, ListedTurn
 
@@ -39,7 +39,7 @@ class TurnRates(msgspec.Struct, kw_only=True):
     """One-sided upper 95 % bound."""
 
 
-class View(msgspec.Struct, kw_only=True):
+class DashboardView(msgspec.Struct, kw_only=True):
     """Body of GET /v1/dashboard. Times are Unix seconds."""
 
     pop: str
@@ -67,7 +67,7 @@ class View(msgspec.Struct, kw_only=True):
     """Causes of long waits or bad sound."""
     totals: Figures
     shares: TurnRates
-    buckets: list[Stretch]
+    buckets: list[TimeBucket]
     turns: list[ListedTurn]
     """Newest first."""
     calls: list[CallRow]
@@ -119,19 +119,18 @@ class Dashboard:
         return Deleted(list(gone))
 
     def _shows(self, call_id: str, tenant: str) -> bool:
-        """Whether turns of this call of the tenant's are here."""
         return any(row.id == call_id for row in self._calls.rows(tenant)) or any(
             listed.turn.call == call_id for listed in self._turns.since(0, tenant)
         )
 
-    def view(self, tenant: str | None, minutes: int) -> View:
+    def view(self, tenant: str | None, minutes: int) -> DashboardView:
         """The last `minutes` as `tenant` may see them; None: the operator, who may see all of it."""
         now, health = self._clock(), self._health()
         start, width_s = axis(now, minutes)
         kept = list(self._turns.since(start, tenant))
         turns = [listed.turn for listed in kept]
         totals, refusals = figures(turns), self._refused.since(start, tenant)
-        return View(
+        return DashboardView(
             pop=self._pop.id,
             region=self._pop.region,
             status=health.status,
@@ -158,7 +157,7 @@ class Dashboard:
 
     def _delay_causes(self, start: float, totals: Figures, tenant: str | None, health: Health) -> list[DelayCause]:
         late = [waits(full.record, full.tools) for full in self._turns.late(start, JUDGED, tenant)]
-        seen = Seen(
+        seen = PopMeasurements(
             timed=totals.timed - totals.by_request,
             late=[waited for waited in late if waited],
             late_count=totals.late,

@@ -48,7 +48,7 @@ class DelayCause(msgspec.Struct, frozen=True):
     """For the operator: what was measured, and what to look at."""
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class PopMeasurements(msgspec.Struct, frozen=True, kw_only=True):
     """The measurements of a PoP from which causes are found."""
 
     timed: int
@@ -63,12 +63,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """Load of vLLM's engines; none where there is no vLLM here."""
 
 
-def delay_causes(seen: Seen, pop: PopConfig) -> list[DelayCause]:
+def delay_causes(seen: PopMeasurements, pop: PopConfig) -> list[DelayCause]:
     """The causes: those of the process first, then stages, the slowest first; empty: all is well."""
     return [*_of_process(seen, pop), *_of_turns(seen, pop), *_of_network(seen)]
 
 
-def _of_process(seen: Seen, pop: PopConfig) -> Iterator[DelayCause]:
+def _of_process(seen: PopMeasurements, pop: PopConfig) -> Iterator[DelayCause]:
     for engine, seconds in seen.health.down.items():
         yield DelayCause("engine", f"The engine {engine} has not worked for {seconds} s; the log says why.")
     if (lag := seen.health.loop_lag_p99_ms) > pop.loop_lag_ms:
@@ -90,7 +90,7 @@ def _of_cache(load: VllmLoad) -> str:
     return f"{says} If vLLM takes only {load.running:.0f} at a time, raise vllm.args.max_num_seqs."
 
 
-def _of_turns(seen: Seen, pop: PopConfig) -> Iterator[DelayCause]:
+def _of_turns(seen: PopMeasurements, pop: PopConfig) -> Iterator[DelayCause]:
     if seen.late_count < max(FEWEST, FEWEST_SHARE * seen.timed) or not seen.late:
         return
     means = {name: sum(getattr(waited, name) for waited in seen.late) / len(seen.late) for name in STAGES}
@@ -104,7 +104,7 @@ def _of_turns(seen: Seen, pop: PopConfig) -> Iterator[DelayCause]:
         yield DelayCause("endpointing", f"{late}. They waited for {UNSURE}.")
 
 
-def _of_network(seen: Seen) -> Iterator[DelayCause]:
+def _of_network(seen: PopMeasurements) -> Iterator[DelayCause]:
     known = [network.loss_percent for network in seen.networks if network.loss_percent is not None]
     lossy = [loss for loss in known if loss >= LOSSY_PERCENT]
     if lossy and len(lossy) >= LOSSY_SHARE * len(known):

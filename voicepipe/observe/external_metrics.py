@@ -12,8 +12,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from voicepipe.engines.hosting.gpus import SLOWED, GpuLoad, loads
-from voicepipe.observe.gauges import HERE
-from voicepipe.observe.metric_families import at_present
+from voicepipe.observe.metric_families import HERE, at_present
 
 VLLM = "vllm:"
 """The prefix of vLLM's metrics."""

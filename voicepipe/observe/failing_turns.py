@@ -42,8 +42,6 @@ EVIDENCE = 2
 
 
 class _Ended(NamedTuple):
-    """A turn that ended."""
-
     at: float
     call: str
     tenant: str

@@ -16,6 +16,8 @@ M = TypeVar("M", Counter, Gauge, Histogram)
 F = TypeVar("F", CounterMetricFamily, GaugeMetricFamily)
 disable_created_metrics()  # type: ignore[no-untyped-call]
 """When each series began is of no use to us, and would be another series."""
+HERE = ("pop", "region")
+"""Labels of every metric of a PoP, so that one look shows which region is late."""
 Samples = Iterable[tuple[Sequence[str], float]]
 """The values of a metric's labels, and its value with them."""
 

@@ -1,28 +1,28 @@
 """The metrics of one PoP for Prometheus, by its conventions for names and units. The call path knows nothing of them:
 they follow from the record of each turn and the end of each call.
 
-Counters and histograms grow as turns (`turn_metrics.py`) and calls end. What is true at the moment (`gauges.py`,
-`external_metrics.py`) is read when somebody asks.
+Counters and histograms grow as turns (`turn_metrics.py`) and calls end. What is true at the moment (`present`,
+`of_queues`, `external_metrics.py`) is read when somebody asks.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 
+from voicepipe import __version__
 from voicepipe.base import queues
 from voicepipe.base.errors import Reason
+from voicepipe.base.queues import QueueFigures
 from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config import PopConfig
-from voicepipe.health import Health
+from voicepipe.health import Health, Status
 from voicepipe.line import NetworkQuality
-from voicepipe.observe.call_followers import UNTRACED, CallEnd, CallFacts, CallFollower, CallTracer
+from voicepipe.observe.call_followers import UNTRACED, CallEnd, CallFacts, CallTracer
 from voicepipe.observe.external_metrics import GpuMetrics, VllmMetrics
-from voicepipe.observe.gauges import HERE, of_queues, present
-from voicepipe.observe.metric_families import Families, ReadNow, written
+from voicepipe.observe.metric_families import HERE, F, Families, ReadNow, at_present, written
 from voicepipe.observe.turn_metrics import TurnMetrics
-from voicepipe.observe.turns import FullTurn
 
 LOSS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 MOS = (1.5, 2.0, 2.5, 3.0, 3.5, 3.8, 4.0, 4.2, 4.3, 4.4, 4.5)
@@ -34,7 +34,7 @@ ENDS = (
 PREDICTION_RATIOS = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
-Others = Callable[[tuple[str, str]], Iterable[Metric]]
+ExtraMetrics = Callable[[tuple[str, str]], Iterable[Metric]]
 """Makes the metrics of one moment, with these labels, as in HERE."""
 RATING = 93.2
 """Rating of a call without any loss or delay (G.107, default values)."""
@@ -45,7 +45,7 @@ TIRING_MS = 177.3
 """One-way delay from which people notice that they speak over one another (Cole and Rosenbluth's form of G.107)."""
 
 
-class Metrics(CallFollower):
+class Metrics(TurnMetrics):
     """The metrics of a PoP for Prometheus. Implements `call_api.MetricsApi`.
     `health` is `Pop.health`; `traces` have the number of spans that were dropped."""
 
@@ -53,7 +53,7 @@ class Metrics(CallFollower):
         self._here = (pop.id, pop.region)
         self._pop = pop
         self._health = health
-        self.others: list[Others] = []
+        self.others: list[ExtraMetrics] = []
         """Further metrics that hold at the moment."""
         self._traces = traces
         self._registry = registry = CollectorRegistry()
@@ -61,7 +61,7 @@ class Metrics(CallFollower):
         for read_at_once in (self._now, VllmMetrics(self._here), GpuMetrics(self._here)):
             registry.register(read_at_once)
         families = Families(registry, dict(zip(HERE, self._here, strict=True)))
-        self._turns = TurnMetrics(families)
+        super().__init__(families)
         self._calls = families.counter(
             "voicepipe_calls", "Calls that have ended, by what ended them.", "ingress", "reason"
         )
@@ -100,15 +100,6 @@ class Metrics(CallFollower):
     def left(self, call: CallFacts) -> None:
         self._in_progress(call.line).dec()
 
-    def turn(self, call: CallFacts, full: FullTurn) -> None:
-        self._turns.turn(call.line, full, call.trace_id)
-
-    def barged_in(self, call: CallFacts) -> None:
-        self._turns.barged_in(call.line)
-
-    def cut_in(self, call: CallFacts, full: FullTurn) -> None:
-        self._turns.cut_in(call.line)
-
     def ended(self, call: CallFacts, end: CallEnd) -> None:
         kind, network = call.line, end.network
         self._calls(kind, end.reason).inc()
@@ -134,6 +125,67 @@ class Metrics(CallFollower):
         others = (metric for other in self.others for metric in other(here))
         self._now.metrics = [*now, *of_queues(here, queues.shown()), *others]
         return written(self._registry, accept)
+
+
+def present(here: tuple[str, str], pop: PopConfig, health: Health, spans_dropped: int) -> Iterator[Metric]:
+    """The gauges of the PoP as a whole. `here`: its labels, as in HERE."""
+
+    def gauge(name: str, help_text: str, number: float) -> Metric:
+        return at_present(GaugeMetricFamily, name, help_text, HERE, [(here, number)])
+
+    def by(label: str, name: str, help_text: str, values: Mapping[str, float]) -> Metric:
+        samples = [((*here, value), number) for value, number in values.items()]
+        return at_present(GaugeMetricFamily, name, help_text, (*HERE, label), samples)
+
+    yield by("version", "voicepipe_build_info", "Always 1.", {__version__: 1})
+    status = {each: float(each == health.status) for each in get_args(Status)}
+    yield by("status", "voicepipe_status", "1 for what /readyz says, 0 for the others.", status)
+    none = dict.fromkeys(("vad", "asr", "llm", "tts"), 0.0)
+    yield by("engine", "voicepipe_engine_down_seconds", "For how long an engine has not worked.", none | health.down)
+    yield at_present(
+        CounterMetricFamily, "voicepipe_engine_restarts", "How often an engine was started again after it broke.",
+        (*HERE, "engine"), [((*here, engine), number) for engine, number in (none | health.restarts).items()],
+    )  # fmt: skip
+    yield gauge("voicepipe_slots", "Calls that the PoP may have at a time (pop.slots).", pop.slots)
+    yield gauge("voicepipe_slots_used", "Calls that hold one.", health.calls)
+    yield gauge("voicepipe_budget_seconds", "The promised turn latency (pop.budget_ms).", pop.budget_ms / 1000)
+    yield gauge(
+        "voicepipe_predicted_latency_seconds", "95th percentile that one more call would bring.",
+        health.predicted_ms / 1000,
+    )  # fmt: skip
+    yield gauge(
+        "voicepipe_event_loop_lag_seconds", "99th percentile of the last half minute.", health.loop_lag_p99_ms / 1000
+    )
+    yield gauge(
+        "process_resident_memory_bytes",
+        "Memory of this process, without its children's.",
+        health.rss_kb * 1024,
+    )
+    yield gauge("process_open_fds", "File descriptors.", health.fds)
+    for name, help_text, total in (
+        ("process_cpu_seconds", "Processor time.", health.cpu_s),
+        ("voicepipe_trace_spans_dropped", "Spans of traces that never reached their collector.", spans_dropped),
+    ):
+        yield at_present(CounterMetricFamily, name, help_text, HERE, [(here, total)])
+
+
+def of_queues(here: tuple[str, str], queues: Sequence[QueueFigures]) -> Iterator[Metric]:
+    """The gauges of the process's queues. `here`: as in `present`."""
+    labels = (*HERE, "queue")
+
+    def figure(kind: type[F], name: str, help_text: str, of: Callable[[QueueFigures], float | None]) -> F:
+        known = [((*here, queue.name), number) for queue in queues if (number := of(queue)) is not None]
+        return at_present(kind, f"voicepipe_queue_{name}", help_text, labels, known)
+
+    yield figure(GaugeMetricFamily, "waiting", "Jobs that wait now.", lambda queue: queue.waiting)
+    yield figure(GaugeMetricFamily, "running", "Jobs that have begun and are not done.", lambda queue: queue.running)
+    yield figure(GaugeMetricFamily, "limit", "Jobs, in all, with which it is full.", lambda queue: queue.limit)
+    waits = SummaryMetricFamily("voicepipe_queue_wait_seconds", "How long jobs waited until they began.", labels=labels)
+    for queue in queues:
+        waits.add_metric((*here, queue.name), queue.begun, queue.waited_s)
+    yield waits
+    yield figure(CounterMetricFamily, "refused", "Jobs for which there was no room.", lambda queue: queue.refused)
+    yield figure(CounterMetricFamily, "wasted", "Jobs whose outcome was not needed.", lambda queue: queue.wasted)
 
 
 def mos(network: NetworkQuality) -> float | None:

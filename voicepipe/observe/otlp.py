@@ -31,8 +31,6 @@ LOGGERS = "opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetr
 
 
 class _CountingExporter(SpanExporter):
-    """An exporter that counts what another one exports."""
-
     def __init__(self, exporter: SpanExporter) -> None:
         self.taken = self.lost = 0
         self._exporter = exporter
@@ -78,31 +76,26 @@ class SpanSender(BatchSpanProcessor):
             self._counted.shutdown()  # What waits for its next try is woken, and what follows is dropped.
 
 
-class _Seldom(logging.Filter):
-    """A log filter that lets each kind of line through once a minute."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._said: dict[str, float] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        now = time.monotonic()
-        if now - self._said.get(record.msg, -SAID_EVERY_S) < SAID_EVERY_S:
-            return False
-        self._said[record.msg] = now
-        return True
-
-
 @contextmanager
 def _seldom() -> Iterator[None]:
-    seldom, loggers = _Seldom(), [logging.getLogger(name) for name in LOGGERS]
+    """Within the context each kind of the library's lines gets into the log once a minute at most."""
+    logged_at: dict[str, float] = {}
+
+    def is_due(record: logging.LogRecord) -> bool:
+        now = time.monotonic()
+        if now - logged_at.get(record.msg, -SAID_EVERY_S) < SAID_EVERY_S:
+            return False
+        logged_at[record.msg] = now
+        return True
+
+    loggers = [logging.getLogger(name) for name in LOGGERS]
     for logger in loggers:
-        logger.addFilter(seldom)
+        logger.addFilter(is_due)
     try:
         yield
     finally:
         for logger in loggers:
-            logger.removeFilter(seldom)
+            logger.removeFilter(is_due)
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ READ_EVERY = 100
 """Samples between readings of descriptors and memory: once a second."""
 
 
-class Watch:
+class ProcessWatch:
     """Measures how late the event loop runs what is due, and the process's resources. The lag shows what its CPU share
     hides: one blocking call."""
 

@@ -82,7 +82,6 @@ class RecentTurnCounts(CallFollower):
         return self._figures
 
     def _step(self) -> _Step:
-        """The step of this moment."""
         number = int(self._clock() // STEP_S)
         if not self._steps or self._steps[-1].number != number:
             self._steps.append(_Step(number))

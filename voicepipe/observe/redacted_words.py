@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from voicepipe.config.redaction_config import RedactionConfig
+from voicepipe.config.pop_config import RedactionConfig
 from voicepipe.observe.turns import FullTurn
 from voicepipe.redaction.redactor import Redactor
 
@@ -15,8 +15,6 @@ NEWEST = 8
 
 
 class _TextPosition(NamedTuple):
-    """The position of a text in a call."""
-
     number: int
     """Number of the turn."""
     part: str
@@ -58,7 +56,6 @@ class RedactedWords:
         return self._changed(self._redactor.close())
 
     def _forget(self) -> None:
-        """Forget turns whose words no longer change."""
         may_change = {place.number for place in self._redactor.remembered()} | set(list(self._fulls)[-NEWEST:])
         if len(may_change) < len(self._fulls):
             self._fulls = {number: full for number, full in self._fulls.items() if number in may_change}
@@ -72,11 +69,8 @@ class RedactedWords:
 
 
 def _with(full: FullTurn, place: _TextPosition, text: str) -> FullTurn:
-    if place.part == "heard":
-        return replace(full, heard=text)
-    if place.part == "answered":
-        return replace(full, answered=text)
+    if place.part in ("heard", "answered"):
+        return replace(full, **{place.part: text})
     tools = list(full.tools)
-    use = tools[place.tool]
-    tools[place.tool] = replace(use, arguments=text) if place.part == "arguments" else replace(use, result=text)
+    tools[place.tool] = replace(tools[place.tool], **{place.part: text})
     return replace(full, tools=tuple(tools))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from voicepipe.base.figures import percentile
-from voicepipe.observe.turns import Listed, ListedTurn, Stages
+from voicepipe.observe.turns import ListedTurn, Stages, TurnWithStages
 
 BUCKETS = 30
 """Points of the time axis, whatever its length."""
@@ -35,7 +35,7 @@ class Figures(msgspec.Struct, kw_only=True):
     """Drafts that were dropped."""
 
 
-class Stretch(msgspec.Struct, kw_only=True):
+class TimeBucket(msgspec.Struct, kw_only=True):
     """One bucket of the time axis."""
 
     at: float
@@ -65,15 +65,15 @@ def figures(turns: Sequence[ListedTurn]) -> Figures:
     )
 
 
-def over_time(turns: Iterable[Listed], start: float, width_s: float) -> list[Stretch]:
+def over_time(turns: Iterable[TurnWithStages], start: float, width_s: float) -> list[TimeBucket]:
     """`BUCKETS` times `width_s` from `start` on; turns outside of that are left out."""
-    buckets: list[list[Listed]] = [[] for _ in range(BUCKETS)]
+    buckets: list[list[TurnWithStages]] = [[] for _ in range(BUCKETS)]
     for listed in turns:
         number = int((listed.turn.at - start) // width_s)
         if 0 <= number < BUCKETS:
             buckets[number].append(listed)
     return [
-        Stretch(
+        TimeBucket(
             at=start + number * width_s,
             figures=figures([listed.turn for listed in bucket]),
             stages=medians([listed.stages for listed in bucket]),
@@ -111,8 +111,13 @@ def share(count: int, total: int) -> float | None:
 def upper_bound(count: int, total: int) -> float | None:
     """One-sided upper 95 % bound of a rate, of which `count` of `total` were seen (Wilson's score); None of none. The
     probes' exact bound would take too long every other second on the event loop of calls."""
-    if not total:
-        return None
-    rate, square = count / total, NORMAL_95**2
-    spread = NORMAL_95 * math.sqrt(rate * (1 - rate) / total + square / (4 * total * total))
-    return min(1.0, (rate + square / (2 * total) + spread) / (1 + square / total))
+    return min(1.0, wilson(count / total, total, NORMAL_95)[1]) if total else None
+
+
+def wilson(rate: float, total: float, z: float) -> tuple[float, float]:
+    """The bounds of a rate that was seen in so many cases (Wilson's score): of the rate itself, `z` standard deviations
+    of a normal distribution."""
+    middle = rate + z * z / (2 * total)
+    spread = z * math.sqrt(rate * (1 - rate) / total + z * z / (4 * total * total))
+    scale = 1 + z * z / total
+    return (middle - spread) / scale, (middle + spread) / scale

@@ -7,6 +7,7 @@ import msgspec
 
 from voicepipe.call_api import DoorKind
 from voicepipe.conversation.timing import TurnSummary
+from voicepipe.observe.call_followers import CallFacts, CallFollower
 from voicepipe.observe.metric_families import Families
 from voicepipe.observe.turn_waits import TurnWaits, waits
 from voicepipe.observe.turns import FullTurn
@@ -20,7 +21,7 @@ STAGES = ("asr", "first_token", "llm", "tts")
 LOWERED = ("ducked", "held")
 
 
-class TurnMetrics:
+class TurnMetrics(CallFollower):
     """The metrics of a PoP's turns."""
 
     def __init__(self, families: Families) -> None:
@@ -92,15 +93,14 @@ class TurnMetrics:
 
     # Told as it happens.
 
-    def turn(self, kind: str, full: FullTurn, trace_id: str = "") -> None:
-        """Count a turn. `trace_id`: of the call's trace; empty: it has none."""
-        turn, record = full.turn, full.record
+    def turn(self, call: CallFacts, full: FullTurn) -> None:
+        turn, record, kind = full.turn, full.record, call.line
         self._turns(kind).inc()
         for happened, counter in ((turn.late, self._late), (turn.missed, self._missed), (turn.cut_in, self._cut_ins)):
             if happened:
                 counter(kind).inc()
         if turn.latency_ms is not None and not turn.by_request:
-            self._latency(kind).observe(turn.latency_ms / 1000, {"trace_id": trace_id} if trace_id else None)
+            self._latency(kind).observe(turn.latency_ms / 1000, {"trace_id": call.trace_id} if call.trace_id else None)
         if not turn.by_request and (waited := waits(record, full.tools)):
             for stage, ms in msgspec.structs.asdict(waited).items():
                 self._waits(kind, stage).observe(ms / 1000)
@@ -112,7 +112,6 @@ class TurnMetrics:
         self._reply(kind, record)
 
     def _reply(self, kind: str, record: TurnSummary) -> None:
-        """Count how its reply was made, and said."""
         for stage, ms in _stages(record).items() if not record.unpaced else ():
             self._stages(kind, stage).observe(ms / 1000)
         if (interval_ms := _between_tokens(record)) is not None:
@@ -125,15 +124,14 @@ class TurnMetrics:
             if times:
                 self._false(kind, effect).inc(times)
 
-    def barged_in(self, kind: str) -> None:
-        self._barge_ins(kind).inc()
+    def barged_in(self, call: CallFacts) -> None:
+        self._barge_ins(call.line).inc()
 
-    def cut_in(self, kind: str) -> None:
-        self._cut_ins(kind).inc()
+    def cut_in(self, call: CallFacts, full: FullTurn) -> None:
+        self._cut_ins(call.line).inc()
 
 
 def _stages(record: TurnSummary) -> dict[str, float]:
-    """The stages that happened, in ms."""
     first_token = None
     if record.at_prepare is not None and record.at_token is not None:
         first_token = record.at_token - record.at_prepare

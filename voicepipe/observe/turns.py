@@ -94,7 +94,7 @@ class FullTurn(msgspec.Struct, frozen=True):
     output_tokens: int = 0
 
 
-class Listed(NamedTuple):
+class TurnWithStages(NamedTuple):
     """A turn with what figures of many turns are made of."""
 
     turn: ListedTurn
@@ -133,7 +133,7 @@ class LastTurns:
             del self._packed[turn.id]
         return {turn.call for turn in gone}
 
-    def since(self, when: float, tenant: str | None = None) -> Iterator[Listed]:
+    def since(self, when: float, tenant: str | None = None) -> Iterator[TurnWithStages]:
         """Turns confirmed at `when` or later, in the order in which they ended; `tenant`'s, or all with None."""
         turns = map(_listed, self._packed.values())
         return (listed for listed in turns if listed.turn.at >= when and tenant in (None, listed.turn.tenant))
@@ -158,9 +158,9 @@ def _pack(full: FullTurn) -> bytes:
     return bytes(buffer)  # What `encode` returns holds on to a third more than it says.
 
 
-def _listed(packed: bytes) -> Listed:
+def _listed(packed: bytes) -> TurnWithStages:
     turn, took, _ = _decode(packed)
-    return Listed(ListedTurn(*turn), Stages(*took))
+    return TurnWithStages(ListedTurn(*turn), Stages(*took))
 
 
 def _full(packed: bytes) -> FullTurn:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicepipe.observe.tally import ByCall, Tally, middle_ms
+from voicepipe.observe.turn_figures import wilson
 
 SURE = 0.999
 """Confidence of the intervals. One that leaves out 0 is a difference. There are five, and operators look again and
@@ -164,7 +165,6 @@ def compared(a: Tally, b: Tally) -> Comparison:
 
 
 def _timed(tally: Tally) -> _CountedTurns:
-    """The latencies of a version."""
     buckets = sorted(tally.latencies)
     return _CountedTurns(
         np.array([middle_ms(bucket) for bucket in buckets], float),
@@ -233,18 +233,12 @@ def _quantiles(ascending: Floats, weights: Floats, *parts: float) -> list[float]
 
 def _rate(what: str, a: _CountedTurns, b: _CountedTurns) -> MishapRate:
     effects = _effects(a, b)
-    (a_least, a_most), (b_least, b_most) = _wilson(a.mean, a.count / effects[0]), _wilson(b.mean, b.count / effects[1])
+    (a_least, a_most), (b_least, b_most) = _bounds(a, effects[0]), _bounds(b, effects[1])
     more = b.mean - a.mean
     between = Difference(more, more - math.hypot(b.mean - b_least, a_most - a.mean),
                          more + math.hypot(b_most - b.mean, a.mean - a_least))  # fmt: skip
     return MishapRate(what, a.mean, b.mean, between)
 
 
-def _wilson(rate: float, of: float) -> tuple[float, float]:
-    """Bounds of the rate (Wilson's score)."""
-    if not of:
-        return 0.0, 1.0
-    middle = rate + Z * Z / (2 * of)
-    spread = Z * math.sqrt(rate * (1 - rate) / of + Z * Z / (4 * of * of))
-    scale = 1 + Z * Z / of
-    return (middle - spread) / scale, (middle + spread) / scale
+def _bounds(its: _CountedTurns, effect: float) -> tuple[float, float]:
+    return wilson(its.mean, its.count / effect, Z) if its.count else (0.0, 1.0)

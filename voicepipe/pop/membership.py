@@ -12,15 +12,14 @@ from voicepipe.base.errors import SessionMissing
 from voicepipe.call_api import Alternate, Grant
 from voicepipe.config import Config
 from voicepipe.directory import subjects
-from voicepipe.directory.bus import Bus, BusMessage, reading
-from voicepipe.directory.fleet_keys import key_id, public_key
+from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.fleet_view import FleetView
 from voicepipe.directory.key_sessions import KeySessions
-from voicepipe.directory.report import Condition, PopReport, decoded
+from voicepipe.directory.report import Condition, PopReport
 from voicepipe.directory.reporter import Reporter, TripReporter
-from voicepipe.directory.router import others
+from voicepipe.directory.router import alternates
 from voicepipe.directory.subjects import CallSession, Command
-from voicepipe.directory.tokens import AGAIN, TokenVerifier, audience
+from voicepipe.directory.tokens import AGAIN, TokenVerifier, audience, key_id, public_key
 
 logger = logging.getLogger(__name__)
 ANSWERED_S = 0.1
@@ -55,16 +54,16 @@ class Membership:
 
     async def listen(self) -> None:
         """Receive what directories and other PoPs publish, until cancelled."""
-        mine = subjects.session_to(self._pop), subjects.command_to(self._pop)
+        mine = subjects.of_pop(subjects.SESSIONS, self._pop), subjects.of_pop(subjects.COMMANDS, self._pop)
         async with self._bus.listen(*mine, subjects.REPORTS, subjects.GOODBYES) as messages:
             async for message in messages:
-                with reading(message):
+                with decoding(message):
                     await self._take(message)
 
     def alternates(self) -> tuple[Alternate, ...]:
         """PoPs to which a caller may go who is refused here."""
         seen = [seen for seen in self._view.alive(self._clock()) if seen.pop != self._pop]
-        return tuple(Alternate(seen.pop, seen.condition.url) for seen in others(seen, self._condition()))
+        return tuple(Alternate(seen.pop, seen.condition.url) for seen in alternates(seen, self._condition()))
 
     def read(self, token: str, spent: bool = False) -> Grant:
         return self._verifier.read(token, spent)
@@ -84,16 +83,16 @@ class Membership:
         return session
 
     async def _take(self, message: BusMessage) -> None:
-        if message.subject == subjects.session_to(self._pop):
+        if message.subject == subjects.of_pop(subjects.SESSIONS, self._pop):
             call_session = msgspec.json.decode(message.data, type=CallSession)
             await self._key_sessions.put(call_session.tenant, call_session.call, bytes(call_session.session))
-        elif message.subject == subjects.command_to(self._pop):
+        elif message.subject == subjects.of_pop(subjects.COMMANDS, self._pop):
             msgspec.json.decode(message.data, type=Command)
             logger.warning("an operator drains this PoP: it takes no new calls, and ends with the last one")
             self.dismissed.set()
         elif pop := subjects.pop_of(message.subject):
-            if message.subject == subjects.report_of(pop):
-                self._heard(pop, decoded(message.data))
+            if message.subject == subjects.of_pop(subjects.REPORTS, pop):
+                self._heard(pop, msgspec.json.decode(message.data, type=PopReport))
             else:
                 self._view.left(pop, msgspec.json.decode(message.data, type=subjects.PopGoodbye).epoch, self._clock())
 
@@ -101,7 +100,7 @@ class Membership:
         """A PoP that was silent may have been cut off, together with directories, which did not get our reports either:
         report to them as soon as they can be reached again."""
         now = self._clock()
-        silent = not self._view.hears(pop, now)
+        silent = not self._view.is_alive(pop, now)
         if self._view.heard(pop, report, now) and silent and pop != self._pop and now >= self._answered + ANSWERED_S:
             self._answered = now
             self.reporter.report_now()

@@ -22,7 +22,7 @@ from voicepipe.call.tts_cache import TtsCache
 from voicepipe.call_api import CallControl, CallSlot, Observer, Refusal, Tenant
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
-from voicepipe.config.credentials import keys, operator_keys
+from voicepipe.config.credentials import keys_of, operator_keys
 from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.directory.report import Condition, EditionState
 from voicepipe.engines.base import CountsDecoders, Engines
@@ -35,10 +35,10 @@ from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.failing_turns import FailingTurns
-from voicepipe.observe.hourly_tally import HourlyTally
 from voicepipe.observe.metrics import Metrics
-from voicepipe.observe.process import Watch
+from voicepipe.observe.process import ProcessWatch
 from voicepipe.observe.recent_turns import RecentTurnCounts
+from voicepipe.observe.tally import HourlyTally
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.prepared_agents import PreparedAgents
@@ -114,7 +114,7 @@ class Pop:
     ) -> None:
         self.config = config
         self.tools = tools
-        self.watch = Watch()
+        self.watch = ProcessWatch()
         self.metrics = Metrics(config.pop, self.health, traces)
         self._recent, self._hour, self._failing = (
             RecentTurnCounts(self.watch.lag_p99_ms),
@@ -142,8 +142,8 @@ class Pop:
         self.tts_cache.learn(agents)
         self._agents = agents
         self.prepared = PreparedAgents(agents, engines, self.tts_cache, config.engines.llm, records=records is not None)
-        self._tenants = Tenants(keys(config), "PoP")
-        self._operator_keys = operator_keys(config)
+        self._tenants = Tenants(keys_of(config.tenants), "PoP")
+        self._operator_keys = operator_keys(config.http, keys_of(config.tenants))
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
         self._admitted_at = -math.inf
@@ -160,7 +160,7 @@ class Pop:
     async def use(self, config: Config, agents: AgentStore) -> None:
         """Use other agents, routes and tenants; live calls keep what they began with. The rest of `config` is as it
         was. Raises ConfigError: a tenant's key is not in the environment."""
-        owners = keys(config)
+        owners = keys_of(config.tenants)
         await asyncio.to_thread(self._agents.become, agents)
         self.config = config
         self._tenants.become(owners)

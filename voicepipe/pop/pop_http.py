@@ -18,8 +18,8 @@ from starlette.websockets import WebSocket
 
 from voicepipe.agent import Agent
 from voicepipe.base import descriptors
-from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import Refused, Unauthorized
+from voicepipe.base.tasks import supervised
 from voicepipe.call_api import DoorKind, PopApi
 from voicepipe.ingress import server
 from voicepipe.ingress.access import (

@@ -9,12 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from voicepipe.base import descriptors, memory
-from voicepipe.base.background_jobs import supervised
+from voicepipe.base.tasks import supervised
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.pop_config import with_slots
 from voicepipe.directory.bus import Bus
-from voicepipe.directory.configured_bus import on_bus
 from voicepipe.directory.editions.pop_editions import PopEditions, begun, store_of
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
@@ -33,7 +32,11 @@ async def running(config: Config, agent_file: Path | None = None) -> AsyncIterat
     """Yields a PoP that answers at `config.http`; drained when the context ends. `agent_file`: the one that is wanted,
     as in `AgentStore`. Raises ConfigError, EngineError."""
     async with AsyncExitStack() as stack:
-        bus = await stack.enter_async_context(on_bus(config.bus)) if config.bus.servers else None
+        bus: Bus | None = None
+        if config.bus.servers:
+            from voicepipe.directory.nats_bus import NatsBus  # Its library takes 0.1 s to import.
+
+            bus = await stack.enter_async_context(NatsBus.connected(config.bus))
         yield await stack.enter_async_context(member(config, bus, agent_file=agent_file))
 
 

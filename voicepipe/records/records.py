@@ -23,8 +23,7 @@ from voicepipe.base.errors import ConfigError, RecordsFailing
 from voicepipe.call_api import CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
-from voicepipe.observe.gauges import HERE
-from voicepipe.observe.metric_families import at_present
+from voicepipe.observe.metric_families import HERE, at_present
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import signing, store
 from voicepipe.records.costs import Costs, costs

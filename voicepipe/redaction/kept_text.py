@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from voicepipe.config.redaction_config import LONGEST
+from voicepipe.config.pop_config import LONGEST
 from voicepipe.redaction.numbers_read import Gap, Number
 
 TOKEN = re.compile(

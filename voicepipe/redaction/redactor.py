@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import regex
 
-from voicepipe.config.redaction_config import USUAL, RedactionConfig
+from voicepipe.config.pop_config import USUAL, RedactionConfig
 from voicepipe.conversation.events import TOOL_CHARS
 from voicepipe.redaction import card_numbers
 from voicepipe.redaction.card_numbers import is_right, joined

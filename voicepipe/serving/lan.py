@@ -22,7 +22,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from voicepipe.base.environment import made_up, state_directory
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config
-from voicepipe.config.credentials import keyed, keys, sip_passwords
+from voicepipe.config.credentials import keyed, keys_of, sip_passwords
 from voicepipe.config.phone_config import SipUser
 
 ALL = "0.0.0.0"
@@ -67,7 +67,7 @@ def sip_user(config: Config) -> tuple[str, str]:
 
 def urls(config: Config) -> list[str]:
     """Addresses to open on another machine. The key is in the fragment, which browsers do not send to servers."""
-    [key] = keys(config)
+    [key] = keys_of(config.tenants)
     return [f"https://{address}:{config.http.port}/#key={quote(key, safe='')}" for address in addresses()]
 
 

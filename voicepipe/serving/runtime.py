@@ -16,7 +16,7 @@ from voicepipe.base.errors import ConfigError, VoicepipeError, cause
 from voicepipe.base.lookups import Limits, Lookups
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.directory_config import DirectoryConfig
-from voicepipe.directory.fleet_keys import check_keys
+from voicepipe.directory.tokens import check_keys
 from voicepipe.ingress.loopback_only import check_exposure, check_phones, is_loopback, sip_host
 from voicepipe.ingress.server import check_certificate
 

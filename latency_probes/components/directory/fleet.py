@@ -22,7 +22,7 @@ from voicepipe.base.errors import ConfigError
 from voicepipe.base.places import Place
 from voicepipe.config import HttpConfig
 from voicepipe.config.fleet_config import BusConfig
-from voicepipe.directory.configured_bus import on_bus
+from voicepipe.directory.nats_bus import NatsBus
 from voicepipe.serving.runtime import free_port
 
 KEY_ENV, OPERATOR_ENV = "VOICEPIPE_BENCH_KEY", "VOICEPIPE_BENCH_OPERATOR_KEY"
@@ -143,7 +143,7 @@ def _hosting(hosted: Hosted) -> Any:
 @asynccontextmanager
 async def _reporting(url: str, pops: int) -> AsyncIterator[None]:
     """They report from this process."""
-    async with on_bus(BusConfig(servers=(url,))) as bus:
+    async with NatsBus.connected(BusConfig(servers=(url,))) as bus:
         task = asyncio.create_task(simulated.report(bus, pops))
         try:
             yield

@@ -18,7 +18,7 @@ from voicepipe import config
 from voicepipe.config import load_directory
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import Bus, MemoryBus
-from voicepipe.directory.configured_bus import on_bus
+from voicepipe.directory.nats_bus import NatsBus
 from voicepipe.directory.server.run import serve
 from voicepipe.pop.running import member
 
@@ -41,7 +41,7 @@ async def _speaking(url: str) -> AsyncIterator[Bus]:
     if not url:
         yield MemoryBus()
         return
-    async with on_bus(BusConfig(servers=(url,))) as bus:
+    async with NatsBus.connected(BusConfig(servers=(url,))) as bus:
         yield bus
 
 

@@ -6,15 +6,18 @@ import pytest
 from voicepipe.directory.bus import matches
 from voicepipe.directory.editions import messages
 from voicepipe.directory.editions.edition import Head
-from voicepipe.directory.editions.messages import Newest, Proposal, ProposalVerdict, verdict_of, wanted_by
-from voicepipe.directory.subjects import pop_of
+from voicepipe.directory.editions.messages import Newest, Proposal, ProposalVerdict
+from voicepipe.directory.subjects import of_pop, pop_of
 
 
 @pytest.mark.parametrize("pop", ["fra", "fra-1", "a" * 60])
 def test_a_pop_speaks_only_below_its_own_name(pop: str) -> None:
-    for pattern, subject in ((messages.POPS_SAY, verdict_of(pop)), (messages.POPS_WANT, wanted_by(pop))):
+    for pattern, subject in (
+        (messages.POPS_SAY, of_pop(messages.POPS_SAY, pop)),
+        (messages.POPS_WANT, of_pop(messages.POPS_WANT, pop)),
+    ):
         assert matches(pattern, subject) and subject.startswith(f"vp.pop.{pop}.") and pop_of(subject) == pop
-    assert not matches(messages.POPS_SAY, wanted_by(pop))
+    assert not matches(messages.POPS_SAY, of_pop(messages.POPS_WANT, pop))
 
 
 @pytest.mark.parametrize("subject", [messages.HEADS, messages.EDITIONS, messages.PROPOSALS,

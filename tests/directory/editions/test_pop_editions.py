@@ -28,9 +28,9 @@ from tests.directory.pushing import (
 )
 from tests.support.waiting import until
 from voicepipe.base.errors import ConfigError, NoPop
+from voicepipe.config.directory_config import CanaryConfig
 from voicepipe.directory.bus import MemoryBus
-from voicepipe.directory.call_shares import Canary
-from voicepipe.directory.editions import proposal_round
+from voicepipe.directory.editions import directory_editions
 from voicepipe.directory.editions.edition import Edition, Head
 from voicepipe.directory.editions.pop_editions import PopEditions
 from voicepipe.pop.running import member
@@ -148,7 +148,7 @@ async def test_a_share_is_changed_while_directories_run(tmp_path: Path) -> None:
         for share in (0.1, 0.25):
             trial = f'[[canaries]]\nversion = "2.1"\nshare = {share}\n'
             await editions.push({**HELLO, "fleet.toml": trial})
-            await until(lambda: second.shares.canaries == [Canary(share, "2.1")], LONG_S)  # noqa: B023
+            await until(lambda: second.shares.canaries == (CanaryConfig(share=share, version="2.1"),), LONG_S)  # noqa: B023
             assert first.shares.canaries == second.shares.canaries
         await editions.push({**HELLO, "fleet.toml": "canaries = []"})
         await until(lambda: not second.shares.canaries, LONG_S)
@@ -164,7 +164,7 @@ async def test_tenants_do_not_lock_the_operator_out(tmp_path: Path, keys: pytest
 async def test_a_pop_that_is_heard_and_says_nothing_does_not_agree(
     tmp_path: Path, public: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proposal_round, "VERDICTS_S", 1.0)
+    monkeypatch.setattr(directory_editions, "VERDICTS_S", 1.0)
     bus, over = MemoryBus(), threading.Event()
     configs = [await pop_settings(name, public, tmp_path) for name in ("fra", "lhr")]
 

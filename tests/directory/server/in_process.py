@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import httpx
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, report
@@ -15,8 +16,7 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection,
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
-from voicepipe.directory.report import encoded
-from voicepipe.directory.server.call_placement import Rules
+from voicepipe.directory.server.call_placement import DirectoryRules
 from voicepipe.directory.server.directory_http import app
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.directory.tokens import Signer
@@ -29,7 +29,7 @@ OWNERS = {"k-acme": ACME, "k-clinic": CLINIC}
 
 
 def told(pop: str, **changes: Any) -> BusMessage:
-    return BusMessage(f"vp.pop.{pop}.report", encoded(report(**changes)))
+    return BusMessage(f"vp.pop.{pop}.report", msgspec.json.encode(report(**changes)))
 
 
 def three_pops() -> Directory:
@@ -51,7 +51,7 @@ async def asking(
     references = SignedKeys(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
     operator = OperatorKeys("k-operator", "k-metrics")
     application = await asyncio.to_thread(
-        app, Rules(CONFIG, owners), directory, references, operator, httpx.AsyncClient(), editions=editions
+        app, DirectoryRules(CONFIG, owners), directory, references, operator, httpx.AsyncClient(), editions=editions
     )
     transport = httpx.ASGITransport(application)
     headers = {"Authorization": f"Bearer {key}"}

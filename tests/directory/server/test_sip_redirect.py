@@ -31,7 +31,7 @@ from voicepipe.config.directory_config import (
 from voicepipe.config.phone_config import SipUser
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.server.call_placement import Rules
+from voicepipe.directory.server.call_placement import DirectoryRules
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.directory.server.sip_redirect import redirecting
 
@@ -50,7 +50,7 @@ async def telephone(
     config: DirectoryConfig, directory: Directory, relay_drain: RelayDrain | None = None
 ) -> AsyncIterator[Phone]:
     """One that knows the directory."""
-    async with redirecting(Rules(config, {}), directory, relay_drain or RelayDrain()):
+    async with redirecting(DirectoryRules(config, {}), directory, relay_drain or RelayDrain()):
         async with Phone(("127.0.0.1", config.sip.port)) as phone:
             yield phone
 
@@ -218,7 +218,7 @@ async def test_other_requests(method: str, code: int) -> None:
 @needs_sipp
 async def test_sipp_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
     config = asking()
-    async with fleet(*two) as (directory, pops), redirecting(Rules(config, {}), directory, RelayDrain()):
+    async with fleet(*two) as (directory, pops), redirecting(DirectoryRules(config, {}), directory, RelayDrain()):
         calling = asyncio.create_task(sipp("redirected", config.sip.port, tmp_path, calls=3, held_ms=3000))
         await until(lambda: calling.done() or [pop.calls for pop in pops] == [3, 0], 60)
         await calling
@@ -230,7 +230,7 @@ async def test_sipp_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
 async def test_a_trunk_that_follows_nothing_is_done_with_its_302(tmp_path: Path) -> None:
     """It acknowledges it, and is told nothing more."""
     config, directory = asking(), knowing("fra")
-    async with redirecting(Rules(config, {}), directory, RelayDrain()):
+    async with redirecting(DirectoryRules(config, {}), directory, RelayDrain()):
         await sipp("not_redirected", config.sip.port, tmp_path, "-nr", calls=3, held_ms=1500)
         assert len(directory.placed) == 3
 
@@ -239,7 +239,7 @@ async def test_a_trunk_that_follows_nothing_is_done_with_its_302(tmp_path: Path)
 @pytest.mark.skipif(shutil.which("baresip") is None, reason="baresip is not installed: apt install baresip-core")
 async def test_baresip_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
     config = asking()
-    async with fleet(*two) as (directory, pops), redirecting(Rules(config, {}), directory, RelayDrain()):
+    async with fleet(*two) as (directory, pops), redirecting(DirectoryRules(config, {}), directory, RelayDrain()):
         async with baresip(tmp_path / "phone", "<sip:ann@127.0.0.1>;regint=0") as ann:
             await ann.dial(config.sip.port, "front-desk")
             assert [pop.calls for pop in pops] == [1, 0]

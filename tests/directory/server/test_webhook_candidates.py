@@ -24,7 +24,7 @@ from voicepipe.config.credentials import OperatorKeys
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTelnyx, DirectoryTwilio
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.server.call_placement import Rules
+from voicepipe.directory.server.call_placement import DirectoryRules
 from voicepipe.directory.server.directory_http import app
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.ingress.telephony.telnyx_api import TelnyxApi
@@ -95,7 +95,7 @@ def directory_of(fleet: Fleet) -> tuple[Starlette, Bounced]:
     )
     references = SignedKeys(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
     pops = httpx.AsyncClient(transport=httpx.MockTransport(fleet.answer))
-    return app(Rules(config, {}), directory, references, OperatorKeys(""), pops), Bounced(directory)
+    return app(DirectoryRules(config, {}), directory, references, OperatorKeys(""), pops), Bounced(directory)
 
 
 async def told(

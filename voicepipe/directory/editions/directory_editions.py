@@ -6,6 +6,7 @@ asks for it, be it a PoP that was cut off or a directory that has just begun.
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,18 +18,17 @@ import msgspec
 from voicepipe.base.errors import ConfigError, NoPop
 from voicepipe.config import parse_rules
 from voicepipe.config.agent_store import AgentStore, read_agent
-from voicepipe.config.credentials import keys_of, operator_keys_of
+from voicepipe.config.credentials import keys_of, operator_keys
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.file_kind import RULES
 from voicepipe.config.together import check_owners
 from voicepipe.directory import subjects
-from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions import messages
 from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, packed, unpacked
 from voicepipe.directory.editions.edition_store import EditionStore
 from voicepipe.directory.editions.messages import EditionWanted, Newest, Proposal, ProposalVerdict
-from voicepipe.directory.editions.proposal_round import ProposalRound
 from voicepipe.ingress.loopback_only import check_who_may_call
 
 logger = logging.getLogger(__name__)
@@ -41,6 +41,12 @@ AT_ONCE_S = 0.5
 """Seconds within which several hosts' requests for one edition get one answer."""
 AGAIN_S = 30.0
 """Seconds after which an edition that could not be kept is tried again."""
+VERDICTS_S = 5.0
+"""Seconds in which hosts have to answer whether they would take an edition; each reads all agents' files."""
+SAYS_NOTHING = (
+    f"says nothing within {VERDICTS_S:g} s: push again; if that does not help, look whether it may hear vp.fleet.> on "
+    "the bus"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ def store_of(config: DirectoryConfig) -> EditionStore | None:
 def begun(own: DirectoryConfig, store: EditionStore | None) -> DirectoryBeginning:
     """The edition that the directory used last; if its routes and tenants are no longer valid, the newest one whose
     are. Raises ConfigError: none is valid."""
-    operator_keys_of(own.http, ())  # What its own file lacks is said of that.
+    operator_keys(own.http, ())  # An error in its own file is not to look like one of an edition.
     found = store.begin(lambda edition, folder: with_rules(own, edition.files)) if store else None
     return DirectoryBeginning(*found) if found else DirectoryBeginning(own)
 
@@ -88,10 +94,51 @@ def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryCo
                 "tenants: this directory has no operator's key, so nobody could push, list or drain any more; set "
                 "http.operator_key_env in its file first"
             )
-        operator_keys_of(config.http, keys_of(config.tenants))
+        operator_keys(config.http, keys_of(config.tenants))
     except ConfigError as error:
         raise ConfigError(f"{RULES}: {error}") from None
     return config
+
+
+class ProposalRound:
+    """Collects the answers of hosts to one proposal. `asked`: the names of the hosts whose answers count."""
+
+    def __init__(self, asked: set[str]) -> None:
+        self.id = secrets.token_hex(8)
+        self._asked = frozenset(asked)
+        self._waiting = set(asked)
+        self._problems: dict[str, list[str]] = {}
+        """Problems, with the hosts that report them."""
+        self._all_answered = asyncio.Event()
+        if not asked:
+            self._all_answered.set()
+
+    def said(self, host: str, problem: str) -> None:
+        """A host has answered; empty: it would take the edition."""
+        if host not in self._asked:
+            return
+        for line in problem.splitlines():
+            self._problems.setdefault(line, []).append(host)
+        self._waiting.discard(host)
+        if not self._waiting:
+            self._all_answered.set()
+
+    async def over(self, heard: Callable[[], set[str]]) -> tuple[str, ...]:
+        """Wait for all answers. Returns the hosts without an answer that have fallen silent meanwhile: they are not
+        waited for. `heard`: the hosts that report at a moment. A missing answer of another one is a problem."""
+        try:
+            async with asyncio.timeout(VERDICTS_S):
+                await self._all_answered.wait()
+        except TimeoutError:
+            there = heard()
+            for host in self._waiting & there:
+                self._problems.setdefault(SAYS_NOTHING, []).append(host)
+            return tuple(sorted(self._waiting - there))
+        return ()
+
+    def lines(self) -> list[str]:
+        """A line for each problem, with the hosts that have it."""
+        return [f"{line} (so {', '.join(sorted(hosts))})" for line, hosts in self._problems.items()]
 
 
 class DirectoryEditions:
@@ -187,7 +234,7 @@ class DirectoryEditions:
                     messages.DIRECTORIES_SAY, messages.POPS_WANT, messages.POPS_SAY)  # fmt: skip
         async with self._bus.listen(*patterns) as heard:
             async for message in heard:
-                with reading(message):
+                with decoding(message):
                     await self._receive(message)
 
     async def _receive(self, message: BusMessage) -> None:
@@ -201,7 +248,7 @@ class DirectoryEditions:
             case messages.DIRECTORIES_SAY:
                 said = msgspec.json.decode(message.data, type=ProposalVerdict)
                 self._note(said, f"directory {said.directory}")
-            case subject if (pop := subjects.pop_of(subject)) and subject == messages.verdict_of(pop):
+            case subject if (pop := subjects.pop_of(subject)) and subject == subjects.of_pop(messages.POPS_SAY, pop):
                 self._note(msgspec.json.decode(message.data, type=ProposalVerdict), pop)
             case _:
                 await self._send(msgspec.json.decode(message.data, type=EditionWanted))

@@ -14,6 +14,7 @@ import msgspec
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config.file_kind import RULES
+from voicepipe.config.toml_file import text_of
 
 AGENTS = "agents"
 """Folder of an edition with the agents' files, and one folder below those that they name (`intents_file`). Beside it
@@ -85,9 +86,9 @@ def gathered(folder: Path, rules: Path | None = None) -> dict[str, str]:
     if not folder.is_dir():
         raise ConfigError(f"{folder}: is no folder; give the one that holds the agents' files, such as configs/agents")
     found = sorted(file for pattern in ("*.toml", "*/*.toml") for file in folder.glob(pattern))
-    files = {f"{AGENTS}/{file.relative_to(folder).as_posix()}": _text(file) for file in found}
+    files = {f"{AGENTS}/{file.relative_to(folder).as_posix()}": text_of(file) for file in found}
     if rules:
-        files[RULES] = _text(rules)
+        files[RULES] = text_of(rules)
     check(files)
     return files
 
@@ -152,13 +153,3 @@ def unpacked(said: bytes) -> Edition:
         return edition
     except (zlib.error, msgspec.DecodeError) as error:
         raise ValueError(f"no edition: {error}") from error
-
-
-def _text(file: Path) -> str:
-    """A file's text. Raises ConfigError."""
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}; give the path of a TOML file") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file}: is not UTF-8 text; save it as UTF-8") from error

@@ -58,11 +58,3 @@ class EditionWanted(msgspec.Struct, frozen=True):
     """Requests an edition; a host that has it publishes it."""
 
     number: int
-
-
-def wanted_by(pop: str) -> str:
-    return f"vp.pop.{pop}.wanted"
-
-
-def verdict_of(pop: str) -> str:
-    return f"vp.pop.{pop}.verdict"

@@ -17,7 +17,8 @@ from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, check_together, credentials, load_rules
 from voicepipe.config.agent_store import AgentStore, open_agents, read_agent
 from voicepipe.config.file_kind import RULES
-from voicepipe.directory.bus import Bus, BusMessage, reading
+from voicepipe.directory import subjects
+from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.editions import messages
 from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, paths_in_edition, unpacked
 from voicepipe.directory.editions.edition_store import EditionStore
@@ -143,7 +144,7 @@ class PopEditions:
         hearing = self._bus.listen(messages.HEADS, messages.EDITIONS, messages.PROPOSALS)
         async with hearing as heard:
             async for message in heard:
-                with reading(message):
+                with decoding(message):
                     await self._receive(message)
 
     async def _receive(self, message: BusMessage) -> None:
@@ -151,7 +152,7 @@ class PopEditions:
             head = msgspec.json.decode(message.data, type=Newest).head
             if self._wants(head):
                 wanted = msgspec.json.encode(EditionWanted(self._pinned or head.number))
-                await self._bus.publish(messages.wanted_by(self._pop), wanted)
+                await self._bus.publish(subjects.of_pop(messages.POPS_WANT, self._pop), wanted)
         elif message.subject == messages.EDITIONS:
             edition = await asyncio.to_thread(unpacked, message.data)
             is_meant = edition.number == self._pinned or not self._pinned
@@ -161,7 +162,7 @@ class PopEditions:
             proposal = msgspec.msgpack.decode(message.data, type=Proposal)
             problem = await asyncio.to_thread(self._problem_of, proposal.edition)
             said = msgspec.json.encode(ProposalVerdict(proposal.id, problem[: messages.PROBLEM_LENGTH]))
-            await self._bus.publish(messages.verdict_of(self._pop), said)
+            await self._bus.publish(subjects.of_pop(messages.POPS_SAY, self._pop), said)
 
     def _wants(self, head: Head) -> bool:
         """Whether to take an edition over: it is newer than ours, and did not fail a moment ago; where the PoP stays at
@@ -195,7 +196,6 @@ class PopEditions:
         return config, agents
 
     def _problem_of(self, said: bytes | Edition) -> str:
-        """Why this PoP cannot take it over; empty: it can."""
         try:
             edition = unpacked(said) if isinstance(said, bytes) else said
             with laid_out(edition.files) as folder:

@@ -17,7 +17,7 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, D
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.fleet_view import SeenPop
-from voicepipe.directory.router import CANDIDATES, WantedCall, fit
+from voicepipe.directory.router import CANDIDATES, WantedCall, eligible
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.ingress.access import UnknownModel
 from voicepipe.ingress.api_keys import Caller, Tenants
@@ -51,7 +51,7 @@ class CallRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_ROUND_TRIPS)] = ()
 
 
-class Rules:
+class DirectoryRules:
     """The configuration that a directory uses, and the tenants' keys, as `credentials.keys_of` finds them."""
 
     def __init__(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
@@ -72,7 +72,7 @@ class Rules:
 class CallPlacing:
     """Chooses PoPs for calls over HTTP, by the rules of one directory's tenants."""
 
-    def __init__(self, rules: Rules, directory: Directory, references: SignedKeys) -> None:
+    def __init__(self, rules: DirectoryRules, directory: Directory, references: SignedKeys) -> None:
         self.here = place_of(rules.config.directory.place)
         self.bounced = directory.bounced
         self._directory = directory
@@ -141,7 +141,7 @@ def askable(pops: Sequence[SeenPop], wanted: WantedCall, about: str = "") -> lis
     """PoPs for a request that is not about one call: those that may take such a call, the best first. `about`: an
     agent; PoPs that have it, if any. A PoP that drains or is silent is asked only where all do. Raises NoPop with the
     requirement that none meets."""
-    possible = fit(pops, wanted)
+    possible = eligible(pops, wanted)
     having = [seen for seen in possible if about in seen.condition.agents] or possible
     staying = [seen for seen in having if not seen.silent and seen.condition.status != "draining"] or having
     return sorted(staying, key=lambda seen: (seen.silent, seen.condition.status != "ok", seen.pop))
@@ -151,7 +151,7 @@ class PhonePlacing:
     """Chooses PoPs for phone calls: by the number that was dialled, the routes of one directory and the carrier's place
     on the globe."""
 
-    def __init__(self, rules: Rules, directory: Directory) -> None:
+    def __init__(self, rules: DirectoryRules, directory: Directory) -> None:
         self._rules = rules
         self._here = place_of(rules.config.directory.place)
         self._directory = directory
@@ -180,7 +180,7 @@ class PhonePlacing:
         return await self._directory.place(wanted, grant)
 
     def _owner(self, route: DirectoryRoute) -> DirectoryTenant | None:
-        """The tenant of a call; never a guess among several: `together.check_routes`."""
+        """The tenant of a call; never a guess among several: `together.check_owners`."""
         if not self._rules.config.tenants:
             return None
         [name] = [route.tenant] if route.tenant else {tenant.name for tenant in self._rules.config.tenants}

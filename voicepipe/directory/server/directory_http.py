@@ -22,8 +22,13 @@ from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.router import TAKES
-from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, PhonePlacing, Rules, network_of_client
-from voicepipe.directory.server.editions_http import EditionsApi
+from voicepipe.directory.server.call_placement import (
+    CallPlacing,
+    CallRequest,
+    DirectoryRules,
+    PhonePlacing,
+    network_of_client,
+)
 from voicepipe.directory.server.fleet_metrics import FleetMetrics
 from voicepipe.directory.server.operator import OperatorAccess, OperatorApi
 from voicepipe.directory.server.provider_webhooks import ProviderWebhooks
@@ -112,7 +117,7 @@ async def _to_map(request: Request) -> Response:
 
 
 def app(
-    rules: Rules,
+    rules: DirectoryRules,
     directory: Directory,
     references: SignedKeys,
     operator: OperatorKeys,
@@ -148,7 +153,6 @@ def app(
         *proxy.routes(),
         *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), proxy).routes(),
         *OperatorApi(directory, operators, editions).routes(),
-        *EditionsApi(operators, editions).routes(),
         metrics_http.route(partial(may_scrape, rules.keys, operator), read),
         *beside,
         Mount("/v1", nowhere),

@@ -1,4 +1,5 @@
-"""What operators see and order in a fleet: GET /v1/pops, GET /v1/round-trips, POST /v1/pops/{id}/drain."""
+"""What operators see, order and push in a fleet: GET /v1/pops, GET /v1/round-trips, POST /v1/pops/{id}/drain,
+/v1/editions."""
 
 import time
 from typing import Any
@@ -8,53 +9,44 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from voicepipe.base.errors import Unauthorized
-from voicepipe.base.places import Place
+from voicepipe.base.errors import ConfigError, Unauthorized
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
+from voicepipe.directory.editions.edition import TEXT_BYTES, Edition
 from voicepipe.directory.fleet_view import SeenPop
-from voicepipe.directory.report import EditionState
-from voicepipe.ingress.access import uncached
+from voicepipe.ingress.access import body, decoded, uncached
 from voicepipe.ingress.api_keys import Tenants, is_key, offered
-from voicepipe.observe.recent_turns import RecentTurns
-from voicepipe.observe.tally import Tally
+from voicepipe.ingress.wire_errors import WireError
 
 MOST_NETWORKS = 1000
 """Networks that are listed at most: more would hold up other requests."""
 
 
-class PopRow(msgspec.Struct, frozen=True):
-    """A PoP as operators see it."""
+SHOWN = (
+    "region", "zone", "place", "url", "calls", "slots", "predicted_ms", "budget_ms", "model", "version", "share",
+    "weight", "price_per_hour", "recent", "edition",
+)  # fmt: skip
+"""Fields of a PoP's `Condition` that operators see unchanged."""
+BODY_BYTES = 2 * TEXT_BYTES
+"""Bytes of a push's body: JSON writes some letters with two."""
+OFF = (
+    "This directory takes no pushes: set directory.editions to a folder, in the file of each directory, and "
+    "fleet.editions at each PoP."
+)
 
-    pop: str
-    region: str
-    zone: str
-    place: Place | None
-    url: str
-    status: str
-    """As in its /healthz, or "silent": its lease is over."""
-    calls: int
-    coming: int
-    """Calls that were assigned to it and have not begun."""
-    slots: int
-    predicted_ms: float
-    budget_ms: float
-    age_s: float
-    """Seconds since its last report."""
-    agents: list[str]
-    model: str
-    version: str
-    share: float
-    """The share of the calls that it would get otherwise; below 1 after its turns have failed."""
-    weight: float
-    price_per_hour: float
-    recent: RecentTurns | None
-    """None: its version does not report it."""
-    hour: Tally | None
-    """The tally of its last hour; None: its version does not report it, or the request did not ask for it, since it is
-    as long as all the rest."""
-    edition: EditionState | None
-    """Its edition of agents, routes and tenants; None: it takes none."""
+
+class PushRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of POST /v1/editions: either `files` or `like`."""
+
+    files: dict[str, str] = {}
+    """Texts by their paths, as in `edition.Edition`."""
+    like: int = 0
+    """The number of an earlier edition, to which the fleet is rolled back."""
+    own_rules: bool = False
+    """Each host goes back to the routes and tenants of its own file. Otherwise files without any keep those of the last
+    push."""
+    dry_run: bool = False
+    """Only check at all hosts."""
 
 
 class OperatorAccess:
@@ -89,6 +81,7 @@ class OperatorApi:
             Route("/v1/pops", self.pops),
             Route("/v1/pops/{pop}/drain", self.drain, methods=["POST"]),
             Route("/v1/round-trips", self.round_trips),
+            Route("/v1/editions", self.editions, methods=["GET", "POST"]),
         ]
 
     async def pops(self, request: Request) -> Response:
@@ -125,6 +118,29 @@ class OperatorApi:
         await self._directory.drain(pop)
         return JSONResponse({"pop": pop, "ordered": "drain"}, 202)
 
+    async def editions(self, request: Request) -> Response:
+        """GET: the editions to which the fleet may be rolled back. POST: 201 and the new edition, or 400 and its
+        problems, before any host has taken it."""
+        self._operators.check(request)
+        if self._editions is None:
+            raise WireError("editions_off", OFF)
+        if request.method == "GET":
+            current = self._editions.current.number if self._editions.current else 0
+            kept = [_edition_row(edition) for edition in await self._editions.kept()]
+            return JSONResponse({"current": current, "editions": kept})
+        asked = decoded(await body(request, BODY_BYTES), PushRequest)
+        if bool(asked.files) == bool(asked.like):
+            raise WireError("invalid_value", "Send either files, or like: the number of an earlier edition.", "files")
+        try:
+            if asked.like:
+                pushed = await self._editions.roll_back(asked.like)
+            else:
+                pushed = await self._editions.push(asked.files, own_rules=asked.own_rules, dry=asked.dry_run)
+        except ConfigError as error:
+            raise WireError("edition_refused", str(error)) from None
+        row = _edition_row(pushed.edition) | {"unheard": pushed.unheard}
+        return JSONResponse(row, 200 if asked.dry_run else 201)
+
     def _edition(self) -> dict[str, Any] | None:
         """The newest edition for the fleet; None: this directory knows of none."""
         if self._editions is None or self._editions.current is None:
@@ -139,29 +155,21 @@ class OperatorApi:
         }
 
 
-def row_of(seen: SeenPop, *, hour: bool) -> PopRow:
-    """The row of a PoP; `hour`: with its tally."""
+def row_of(seen: SeenPop, *, hour: bool) -> dict[str, Any]:
+    """A PoP as operators see it: what it reports (`Condition`), "silent" as its status once its lease is over, calls
+    that were assigned to it and have not begun, seconds since its last report. `hour`: with the tally of its last hour,
+    which is as long as all the rest."""
     its = seen.condition
-    return PopRow(
-        pop=seen.pop,
-        region=its.region,
-        zone=its.zone,
-        place=its.place,
-        url=its.url,
-        status="silent" if seen.silent else its.status,
-        calls=its.calls,
-        coming=seen.pending,
-        slots=its.slots,
-        predicted_ms=its.predicted_ms,
-        budget_ms=its.budget_ms,
-        age_s=round(seen.age_s, 2),
-        agents=sorted(its.agents),
-        model=its.model,
-        version=its.version,
-        share=its.share,
-        weight=its.weight,
-        price_per_hour=its.price_per_hour,
-        recent=its.recent,
-        edition=its.edition,
-        hour=its.hour if hour else None,
-    )
+    return {name: getattr(its, name) for name in SHOWN} | {
+        "pop": seen.pop,
+        "status": "silent" if seen.silent else its.status,
+        "coming": seen.pending,
+        "age_s": round(seen.age_s, 2),
+        "agents": sorted(its.agents),
+        "hour": its.hour if hour else None,
+    }
+
+
+def _edition_row(edition: Edition) -> dict[str, Any]:
+    return {"number": edition.number, "digest": edition.digest, "at": edition.at, "like": edition.like or None,
+            "files": sorted(edition.files)}  # fmt: skip

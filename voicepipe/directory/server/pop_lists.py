@@ -35,22 +35,11 @@ class _ListPosition(msgspec.Struct):
     id: str
 
 
-class _Merged(msgspec.Struct, kw_only=True):
-    """Body of GET /v1/records at a directory."""
-
-    object: str = "list"
-    data: Sequence[msgspec.Raw]
-    next: str | None
-    missing: Sequence[str]
-
-
 class _Code(msgspec.Struct):
     code: str
 
 
 class _Error(msgspec.Struct):
-    """A PoP's error."""
-
     error: _Code
 
 
@@ -86,13 +75,13 @@ def not_answered(answers: Mapping[str, object]) -> list[str]:
 
 
 def merged(lists: Mapping[str, PopRecords | None], limit: int, missing: Sequence[str]) -> bytes:
-    """The lists merged as JSON, the newest first, at most `limit` records; no more rows of a list are read than are
-    needed."""
+    """The body of GET /v1/records at a directory: the lists merged, the newest first, at most `limit` records; no more
+    rows of a list are read than are needed."""
     answered = [its for its in lists.values() if its]
     shown = list(islice(merge(*(its.data for its in answered), key=_when, reverse=True), limit))
     more = sum(len(its.data) for its in answered) > limit or any(its.next for its in answered)
     following = cursor(*_when(shown[-1])) if shown and more else None
-    return msgspec.json.encode(_Merged(data=shown, next=following, missing=missing))
+    return msgspec.json.encode({"object": "list", "data": shown, "next": following, "missing": missing})
 
 
 def _when(row: msgspec.Raw) -> tuple[float, str]:

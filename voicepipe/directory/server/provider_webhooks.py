@@ -53,8 +53,8 @@ class _Outcome(NamedTuple):
 
 
 class ProviderWebhooks:
-    """The webhooks of Twilio and Telnyx at a directory, which forwards each call's to a PoP that may take the call.
-    There is an endpoint for each provider whose secret is configured. Raises ConfigError: the secret is missing."""
+    """The endpoints for these webhooks: one for each provider whose secret is configured. Raises ConfigError: the
+    secret is missing."""
 
     def __init__(
         self, config: DirectoryConfig, directory: Directory, placement: PhonePlacing, proxy: RequestProxy
@@ -63,8 +63,8 @@ class ProviderWebhooks:
         self._directory = directory
         self._placement = placement
         self._proxy = proxy
-        self._token = twilio_token(config.twilio)
-        self._api = TelnyxApi(config.telnyx, telnyx_key(config.telnyx))
+        self._token = twilio_token(config.twilio).value()
+        self._api = TelnyxApi(config.telnyx, telnyx_key(config.telnyx).value())
         self._refusals = RefusalLog(logger, "webhooks")
 
     def routes(self) -> list[BaseRoute]:
@@ -132,7 +132,6 @@ class ProviderWebhooks:
             logger.error("telnyx: %s: %s", call.call_control_id, error)
 
     async def _taken(self, kind: PhoneKind, request: Request, called: str, sent: bytes) -> "_Outcome":
-        """Ask PoPs to take the call, one after the other."""
         place = (self._config.twilio if kind == "twilio" else self._config.telnyx).place
         asked, unsure = request.query_params.get("agent", ""), False
 

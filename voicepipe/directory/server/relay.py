@@ -21,7 +21,7 @@ from websockets.typing import Subprotocol
 from voicepipe.base.errors import Refused
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.config import LimitsConfig
-from voicepipe.directory.directory import Pass, WhyBounced
+from voicepipe.directory.directory import PopToken, WhyBounced
 from voicepipe.directory.server.call_placement import CallPlacing
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.directory.server.request_proxy import RequestProxy, forwarded_for, is_for_next, last_word
@@ -67,8 +67,7 @@ class _Direct(connect):
 
 
 class Relay:
-    """The WebSocket endpoint that relays calls to PoPs, for clients that can neither ask where to call nor follow a
-    redirect: stock SDKs, and browsers."""
+    """The WebSocket endpoint that relays calls to PoPs."""
 
     def __init__(
         self, access: AccessControl, placement: CallPlacing, proxy: RequestProxy, relay_drain: RelayDrain
@@ -96,17 +95,18 @@ class Relay:
             await socket.accept(SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None)
             await relay_messages(socket, pop)
 
-    async def _candidates(self, who: Caller, socket: WebSocket) -> list[Pass]:
+    async def _candidates(self, who: Caller, socket: WebSocket) -> list[PopToken]:
         call_id, model = socket.query_params.get("call_id"), socket.query_params.get("model")
         if call_id is None:  # Its way leads through us, wherever the caller is: their network counts for nothing.
             return list((await self._placement.place_named(who, "websocket", model)).offers)
         there = self._proxy.with_call(who, call_id)
-        return [Pass(there.pop, f"ws{there.url.removeprefix('http')}/v1/realtime", there.token)]
+        return [PopToken(there.pop, f"ws{there.url.removeprefix('http')}/v1/realtime", there.token)]
 
     @asynccontextmanager
-    async def _let_in(self, socket: WebSocket, candidates: list[Pass]) -> AsyncIterator[ClientConnection]:
+    async def _let_in(self, socket: WebSocket, candidates: list[PopToken]) -> AsyncIterator[ClientConnection]:
         """The connection to the first candidate that accepts the caller. Raises _NotLetIn."""
-        query = urlencode(_query(socket))
+        asked = socket.query_params.multi_items()
+        query = urlencode([(key, value) for key, value in asked if key in ("model", "call_id")])
         trace = {name: value for name in HEADERS if (value := socket.headers.get(name))}
         refused: Response | None = None
         for there in candidates:
@@ -134,7 +134,7 @@ class Relay:
                 return
         raise _NotLetIn(last_word(refused))
 
-    def _bounced(self, socket: WebSocket, there: Pass, why: WhyBounced) -> None:
+    def _bounced(self, socket: WebSocket, there: PopToken, why: WhyBounced) -> None:
         if "call_id" not in socket.query_params:  # Else it was placed before, and is there or nowhere.
             self._placement.bounced(there.pop, why)
 
@@ -143,10 +143,6 @@ def _answer_of(said: Said) -> Response:
     """A PoP's refusal, as the caller gets it."""
     kept = {name: said.headers[name] for name in ("content-type", "retry-after") if name in said.headers}
     return Response(bytes(said.body or b""), said.status_code, kept)
-
-
-def _query(socket: WebSocket) -> list[tuple[str, str]]:
-    return [(key, value) for key, value in socket.query_params.multi_items() if key in ("model", "call_id")]
 
 
 async def relay_messages(socket: WebSocket, pop: ClientConnection) -> None:

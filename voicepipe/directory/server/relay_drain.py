@@ -11,8 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class RelayDrain:
-    """The calls that a directory relays, and whether it is about to stop: then it waits for them, so that a rolling
-    upgrade of directories cuts none. All other calls go on without it."""
+    """The calls that a directory relays, and whether it is about to stop. All other calls go on without it."""
 
     def __init__(self) -> None:
         self.has_begun = False

@@ -8,8 +8,9 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlencode
@@ -23,7 +24,7 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.base import call_ids
 from voicepipe.base.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.config import LimitsConfig
-from voicepipe.directory.directory import Directory, Pass, WhyBounced
+from voicepipe.directory.directory import Directory, PopToken, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, askable, network_of_client
 from voicepipe.directory.server.operator import OperatorAccess
@@ -59,8 +60,7 @@ class _Unreached(NoPop):
 
 
 class RequestProxy:
-    """The HTTP endpoints that a directory forwards to PoPs, so that clients which know one address only can use them as
-    at a PoP."""
+    """The HTTP endpoints that a directory forwards to PoPs."""
 
     def __init__(
         self, access: AccessControl, directory: Directory, placement: CallPlacing, client: httpx.AsyncClient,
@@ -75,20 +75,33 @@ class RequestProxy:
         """Requests in progress, by PoP."""
 
     def routes(self) -> list[BaseRoute]:
+        callers = partial(self._endpoint, self._access.caller)
+        owners = partial(self._endpoint, self._owner)
         return [
             Route(CALLS, self.create, methods=["POST"]),
-            Route(CALLS, self.calls, methods=["GET"]),
+            Route(CALLS, owners(self.calls), methods=["GET"]),
             Route(f"{CALLS}/{{call_id}}", self.about_call, methods=["DELETE"]),
             *(Route(f"{CALLS}/{{call_id}}/{what}", self.about_call, methods=["POST"])
               for what in ("hangup", "refer", "dtmf")),
-            Route(RECORDS, self.records, methods=["GET"]),
+            Route(RECORDS, owners(self.records), methods=["GET"]),
             Route(RECORDS, self.delete_caller, methods=["DELETE"]),
-            Route(f"{RECORDS}/{{call_id}}", self.record, methods=["GET", "DELETE"]),
-            Route(COSTS, self.costs),
-            Route("/v1/models", self.models),
-            *(Route(path, self.ask_any) for path in
+            Route(f"{RECORDS}/{{call_id}}", owners(self.record), methods=["GET", "DELETE"]),
+            Route(COSTS, owners(self.costs)),
+            Route("/v1/models", callers(self.models)),
+            *(Route(path, callers(self.ask_any)) for path in
               ("/v1/realtime/ice-servers", "/v1/models/{model_id}", "/v1/voices")),
         ]  # fmt: skip
+
+    def _endpoint(
+        self, whose: Callable[[Request], Caller], answer: Callable[[Caller, Request], Coroutine[Any, Any, Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """An endpoint whose `answer` is made on the account of the caller that `whose` finds."""
+
+        async def endpoint(request: Request) -> Response:
+            who = whose(request)
+            return await self._access.carry_out(who, answer(who, request))
+
+        return endpoint
 
     async def create(self, request: Request) -> Response:
         """POST: an offer, as at a PoP. The answer is that of the first candidate that accepts the caller."""
@@ -113,19 +126,15 @@ class RequestProxy:
         # An `ek_` key has few rights, so there a 401 may be meant.
         return answer if who.secret else last_word(answer)
 
-    def with_call(self, who: Caller, call_id: str) -> Pass:
+    def with_call(self, who: Caller, call_id: str) -> PopToken:
         """The PoP that has this call. Raises UnknownCall; NoPop: it is silent, and the call may go on."""
         pop = call_ids.pop_of(call_id)
         if pop is None or not self._directory.knows(pop):
             raise UnknownCall(f"No call has the id {call_id[:200]!r}.")
         return self._directory.request_token(self._placement.grant(who), pop)
 
-    async def calls(self, request: Request) -> Response:
+    async def calls(self, who: Caller, request: Request) -> Response:
         """GET: the tenant's calls at all PoPs; `missing` names PoPs that did not answer."""
-        who = self._owner(request)
-        return await self._access.carry_out(who, self._listed(who, request))
-
-    async def _listed(self, who: Caller, request: Request) -> Response:
         lists = await self._everyones(who, request, PopList)
         rows = sorted(chain(*(its.data for its in lists.values() if its)), key=lambda row: row["since"])
         return JSONResponse({"object": "list", "data": rows, "missing": not_answered(lists)})
@@ -151,36 +160,28 @@ class RequestProxy:
         for_operator: bool = False,
     ) -> dict[str, T | None]:  # fmt: skip
         """The answers of all PoPs, as `pop_lists.read`."""
-        passes = self._passes(who, (seen.pop for seen in self._directory.pops()), for_operator)
-        answers = await self._answers(request, passes, within_s)
+        tokens = self._tokens(who, (seen.pop for seen in self._directory.pops()), for_operator)
+        answers = await self._answers(request, tokens, within_s)
         return await asyncio.to_thread(
-            lambda: {there.pop: read(answer, shape, none) for there, answer in zip(passes, answers, strict=True)}
+            lambda: {there.pop: read(answer, shape, none) for there, answer in zip(tokens, answers, strict=True)}
         )
 
-    async def records(self, request: Request) -> Response:
+    async def records(self, who: Caller, request: Request) -> Response:
         """GET: records of the tenant's calls at all PoPs, the newest first; `missing` as in `calls`."""
-        who = self._owner(request)
         limit = query(request.query_params, None).limit - 1
-        return await self._access.carry_out(who, self._recorded(who, request, limit))
-
-    async def _recorded(self, who: Caller, request: Request, limit: int) -> Response:
         lists = await self._everyones(who, request, PopRecords, none=PopRecords())
         return Response(
             await asyncio.to_thread(merged, lists, limit, self._missing(lists)), media_type="application/json"
         )
 
-    async def record(self, request: Request) -> Response:
+    async def record(self, who: Caller, request: Request) -> Response:
         """GET, DELETE: one record, at the PoP that keeps it. Raises NoPop: that one is silent or gone, for up to a
         day."""
-        who = self._owner(request)
         pop = call_ids.pop_of(request.path_params["call_id"])
-        there = None
-        if pop in self._directory.keepers():
-            there = self._directory.request_token(self._placement.grant(who), pop)
-        if there is None:
+        if pop not in self._directory.keepers():
             raise UnknownRecord("No record of such a call is kept by a PoP that this directory has heard of.")
-        sent = self.sent(request, _address(there, request), there, b"", ALONE_S)
-        answer = last_word(await self._access.carry_out(who, sent))
+        there = self._directory.request_token(self._placement.grant(who), pop)
+        answer = last_word(await self.sent(request, _address(there, request), there, b"", ALONE_S))
         if answer.status_code == 404 and not says_unknown(answer):
             _silent(there)
         return answer
@@ -209,23 +210,15 @@ class RequestProxy:
         not_permitted_at = sorted(pop for pop, its in there.items() if its.not_permitted)
         return JSONResponse({**asdict(total), "not_permitted_at": not_permitted_at, "missing": self._missing(answers)})
 
-    async def costs(self, request: Request) -> Response:
+    async def costs(self, who: Caller, request: Request) -> Response:
         """GET: the cost of the tenant's calls, at each PoP."""
-        who = self._owner(request)
         cost_query(request.query_params, None, time.time())
-        return await self._access.carry_out(who, self._paid(who, request))
-
-    async def _paid(self, who: Caller, request: Request) -> Response:
         lists = await self._everyones(who, request, PopList, none=PopList([]))
         rows = list(chain(*(its.data for its in lists.values() if its)))
         return JSONResponse({"object": "list", "data": rows, "missing": self._missing(lists)})
 
-    async def models(self, request: Request) -> Response:
+    async def models(self, who: Caller, request: Request) -> Response:
         """GET: the agents that the caller may call, at whichever PoP they are."""
-        who = self._access.caller(request)
-        return await self._access.carry_out(who, self._models(who, request))
-
-    async def _models(self, who: Caller, request: Request) -> Response:
         answers = await self._answers(request, self._askable(who))
         lists = [its.data for its in (read(answer, PopList) for answer in answers) if its]
         if not lists:
@@ -235,30 +228,28 @@ class RequestProxy:
             rows.setdefault(row["id"], row)
         return JSONResponse({"object": "list", "data": list(rows.values())})
 
-    async def ask_any(self, request: Request) -> Response:
+    async def ask_any(self, who: Caller, request: Request) -> Response:
         """Forward a request that any PoP can answer which may take the caller's calls."""
-        who = self._access.caller(request)
-        passes = self._askable(who, about=request.path_params.get("model_id", ""))
-        return await self._access.carry_out(who, self._first_of(request, passes, b""))
+        return await self._first_of(request, self._askable(who, about=request.path_params.get("model_id", "")), b"")
 
     async def to_any(self, who: Caller, request: Request, sent: bytes, model: str | None) -> Response:
         """The first answer of the PoPs that may take a call by which `model` is named. Raises NoPop."""
         return await self._first_of(request, self._askable(who, model), sent)
 
-    def _askable(self, who: Caller, model: str | None = None, about: str = "") -> list[Pass]:
+    def _askable(self, who: Caller, model: str | None = None, about: str = "") -> list[PopToken]:
         """The PoPs to ask. Raises NoPop."""
         wanted = self._placement.wanted(who, CallRequest(kind="", require=self._placement.named(model)))
-        return self._passes(who, (seen.pop for seen in askable(self._directory.pops(), wanted, about)))
+        return self._tokens(who, (seen.pop for seen in askable(self._directory.pops(), wanted, about)))
 
-    def _passes(self, who: Caller, pops: Iterable[str], for_operator: bool = False) -> list[Pass]:
+    def _tokens(self, who: Caller, pops: Iterable[str], for_operator: bool = False) -> list[PopToken]:
         grant = replace(self._placement.grant(who), operator=for_operator)
         return [self._directory.request_token(grant, pop) for pop in pops]
 
-    async def _first_of(self, request: Request, passes: Sequence[Pass], sent: bytes) -> Response:
-        return await self.first(request, [(there, _address(there, request)) for there in passes], sent)
+    async def _first_of(self, request: Request, tokens: Sequence[PopToken], sent: bytes) -> Response:
+        return await self.first(request, [(there, _address(there, request)) for there in tokens], sent)
 
     async def first(
-        self, request: Request, targets: Sequence[tuple[Pass, str]], sent: bytes,
+        self, request: Request, targets: Sequence[tuple[PopToken, str]], sent: bytes,
         bounced: Callable[[str, WhyBounced], None] = lambda pop, why: None, unsure: Callable[[], None] = lambda: None,
     ) -> Response:  # fmt: skip
         """The first answer that does not leave the request to the next PoP; `bounced` is called for PoPs that do, and
@@ -279,19 +270,19 @@ class RequestProxy:
         return last_word(answer)
 
     async def _answers(
-        self, request: Request, passes: Sequence[Pass], within_s: float = PATIENCE_S
+        self, request: Request, tokens: Sequence[PopToken], within_s: float = PATIENCE_S
     ) -> list[Response | None]:
         """The answers of all of them, asked at once. None: no answer."""
 
-        async def of(there: Pass) -> Response | None:
+        async def of(there: PopToken) -> Response | None:
             try:
                 return await self.sent(request, _address(there, request), there, b"", within_s)
             except NoPop:
                 return None
 
-        return await asyncio.gather(*map(of, passes))
+        return await asyncio.gather(*map(of, tokens))
 
-    async def sent(self, request: Request, url: str, there: Pass, sent: bytes, within_s: float) -> Response:
+    async def sent(self, request: Request, url: str, there: PopToken, sent: bytes, within_s: float) -> Response:
         """This PoP's answer to the same request. Raises NoPop."""
         query = urlencode([(key, value) for key, value in request.query_params.multi_items() if key != "token"])
         said = {name: value for name in PASSED_ON if (value := request.headers.get(name))}
@@ -312,7 +303,7 @@ class RequestProxy:
         return Response(answer.content, answer.status_code, kept)
 
     @contextmanager
-    def _counted(self, there: Pass) -> Iterator[None]:
+    def _counted(self, there: PopToken) -> Iterator[None]:
         """Count a request in progress there. Raises NoPop: there are too many already."""
         if self._under_way[there.pop] >= MOST_AT_ONE:
             _silent(there, _Unreached)
@@ -336,7 +327,7 @@ def last_word(answer: Response | None) -> Response:
     return answer
 
 
-def _address(there: Pass, request: Request) -> str:
+def _address(there: PopToken, request: Request) -> str:
     return f"{there.url}{request.url.path}"
 
 
@@ -345,5 +336,5 @@ def forwarded_for(request: Any) -> Mapping[str, str]:
     return {"X-Forwarded-For": request.client.host} if request.client else {}
 
 
-def _silent(there: Pass, kind: type[NoPop] = NoPop) -> NoReturn:
+def _silent(there: PopToken, kind: type[NoPop] = NoPop) -> NoReturn:
     raise kind(f"The PoP {there.pop!r} does not answer at present; try again later.")

@@ -9,23 +9,22 @@ from functools import partial
 from starlette.routing import BaseRoute
 
 from voicepipe.base import descriptors
-from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import ConfigError
-from voicepipe.config.credentials import keys_of, operator_keys_of
+from voicepipe.base.tasks import supervised
+from voicepipe.config.credentials import keys_of, operator_keys
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.bus import Bus
-from voicepipe.directory.call_shares import Canary
-from voicepipe.directory.configured_bus import on_bus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
-from voicepipe.directory.fleet_keys import key_id, public_key, signer
+from voicepipe.directory.nats_bus import NatsBus
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
-from voicepipe.directory.server.call_placement import Rules
+from voicepipe.directory.server.call_placement import DirectoryRules
 from voicepipe.directory.server.directory_http import app, reaching_pops
 from voicepipe.directory.server.relay import MESSAGE_BYTES
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.directory.server.sip_redirect import redirecting
 from voicepipe.directory.signed_keys import SignedKeys
+from voicepipe.directory.tokens import key_id, public_key, signer
 from voicepipe.ingress import server
 from voicepipe.ingress.loopback_only import check_providers, check_sip, check_who_may_call
 
@@ -52,15 +51,15 @@ async def serve(
     own, store = config, store_of(config)
     its = await asyncio.to_thread(begun, own, store)
     config = its.config
-    rules = Rules(config, keys_of(config.tenants))
+    rules = DirectoryRules(config, keys_of(config.tenants))
     signing = signer(config.directory.key)
-    operator = operator_keys_of(config.http, keys_of(config.tenants))
+    operator = operator_keys(config.http, keys_of(config.tenants))
     public = {signing.key_id: signing.key.public_key()}
     public |= {key_id(key): key for key in map(public_key, config.directory.keys)}
-    hearing = nullcontext(own_bus) if own_bus else on_bus(config.bus)
+    hearing = nullcontext(own_bus) if own_bus else NatsBus.connected(config.bus)
     async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
         # PoPs of one process are all as near as it is.
-        directory = Directory(bus, signing, canaries=on_trial(config), learns=own_bus is None)
+        directory = Directory(bus, signing, canaries=config.canaries, learns=own_bus is None)
         references = SignedKeys(bus, signing, public)
         group.create_task(supervised("hearing of PoPs", directory.run))
         group.create_task(supervised("hearing of ek_ keys", references.run))
@@ -82,16 +81,11 @@ async def serve(
             await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
 
 
-def on_trial(config: DirectoryConfig) -> list[Canary]:
-    """The trials of the configuration, each of which gets only a share of the calls."""
-    return [Canary(canary.share, canary.version, canary.pop) for canary in config.canaries]
-
-
-def use_config(rules: Rules, directory: Directory, config: DirectoryConfig) -> None:
+def use_config(rules: DirectoryRules, directory: Directory, config: DirectoryConfig) -> None:
     """Use other tenants, routes and shares. Raises ConfigError: a tenant's key is not in the environment; then nothing
     has changed."""
     rules.become(config)
-    directory.shares.change(on_trial(config))
+    directory.shares.change(config.canaries)
 
 
 async def listened(bus: Bus) -> None:

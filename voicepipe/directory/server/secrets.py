@@ -31,7 +31,7 @@ class FleetKeys:
 
 
 class SecretsApi:
-    """The HTTP endpoint that makes `ek_` keys which every directory of the fleet accepts."""
+    """The HTTP endpoint that makes `ek_` keys."""
 
     def __init__(self, access: AccessControl, references: SignedKeys, proxy: RequestProxy) -> None:
         self._access = access

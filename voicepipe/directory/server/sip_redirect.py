@@ -15,7 +15,7 @@ from voicepipe.base.networks import network_of
 from voicepipe.base.places import place_of
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.directory.directory import Directory, Placement
-from voicepipe.directory.server.call_placement import PhonePlacing, Rules
+from voicepipe.directory.server.call_placement import DirectoryRules, PhonePlacing
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.ingress.loopback_only import sip_host
 from voicepipe.ingress.sip.addresses import call_of, contact
@@ -30,10 +30,10 @@ CAPABILITIES = (("Allow", "INVITE, ACK, CANCEL, OPTIONS, REGISTER"),)
 
 
 class SipRedirect:
-    """The SIP server of a directory: it redirects telephones to PoPs, and takes no calls itself (RFC 3261, 8.3).
-    Between `open` and `close` it answers. `tasks` are those that choose PoPs. Raises ConfigError."""
+    """The SIP server of a directory. Between `open` and `close` it answers. `tasks` are those that choose PoPs. Raises
+    ConfigError."""
 
-    def __init__(self, rules: Rules, directory: Directory, relay_drain: RelayDrain, tasks: TaskGroup) -> None:
+    def __init__(self, rules: DirectoryRules, directory: Directory, relay_drain: RelayDrain, tasks: TaskGroup) -> None:
         config, sip = rules.config, rules.config.sip
         self._directory = directory
         self._relay_drain = relay_drain
@@ -123,7 +123,7 @@ def network_of_sound(sdp: str, source: str) -> str:
 
 
 @asynccontextmanager
-async def redirecting(rules: Rules, directory: Directory, relay_drain: RelayDrain) -> AsyncIterator[None]:
+async def redirecting(rules: DirectoryRules, directory: Directory, relay_drain: RelayDrain) -> AsyncIterator[None]:
     """Answer telephones within the context, if `sip.port` is set. Raises ConfigError."""
     if not rules.config.sip.port:
         yield

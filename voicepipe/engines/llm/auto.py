@@ -9,9 +9,8 @@ from contextlib import aclosing
 import msgspec
 
 from voicepipe.agent import Agent
-from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import EngineError
-from voicepipe.base.tasks import ended
+from voicepipe.base.tasks import ended, supervised
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Llm, Prompt
 from voicepipe.engines.llm import local_servers

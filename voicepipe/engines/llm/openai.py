@@ -12,9 +12,8 @@ from dataclasses import replace
 import httpx
 
 from voicepipe.agent import Agent
-from voicepipe.base.background_jobs import supervised
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
-from voicepipe.base.tasks import ended
+from voicepipe.base.tasks import ended, supervised
 from voicepipe.base.web_answer import AT_A_TIME, PLAIN, coding, pieces, whole
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Message, Prompt

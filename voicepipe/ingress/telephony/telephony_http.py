@@ -20,7 +20,7 @@ class Providers:
     """The endpoints for the providers that are configured at one PoP. Raises ConfigError."""
 
     def __init__(self, pop: PopApi, calls: Calls) -> None:
-        token, key = twilio_token(pop.config.twilio), telnyx_key(pop.config.telnyx)
+        token, key = twilio_token(pop.config.twilio).value(), telnyx_key(pop.config.telnyx).value()
         self._pop = pop
         self._twilio = Twilio(pop, calls, token) if token else None
         self._telnyx = Telnyx(pop, calls, TelnyxApi(pop.config.telnyx, key)) if key else None

@@ -20,7 +20,7 @@ from voicepipe.audio import opus
 from voicepipe.base.errors import ConfigError, TenantFull
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config
-from voicepipe.config.credentials import turn_secret
+from voicepipe.config.credentials import secret_of
 from voicepipe.config.pop_config import WebRtcConfig
 from voicepipe.ingress.access import AccessControl, Attempt, attempt, body, find_agent
 from voicepipe.ingress.api_keys import Caller
@@ -121,7 +121,7 @@ class WebRtcHttp:
         self._access = access
         self._calls = calls
         self._network = network
-        self._turn_secret = turn_secret(pop.config)
+        self._turn_secret = secret_of(pop.config, "webrtc.turn_secret_env")
         self._waiting = UnconnectedCalls(pop.config)
 
     def routes(self) -> list[BaseRoute]:
