@@ -14,7 +14,7 @@ from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.calls import LiveCall, LiveCalls
-from voicepipe.observe.turns import FullTurn, LastTurns
+from voicepipe.observe.last_turns import FullTurn, LastTurns
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
 

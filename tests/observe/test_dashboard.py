@@ -15,7 +15,7 @@ from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import LISTED, Dashboard
-from voicepipe.observe.turns import KEPT
+from voicepipe.observe.last_turns import KEPT
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
 

@@ -19,7 +19,7 @@ from voicepipe.observe.failing_turns import (
     WINDOW_S,
     FailingTurns,
 )
-from voicepipe.observe.turns import AskedTurn, full_turn
+from voicepipe.observe.last_turns import AskedTurn, full_turn
 
 
 class Site:

@@ -15,8 +15,8 @@ from voicepipe.conversation.timing import TurnSummary
 from voicepipe.health import Health, Status
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
+from voicepipe.observe.last_turns import AskedTurn, full_turn
 from voicepipe.observe.metrics import Metrics, present
-from voicepipe.observe.turns import AskedTurn, full_turn
 
 POP = PopConfig(id="fra1", region="eu-central", slots=4, budget_ms=300)
 HEALTH = Health(

@@ -23,10 +23,10 @@ from voicepipe.line import NetworkQuality
 from voicepipe.observe import otlp
 from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.calls import LiveCall
+from voicepipe.observe.last_turns import LastTurns
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.otel import OtelTracer
 from voicepipe.observe.otlp import SpanSender
-from voicepipe.observe.turns import LastTurns
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 """Of the example in the convention."""

@@ -9,8 +9,8 @@ from voicepipe.conversation.events import ReplyDone, ReplyStatus
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.directory.report import PopReport
 from voicepipe.observe.call_followers import CallFacts
+from voicepipe.observe.last_turns import AskedTurn, full_turn
 from voicepipe.observe.recent_turns import KEPT_S, STEP_S, STEPS, RecentTurnCounts, RecentTurns
-from voicepipe.observe.turns import AskedTurn, full_turn
 
 CALL = CallFacts(id="rtc_1", tenant="acme", agent="front-desk", line="sip", since=1.0)
 ASKED = AskedTurn(1.0, "turn_1", "when are you open", "rtc_1", "acme", "front-desk")

@@ -7,7 +7,7 @@ from voicepipe.config.pop_config import LONGEST, USUAL, RedactionConfig
 from voicepipe.conversation.events import CallEnded, CallEvent, Item, ReplyDone, ReplyStarted, ToolUse
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.calls import LiveCall
-from voicepipe.observe.turns import FullTurn, LastTurns
+from voicepipe.observe.last_turns import FullTurn, LastTurns
 
 
 class FollowerLog(CallFollower):

@@ -7,8 +7,8 @@ import pytest
 
 from voicepipe.conversation.events import ReplyDone, ReplyStatus, ToolUse
 from voicepipe.conversation.timing import TurnSummary
+from voicepipe.observe.last_turns import AskedTurn, FullTurn, full_turn
 from voicepipe.observe.spans import SPECULATED, AnsweringModel, StageSpan, about_turn, stages
-from voicepipe.observe.turns import AskedTurn, FullTurn, full_turn
 
 MODEL = AnsweringModel("vllm", "qwen")
 ASKED = AskedTurn(1.0, "turn_1", "my name is Rumpelstiltskin", "rtc_1", "acme", "front-desk", number=3)

@@ -12,6 +12,7 @@ from voicepipe.conversation.events import ReplyDone, ReplyStatus
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.directory.report import PopReport
 from voicepipe.observe.call_followers import CallFacts
+from voicepipe.observe.last_turns import AskedTurn, full_turn
 from voicepipe.observe.tally import (
     KEPT_S,
     SLICE_S,
@@ -25,7 +26,6 @@ from voicepipe.observe.tally import (
     middle_ms,
     sum_of,
 )
-from voicepipe.observe.turns import AskedTurn, full_turn
 
 CALLS = st.lists(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 900)), min_size=1, max_size=5), max_size=6)
 """Of each call, turns and what they add up to, as they come."""

@@ -12,8 +12,8 @@ from latency_probes import stats
 from voicepipe.base.figures import percentile
 from voicepipe.conversation.events import ReplyDone
 from voicepipe.conversation.timing import TurnSummary
+from voicepipe.observe.last_turns import AskedTurn, Stages, TurnWithStages, full_turn, stages
 from voicepipe.observe.turn_figures import BUCKETS, axis, figures, medians, over_time, share, upper_bound
-from voicepipe.observe.turns import AskedTurn, Stages, TurnWithStages, full_turn, stages
 
 NUMBERS = st.floats(0, 60_000)
 

@@ -8,9 +8,9 @@ from prometheus_client import CollectorRegistry
 from tests.observe.test_metrics import ASKED, POP, of, turn
 from tests.support.scenario import Delays, Says, Scenario, load, play
 from voicepipe.conversation.events import ReplyDone, ToolUse
+from voicepipe.observe.last_turns import full_turn
 from voicepipe.observe.metric_families import Families
 from voicepipe.observe.turn_metrics import TurnMetrics
-from voicepipe.observe.turns import full_turn
 
 LONG = "It is an old harbour house with a long story, a long menu and a longer terrace to look at the ships from."
 

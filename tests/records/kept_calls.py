@@ -3,7 +3,7 @@
 from voicepipe.conversation.events import Item, ReplyDone, ToolUse
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.observe.call_followers import CallFacts
-from voicepipe.observe.turns import AskedTurn, FullTurn, full_turn
+from voicepipe.observe.last_turns import AskedTurn, FullTurn, full_turn
 from voicepipe.records.record import RecordedHost
 
 HOST = RecordedHost("fra1", "eu-central")

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd
-from voicepipe.observe.turns import FullTurn
+from voicepipe.observe.last_turns import FullTurn
 from voicepipe.records.record import RecordedHost, summary
 
 CALL = call(0)

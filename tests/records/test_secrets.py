@@ -16,7 +16,7 @@ from voicepipe.agent import Hooks
 from voicepipe.config import Config
 from voicepipe.conversation.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ToolUse
 from voicepipe.observe.calls import LiveCall
-from voicepipe.observe.turns import LastTurns
+from voicepipe.observe.last_turns import LastTurns
 from voicepipe.records.records import Records, kept
 
 __all__ = ["traced"]

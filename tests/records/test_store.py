@@ -12,7 +12,7 @@ from tests.records.kept_calls import HOST, LONG_AGO, call, said
 from voicepipe.call_api import Deleted, RecordQuery
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
-from voicepipe.observe.turns import FullTurn
+from voicepipe.observe.last_turns import FullTurn
 from voicepipe.records import store
 from voicepipe.records.record import CallRecord
 from voicepipe.records.store import Delivery, Store

@@ -4,6 +4,7 @@
 `configs/default.toml` names every key with its default and a comment; a test keeps the two equal.
 """
 
+from voicepipe.config.cross_checks import check_together
 from voicepipe.config.files import data_directory, load, load_directory, load_rules, parse, parse_rules
 from voicepipe.config.pop_config import (
     Config,
@@ -14,7 +15,6 @@ from voicepipe.config.pop_config import (
     PopConfig,
     TenantConfig,
 )
-from voicepipe.config.together import check_together
 
 __all__ = [
     "Config", "HttpConfig", "KeyOwner", "LadderConfig", "LimitsConfig", "PopConfig", "TenantConfig", "check_together",

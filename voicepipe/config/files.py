@@ -7,10 +7,10 @@ from typing import Any
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import toml_file
+from voicepipe.config.cross_checks import check_owners, check_together
 from voicepipe.config.directory_config import DirectoryConfig, FleetRules
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.pop_config import Config, Manifest
-from voicepipe.config.together import check_owners, check_together
 
 PATHS = (
     ("pop", "agents"),

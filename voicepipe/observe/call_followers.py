@@ -4,7 +4,7 @@ import msgspec
 
 from voicepipe.agent import TraceContext
 from voicepipe.line import HIDDEN, NetworkQuality
-from voicepipe.observe.turns import FullTurn
+from voicepipe.observe.last_turns import FullTurn
 
 
 class CallFacts(msgspec.Struct, frozen=True, kw_only=True):

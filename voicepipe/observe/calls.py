@@ -23,8 +23,8 @@ from voicepipe.conversation.events import (
 )
 from voicepipe.line import HIDDEN, Line, NetworkQuality
 from voicepipe.observe.call_followers import UNTRACED, CallEnd, CallFacts, CallFollower, CallTracer
+from voicepipe.observe.last_turns import AskedTurn, FullTurn, LastTurns, full_turn
 from voicepipe.observe.redacted_words import RedactedWords
-from voicepipe.observe.turns import AskedTurn, FullTurn, LastTurns, full_turn
 
 NOWHERE = Origin()
 

@@ -17,10 +17,10 @@ from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.cost import HostCost
 from voicepipe.observe.delay_causes import DelayCause, PopMeasurements, delay_causes
 from voicepipe.observe.external_metrics import vllm_loads
+from voicepipe.observe.last_turns import FullTurn, LastTurns, ListedTurn
 from voicepipe.observe.refusals import NOT_ADMITTED, RefusalCounts
 from voicepipe.observe.turn_figures import Figures, TimeBucket, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.turn_waits import waits
-from voicepipe.observe.turns import FullTurn, LastTurns, ListedTurn
 
 JUDGED = 50
 """Late turns from which causes are found, the newest ones."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from voicepipe.observe.call_followers import CallFacts, CallFollower
-from voicepipe.observe.turns import FullTurn
+from voicepipe.observe.last_turns import FullTurn
 
 WINDOW_S = 8.0
 """Seconds in which turns that ended are judged; while the PoP recovers, also all that ended since it began to."""

@@ -14,9 +14,9 @@ from voicepipe import __version__
 from voicepipe.agent import TraceContext
 from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallTracer
+from voicepipe.observe.last_turns import FullTurn
 from voicepipe.observe.otlp import SpanSender
 from voicepipe.observe.spans import AnsweringModel, Attributes, StageSpan, about_turn, stages
-from voicepipe.observe.turns import FullTurn
 
 
 class OtelTracer(CallTracer):

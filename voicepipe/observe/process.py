@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from voicepipe.audio import opus
-from voicepipe.base import descriptors, memory
+from voicepipe.base import memory, open_files
 from voicepipe.health import Vitals
 
 PERIOD_S = 0.01
@@ -65,7 +65,7 @@ def _p99_ms(lags_s: Iterable[float]) -> float:
 
 def _usage() -> dict[str, int]:
     used = {"heap_kb": memory.in_use_kb(), "blocks": sys.getallocatedblocks()}
-    return {"fds": descriptors.open_now(), "rss_kb": _resident_kb(), **used}
+    return {"fds": open_files.open_now(), "rss_kb": _resident_kb(), **used}
 
 
 def _resident_kb() -> int:

@@ -11,8 +11,8 @@ from itertools import chain
 import msgspec
 
 from voicepipe.observe.call_followers import CallFacts, CallFollower
+from voicepipe.observe.last_turns import FullTurn
 from voicepipe.observe.turn_figures import percentile_ms
-from voicepipe.observe.turns import FullTurn
 
 STEP_S = 10.0
 STEPS = 30

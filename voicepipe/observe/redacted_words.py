@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from voicepipe.config.pop_config import RedactionConfig
-from voicepipe.observe.turns import FullTurn
+from voicepipe.observe.last_turns import FullTurn
 from voicepipe.redaction.redactor import Redactor
 
 NEWEST = 8

@@ -10,8 +10,8 @@ from msgspec.structs import asdict
 
 from voicepipe.conversation.events import ToolUse
 from voicepipe.conversation.timing import TurnSummary
+from voicepipe.observe.last_turns import FullTurn
 from voicepipe.observe.turn_waits import waits
-from voicepipe.observe.turns import FullTurn
 
 Attributes = dict[str, str | int | float | bool]
 SPECULATED = "voicepipe.speculated"

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from voicepipe.base.errors import Reason
 from voicepipe.call_api import Refusal
 from voicepipe.observe.call_followers import CallFacts, CallFollower
-from voicepipe.observe.turns import FullTurn
+from voicepipe.observe.last_turns import FullTurn
 
 WIDER = math.log(1.05)
 SLICE_S = 300.0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from voicepipe.base.figures import percentile
-from voicepipe.observe.turns import ListedTurn, Stages, TurnWithStages
+from voicepipe.observe.last_turns import ListedTurn, Stages, TurnWithStages
 
 BUCKETS = 30
 """Points of the time axis, whatever its length."""

@@ -8,9 +8,9 @@ import msgspec
 from voicepipe.call_api import DoorKind
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.observe.call_followers import CallFacts, CallFollower
+from voicepipe.observe.last_turns import FullTurn
 from voicepipe.observe.metric_families import Families
 from voicepipe.observe.turn_waits import TurnWaits, waits
-from voicepipe.observe.turns import FullTurn
 
 LATENCY_S = (*(n / 50 for n in range(1, 21)), 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Bounds of the histogram: steps of 20 ms up to 400 ms, where a budget is kept or missed."""

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import Agent
-from voicepipe.base import descriptors
+from voicepipe.base import open_files
 from voicepipe.base.errors import Refused, Unauthorized
 from voicepipe.base.tasks import supervised
 from voicepipe.call_api import DoorKind, PopApi
@@ -207,7 +207,7 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     application = await asyncio.to_thread(app, pop, calls, network, providers)  # it looks at files
     listening = listener or server.bind(pop.config.http)
     async with sip.listening(pop, calls):
-        room = await asyncio.to_thread(descriptors.for_calls, pop.config.pop.slots)
+        room = await asyncio.to_thread(open_files.for_calls, pop.config.pop.slots)
         message_bytes = pop.config.limits.message_bytes
         serving = server.serve(application, listening, pop.config.http, room, message_bytes, pop.serving)
         jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from voicepipe.base import descriptors, memory
+from voicepipe.base import memory, open_files
 from voicepipe.base.tasks import supervised
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
@@ -49,7 +49,7 @@ async def member(
     several PoPs have. `listener`: its socket, from `server.bind`; None: it makes one itself."""
     from voicepipe.pop.pop_http import serve
 
-    descriptors.raise_limit()
+    open_files.raise_limit()
     sys.setswitchinterval(SWITCH_S)
     own, store = with_slots(config), store_of(config)
     its = await asyncio.to_thread(begun, own, store, agent_file)

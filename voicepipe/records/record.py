@@ -7,8 +7,8 @@ import msgspec
 from voicepipe.call_api import KeptCall
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
+from voicepipe.observe.last_turns import FullTurn
 from voicepipe.observe.turn_figures import percentile_ms
-from voicepipe.observe.turns import FullTurn
 from voicepipe.sizing.price import call_cost
 
 CUT = "cut"

@@ -23,8 +23,8 @@ from voicepipe.base.errors import ConfigError, RecordsFailing
 from voicepipe.call_api import CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
+from voicepipe.observe.last_turns import FullTurn
 from voicepipe.observe.metric_families import HERE, at_present
-from voicepipe.observe.turns import FullTurn
 from voicepipe.records import signing, store
 from voicepipe.records.costs import Costs, costs
 from voicepipe.records.deliveries import Deliveries

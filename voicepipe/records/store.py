@@ -17,7 +17,7 @@ from msgspec.structs import asdict, astuple
 from voicepipe.base.caller_number import SEPARATORS, compact
 from voicepipe.call_api import NO_TENANT, Deleted, RecordQuery
 from voicepipe.observe.call_followers import CallEnd, CallFacts
-from voicepipe.observe.turns import FullTurn
+from voicepipe.observe.last_turns import FullTurn
 from voicepipe.records.record import CUT, CallRecord, CallSummary, RecordedHost, summary
 
 VERSION = 1

@@ -19,9 +19,9 @@ from voicepipe.base.errors import ConfigError, NoPop
 from voicepipe.config import parse_rules
 from voicepipe.config.agent_store import AgentStore, read_agent
 from voicepipe.config.credentials import keys_of, operator_keys
+from voicepipe.config.cross_checks import check_owners
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.file_kind import RULES
-from voicepipe.config.together import check_owners
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.directory import Directory

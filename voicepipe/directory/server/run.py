@@ -8,7 +8,7 @@ from functools import partial
 
 from starlette.routing import BaseRoute
 
-from voicepipe.base import descriptors
+from voicepipe.base import open_files
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.tasks import supervised
 from voicepipe.config.credentials import keys_of, operator_keys
@@ -46,7 +46,7 @@ async def serve(
     """Run a directory until cancelled. `serving` is set once callers get in. `own_bus`: one of this process, in place
     of the configured one. `beside`: what is served besides the directory's own endpoints. `relay_drain`: notified when
     it is to be stopped. Raises ConfigError."""
-    descriptors.raise_limit()
+    open_files.raise_limit()
     relay_drain = relay_drain or RelayDrain()
     own, store = config, store_of(config)
     its = await asyncio.to_thread(begun, own, store)
@@ -76,7 +76,7 @@ async def serve(
             await listened(bus)
             tell_unknown_regions(config, directory)
         listener = server.bind(config.http)  # Only now: who is refused goes on to another directory of this name.
-        room = await asyncio.to_thread(descriptors.for_relays, config.directory.connections)
+        room = await asyncio.to_thread(open_files.for_relays, config.directory.connections)
         async with redirecting(rules, directory, relay_drain):
             await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
 
