@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from voicepipe.config.pop_config import LONGEST
 from voicepipe.conversation.events import Item, ReplyDone, ToolUse
 from voicepipe.conversation.timing import Hop, TurnRecord, TurnSummary
-from voicepipe.observe.last_turns import KEPT, AskedTurn, FullTurn, LastTurns, Stages, full_turn
+from voicepipe.observe.last_turns import KEPT, AskedTurn, FullTurn, LastTurns, Stages, full_turn, stages
 
 SAID = (Item("item_2", role="assistant", text="From noon."),)
 
@@ -103,13 +103,13 @@ def test_what_speculation_hid_is_the_engines_time_before_the_turn_was_confirmed(
     for hop, when in stamps.items():
         record.stamp(hop, when)
     expected = Stages(endpointing=130.0, asr=20.0, llm=20.0, tts=50.0, playout=30.0, hidden=20.0 + 20.0 + 30.0)
-    assert last_turns.stages(record.summary()) == pytest.approx(expected)
-    assert last_turns.stages(TurnSummary()) == Stages()
+    assert stages(record.summary()) == pytest.approx(expected)
+    assert stages(TurnSummary()) == Stages()
 
 
 def test_a_reply_prepared_too_late_hid_nothing() -> None:
     record = TurnSummary(at_settle=60.0, at_words=150.0, at_commit=50.0)
-    assert last_turns.stages(record).hidden == 0
+    assert stages(record).hidden == 0
 
 
 def filled(count: int, tenant: str = "local", heard: str = "") -> LastTurns:
@@ -164,7 +164,7 @@ def test_a_turn_is_kept_as_it_was() -> None:
     store = LastTurns()
     store.add(full)
     assert store.find("turn_1") == full
-    assert list(store.since(0)) == [(full.turn, last_turns.stages(record))]
+    assert list(store.since(0)) == [(full.turn, stages(record))]
 
 
 def test_a_turn_may_turn_out_to_have_been_a_cut_in() -> None:
