@@ -7,7 +7,7 @@ import pytest
 
 from voicepipe.base.errors import EngineError
 from voicepipe.call.read_ahead import ReadAhead
-from voicepipe.engines.base import Aside, Delta
+from voicepipe.engines.base import Delta, StreamCorrection
 
 pytestmark = pytest.mark.virtual_time
 
@@ -49,12 +49,12 @@ async def test_it_is_written_on_while_nobody_takes_it() -> None:
 
 
 async def test_what_is_withdrawn_before_it_was_taken_never_comes() -> None:
-    answer = Answer("Hm, ", "they ask. ", Aside.WITHDRAWN, "We are open.")
+    answer = Answer("Hm, ", "they ask. ", StreamCorrection.WITHDRAWN, "We are open.")
     async with answer.ahead() as deltas:
         assert await anext(deltas) == "Hm, "
         await asyncio.sleep(1)
         assert answer.withdrawn == 1
-        assert [delta async for delta in deltas] == [Aside.WITHDRAWN, "We are open."]
+        assert [delta async for delta in deltas] == [StreamCorrection.WITHDRAWN, "We are open."]
 
 
 async def test_an_error_comes_once_behind_all_that_was_written_before() -> None:

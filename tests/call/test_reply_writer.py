@@ -9,7 +9,7 @@ import pytest
 from tests.support.scenario import Recording, Says, Scenario, play
 from tests.support.scripted import ScriptedLlm
 from voicepipe.base.errors import EngineDead, EngineError
-from voicepipe.engines.base import Aside, Delta, Prompt
+from voicepipe.engines.base import Delta, Prompt, StreamCorrection
 
 pytestmark = pytest.mark.virtual_time
 ASKED, FALLBACK = "are you open", "Please say that again."
@@ -55,7 +55,7 @@ def heard(recording: Recording) -> list[str]:
 
 
 async def test_thoughts_that_were_not_heard_are_not_and_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    recording = await said(monkeypatch, [*words(THOUGHT), Aside.WITHDRAWN, *words(ANSWER)])
+    recording = await said(monkeypatch, [*words(THOUGHT), StreamCorrection.WITHDRAWN, *words(ANSWER)])
     assert heard(recording) == [f"agent (completed): {ANSWER} ", "reply completed"]
     messages = recording.tool_runs._history.messages("")
     assert [message.text for message in messages if message.role == "assistant"] == [f"{ANSWER} "]
@@ -66,7 +66,7 @@ async def test_what_was_heard_of_them_stays_and_the_rest_is_not_said(
     modality: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second later the first phrase is heard, or was sent; two sentences of thought wait to be."""
-    script: Script = [*words(THOUGHT * 4), 1.0, Aside.WITHDRAWN, *words(ANSWER)]
+    script: Script = [*words(THOUGHT * 4), 1.0, StreamCorrection.WITHDRAWN, *words(ANSWER)]
     recording = await said(monkeypatch, script, settings={"modality": modality})
     [message, reply] = heard(recording)
     assert message.endswith(f"{ANSWER} ") and reply == "reply completed"
@@ -75,7 +75,9 @@ async def test_what_was_heard_of_them_stays_and_the_rest_is_not_said(
 
 async def test_a_long_thought_is_not_listened_to_while_its_end_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stream is read ahead of the voice: a minute of sound would stand between."""
-    recording = await said(monkeypatch, [*words(THOUGHT * 20), 0.5, Aside.WITHDRAWN, *words(ANSWER)], length_ms=20_000)
+    recording = await said(
+        monkeypatch, [*words(THOUGHT * 20), 0.5, StreamCorrection.WITHDRAWN, *words(ANSWER)], length_ms=20_000
+    )
     assert len(heard(recording)[0]) < len(THOUGHT) + len(ANSWER) + 30
 
 
@@ -83,20 +85,20 @@ async def test_a_model_that_hangs_behind_its_thoughts_is_answered_by_the_fallbac
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They were heard past the last step."""
-    script: Script = [*words(THOUGHT * 2), 5.5, Aside.WITHDRAWN, 60.0]
+    script: Script = [*words(THOUGHT * 2), 5.5, StreamCorrection.WITHDRAWN, 60.0]
     ladder = {"acknowledge_ms": 0, "short_phrase_ms": 0, "stall_ms": 8000}
     recording = await said(monkeypatch, script, length_ms=30_000, config={"ladder": ladder})
     assert FALLBACK in "".join(heard(recording))
 
 
 async def test_thoughts_without_an_answer_are_answered_by_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
-    recording = await said(monkeypatch, [*words(THOUGHT), Aside.WITHDRAWN])
+    recording = await said(monkeypatch, [*words(THOUGHT), StreamCorrection.WITHDRAWN])
     assert heard(recording) == [f"agent (completed): {FALLBACK}", "reply completed"]
 
 
 async def test_who_calls_a_tool_in_words_is_asked_again_without_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = {"fallback": FALLBACK, "acknowledgement": "", "tools": [{"name": "look", "function": "m:f"}]}
-    recording = await said(monkeypatch, ["Let me look. ", Aside.CALL_AS_TEXT], words(ANSWER), agent=agent)
+    recording = await said(monkeypatch, ["Let me look. ", StreamCorrection.CALL_AS_TEXT], words(ANSWER), agent=agent)
     assert heard(recording) == [f"agent (completed): Let me look. {ANSWER} ", "reply completed"]
     first, second = recording.llm.prompts
     assert (first.tool_choice, second.tool_choice) == ("auto", "none")
@@ -107,7 +109,7 @@ async def test_who_calls_a_tool_in_words_is_asked_again_without_tools(monkeypatc
 async def test_a_tool_that_was_called_in_thoughts_is_not_called(
     thought: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script: Script = [*thought, Aside.CALL_AS_TEXT, 0.1, Aside.WITHDRAWN, *words(ANSWER)]
+    script: Script = [*thought, StreamCorrection.CALL_AS_TEXT, 0.1, StreamCorrection.WITHDRAWN, *words(ANSWER)]
     recording = await said(monkeypatch, script)
     assert heard(recording) == [f"agent (completed): {ANSWER} ", "reply completed"]
     assert len(recording.llm.prompts) == 1
@@ -116,7 +118,7 @@ async def test_a_tool_that_was_called_in_thoughts_is_not_called(
 async def test_who_does_it_again_is_silent_and_the_fallback_comes_when_an_answer_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    recording = await said(monkeypatch, [Aside.CALL_AS_TEXT])
+    recording = await said(monkeypatch, [StreamCorrection.CALL_AS_TEXT])
     assert heard(recording) == [
         "reply failed A part of this server failed; try again.", f"agent (completed): {FALLBACK}", "reply completed",
     ]  # fmt: skip

@@ -100,10 +100,10 @@ async def test_a_first_phrase_overtakes_later_ones(shared: CoquiTts) -> None:
 
 async def test_a_process_that_is_killed_is_replaced(shared: CoquiTts) -> None:
     assert shared._pool
-    (life,) = shared._pool._lives
+    (supervised,) = shared._pool._supervised
     speaking = asyncio.create_task(whole(shared, " ".join([TEXT] * 6)))
     await asyncio.sleep(0.05)
-    os.kill(life.core._process.pid, signal.SIGKILL)
+    os.kill(supervised.core._process.pid, signal.SIGKILL)
     with pytest.raises(EngineDead, match="coqui's process ended .SIGKILL."):
         await speaking
     assert not shared.alive

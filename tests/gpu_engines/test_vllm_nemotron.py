@@ -29,7 +29,7 @@ from voicepipe.engines.asr.nemotron.model import LoadedNemotron
 from voicepipe.engines.asr.nemotron.nemotron import NemotronAsr, NemotronStream
 from voicepipe.engines.asr.nemotron.steps import Row
 from voicepipe.engines.base import Asr, Hypothesis
-from voicepipe.engines.hosting import life
+from voicepipe.engines.hosting import supervised
 
 pytestmark = pytest.mark.engine
 BLOCK, BANDS = 320, 128
@@ -320,7 +320,7 @@ async def test_sound_that_comes_faster_than_real_time_holds_up_nobody(asr: Nemot
 async def test_three_failures_and_a_trial_have_the_model_loaded_again(
     asr: NemotronAsr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(life, "FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(supervised, "FIRST_PAUSE_S", 0.05)
 
     def fail(*args: Any) -> None:
         raise RuntimeError("CUDA error: an illegal memory access")

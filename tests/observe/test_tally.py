@@ -17,8 +17,8 @@ from voicepipe.observe.tally import (
     KEPT_S,
     SLICE_S,
     SLICES,
-    ByCall,
     HourlyTally,
+    PerCallSums,
     Tally,
     added,
     bucket_of,
@@ -40,7 +40,7 @@ def test_sums_over_calls_are_the_same_however_their_turns_come(calls: list[list[
             growth.append(grown(turns, x, more, more_x))
             turns, x = turns + more, x + more_x
     whole = [(sum(more for more, _ in parts), sum(more_x for _, more_x in parts)) for parts in calls]
-    assert sum_of([ByCall(), *growth]) == ByCall(
+    assert sum_of([PerCallSums(), *growth]) == PerCallSums(
         len(whole), sum(n * n for n, _ in whole), sum(n * x for n, x in whole), sum(x * x for _, x in whole)
     )
 
@@ -58,12 +58,14 @@ def test_what_took_no_time_is_in_the_first_bucket() -> None:
 
 def test_several_hours_are_added_key_by_key() -> None:
     one = Tally(turns=5, cut_ins=1, missed=1, calls=2, refused=3, latencies={90: 4, 80: 1},
-                latency_by_call=ByCall(2, 3, 4, 5), missed_by_call=ByCall(1, 1, 1, 1))  # fmt: skip
-    other = Tally(turns=2, latencies={90: 1, 100: 1}, latency_by_call=ByCall(1, 1, 1, 1), cut_ins_by_call=ByCall(1))
+                latency_by_call=PerCallSums(2, 3, 4, 5), missed_by_call=PerCallSums(1, 1, 1, 1))  # fmt: skip
+    other = Tally(
+        turns=2, latencies={90: 1, 100: 1}, latency_by_call=PerCallSums(1, 1, 1, 1), cut_ins_by_call=PerCallSums(1)
+    )
     both = added([one, other])
     assert both == Tally(
         turns=7, cut_ins=1, missed=1, calls=2, refused=3, latencies={80: 1, 90: 5, 100: 1},
-        latency_by_call=ByCall(3, 4, 5, 6), missed_by_call=ByCall(1, 1, 1, 1), cut_ins_by_call=ByCall(1),
+        latency_by_call=PerCallSums(3, 4, 5, 6), missed_by_call=PerCallSums(1, 1, 1, 1), cut_ins_by_call=PerCallSums(1),
     )  # fmt: skip
     assert list(both.latencies) == [80, 90, 100]
     assert added([]) == Tally()
@@ -113,8 +115,8 @@ def test_turns_calls_and_refusals_add_up() -> None:
         site.refused(reason)
     assert site.tally() == Tally(
         turns=6, cut_ins=2, missed=1, calls=1, refused=2, latencies={bucket_of(200): 2, bucket_of(950): 2},
-        latency_by_call=ByCall(1, 4 * 4, 4 * MS, MS * MS), missed_by_call=ByCall(1, 36, 6, 1),
-        cut_ins_by_call=ByCall(1, 36, 12, 4),
+        latency_by_call=PerCallSums(1, 4 * 4, 4 * MS, MS * MS), missed_by_call=PerCallSums(1, 36, 6, 1),
+        cut_ins_by_call=PerCallSums(1, 36, 12, 4),
     )  # fmt: skip
 
 
@@ -124,7 +126,7 @@ def test_calls_are_told_apart_and_one_that_goes_on_beside_others_is_one() -> Non
         site.now += SLICE_S / 2
         site.turn(None, "failed" if failed else "completed", call)
     site.hour.left(CALL)
-    assert site.tally().missed_by_call == ByCall(2, 3 * 3 + 2 * 2, 3 * 2, 2 * 2)
+    assert site.tally().missed_by_call == PerCallSums(2, 3 * 3 + 2 * 2, 3 * 2, 2 * 2)
     site.turn(None, "failed")
     assert site.tally().missed_by_call.calls == 3
 
@@ -143,7 +145,7 @@ def test_an_hour_later_they_are_forgotten() -> None:
 
 def test_a_report_with_a_busy_hour_is_two_kilobytes_and_is_read_again() -> None:
     latencies = dict.fromkeys(range(bucket_of(60), bucket_of(6000)), 300)
-    sums = ByCall(4000, 300_000, 90_000_000, 40_000_000_000)
+    sums = PerCallSums(4000, 300_000, 90_000_000, 40_000_000_000)
     hour = Tally(turns=30_000, cut_ins=900, missed=90, calls=4000, refused=40, latencies=latencies,
                  latency_by_call=sums, missed_by_call=sums, cut_ins_by_call=sums)  # fmt: skip
     data = msgspec.json.encode(report(hour=hour))

@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 from voicepipe.base.errors import EngineBusy
 from voicepipe.engines import scripted
-from voicepipe.engines.base import Aside, Delta, Hypothesis, OnPartial, Prompt, Speech, ToolCall
+from voicepipe.engines.base import Delta, Hypothesis, OnPartial, Prompt, Speech, StreamCorrection, ToolCall
 from voicepipe.engines.delayed import pause
 from voicepipe.engines.scripted import ScriptedVad, Timeline
 
@@ -86,7 +86,7 @@ class ScriptedLlm(scripted.ScriptedLlm):
             raise EngineBusy("the scripted model is busy")
         said = prompt.messages[-1].text if prompt.messages else ""
         reply = self._replies.get(said.strip().lower(), f"You said {said.strip()}." if said.strip() else "Hello.")
-        deltas: list[Delta] = [reply] if isinstance(reply, str | ToolCall | Aside) else list(reply)
+        deltas: list[Delta] = [reply] if isinstance(reply, str | ToolCall | StreamCorrection) else list(reply)
         if prompt.tool_choice == "none":
             deltas = [delta for delta in deltas if not isinstance(delta, ToolCall)] or ["I cannot do that."]
         wait = self._first_token_ms

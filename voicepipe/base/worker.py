@@ -5,8 +5,8 @@ library that is called through `ctypes.CDLL` (espeak-ng). Hence no child process
 that cannot live in our environment (`engines/hosting/child.py`).
 
 Calls take turns (`round_robin.py`). A thread whose library does not come back cannot be ended: `overdue` tells, and
-whoever owns the worker leaves it behind (`close`) and makes another (`engines/hosting/life.py`). So the threads are
-daemons, and not those of concurrent.futures, for which Python waits when it ends.
+whoever owns the worker leaves it behind (`close`) and makes another (`engines/hosting/supervised.py`). So the threads
+are daemons, and not those of concurrent.futures, for which Python waits when it ends.
 """
 
 import asyncio

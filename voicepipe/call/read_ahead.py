@@ -9,7 +9,7 @@ from typing import Self
 
 from voicepipe.base.cpu_metering import charged
 from voicepipe.base.tasks import ended, forget_how_it_was_cancelled
-from voicepipe.engines.base import Aside, Delta
+from voicepipe.engines.base import Delta, StreamCorrection
 
 
 class ReadAhead:
@@ -55,7 +55,7 @@ class ReadAhead:
         try:
             async with aclosing(self._deltas) as deltas:
                 async for delta in deltas:
-                    if delta is Aside.WITHDRAWN:
+                    if delta is StreamCorrection.WITHDRAWN:
                         while not self._ready.empty():
                             self._ready.get_nowait()
                         self._withdraw()

@@ -19,7 +19,7 @@ from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
 from voicepipe.conversation.own_tools import END_CALL
 from voicepipe.conversation.phrases import Phraser, ends_sentence
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
-from voicepipe.engines.base import Aside
+from voicepipe.engines.base import StreamCorrection
 
 TOOL_ROUNDS = 5
 AT_ONCE_MS = 100
@@ -126,11 +126,11 @@ class ReplyWriter:
                     draft = self._reply_context.draft
                     if isinstance(delta, ToolCall):
                         answer.calls.append(delta)
-                    elif delta is Aside.WITHDRAWN:
+                    elif delta is StreamCorrection.WITHDRAWN:
                         answer.said.clear()
                         answer.called_as_text = False
                         self.cutter, self.awaited = Phraser(hurry=self._hurry), True
-                    elif delta is Aside.CALL_AS_TEXT:
+                    elif delta is StreamCorrection.CALL_AS_TEXT:
                         answer.called_as_text = True
                     else:
                         self.tokens += 1

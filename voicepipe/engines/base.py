@@ -16,7 +16,7 @@ from voicepipe.engines.vad_windows import Windows
 from voicepipe.turn.patience import Patience
 
 __all__ = [
-    "Agent", "Aside", "Asr", "AsrStream", "CanBreak", "CountsDecoders", "Delta", "Engine", "Engines",
+    "Agent", "StreamCorrection", "Asr", "AsrStream", "CanBreak", "CountsDecoders", "Delta", "Engine", "Engines",
     "Hypothesis", "LacksPart", "Llm", "MadeAhead", "Message", "OnPartial", "Prompt", "Restarts", "Speech",
     "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
@@ -161,7 +161,7 @@ class Asr(Engine, Protocol):
 # --- language ---------------------------------------------------------------------------------------------------
 
 
-class Aside(Enum):
+class StreamCorrection(Enum):
     """A remark in a language model's stream that is neither text nor a tool call."""
 
     WITHDRAWN = "withdrawn"
@@ -171,7 +171,7 @@ class Aside(Enum):
     """The model called a tool in words that its server did not read as a call. They are left out, nothing is run."""
 
 
-Delta = str | ToolCall | Aside
+Delta = str | ToolCall | StreamCorrection
 """A piece of text as it is generated (perhaps several tokens, perhaps none yet), a whole tool call, or an aside."""
 
 

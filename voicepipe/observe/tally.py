@@ -28,7 +28,7 @@ COUNTED: frozenset[Reason] = frozenset(
 drains was ordered to."""
 
 
-class ByCall(msgspec.Struct, frozen=True, array_like=True):
+class PerCallSums(msgspec.Struct, frozen=True, array_like=True):
     """Sums over calls that show how similar the turns of one call are: n turns of a call were counted, and x is their
     sum. From these follows how far a mean of turns may be off (`observe/version_comparison.py`)."""
 
@@ -39,15 +39,15 @@ class ByCall(msgspec.Struct, frozen=True, array_like=True):
     xx: int = 0
 
 
-def grown(turns: int, x: int, more_turns: int, more_x: int) -> ByCall:
+def grown(turns: int, x: int, more_turns: int, more_x: int) -> PerCallSums:
     """The growth of the sums where a call had so many `turns` and `x`, and gets more."""
     n, y = turns + more_turns, x + more_x
-    return ByCall(int(not turns and more_turns > 0), n * n - turns * turns, n * y - turns * x, y * y - x * x)
+    return PerCallSums(int(not turns and more_turns > 0), n * n - turns * turns, n * y - turns * x, y * y - x * x)
 
 
-def sum_of(parts: Iterable[ByCall]) -> ByCall:
+def sum_of(parts: Iterable[PerCallSums]) -> PerCallSums:
     """The sum of parts that count different calls, or growth of the same ones."""
-    return ByCall(*(sum(column) for column in zip(*map(msgspec.structs.astuple, parts), strict=True)))
+    return PerCallSums(*(sum(column) for column in zip(*map(msgspec.structs.astuple, parts), strict=True)))
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,10 +64,10 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Calls that were refused for want of room or by a fault of the PoP's. Draining and wrong keys do not count."""
     latencies: dict[int, int] = {}
     """Turns by the number of their latency's bucket; those for which the client said how long to wait are left out."""
-    latency_by_call: ByCall = ByCall()
+    latency_by_call: PerCallSums = PerCallSums()
     """The same turns by call: x in ms."""
-    missed_by_call: ByCall = ByCall()
-    cut_ins_by_call: ByCall = ByCall()
+    missed_by_call: PerCallSums = PerCallSums()
+    cut_ins_by_call: PerCallSums = PerCallSums()
     """All turns by call."""
 
 
@@ -103,7 +103,7 @@ class _Slice:
     number: int
     counts: Counter[str] = field(default_factory=Counter)
     latencies: Counter[int] = field(default_factory=Counter)
-    by_call: dict[str, ByCall] = field(default_factory=dict)
+    by_call: dict[str, PerCallSums] = field(default_factory=dict)
     """By the names of a tally's fields."""
 
     def tally(self) -> Tally:
@@ -161,7 +161,7 @@ class HourlyTally(CallFollower):
     def _of_call(self, call: CallFacts, what: str, more_turns: int, more: int) -> None:
         of_call, sums = self._calls.setdefault(call.id, {}), self._slice().by_call
         turns, so_far = of_call.get(what, (0, 0))
-        sums[what] = sum_of([sums.get(what, ByCall()), grown(turns, so_far, more_turns, more)])
+        sums[what] = sum_of([sums.get(what, PerCallSums()), grown(turns, so_far, more_turns, more)])
         of_call[what] = (turns + more_turns, so_far + more)
 
     def _slice(self) -> _Slice:

@@ -21,7 +21,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from voicepipe.observe.tally import ByCall, Tally, middle_ms
+from voicepipe.observe.tally import PerCallSums, Tally, middle_ms
 from voicepipe.observe.turn_figures import wilson
 
 SURE = 0.999
@@ -115,7 +115,7 @@ class _CountedTurns:
 
     values: Floats
     turns: Floats
-    by_call: ByCall
+    by_call: PerCallSums
 
     @property
     def count(self) -> float:
@@ -173,8 +173,8 @@ def _timed(tally: Tally) -> _CountedTurns:
     )
 
 
-def _yes_no(count: int, of: int, by_call: ByCall | None = None) -> _CountedTurns:
-    return _CountedTurns(np.array([0.0, 1.0]), np.array([of - count, count], float), by_call or ByCall())
+def _yes_no(count: int, of: int, by_call: PerCallSums | None = None) -> _CountedTurns:
+    return _CountedTurns(np.array([0.0, 1.0]), np.array([of - count, count], float), by_call or PerCallSums())
 
 
 def _effects(a: _CountedTurns, b: _CountedTurns) -> tuple[float, float]:

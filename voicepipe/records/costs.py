@@ -9,7 +9,7 @@ from voicepipe.records.record import RecordedHost
 from voicepipe.sizing.price import host_cost, idle_cost, thousand_tokens_cost
 
 
-class Cost(msgspec.Struct, frozen=True, kw_only=True):
+class CostRow(msgspec.Struct, frozen=True, kw_only=True):
     """The cost of one agent's or one tenant's calls at a PoP. Money is in the operator's currency; None: no price is
     known."""
 
@@ -30,7 +30,7 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     """Body of GET /v1/costs."""
 
     object: str = "list"
-    data: list[Cost]
+    data: list[CostRow]
     since: float
     """Not before the first call that is kept."""
     until: float
@@ -63,9 +63,9 @@ def costs(db: sqlite3.Connection, query: CostQuery, host: RecordedHost, now: flo
     )  # fmt: skip
 
 
-def _cost(host: RecordedHost, name: str, calls: int, seconds: float, tokens: int) -> Cost:
+def _cost(host: RecordedHost, name: str, calls: int, seconds: float, tokens: int) -> CostRow:
     cost = host.cost(seconds)
-    return Cost(
+    return CostRow(
         name=name, pop=host.pop, region=host.region, calls=calls, minutes=seconds / 60, cost=cost,
         cost_per_minute=host.cost(60), output_tokens=tokens,
         cost_per_1000_tokens=None if cost is None else thousand_tokens_cost(cost, tokens),

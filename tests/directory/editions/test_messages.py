@@ -5,8 +5,8 @@ import pytest
 
 from voicepipe.directory.bus import matches
 from voicepipe.directory.editions import messages
-from voicepipe.directory.editions.edition import Head
-from voicepipe.directory.editions.messages import Newest, Proposal, ProposalVerdict
+from voicepipe.directory.editions.edition import EditionId
+from voicepipe.directory.editions.messages import EditionAnnouncement, Proposal, ProposalVerdict
 from voicepipe.directory.subjects import of_pop, pop_of
 
 
@@ -27,9 +27,9 @@ def test_directories_speak_where_pops_only_hear(subject: str) -> None:
 
 
 def test_the_newest_edition_has_a_greater_head() -> None:
-    said = msgspec.json.encode(Newest("a", Head(12, "d1")))
-    assert msgspec.json.decode(said, type=Newest) == Newest("a", Head(12, "d1"))
-    assert Head(12, "d1") > Head(9, "d9") and Head(12, "d2") > Head(12, "d1")
+    said = msgspec.json.encode(EditionAnnouncement("a", EditionId(12, "d1")))
+    assert msgspec.json.decode(said, type=EditionAnnouncement) == EditionAnnouncement("a", EditionId(12, "d1"))
+    assert EditionId(12, "d1") > EditionId(9, "d9") and EditionId(12, "d2") > EditionId(12, "d1")
 
 
 def test_an_edition_travels_in_a_proposal_as_it_is() -> None:

@@ -31,7 +31,7 @@ from voicepipe.base.errors import ConfigError, NoPop
 from voicepipe.config.directory_config import CanaryConfig
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.editions import directory_editions
-from voicepipe.directory.editions.edition import Edition, Head
+from voicepipe.directory.editions.edition import Edition, EditionId
 from voicepipe.directory.editions.pop_editions import PopEditions
 from voicepipe.pop.running import member
 
@@ -260,7 +260,8 @@ async def test_a_directory_that_begins_later_has_what_others_have_and_counts_on(
             await until(lambda: second.current, LONG_S)
             assert (await second.push(GOOD_DAY)).edition.number == 2
             await until(
-                lambda: editions.current and editions.current.head == Head(2, Edition(2, GOOD_DAY, 0).digest), LONG_S
+                lambda: editions.current and editions.current.head == EditionId(2, Edition(2, GOOD_DAY, 0).digest),
+                LONG_S,
             )
     async with taking(bus, tmp_path, "second") as (second, _, _):
         assert second.current and second.current.number == 2

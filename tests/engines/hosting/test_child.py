@@ -135,7 +135,7 @@ async def test_a_process_that_hangs_is_killed_and_replaced() -> None:
     await until(lambda: pool.alive)
     await asyncio.sleep(0.5)
     assert pool.alive, "one that is asked nothing is not late"
-    pool._lives[0].core._program = program()
+    pool._supervised[0].core._program = program()
     assert await asked(pool, "count", to=1)
     await pool.close()
 

@@ -10,7 +10,7 @@ import pytest
 from tests.engines.hosting.test_child import asked, program, running
 from tests.support.waiting import until
 from voicepipe.base.errors import EngineBusy, EngineDead
-from voicepipe.engines.hosting import life
+from voicepipe.engines.hosting import supervised
 from voicepipe.engines.hosting.child_pool import ChildPool
 
 pytestmark = pytest.mark.usefixtures("restarts_soon")
@@ -92,12 +92,12 @@ async def test_who_waits_while_one_of_two_is_replaced_is_answered_by_the_new_one
     async with asyncio.timeout(60):
         assert await asked(pool, "count", to=1)
     await asyncio.to_thread(free.touch)
-    assert len(await busy) == 2 and all(life.alive for life in pool._lives)
+    assert len(await busy) == 2 and all(each.alive for each in pool._supervised)
     await pool.close()
 
 
 async def test_whoever_asks_while_none_is_there_is_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(life, "FIRST_PAUSE_S", 60)
+    monkeypatch.setattr(supervised, "FIRST_PAUSE_S", 60)
     pool = ChildPool(program(), 2)
     await pool.start()
     for _ in range(2):

@@ -5,7 +5,7 @@ import asyncio
 from tests.support.waiting import until
 from voicepipe.base.errors import EngineBusy
 from voicepipe.base.round_robin import owned_by, owner
-from voicepipe.engines.hosting.failures import FAILURES, Failures, Tried
+from voicepipe.engines.hosting.failures import FAILURES, Failures, FailureTrials
 
 
 def test_failures_count_in_a_row_and_a_trial_decides() -> None:
@@ -43,7 +43,7 @@ class Engine:
 
 async def test_one_caller_s_words_are_not_an_engine_s_end() -> None:
     engine = Engine()
-    tried = Tried(engine.trial)
+    tried = FailureTrials(engine.trial)
     with owned_by("rtc_1"):
         for _ in range(4 * FAILURES):
             tried.failed()
@@ -56,7 +56,7 @@ async def test_one_that_has_no_room_for_a_trial_is_tried_again() -> None:
     """It has too much to do, which is no sign that it is broken; the next failure has it tried again."""
     engine = Engine()
     engine.full = True
-    tried = Tried(engine.trial)
+    tried = FailureTrials(engine.trial)
     for _ in range(FAILURES):
         tried.failed()
     await until(lambda: tried._trying is None)
@@ -69,7 +69,7 @@ async def test_one_that_has_no_room_for_a_trial_is_tried_again() -> None:
 async def test_one_that_fails_at_a_trial_is_broken() -> None:
     engine = Engine()
     engine.works = False
-    tried = Tried(engine.trial)
+    tried = FailureTrials(engine.trial)
     for _ in range(FAILURES):
         assert not tried.broken
         tried.failed()

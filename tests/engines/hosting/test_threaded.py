@@ -10,7 +10,7 @@ from tests.support.waiting import until
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.base.worker import Worker
 from voicepipe.engines.base import Speech
-from voicepipe.engines.hosting.failures import Tried
+from voicepipe.engines.hosting.failures import FailureTrials
 from voicepipe.engines.hosting.threaded import RecogniserCore, ThreadedVoice, loaded
 
 SOUND = Speech(np.zeros(10, np.int16))
@@ -98,7 +98,7 @@ async def test_a_voice_that_takes_longer_than_it_may_hangs() -> None:
 
 class Queue:
     def __init__(self, worker: Worker) -> None:
-        self.failures = Tried(lambda: worker.ask(lambda: None, urgent=True, within_s=60))
+        self.failures = FailureTrials(lambda: worker.ask(lambda: None, urgent=True, within_s=60))
         self.closed = False
 
     def close(self) -> None:

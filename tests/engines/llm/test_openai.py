@@ -17,7 +17,7 @@ from tests.support.waiting import until
 from voicepipe.agent import ToolSpec
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.config.engine_config import OpenAiConfig
-from voicepipe.engines.base import Aside, Delta, Llm, Message, Prompt, ToolCall
+from voicepipe.engines.base import Delta, Llm, Message, Prompt, StreamCorrection, ToolCall
 from voicepipe.engines.hosting import liveness
 from voicepipe.engines.llm import openai
 from voicepipe.engines.llm.openai import OpenAiLlm
@@ -253,7 +253,7 @@ async def test_what_was_no_answer_is_withdrawn_and_the_next_replies_are_held(des
         chunk("stop"),
         DONE,
     ]
-    assert await reply(desk, *thinks) == ["They greet me.", " So", Aside.WITHDRAWN, "Hello."]
+    assert await reply(desk, *thinks) == ["They greet me.", " So", StreamCorrection.WITHDRAWN, "Hello."]
     assert await reply(desk, *thinks) == ["Hello."]
     assert await reply(desk, chunk(content="They gr"), chunk("length"), DONE) == []
     assert await reply(desk, *said("From noon.")) == ["From noon."]
@@ -266,7 +266,10 @@ async def test_a_setting_holds_replies_from_the_first() -> None:
 
 async def test_a_call_of_a_tool_in_words(desk: Desk) -> None:
     call = json.dumps({"name": "add", "arguments": {"a": 1}})
-    assert await reply(desk, *said("Let me see. ", call[:9], call[9:])) == ["Let me see.", Aside.CALL_AS_TEXT]
+    assert await reply(desk, *said("Let me see. ", call[:9], call[9:])) == [
+        "Let me see.",
+        StreamCorrection.CALL_AS_TEXT,
+    ]
 
 
 def newer(body: Json) -> list[Event] | Response:

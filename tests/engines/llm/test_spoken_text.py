@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.engines.written import CALLS, THOUGHTS
-from voicepipe.engines.base import Aside
+from voicepipe.engines.base import StreamCorrection
 from voicepipe.engines.llm.markup import ENDS
 from voicepipe.engines.llm.spoken_text import Habits, SpokenFilter
 
@@ -133,7 +133,7 @@ def read(pieces: Iterable[str], habits: Habits | None = None, *, cut: bool = Fal
         if isinstance(each, str):
             assert each
             said += each
-        elif each is Aside.WITHDRAWN:
+        elif each is StreamCorrection.WITHDRAWN:
             assert said or called, "there was something"
             said, called = "", False
         else:
@@ -182,7 +182,7 @@ def test_who_thought_first_is_held_from_then_on_until_an_answer_was_none_of_it(
     known = habits()
     first = SpokenFilter(known)
     assert first.push("They greet me, so I greet") == ["They greet me, so I greet"]
-    assert first.push(" them.</think>Hello.") == [Aside.WITHDRAWN, "Hello."]
+    assert first.push(" them.</think>Hello.") == [StreamCorrection.WITHDRAWN, "Hello."]
     second = SpokenFilter(known)
     assert second.push("Now they ask.") == [] and second.push(" I answer.") == []
     assert second.push("</thi") == [] and second.push("nk>\nYes") == ["Yes"], "nothing has to be withdrawn"

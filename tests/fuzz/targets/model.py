@@ -8,7 +8,7 @@ from typing import Any
 from tests.engines.written import CALLS, THOUGHTS
 from tests.fuzz.target import Target
 from voicepipe.base.errors import EngineError, ToolError
-from voicepipe.engines.base import Aside, ToolCall
+from voicepipe.engines.base import StreamCorrection, ToolCall
 from voicepipe.engines.llm.event_stream import EventStream
 from voicepipe.engines.llm.markup import ENDS, HEADERS
 from voicepipe.engines.llm.openai_request import refused_field
@@ -78,7 +78,7 @@ def _read(data: bytes, step: int, thinks: bool) -> tuple[str, list[tuple[str, st
             elif isinstance(delta, ToolCall):
                 assert delta.name
                 calls.append((delta.name, delta.arguments))
-            elif delta is Aside.WITHDRAWN:
+            elif delta is StreamCorrection.WITHDRAWN:
                 said.clear()
 
     try:

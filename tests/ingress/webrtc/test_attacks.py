@@ -11,7 +11,7 @@ from tests.attacks.target import Target
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.webrtc.peer import dialled
 from tests.support.waiting import until
-from voicepipe.ingress.webrtc import conduct
+from voicepipe.ingress.webrtc import drop_warnings
 
 pytestmark = pytest.mark.slow
 
@@ -73,7 +73,7 @@ async def test_who_holds_a_key_is_told_why(name: str, code: str, caplog: pytest.
 
 
 async def test_a_data_channel_that_stays_useless_ends_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conduct, "END_S", 4.0)
+    monkeypatch.setattr(drop_warnings, "END_S", 4.0)
     attack = importlib.import_module("tests.attacks.sctp_lies").ATTACK
     pop = FakePop()
     async with serving(pop) as address:

@@ -26,9 +26,9 @@ from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions import messages
-from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, packed, unpacked
+from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, EditionId, laid_out, packed, unpacked
 from voicepipe.directory.editions.edition_store import EditionStore
-from voicepipe.directory.editions.messages import EditionWanted, Newest, Proposal, ProposalVerdict
+from voicepipe.directory.editions.messages import EditionAnnouncement, EditionWanted, Proposal, ProposalVerdict
 from voicepipe.ingress.loopback_only import check_who_may_call
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ SAYS_NOTHING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class PushOutcome:
     """The outcome of a push."""
 
     edition: Edition
@@ -170,7 +170,7 @@ class DirectoryEditions:
         """When each edition was last published."""
         self._failed, self._again_at = NONE, 0.0
         """The last edition that could not be kept, and when it is tried again."""
-        self._others: dict[str, tuple[Head, float]] = {}
+        self._others: dict[str, tuple[EditionId, float]] = {}
         """The newest edition of each other directory, and when it was announced."""
 
     @property
@@ -189,7 +189,7 @@ class DirectoryEditions:
 
     async def push(
         self, files: Mapping[str, str], like: int = 0, *, own_rules: bool = False, dry: bool = False
-    ) -> Pushed:
+    ) -> PushOutcome:
         """Have the fleet use these files, unless a host finds an error in them. Without routes and tenants those of the
         last push stay, or with `own_rules` each host goes back to its own. `dry`: only check. Raises ConfigError, with
         a line for each problem, and no host has taken anything; NoPop: this directory has lost the bus."""
@@ -206,9 +206,9 @@ class DirectoryEditions:
             except ConfigError as error:
                 logger.warning("a push is refused: %s", error)
                 raise
-            return Pushed(edition, unheard)
+            return PushOutcome(edition, unheard)
 
-    async def roll_back(self, number: int) -> Pushed:
+    async def roll_back(self, number: int) -> PushOutcome:
         """Push the files of an earlier edition again. Raises as `push`; ConfigError: it is not kept."""
         older = await asyncio.to_thread(self._store.find, number)
         if older is None:
@@ -240,7 +240,7 @@ class DirectoryEditions:
     async def _receive(self, message: BusMessage) -> None:
         match message.subject:
             case messages.HEADS:
-                await self._receive_newest(msgspec.json.decode(message.data, type=Newest))
+                await self._receive_newest(msgspec.json.decode(message.data, type=EditionAnnouncement))
             case messages.EDITIONS:
                 await self._offered(await asyncio.to_thread(unpacked, message.data))
             case messages.PROPOSALS:
@@ -253,7 +253,7 @@ class DirectoryEditions:
             case _:
                 await self._send(msgspec.json.decode(message.data, type=EditionWanted))
 
-    async def _receive_newest(self, newest: Newest) -> None:
+    async def _receive_newest(self, newest: EditionAnnouncement) -> None:
         head = newest.head
         if newest.directory != self._own.directory.id:
             self._others[newest.directory] = head, self._clock()
@@ -272,11 +272,11 @@ class DirectoryEditions:
                 self._problem = f"edition {edition.number}: {error}"
                 logger.error("edition %d is not kept: %s", edition.number, error)
 
-    def _wants(self, head: Head) -> bool:
+    def _wants(self, head: EditionId) -> bool:
         return head > self._head and not (head == self._failed and self._clock() < self._again_at)
 
     @property
-    def _head(self) -> Head:
+    def _head(self) -> EditionId:
         return self.current.head if self.current else NONE
 
     def _next_number(self) -> int:
@@ -289,13 +289,13 @@ class DirectoryEditions:
         states = {seen.pop: seen.condition.edition for seen in self._directory.heard()}
         return {pop: state.number for pop, state in states.items() if state}
 
-    def _there(self) -> dict[str, Head]:
+    def _there(self) -> dict[str, EditionId]:
         """The other directories that announce editions at present."""
         now = self._clock()
         return {name: head for name, (head, at) in self._others.items() if now - at < THERE_S}
 
     async def _say_newest(self) -> None:
-        newest = Newest(self._own.directory.id, self._head)
+        newest = EditionAnnouncement(self._own.directory.id, self._head)
         await self._bus.publish(messages.HEADS, msgspec.json.encode(newest))
 
     async def _send(self, wanted: EditionWanted) -> None:

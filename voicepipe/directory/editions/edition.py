@@ -29,7 +29,7 @@ DIGEST = 12
 """Hexadecimal digits that distinguish editions: enough against mistakes, and no protection against forgers."""
 
 
-class Head(msgspec.Struct, frozen=True, order=True):
+class EditionId(msgspec.Struct, frozen=True, order=True):
     """Identifies an edition. The higher number is the newer; of two with one number, pushed at two directories at the
     same moment, the higher digest wins everywhere."""
 
@@ -37,7 +37,7 @@ class Head(msgspec.Struct, frozen=True, order=True):
     digest: str
 
 
-NONE = Head(0, "")
+NONE = EditionId(0, "")
 """Before the first push."""
 
 
@@ -60,8 +60,8 @@ class Edition(msgspec.Struct, frozen=True, dict=True):
         return hashlib.sha256(said).hexdigest()[:DIGEST]
 
     @property
-    def head(self) -> Head:
-        return Head(self.number, self.digest)
+    def head(self) -> EditionId:
+        return EditionId(self.number, self.digest)
 
 
 def check(files: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from voicepipe.base.errors import ConfigError
-from voicepipe.directory.editions.edition import Edition, Head, write
+from voicepipe.directory.editions.edition import Edition, EditionId, write
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -100,14 +100,14 @@ class EditionStore:
         """All editions, the newest first."""
         return list(filter(None, map(self._read, self._heads())))
 
-    def _current(self) -> Head | None:
+    def _current(self) -> EditionId | None:
         try:
             found = _NAME.fullmatch((self.folder / _CURRENT).read_text().strip())
         except (OSError, UnicodeDecodeError):
             return None
-        return Head(int(found[1]), found[2]) if found else None
+        return EditionId(int(found[1]), found[2]) if found else None
 
-    def _read(self, head: Head) -> Edition | None:
+    def _read(self, head: EditionId) -> Edition | None:
         file = self._of(head) / _EDITION
         try:
             edition = msgspec.json.decode(file.read_bytes(), type=Edition)
@@ -118,15 +118,15 @@ class EditionStore:
             logger.error("%s: cannot be read and is left out (%s)", file, error)
             return None
 
-    def _heads(self) -> list[Head]:
+    def _heads(self) -> list[EditionId]:
         """The heads of all editions, the newest first."""
         try:
             found = [_NAME.fullmatch(path.name) for path in self.folder.iterdir()]
         except OSError:  # None was kept yet.
             return []
-        return sorted((Head(int(name[1]), name[2]) for name in found if name), reverse=True)
+        return sorted((EditionId(int(name[1]), name[2]) for name in found if name), reverse=True)
 
-    def _of(self, head: Head) -> Path:
+    def _of(self, head: EditionId) -> Path:
         return self.folder / f"{head.number:06d}-{head.digest}"
 
     def _failed(self, error: OSError) -> ConfigError:

@@ -6,10 +6,10 @@ publish.
 
 import msgspec
 
-from voicepipe.directory.editions.edition import Head
+from voicepipe.directory.editions.edition import EditionId
 
 HEADS = "vp.fleet.head"
-"""Subject of `Newest`, from each directory once a second."""
+"""Subject of `EditionAnnouncement`, from each directory once a second."""
 EDITIONS = "vp.fleet.edition"
 """Subject of `edition.packed`: an edition that was pushed or requested."""
 PROPOSALS = "vp.fleet.proposal"
@@ -26,12 +26,12 @@ PROBLEM_LENGTH = 20_000
 """Characters of a verdict's problem at most."""
 
 
-class Newest(msgspec.Struct, frozen=True):
+class EditionAnnouncement(msgspec.Struct, frozen=True):
     """Announces the newest edition that a directory has."""
 
     directory: str
     """The directory's id."""
-    head: Head
+    head: EditionId
     """Number 0: it has none."""
 
 

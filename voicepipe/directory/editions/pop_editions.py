@@ -20,9 +20,9 @@ from voicepipe.config.file_kind import RULES
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.editions import messages
-from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, Head, laid_out, paths_in_edition, unpacked
+from voicepipe.directory.editions.edition import AGENTS, NONE, Edition, EditionId, laid_out, paths_in_edition, unpacked
 from voicepipe.directory.editions.edition_store import EditionStore
-from voicepipe.directory.editions.messages import EditionWanted, Newest, Proposal, ProposalVerdict
+from voicepipe.directory.editions.messages import EditionAnnouncement, EditionWanted, Proposal, ProposalVerdict
 from voicepipe.directory.report import EditionState
 from voicepipe.ingress.loopback_only import check_exposure
 from voicepipe.records import signing
@@ -149,7 +149,7 @@ class PopEditions:
 
     async def _receive(self, message: BusMessage) -> None:
         if message.subject == messages.HEADS:
-            head = msgspec.json.decode(message.data, type=Newest).head
+            head = msgspec.json.decode(message.data, type=EditionAnnouncement).head
             if self._wants(head):
                 wanted = msgspec.json.encode(EditionWanted(self._pinned or head.number))
                 await self._bus.publish(subjects.of_pop(messages.POPS_WANT, self._pop), wanted)
@@ -164,7 +164,7 @@ class PopEditions:
             said = msgspec.json.encode(ProposalVerdict(proposal.id, problem[: messages.PROBLEM_LENGTH]))
             await self._bus.publish(subjects.of_pop(messages.POPS_SAY, self._pop), said)
 
-    def _wants(self, head: Head) -> bool:
+    def _wants(self, head: EditionId) -> bool:
         """Whether to take an edition over: it is newer than ours, and did not fail a moment ago; where the PoP stays at
         one, only that one."""
         if self._pinned:

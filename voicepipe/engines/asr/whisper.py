@@ -22,7 +22,7 @@ from voicepipe.engines.asr.whisper_schedule import Passes, Purpose
 from voicepipe.engines.asr.whisper_sound import WhisperSound
 from voicepipe.engines.asr.whisper_words import DICTATED, Transcript, is_dictated
 from voicepipe.engines.base import Hypothesis, OnPartial
-from voicepipe.engines.hosting.life import IN_PROCESS, Life
+from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
 from voicepipe.turn.answers import wants_digits
 
@@ -38,7 +38,7 @@ With passes at gaps of 20 ms, too, they slow each other down, and callers have t
 cores)."""
 
 
-class WhisperAsr(Life[RecogniserCore[Passes, LoadedWhisper]]):
+class WhisperAsr(SupervisedEngine[RecogniserCore[Passes, LoadedWhisper]]):
     """The engine `whisper`. Implements `base.Asr`. A model that fails repeatedly is loaded again.
 
     `config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model knows

@@ -21,7 +21,7 @@ from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
 from voicepipe.base.round_robin import Ring
 from voicepipe.base.worker import Worker
-from voicepipe.engines.hosting.failures import Tried
+from voicepipe.engines.hosting.failures import FailureTrials
 
 if TYPE_CHECKING:
     from voicepipe.engines.asr.whisper_model import Passage, WhisperReading
@@ -132,7 +132,9 @@ class Passes:
         stall_s: float = STALL_S,
         passes: int = 1,
     ) -> None:
-        self.failures = Tried(lambda: worker.ask(partial(self._read, [trial]), within_s=stall_s + trial.seconds))
+        self.failures = FailureTrials(
+            lambda: worker.ask(partial(self._read, [trial]), within_s=stall_s + trial.seconds)
+        )
         self._worker = worker
         self._read = read
         self._clock = clock

@@ -1,6 +1,6 @@
 """The boundary to an engine in a process and an interpreter of its own, for libraries that cannot live beside others.
 
-An `EngineProcess` is one such process; `life.py` starts another when it ends. `ChildPool` (child_pool.py) is what
+An `EngineProcess` is one such process; `supervised.py` starts another when it ends. `ChildPool` (child_pool.py) is what
 engines ask. What runs on the other end, and what goes over the pipes, is in child_main.py.
 """
 
@@ -69,13 +69,13 @@ class ChildRequest:
 
 
 class EngineProcess:
-    """A child process with an engine. It works on one request at a time. Implements `life.Core`.
+    """A child process with an engine. It works on one request at a time. Implements `supervised.Core`.
 
     `changed` is called when it can take a request, and when it no longer can.
     """
 
     hung = False
-    """As `life.Core`: a process that hangs is killed."""
+    """As `supervised.Core`: a process that hangs is killed."""
 
     def __init__(self, program: Program, process: Process, changed: Callable[[], None]) -> None:
         assert process.stdin and process.stderr

@@ -12,7 +12,7 @@ from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
 from voicepipe.base.round_robin import RoundRobin, owner
 from voicepipe.base.worker import EACH
 from voicepipe.engines.hosting.child import ChildRequest, EngineProcess, Program, loaded
-from voicepipe.engines.hosting.life import Life
+from voicepipe.engines.hosting.supervised import SupervisedEngine
 
 
 class ChildPool:
@@ -22,7 +22,7 @@ class ChildPool:
     def __init__(self, program: Program, processes: int = 1, *, limit: int = 256) -> None:
         self._name = program.name
         load = partial(loaded, program, self._hand_out)
-        self._lives = [Life(f"{program.name} process", load, start_s=None) for _ in range(processes)]
+        self._supervised = [SupervisedEngine(f"{program.name} process", load, start_s=None) for _ in range(processes)]
         self._waiting: RoundRobin[ChildRequest] = RoundRobin()
         self._limit = limit
         self._waits = QueueOutcomes()
@@ -30,28 +30,28 @@ class ChildPool:
 
     def figures(self) -> QueueFigures:
         """As `queues.Queue`."""
-        running = sum(life.last.busy for life in self._lives if life.last)
+        running = sum(life.last.busy for life in self._supervised if life.last)
         return self._waits.figures(self._name, waiting=len(self._waiting), running=running, limit=self._limit)
 
     @property
     def alive(self) -> bool:
         """Whether a process is there to ask; those that ended come back by themselves."""
-        return any(life.alive for life in self._lives)
+        return any(life.alive for life in self._supervised)
 
     @property
     def restarts(self) -> int:
         """How often a process has replaced another."""
-        return sum(life.restarts for life in self._lives)
+        return sum(life.restarts for life in self._supervised)
 
     @property
     def about(self) -> dict[str, Any]:
         """The engine's description of itself, from when it was loaded."""
-        first = self._lives[0].last
+        first = self._supervised[0].last
         return first.about if first else {}
 
     async def start(self) -> None:
         """Load the engine in all processes. Raises EngineMissing or EngineError, and then leaves none behind."""
-        started = await asyncio.gather(*(life.start() for life in self._lives), return_exceptions=True)
+        started = await asyncio.gather(*(life.start() for life in self._supervised), return_exceptions=True)
         for problem in started:
             if problem is not None:
                 await self.close()
@@ -59,7 +59,7 @@ class ChildPool:
 
     async def close(self) -> None:
         """Kill the processes; what was asked fails. Safe to call twice."""
-        await asyncio.gather(*(life.close() for life in self._lives))
+        await asyncio.gather(*(life.close() for life in self._supervised))
 
     async def ask(
         self, head: dict[str, Any], data: bytes = b"", *, first: bool = False
@@ -96,8 +96,8 @@ class ChildPool:
             self._waits.began(time.monotonic() - request.asked)
             child.send(request)
         while not self.alive and (request := self._waiting.pop()):
-            why = next((life.last.why for life in self._lives if life.last and life.last.why), "")
+            why = next((life.last.why for life in self._supervised if life.last and life.last.why), "")
             request.parts.put_nowait(EngineDead(why or f"{self._name} is closed."))
 
     def _working(self) -> list[EngineProcess]:
-        return [life.core for life in self._lives if life.alive]
+        return [life.core for life in self._supervised if life.alive]

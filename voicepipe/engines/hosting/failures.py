@@ -42,7 +42,7 @@ class Failures:
         self.broken = self.suspect
 
 
-class Tried:
+class FailureTrials:
     """Counts an engine's failures in a row, and tries the engine when there are many. `trial` asks it for something
     small, and raises if that fails. To be used on the event loop."""
 

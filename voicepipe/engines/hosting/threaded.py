@@ -1,5 +1,5 @@
 """Models on threads of ours: they are loaded there, what they fail at is counted, and what hangs is seen. Cores of
-`life.py`."""
+`supervised.py`."""
 
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.base.worker import Worker
 from voicepipe.engines.base import Speech
-from voicepipe.engines.hosting.failures import Tried
+from voicepipe.engines.hosting.failures import FailureTrials
 
 
 class ThreadedModel(Protocol):
@@ -38,13 +38,13 @@ async def loaded(worker: Worker, load: Callable[[], M]) -> M:
 
 
 class ThreadedVoice(Generic[M]):
-    """A voice's model with its threads. Implements `life.Core`. `name`: what errors call the library; `trial` speaks
-    something short."""
+    """A voice's model with its threads. Implements `supervised.Core`. `name`: what errors call the library; `trial`
+    speaks something short."""
 
     def __init__(self, name: str, worker: Worker, model: M, trial: Callable[[], object], stall_s: float) -> None:
         self._name = name
         self.worker, self.model = worker, model
-        self._failures = Tried(lambda: worker.ask(trial, urgent=True, within_s=stall_s))
+        self._failures = FailureTrials(lambda: worker.ask(trial, urgent=True, within_s=stall_s))
 
     @property
     def errored(self) -> bool:
@@ -79,7 +79,7 @@ class ThreadedVoice(Generic[M]):
 class RecogniserQueue(Protocol):
     """The queue of utterances that wait for a recogniser's model. Implemented by `Passes`, `Steps`."""
 
-    failures: Tried
+    failures: FailureTrials
 
     def close(self) -> None:
         """Fail whoever waits."""
@@ -89,7 +89,7 @@ Q = TypeVar("Q", bound=RecogniserQueue)
 
 
 class RecogniserCore(Generic[Q, M]):
-    """A recogniser's model with its threads and its queue. Implements `life.Core`."""
+    """A recogniser's model with its threads and its queue. Implements `supervised.Core`."""
 
     def __init__(self, worker: Worker, queue: Q, model: M) -> None:
         self._worker, self.queue, self.model = worker, queue, model

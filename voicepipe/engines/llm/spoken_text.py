@@ -2,18 +2,18 @@
 template writes around them (`markup.py`), and no white space around the whole.
 
 Where a template opens the thoughts itself, a reply begins with them, and only what ends them tells. What was said up to
-then is withdrawn: `Aside.WITHDRAWN`. From then on replies are held until that mark comes (`Habits`).
+then is withdrawn: `StreamCorrection.WITHDRAWN`. From then on replies are held until that mark comes (`Habits`).
 """
 
 import logging
 from typing import Any
 
-from voicepipe.engines.base import Aside
+from voicepipe.engines.base import StreamCorrection
 from voicepipe.engines.llm import markup
 from voicepipe.engines.llm.markup import JsonText
 
 log = logging.getLogger(__name__)
-Said = str | Aside
+Said = str | StreamCorrection
 
 
 class Habits:
@@ -72,7 +72,7 @@ class SpokenFilter:
         self._parted = False
         """Something was left out since the last words."""
         self._call_passed_on = False
-        """`Aside.CALL_AS_TEXT` was passed on."""
+        """`StreamCorrection.CALL_AS_TEXT` was passed on."""
         self._out: list[Said] = []
 
     def push(self, text: str) -> list[Said]:
@@ -107,7 +107,7 @@ class SpokenFilter:
     def _given(self) -> list[Said]:
         given, self._out = self._out, []
         self._passed_on |= any(isinstance(each, str) for each in given)
-        self._call_passed_on |= Aside.CALL_AS_TEXT in given
+        self._call_passed_on |= StreamCorrection.CALL_AS_TEXT in given
         return given
 
     def _hold(self, text: str) -> None:
@@ -183,10 +183,10 @@ class SpokenFilter:
 
     def _closed(self, mark: str) -> None:
         """Thoughts end that nothing has opened: all before was thought. Not once there were others."""
-        called = self._call_passed_on or Aside.CALL_AS_TEXT in self._out
+        called = self._call_passed_on or StreamCorrection.CALL_AS_TEXT in self._out
         if not self._thought and (self._began or called):
             self._habits.closed(mark)
-            self._out = [Aside.WITHDRAWN] if self._passed_on or self._call_passed_on else []
+            self._out = [StreamCorrection.WITHDRAWN] if self._passed_on or self._call_passed_on else []
             self._began = self._passed_on = self._call_passed_on = False
         self._thought, self._space, self._parted = True, "", self._began
 
@@ -243,8 +243,8 @@ class SpokenFilter:
 
     def _calls(self, mark: str) -> None:
         self._habits.leaves("tool calls", mark)
-        if Aside.CALL_AS_TEXT not in self._out:
-            self._out.append(Aside.CALL_AS_TEXT)
+        if StreamCorrection.CALL_AS_TEXT not in self._out:
+            self._out.append(StreamCorrection.CALL_AS_TEXT)
 
     def _say(self, text: str) -> None:
         if not self._began or self._parted:

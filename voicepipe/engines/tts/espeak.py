@@ -27,7 +27,7 @@ from voicepipe.base.punctuation import in_latin
 from voicepipe.base.worker import Worker
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
-from voicepipe.engines.hosting.life import IN_PROCESS, Life
+from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
 from voicepipe.engines.tts.shaping import pieces, shape
 
@@ -193,7 +193,7 @@ async def _load() -> ThreadedVoice[_Library]:
     return ThreadedVoice("espeak-ng", worker, library, library.warm, STALL_S)
 
 
-class EspeakTts(Life[ThreadedVoice[_Library]]):
+class EspeakTts(SupervisedEngine[ThreadedVoice[_Library]]):
     """The voice engine `espeak`: espeak-ng. Implements `base.Tts`. Voices are language tags with an optional variant:
     "en-us", "en-gb-x-rp+Annie"."""
 

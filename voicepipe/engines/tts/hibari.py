@@ -27,7 +27,7 @@ from voicepipe.base.words import WRITTEN
 from voicepipe.base.worker import Worker
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
-from voicepipe.engines.hosting.life import IN_PROCESS, Life
+from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.tts.shaping import pieces, shape
@@ -55,7 +55,7 @@ STALL_S = 10.0
 """A piece of up to 300 letters takes a quarter of a second; one that takes so long hangs."""
 
 
-class HibariTts(Life[ThreadedVoice["HibariModel"]]):
+class HibariTts(SupervisedEngine[ThreadedVoice["HibariModel"]]):
     """The voice engine hibari, with its one voice, "heart". Implements `base.Tts`."""
 
     rate = RATE

@@ -22,7 +22,7 @@ from voicepipe.base.worker import Worker
 from voicepipe.config.engine_config import KokoroConfig
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
-from voicepipe.engines.hosting.life import IN_PROCESS, Life
+from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.tts.espeak import Phonemizer
@@ -50,7 +50,7 @@ CUDA = "CUDAExecutionProvider"
 """onnxruntime's name of its part that computes on NVIDIA's GPUs."""
 
 
-class KokoroTts(Life[ThreadedVoice["_KokoroModel"]]):
+class KokoroTts(SupervisedEngine[ThreadedVoice["_KokoroModel"]]):
     """The voice engine `kokoro`. Implements `base.Tts`. Voices are the model's: "af_heart", "bm_george"."""
 
     rate = RATE

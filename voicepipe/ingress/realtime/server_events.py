@@ -141,7 +141,7 @@ class ItemDeletedEvent(ServerEvent, tag="conversation.item.deleted"):
     item_id: str
 
 
-class TranscriptionDelta(ServerEvent, tag="conversation.item.input_audio_transcription.delta"):
+class CallerTranscriptDelta(ServerEvent, tag="conversation.item.input_audio_transcription.delta"):
     """`conversation.item.input_audio_transcription.delta`: some of the caller's words."""
 
     item_id: str
@@ -156,7 +156,7 @@ class Duration(Struct, kw_only=True):
     type: Literal["duration"] = "duration"
 
 
-class TranscriptionCompleted(ServerEvent, tag="conversation.item.input_audio_transcription.completed"):
+class CallerTranscriptCompleted(ServerEvent, tag="conversation.item.input_audio_transcription.completed"):
     """`conversation.item.input_audio_transcription.completed`: all words of the caller's turn."""
 
     item_id: str
@@ -207,17 +207,17 @@ class Usage(Struct, kw_only=True):
     output_token_details: OutputTokens
 
 
-class ResponseOutput(Struct, kw_only=True):
+class ResponseSound(Struct, kw_only=True):
     """The sound of a response."""
 
     format: Format
     voice: str
 
 
-class ResponseAudioOut(Struct, kw_only=True):
+class ResponseAudioSettings(Struct, kw_only=True):
     """The format and the voice of a response's sound."""
 
-    output: ResponseOutput
+    output: ResponseSound
 
 
 class RealtimeResponse(Struct, kw_only=True):
@@ -229,7 +229,7 @@ class RealtimeResponse(Struct, kw_only=True):
     conversation_id: str | None
     output_modalities: list[str]
     max_output_tokens: MaxTokens
-    audio: ResponseAudioOut
+    audio: ResponseAudioSettings
     metadata: dict[str, str] | None
     status_details: StatusDetails | None = None
     usage: Usage | None = None
@@ -313,13 +313,13 @@ class AudioDone(InContent, tag="response.output_audio.done"):
     """`response.output_audio.done`: the sound of the reply is complete."""
 
 
-class TranscriptDelta(InContent, tag="response.output_audio_transcript.delta"):
+class ReplyTranscriptDelta(InContent, tag="response.output_audio_transcript.delta"):
     """`response.output_audio_transcript.delta`: some words of the reply's sound."""
 
     delta: str
 
 
-class TranscriptDone(InContent, tag="response.output_audio_transcript.done"):
+class ReplyTranscriptDone(InContent, tag="response.output_audio_transcript.done"):
     """`response.output_audio_transcript.done`: all words of the reply's sound."""
 
     transcript: str

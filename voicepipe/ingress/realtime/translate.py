@@ -136,7 +136,7 @@ class Translator:
     def _words_heard(self, event: WordsHeard) -> Events:
         if self.session.audio.input.transcription is None:
             return []
-        return [wire.TranscriptionDelta(item_id=event.item_id, delta=event.delta)]
+        return [wire.CallerTranscriptDelta(item_id=event.item_id, delta=event.delta)]
 
     def _item_added(self, event: ItemAdded) -> Events:
         item, previous = event.item, event.previous_id
@@ -149,7 +149,7 @@ class Translator:
         out.insert(0, wire.InputCommitted(item_id=item.id, previous_item_id=previous))
         if self.session.audio.input.transcription is not None:
             usage = wire.Duration(seconds=(item.audio_ms or 0) / 1000)
-            out.append(wire.TranscriptionCompleted(item_id=item.id, transcript=item.text, usage=usage))
+            out.append(wire.CallerTranscriptCompleted(item_id=item.id, transcript=item.text, usage=usage))
         return out
 
     def _item_truncated(self, event: ItemTruncated) -> Events:
@@ -198,7 +198,7 @@ class Translator:
     def _reply_text(self, event: ReplyText) -> Events:
         if self._output is None:
             return []
-        delta = wire.TranscriptDelta if self._spoken else wire.TextDelta
+        delta = wire.ReplyTranscriptDelta if self._spoken else wire.TextDelta
         return [delta(**self._here(), delta=event.delta)]
 
     def _reply_item_done(self, event: ReplyItemDone) -> Events:
@@ -216,7 +216,7 @@ class Translator:
         here = self._here()
         ends: Events = [wire.TextDone(**here, text=item.text)]
         if self._spoken:
-            ends = [wire.AudioDone(**here), wire.TranscriptDone(**here, transcript=item.text)]
+            ends = [wire.AudioDone(**here), wire.ReplyTranscriptDone(**here, transcript=item.text)]
         return [*ends, wire.ContentPartDone(**here, part=content_part(item, audio=self._spoken))]
 
     def _call_done(self, item: Item) -> Events:
@@ -262,7 +262,7 @@ class Translator:
             conversation_id=self._conversation,
             output_modalities=[self._modality],
             max_output_tokens=self.session.max_output_tokens,
-            audio=wire.ResponseAudioOut(output=wire.ResponseOutput(format=output.format, voice=self.voice)),
+            audio=wire.ResponseAudioSettings(output=wire.ResponseSound(format=output.format, voice=self.voice)),
             metadata=self._metadata,
         )
 

@@ -17,7 +17,7 @@ from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.ingress.webrtc.channel import ChannelClient
-from voicepipe.ingress.webrtc.conduct import ENDED, LOOK_S, PeerConduct
+from voicepipe.ingress.webrtc.drop_warnings import ENDED, LOOK_S, DropWarnings
 from voicepipe.rtp import sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import CLOSE_S, Transport, UdpNetwork
@@ -117,12 +117,12 @@ class WebRtcCall:
 
     async def _watch(self) -> None:
         """Send errors to a peer of which much is dropped, and log them."""
-        conduct, media = PeerConduct(), self._line.media
+        warnings, media = DropWarnings(), self._line.media
         while True:
             await asyncio.sleep(LOOK_S)
             drops = self._transport.drops
             drops = drops._replace(media=drops.media + media.hasty)
-            errors, is_over = conduct.look(drops, self._transport.sctp.placed, time.monotonic())
+            errors, is_over = warnings.look(drops, self._transport.sctp.placed, time.monotonic())
             for what, error in errors:
                 _complaints.log("", "%s: much of what its peer sends is dropped (%s)", self.hosted.id, what)
                 if self._channel:

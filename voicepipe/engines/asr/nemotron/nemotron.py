@@ -19,7 +19,7 @@ from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron.front_end import Chunks
 from voicepipe.engines.asr.nemotron.steps import Row, Steps
 from voicepipe.engines.base import Hypothesis, OnPartial
-from voicepipe.engines.hosting.life import IN_PROCESS, Life
+from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ WAIT_S = 5.0
 """Seconds that an utterance which ends without a slot waits for one."""
 
 
-class NemotronAsr(Life[RecogniserCore[Steps, "LoadedNemotron"]]):
+class NemotronAsr(SupervisedEngine[RecogniserCore[Steps, "LoadedNemotron"]]):
     """The engine `nemotron`: a streaming recogniser. Implements `base.Asr` and `base.CountsDecoders`. A model that
     fails repeatedly is loaded again."""
 

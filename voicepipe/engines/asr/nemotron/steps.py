@@ -24,7 +24,7 @@ from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
 from voicepipe.base.round_robin import RoundRobin
 from voicepipe.base.worker import Worker
 from voicepipe.engines.asr.nemotron.slots import Slots
-from voicepipe.engines.hosting.failures import Tried
+from voicepipe.engines.hosting.failures import FailureTrials
 
 log = logging.getLogger(__name__)
 ENDED = "The recogniser has ended: see the log."
@@ -97,7 +97,7 @@ class Steps:
         self, worker: Worker, model: StepModel, streams: int, stall_s: float, clock: Callable[[], float],
         gather_s: float = 0.0,
     ) -> None:  # fmt: skip
-        self.failures = Tried(lambda: worker.ask(model.try_out, within_s=stall_s))
+        self.failures = FailureTrials(lambda: worker.ask(model.try_out, within_s=stall_s))
         self.slots: Slots[StepClient] = Slots(streams)
         self._worker, self._model, self._stall_s, self._clock = worker, model, stall_s, clock
         self._gather_s, self._began = gather_s, -math.inf

@@ -33,8 +33,8 @@ ENVIRONMENT = {
 
 
 class VllmProcess:
-    """A vLLM engine with its processes. Implements `life.Core`; a subclass defines `small`. `name`: what errors call
-    it."""
+    """A vLLM engine with its processes. Implements `supervised.Core`; a subclass defines `small`. `name`: what errors
+    call it."""
 
     def __init__(self, name: str, llm: "AsyncLLM", start: EngineStart[Any], stall_s: float = STALL_S) -> None:
         self._name = name

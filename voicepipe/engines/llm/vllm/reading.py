@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Protocol
 
 from voicepipe.base.errors import EngineError
-from voicepipe.engines.base import Aside, Delta
+from voicepipe.engines.base import Delta, StreamCorrection
 from voicepipe.engines.llm.spoken_text import Habits, SpokenFilter
 from voicepipe.engines.llm.tool_call_fragments import ToolCallFragments
 
@@ -44,7 +44,7 @@ class ReplyReading:
         said = self._spoken.push(self._content(output))
         if output.finish_reason is not None:
             said += self._spoken.rest(cut=output.finish_reason == "length")
-        yield from (each for each in said if isinstance(each, Aside))
+        yield from (each for each in said if isinstance(each, StreamCorrection))
         text = "".join(each for each in said if isinstance(each, str))
         if output.token_ids or text:
             yield text

@@ -12,7 +12,7 @@ from voicepipe.agent import ToolSpec
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Delta, Message, Prompt
-from voicepipe.engines.hosting.life import Life
+from voicepipe.engines.hosting.supervised import SupervisedEngine
 from voicepipe.engines.llm.vllm import process
 from voicepipe.engines.llm.vllm.arguments import arguments, check_parser
 from voicepipe.engines.llm.vllm.process import STALL_S, VllmProcess
@@ -38,7 +38,7 @@ KINDS = (
 """Every kind of request: the first one of its kind compiles for seconds."""
 
 
-class VllmLlm(Life["VllmCore"]):
+class VllmLlm(SupervisedEngine["VllmCore"]):
     """The language engine `vllm`: a model in vLLM, for all calls. Implements `base.Llm`."""
 
     def __init__(self, config: VllmConfig) -> None:
@@ -78,7 +78,7 @@ async def _have_read(core: "VllmCore", prompt: Prompt, priority: int = WARM) -> 
 
 
 class VllmCore(VllmProcess):
-    """vLLM with a language model, and its chat template. Implements `life.Core`."""
+    """vLLM with a language model, and its chat template. Implements `supervised.Core`."""
 
     def __init__(self, llm: "AsyncLLM", chats: "Chats", start: EngineStart[Any], stall_s: float = STALL_S) -> None:
         super().__init__("language model", llm, start, stall_s)

@@ -20,7 +20,7 @@ from voicepipe.config.engine_config import NeuttsConfig
 from voicepipe.engines.base import Speech
 from voicepipe.engines.gpu_placement import device_index
 from voicepipe.engines.hosting.failures import HELLO
-from voicepipe.engines.hosting.life import IN_PROCESS, Life
+from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.llm.vllm import process
 from voicepipe.engines.llm.vllm.arguments import voice_arguments
 from voicepipe.engines.llm.vllm.process import VllmProcess
@@ -73,7 +73,7 @@ class VoiceParts:
     voices: Mapping[str, ReferenceVoice]
 
 
-class NeuTts(Life["NeuttsProcess"]):
+class NeuTts(SupervisedEngine["NeuttsProcess"]):
     """The voice engine `neutts`. Implements `base.Tts`. Voices are those of `[neutts.voices]`."""
 
     rate = RATE
@@ -105,7 +105,8 @@ class NeuTts(Life["NeuttsProcess"]):
 
 
 class NeuttsProcess(VllmProcess):
-    """NeuTTS's model in vLLM's process, with its codec and its phonemes on threads of ours. Implements `life.Core`."""
+    """NeuTTS's model in vLLM's process, with its codec and its phonemes on threads of ours. Implements
+    `supervised.Core`."""
 
     def __init__(self, config: NeuttsConfig, built: "tuple[AsyncLLM, VoiceParts]", start: EngineStart[Any]) -> None:
         llm, parts = built

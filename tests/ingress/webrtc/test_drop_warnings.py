@@ -4,14 +4,14 @@ from itertools import accumulate
 
 import pytest
 
-from voicepipe.ingress.webrtc.conduct import (
+from voicepipe.ingress.webrtc.drop_warnings import (
     END_S,
     IN_A_ROW,
     LOOK_S,
     MANY,
     NOTIFIED_EVERY_S,
-    ConductVerdict,
-    PeerConduct,
+    DropVerdict,
+    DropWarnings,
 )
 from voicepipe.rtp.transport import DropCounts
 
@@ -19,14 +19,14 @@ NOTHING = DropCounts(0, 0, 0, 0)
 KINDS = list(DropCounts._fields)
 
 
-def looked(counts: list[DropCounts], *, moves: bool = False) -> list[ConductVerdict]:
+def looked(counts: list[DropCounts], *, moves: bool = False) -> list[DropVerdict]:
     """What comes of looks between which so much was dropped; `moves`: SCTP goes on meanwhile."""
-    conduct = PeerConduct()
+    conduct = DropWarnings()
     sums = accumulate(counts, lambda a, b: DropCounts(*(x + y for x, y in zip(a, b, strict=True))))
     return [conduct.look(drops, n if moves else 7, n * LOOK_S) for n, drops in enumerate(sums)]
 
 
-def codes(verdicts: list[ConductVerdict]) -> list[str]:
+def codes(verdicts: list[DropVerdict]) -> list[str]:
     return [error.code for verdict in verdicts for _, error in verdict.errors]
 
 

@@ -57,14 +57,14 @@ _ERRORS = {
 }  # fmt: skip
 
 
-class ConductVerdict(NamedTuple):
+class DropVerdict(NamedTuple):
     """The errors to send now, as (what was dropped, the error), and whether to end the call."""
 
     errors: list[tuple[str, WireError]]
     is_over: bool
 
 
-class PeerConduct:
+class DropWarnings:
     """Judges by the drops of one call whether its peer misbehaves. `look` is called every `LOOK_S`."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class PeerConduct:
         self._in_a_row = dict.fromkeys(DropCounts._fields, 0)
         self._reported_at = dict.fromkeys(DropCounts._fields, float("-inf"))
 
-    def look(self, drops: DropCounts, placed: int | None, now: float) -> ConductVerdict:
+    def look(self, drops: DropCounts, placed: int | None, now: float) -> DropVerdict:
         """Judge the counts of drops so far. `placed` changes when SCTP has taken a chunk in order; `now`: monotonic
         seconds."""
         stuck, self._placed = placed == self._placed, placed
@@ -86,4 +86,4 @@ class PeerConduct:
                 errors.append((what, _ERRORS[what]))
         self._before = drops
         useless = max(self._in_a_row["lies"], self._in_a_row["unplaced"])
-        return ConductVerdict(errors, useless * LOOK_S >= END_S)
+        return DropVerdict(errors, useless * LOOK_S >= END_S)

@@ -29,8 +29,8 @@ SURVIVES_START_S = 60.0
 
 
 class Core(Protocol):
-    """The part of an engine that may break for good: a process, or a loaded model with its threads. `Life` watches it
-    and makes a new one."""
+    """The part of an engine that may break for good: a process, or a loaded model with its threads. `SupervisedEngine`
+    watches it and makes a new one."""
 
     @property
     def errored(self) -> bool:
@@ -47,7 +47,7 @@ class Core(Protocol):
 C = TypeVar("C", bound=Core)
 
 
-class Life(Generic[C]):
+class SupervisedEngine(Generic[C]):
     """Starts an engine's core, watches it, and starts a new one when it breaks: for adapters, `base.Engine`,
     `base.CanBreak` and `base.Restarts`.
 

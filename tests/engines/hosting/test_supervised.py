@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.waiting import until
 from voicepipe.base.errors import EngineDead, EngineError
-from voicepipe.engines.hosting.life import IN_PROCESS, LEFT_BEHIND, Life
+from voicepipe.engines.hosting.supervised import IN_PROCESS, LEFT_BEHIND, SupervisedEngine
 
 CLOSE_S = 0.1
 HANGS_S = 7200.0
@@ -52,7 +52,7 @@ def pauses(times: list[float]) -> list[float]:
 
 
 async def test_it_is_alive_from_start_to_close() -> None:
-    life = Life("language model", Maker())
+    life = SupervisedEngine("language model", Maker())
     assert not life.alive
     await life.start()
     await life.start()
@@ -68,7 +68,7 @@ async def test_it_is_alive_from_start_to_close() -> None:
 async def test_a_first_start_that_fails_is_told() -> None:
     maker = Maker()
     maker.failing = 1
-    life = Life("language model", maker)
+    life = SupervisedEngine("language model", maker)
     with pytest.raises(EngineError, match="no GPU"):
         await life.start()
     await asyncio.sleep(100)
@@ -78,7 +78,7 @@ async def test_a_first_start_that_fails_is_told() -> None:
 
 async def test_what_ends_is_cleared_away_and_started_again() -> None:
     maker = Maker()
-    life = Life("language model", maker)
+    life = SupervisedEngine("language model", maker)
     await life.start()
     maker.made[0].errored = True
     assert not life.alive
@@ -90,7 +90,7 @@ async def test_what_ends_is_cleared_away_and_started_again() -> None:
 
 async def test_pauses_grow_while_starts_fail(caplog: pytest.LogCaptureFixture) -> None:
     maker = Maker()
-    life = Life("recogniser", maker, IN_PROCESS)
+    life = SupervisedEngine("recogniser", maker, IN_PROCESS)
     await life.start()
     maker.failing = 8
     maker.made[0].errored = True
@@ -102,7 +102,7 @@ async def test_pauses_grow_while_starts_fail(caplog: pytest.LogCaptureFixture) -
 
 async def test_one_that_fails_at_its_start_waits_longer_and_one_that_has_run_does_not() -> None:
     maker = Maker()
-    life = Life("language model", maker)
+    life = SupervisedEngine("language model", maker)
     await life.start()
     for lived_s in (10, 10, 100):
         await until(lambda: life.alive)
@@ -117,7 +117,7 @@ async def test_one_that_fails_at_its_start_waits_longer_and_one_that_has_run_doe
 
 async def test_closing_ends_the_waiting_for_a_new_start() -> None:
     maker = Maker()
-    life = Life("language model", maker)
+    life = SupervisedEngine("language model", maker)
     await life.start()
     maker.made[0].errored = True
     await until(lambda: maker.made[0].closed)
@@ -128,7 +128,7 @@ async def test_closing_ends_the_waiting_for_a_new_start() -> None:
 
 async def test_closing_waits_for_what_is_being_cleared_away() -> None:
     maker = Maker()
-    life = Life("language model", maker)
+    life = SupervisedEngine("language model", maker)
     await life.start()
     maker.made[0].errored = True
     await asyncio.sleep(CLOSE_S / 2)
@@ -139,7 +139,7 @@ async def test_closing_waits_for_what_is_being_cleared_away() -> None:
 async def test_no_error_ends_the_starting_again(caplog: pytest.LogCaptureFixture) -> None:
     maker = Maker()
     maker.error = OSError("No space left on device")
-    life = Life("language model", maker)
+    life = SupervisedEngine("language model", maker)
     await life.start()
     maker.failing = 2
     maker.made[0].fails = OSError("No such process")
@@ -155,7 +155,7 @@ async def test_what_hangs_again_and_again_is_left_to_whoever_can_restart_the_pop
 ) -> None:
     """Each time a thread and what it holds stay behind."""
     maker = Maker()
-    life = Life("recogniser", maker)
+    life = SupervisedEngine("recogniser", maker)
     await life.start()
     for _ in range(LEFT_BEHIND + 1):
         await until(lambda: life.alive)
@@ -169,7 +169,7 @@ async def test_what_hangs_again_and_again_is_left_to_whoever_can_restart_the_pop
 async def test_a_start_that_hangs_after_a_hang_is_left_behind_too(caplog: pytest.LogCaptureFixture) -> None:
     """What held up a call into the library mostly holds up the next start: nobody was ever told to restart the PoP."""
     maker = Maker()
-    life = Life("recogniser", maker)
+    life = SupervisedEngine("recogniser", maker)
     await life.start()
     maker.hanging = LEFT_BEHIND
     maker.made[-1].errored = maker.made[-1].hung = True
@@ -181,7 +181,7 @@ async def test_a_start_that_hangs_after_a_hang_is_left_behind_too(caplog: pytest
 
 async def test_a_start_that_hangs_once_is_followed_by_another(caplog: pytest.LogCaptureFixture) -> None:
     maker = Maker()
-    life = Life("recogniser", maker)
+    life = SupervisedEngine("recogniser", maker)
     await life.start()
     maker.hanging = 1
     maker.made[-1].errored = True
@@ -192,7 +192,7 @@ async def test_a_start_that_hangs_once_is_followed_by_another(caplog: pytest.Log
 
 async def test_who_knows_itself_how_long_a_start_takes_is_waited_for() -> None:
     maker = Maker()
-    life = Life("language model", maker, start_s=None)
+    life = SupervisedEngine("language model", maker, start_s=None)
     maker.hanging = 1
     await life.start()
     maker.hanging = 1
@@ -207,7 +207,7 @@ async def test_a_library_that_does_not_come_back_is_told_at_the_start_and_counte
 ) -> None:
     maker = Maker()
     maker.error = TimeoutError("It did not say a word.")
-    life = Life("speech synthesis", maker)
+    life = SupervisedEngine("speech synthesis", maker)
     maker.failing = 1
     with pytest.raises(EngineError, match="did not say a word"):
         await life.start()
@@ -222,7 +222,7 @@ async def test_a_library_that_does_not_come_back_is_told_at_the_start_and_counte
 
 async def test_what_cannot_be_cleared_away_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     maker = Maker()
-    life = Life("language model", maker)
+    life = SupervisedEngine("language model", maker)
     await life.start()
     monkeypatch.setattr(FakeCore, "close", lambda core: asyncio.sleep(1e6))
     maker.made[-1].errored = True
