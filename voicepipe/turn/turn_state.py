@@ -33,8 +33,9 @@ class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     wordless_voice_ms: Ms = 700
     """Voice at least this long deserves an answer even without words."""
     pause_ms: Ms = 200
+    """Voice over a reply for so long pauses it. It is ducked at once."""
     cut_ms: Ms = 600
-    """Voice over a reply: it is ducked at once, paused and cut when the voice lasted so long. No backchannel cuts."""
+    """Voice over a reply for so long is an interruption, and ends it. No backchannel does."""
     duck_db: Decibel = -15.0
     resume_ms: Ms = 300
     """Silence after which a reply that was not cut goes on."""
