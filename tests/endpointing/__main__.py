@@ -135,6 +135,8 @@ def compared(rooms: dict[str, list[Heard]]) -> list[Row]:
         "without the turn model": without_turn_model(by_degrees(Endpointer(config))),
         "eagerness low": by_degrees(Endpointer(config, "low")),
         "eagerness high": by_degrees(Endpointer(config, "high")),
+        "cut_in_ms 1500": by_degrees(Endpointer(EndpointConfig(cut_in_ms=1500))),
+        "cut_in_ms 1800": by_degrees(Endpointer(EndpointConfig(cut_in_ms=1800))),
     }
     return [row(room, name, heard, wait) for room, heard in rooms.items() for name, wait in rules.items()]
 
