@@ -15,7 +15,7 @@ pytestmark = pytest.mark.virtual_time
 class Answer:
     """What a model writes, a delta each 100 ms; what it fails with comes last."""
 
-    def __init__(self, *deltas: Delta | Exception) -> None:
+    def __init__(self, *deltas: Delta | BaseException) -> None:
         self.written: list[Delta] = []
         self.closed = False
         self.withdrawn = 0
@@ -25,7 +25,7 @@ class Answer:
         try:
             for delta in self._deltas:
                 await asyncio.sleep(0.1)
-                if isinstance(delta, Exception):
+                if isinstance(delta, BaseException):
                     raise delta
                 self.written.append(delta)
                 yield delta
@@ -55,6 +55,11 @@ async def test_what_is_withdrawn_before_it_was_taken_never_comes() -> None:
         await asyncio.sleep(1)
         assert answer.withdrawn == 1
         assert [delta async for delta in deltas] == [StreamCorrection.WITHDRAWN, "We are open."]
+
+
+async def test_an_engine_that_cancels_itself_ends_the_answer() -> None:
+    async with Answer("We ", asyncio.CancelledError()).ahead() as deltas:
+        assert [delta async for delta in deltas] == ["We "]
 
 
 async def test_an_error_comes_once_behind_all_that_was_written_before() -> None:

@@ -44,7 +44,7 @@ class CallTasks(TaskGroup):
                 with owned_by(self._call_id):
                     return self.create_task(job)
             except RuntimeError:  # A task of this call has failed, and the group is ending.
-                if not self._parent_task:
+                if not self._entered:  # type: ignore[attr-defined]
                     job.close()
                     raise
         job.close()

@@ -61,5 +61,8 @@ class ReadAhead:
                         self._withdraw()
                     self._ready.put_nowait(delta)
             self._ready.put_nowait(StopAsyncIteration())
+        except asyncio.CancelledError:
+            self._ready.put_nowait(StopAsyncIteration())
+            raise
         except Exception as error:
             self._ready.put_nowait(error)

@@ -51,11 +51,11 @@ UNITS = {"_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
 """The unit of a number, by the end of its key."""
 
 _TEXT = re.compile(
-    r"""(?sx) \# [^\n]* | \"{3} (?: \\. | . )*? (?: \"{3,5} | \Z ) | '{3} .*? (?: '{3,5} | \Z )
+    r"""(?sx) \# [^\n]* | \"{3} (?: [^"\\]++ | \\. | "(?!"") )*+ \\? (?: \"{3,5} | \Z ) | '{3} .*? (?: '{3,5} | \Z )
     | " (?: \\. | [^"\\\n] )* "? | ' [^'\n]* '?"""
 )
 """A comment of TOML, or a text, which may be part of a key. One that does not end is followed by an error anyway."""
-_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
+_DEEP_KEY = re.compile(rf"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
 """A dotted key that alone goes deeper than `DEEPEST`."""
 
 

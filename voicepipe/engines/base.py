@@ -48,7 +48,7 @@ class CanBreak(Protocol):
 
 @runtime_checkable
 class Restarts(Protocol):
-    """A mortal engine that starts itself again when it broke."""
+    """An engine that may break, and starts itself again when it did."""
 
     @property
     def restarts(self) -> int:
@@ -172,7 +172,7 @@ class StreamCorrection(Enum):
 
 
 Delta = str | ToolCall | StreamCorrection
-"""A piece of text as it is generated (perhaps several tokens, perhaps none yet), a whole tool call, or an aside."""
+"""A piece of text as it is generated (perhaps several tokens, perhaps none yet), a whole tool call, or a correction."""
 
 
 class Llm(Engine, Protocol):

@@ -88,7 +88,11 @@ class RecordsHttp:
 
         async def endpoint(request: Request) -> Response:
             who = self._asker(request)
-            return uncached(await self._access.carry_out(account(who.viewer), answer(request, who)))
+
+            async def answered() -> Response:
+                return uncached(await answer(request, who))  # Encoding counts, too.
+
+            return await self._access.carry_out(account(who.viewer), answered())
 
         return endpoint
 

@@ -8,6 +8,8 @@ from voicepipe.call_api import CostQuery
 from voicepipe.records.record import RecordedHost
 from voicepipe.sizing.price import host_cost, idle_cost, thousand_tokens_cost
 
+COLUMNS = {"agent": "agent", "tenant": "tenant"}
+
 
 class CostRow(msgspec.Struct, frozen=True, kw_only=True):
     """The cost of one agent's or one tenant's calls at a PoP. Money is in the operator's currency; None: no price is
@@ -48,7 +50,7 @@ def costs(db: sqlite3.Connection, query: CostQuery, host: RecordedHost, now: flo
     since = min(until, max(query.since, now if kept_from is None else kept_from))
     mine = "" if query.tenant is None else "AND tenant = ?"
     rows = db.execute(
-        f"SELECT {query.by}, count(*), sum(min(coalesce(ended, ?), ?) - max(began, ?)),"
+        f"SELECT {COLUMNS[query.by]}, count(*), sum(min(coalesce(ended, ?), ?) - max(began, ?)),"
         " sum(CASE WHEN ended < ? THEN output_tokens ELSE 0 END)"
         f" FROM calls WHERE began < ? AND coalesce(ended, ?) > ? {mine} GROUP BY 1 ORDER BY 3 DESC",
         (now, until, since, until, until, now, since, *([] if query.tenant is None else [query.tenant])),

@@ -32,6 +32,10 @@ Job = Callable[[Store], Then | None]
 """Writes something; it may be carried out twice. Its result is called, in the thread, once the data is on the disk."""
 
 
+def _wake(store: Store) -> None:
+    """The last job: the thread goes on, and ends."""
+
+
 class RecordWriter:
     """A thread that carries out writing jobs in their order, so that the event loop never touches the file. What cannot
     be written waits until it can; beyond `MOST` jobs are dropped."""
@@ -99,7 +103,7 @@ class RecordWriter:
     def close(self) -> None:
         """Write what waits, for `LAST_S` at most. Blocks."""
         self._until = time.monotonic() + LAST_S
-        self.put(lambda its: None, always=True)  # It may wait for a job.
+        self.put(_wake, always=True)  # It may wait for a job.
         self._thread.join(LAST_S + BUSY_S + AGAIN_S)
         if self._left:
             why = self.failing or "the disk is too slow"
@@ -111,7 +115,7 @@ class RecordWriter:
         while self._until is None or not self._jobs.empty():
             jobs = self._taken()
             while jobs := self._unwritten(jobs):
-                if self._until is not None and time.monotonic() > self._until:
+                if self._until is not None and (jobs == [_wake] or time.monotonic() > self._until):
                     self._left = len(jobs) + self._jobs.qsize() - 1  # without the one that `close` has put
                     return
                 time.sleep(AGAIN_S)

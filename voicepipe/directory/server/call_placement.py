@@ -180,7 +180,7 @@ class PhonePlacing:
         return await self._directory.place(wanted, grant)
 
     def _owner(self, route: DirectoryRoute) -> DirectoryTenant | None:
-        """The tenant of a call; never a guess among several: `together.check_owners`."""
+        """The tenant of a call; never a guess among several: `cross_checks.check_owners`."""
         if not self._rules.config.tenants:
             return None
         [name] = [route.tenant] if route.tenant else {tenant.name for tenant in self._rules.config.tenants}

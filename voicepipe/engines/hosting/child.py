@@ -157,8 +157,8 @@ class EngineProcess:
 
     async def _listen(self) -> None:
         """Take answers, until the process ends or hangs."""
-        self._changed()  # not earlier: whoever is sent something now expects an answer
         try:
+            self._changed()  # not earlier: whoever is sent something now expects an answer
             while True:
                 self._take(*await self._next())
                 self._expect()

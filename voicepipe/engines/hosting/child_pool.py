@@ -96,8 +96,10 @@ class ChildPool:
             self._waits.began(time.monotonic() - request.asked)
             child.send(request)
         while not self.alive and (request := self._waiting.pop()):
-            why = next((life.last.why for life in self._supervised if life.last and life.last.why), "")
-            request.parts.put_nowait(EngineDead(why or f"{self._name} is closed."))
+            ended = [life.last for life in self._supervised if life.last]
+            why = next((child.why for child in ended if child.why), "")
+            unexplained = f"{self._name}'s process has just ended." if ended else f"{self._name} is closed."
+            request.parts.put_nowait(EngineDead(why or unexplained))
 
     def _working(self) -> list[EngineProcess]:
         return [life.core for life in self._supervised if life.alive]

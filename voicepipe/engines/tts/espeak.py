@@ -101,12 +101,18 @@ class _LibraryCopy:
     """The library, or a copy of it, with a state of its own. Raises EngineMissing, EngineError."""
 
     def __init__(self) -> None:
-        path = espeakng_loader.get_library_path()
+        path, is_copy = espeakng_loader.get_library_path(), next(_loads) > 0
         try:
-            with tempfile.TemporaryDirectory() if next(_loads) else nullcontext() as folder:
+            with tempfile.TemporaryDirectory() if is_copy else nullcontext() as folder:
                 self._lib = ctypes.CDLL(shutil.copy(path, folder) if folder else path)
         except OSError as error:
-            raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
+            advice = "reinstall espeakng-loader"
+            if is_copy:
+                path, advice = (
+                    f"a copy in {tempfile.gettempdir()}",
+                    "set TMPDIR to a folder whose files may be executed",
+                )
+            raise EngineMissing(f"espeak-ng could not be loaded from {path}: {advice}") from error
         self.rate: int = self._lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
         """The rate in Hz of its speech."""
         if self.rate <= 0:

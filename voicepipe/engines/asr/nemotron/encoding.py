@@ -1,8 +1,8 @@
 """A chunk of sound of each of many calls -> frames of the encoder. Blocking.
 
 The layers are transformers' own. Not so the encoder's `forward`, which takes all streams for equally old: here each row
-has its age, and sees no keys from before its beginning. The first chunk is as long as the others (`chunks.py`): what it
-has too much is zeroed before each convolution, which is what the convolutions find there in a recording.
+has its age, and sees no keys from before its beginning. The first chunk is as long as the others (`front_end.py`): what
+it has too much is zeroed before each convolution, which is what the convolutions find there in a recording.
 """
 
 from typing import Any
