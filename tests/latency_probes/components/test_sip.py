@@ -14,7 +14,6 @@ pytestmark = pytest.mark.e2e
 async def test_calls_are_placed_and_counted() -> None:
     result = await measured(SipLoad(20, 20, 0.2))
     assert result.failed == 0 and len(result.answer_ms) == 20
-    assert all(ms >= 0 for ms in result.answer_ms), "sipp counts whole milliseconds"
 
 
 async def test_without_sipp_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

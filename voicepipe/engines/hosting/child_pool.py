@@ -30,18 +30,18 @@ class ChildPool:
 
     def figures(self) -> QueueFigures:
         """As `queues.Queue`."""
-        running = sum(life.last.busy for life in self._supervised if life.last)
+        running = sum(each.last.busy for each in self._supervised if each.last)
         return self._waits.figures(self._name, waiting=len(self._waiting), running=running, limit=self._limit)
 
     @property
     def alive(self) -> bool:
         """Whether a process is there to ask; those that ended come back by themselves."""
-        return any(life.alive for life in self._supervised)
+        return any(each.alive for each in self._supervised)
 
     @property
     def restarts(self) -> int:
         """How often a process has replaced another."""
-        return sum(life.restarts for life in self._supervised)
+        return sum(each.restarts for each in self._supervised)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class ChildPool:
 
     async def start(self) -> None:
         """Load the engine in all processes. Raises EngineMissing or EngineError, and then leaves none behind."""
-        started = await asyncio.gather(*(life.start() for life in self._supervised), return_exceptions=True)
+        started = await asyncio.gather(*(each.start() for each in self._supervised), return_exceptions=True)
         for problem in started:
             if problem is not None:
                 await self.close()
@@ -59,7 +59,7 @@ class ChildPool:
 
     async def close(self) -> None:
         """Kill the processes; what was asked fails. Safe to call twice."""
-        await asyncio.gather(*(life.close() for life in self._supervised))
+        await asyncio.gather(*(each.close() for each in self._supervised))
 
     async def ask(
         self, head: dict[str, Any], data: bytes = b"", *, first: bool = False
@@ -96,10 +96,10 @@ class ChildPool:
             self._waits.began(time.monotonic() - request.asked)
             child.send(request)
         while not self.alive and (request := self._waiting.pop()):
-            ended = [life.last for life in self._supervised if life.last]
+            ended = [each.last for each in self._supervised if each.last]
             why = next((child.why for child in ended if child.why), "")
             unexplained = f"{self._name}'s process has just ended." if ended else f"{self._name} is closed."
             request.parts.put_nowait(EngineDead(why or unexplained))
 
     def _working(self) -> list[EngineProcess]:
-        return [life.core for life in self._supervised if life.alive]
+        return [each.core for each in self._supervised if each.alive]
