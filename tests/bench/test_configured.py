@@ -9,7 +9,7 @@ from tests.bench.instant import SOUND
 from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.agent import Agent
 from voicepipe.audio import RATE, dbfs
-from voicepipe.bench.configured import QUESTIONS, TOKENS_A_WORD, Conversations, played, speech
+from voicepipe.bench.configured import QUESTIONS, TOKENS_A_WORD, CallPrompts, played, speech
 from voicepipe.bench.play import PlayedLoad, play
 from voicepipe.config import Config, LadderConfig
 from voicepipe.engines.base import Engines
@@ -32,7 +32,7 @@ async def test_first_phrases_are_cut_as_configured(first_phrase: Literal["clause
 
 
 def test_each_call_has_a_history_of_its_own_and_as_much_of_it_as_the_prefix_cache_holds() -> None:
-    conversations = Conversations(Agent("desk"), calls=2, history_tokens=1000)
+    conversations = CallPrompts(Agent("desk"), calls=2, history_tokens=1000)
     prompts = [conversations.prompt(call, call == 1) for call in (0, 1, 2)]
     words = [sum(len(message.text.split()) for message in prompt.messages[1:-1]) for prompt in prompts]
     assert all(1000 <= TOKENS_A_WORD * count < 1000 + 100 for count in words)

@@ -23,7 +23,7 @@ from voicepipe.audio import RATE, Pcm
 from voicepipe.base.errors import ConfigError, EngineMissing
 from voicepipe.base.figures import for_tables, keep
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.asr.nemotron.front_end import Chunks
+from voicepipe.engines.asr.nemotron.front_end import ChunkCutter
 from voicepipe.engines.asr.nemotron.steps import Row
 
 TOGETHER = 8
@@ -102,7 +102,7 @@ def checked_device(name: str) -> str:
 
 def _steps(hear: Callable[[list[Row]], object], frames: int) -> dict[str, list[float]]:
     """Milliseconds of each, by kind."""
-    chunks, silence = Chunks(frames), Chunks(frames)
+    chunks, silence = ChunkCutter(frames), ChunkCutter(frames)
     chunks.feed(np.random.default_rng(0).normal(0, 3000, 10 * RATE).astype(np.int16))
     silence.feed(np.zeros(1, np.int16))
     sounds = [chunks.take() for _ in range(20)]

@@ -24,7 +24,7 @@ from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMis
 from voicepipe.base.round_robin import owned_by
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron import front_end
-from voicepipe.engines.asr.nemotron.front_end import Chunks
+from voicepipe.engines.asr.nemotron.front_end import ChunkCutter
 from voicepipe.engines.asr.nemotron.model import LoadedNemotron
 from voicepipe.engines.asr.nemotron.nemotron import NemotronAsr, NemotronStream
 from voicepipe.engines.asr.nemotron.steps import Row
@@ -96,7 +96,7 @@ class Utterance:
 
     def __init__(self, model: LoadedNemotron, slot: int, sound: Pcm, prompt: int = 0) -> None:
         self.model, self.slot, self.prompt = model, slot, prompt
-        self.chunks, self.tokens, self.begins = Chunks(model.frames), list[int](), True
+        self.chunks, self.tokens, self.begins = ChunkCutter(model.frames), list[int](), True
         self.chunks.feed(sound)
 
     def row(self) -> Row:

@@ -47,7 +47,7 @@ def played(config: Config, engines: Engines, agent: Agent, calls: int, history_t
     if config.ladder.first_phrase == "short":
         phrasing = replace(phrasing, first_words=phrasing.hurry_words, first_limit=phrasing.hurry_limit)
     return PlayedEngines(
-        Conversations(agent, calls, history_tokens).prompt,
+        CallPrompts(agent, calls, history_tokens).prompt,
         engines.asr,
         engines.llm,
         engines.tts,
@@ -87,7 +87,7 @@ def _answering(config: Config, llm: Llm, agent: Agent) -> str:
     return f"{named}: {Path(model).name}" if model else named
 
 
-class Conversations:
+class CallPrompts:
     """The prompts of all calls. Each call has a history of its own, and a question that is new in each turn: so prompts
     are rendered, and their beginning is in the prefix cache."""
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.engines.asr.nemotron import front_end
-from voicepipe.engines.asr.nemotron.front_end import BEHIND, FACTOR, LEAD, Chunks, frames_of
+from voicepipe.engines.asr.nemotron.front_end import BEHIND, FACTOR, LEAD, ChunkCutter, frames_of
 
 
 def test_the_bands_are_slaneys() -> None:
@@ -36,7 +36,7 @@ def sound(samples: int) -> Any:
 @given(st.sampled_from([80, 160, 320, 560, 1120]), st.lists(st.integers(0, 5000), max_size=20))
 def test_chunks_are_the_sound_however_it_comes(chunk_ms: int, sizes: list[int]) -> None:
     frames = frames_of(chunk_ms)
-    chunks, whole, taken = Chunks(frames), sound(sum(sizes)), []
+    chunks, whole, taken = ChunkCutter(frames), sound(sum(sizes)), []
     at = 0
     for size in sizes:
         chunks.feed(whole[at : at + size])

@@ -10,9 +10,9 @@ import pytest
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.base.round_robin import owned_by
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.asr.nemotron.front_end import Chunks
+from voicepipe.engines.asr.nemotron.front_end import ChunkCutter
 from voicepipe.engines.asr.nemotron.nemotron import NemotronStream
-from voicepipe.engines.asr.nemotron.steps import Heard, Row, Steps
+from voicepipe.engines.asr.nemotron.steps import Row, StepOutput, Steps
 from voicepipe.engines.base import Hypothesis
 
 pytestmark = pytest.mark.virtual_time
@@ -39,11 +39,11 @@ class FakeModel:
 
         return asyncio.ensure_future(run())
 
-    def hear(self, rows: Sequence[Row]) -> list[Heard]:
+    def hear(self, rows: Sequence[Row]) -> list[StepOutput]:
         self.steps.append(list(rows))
         assert len({row.slot for row in rows}) == len(rows) <= self.most
         assert sum(row.copies for row in rows) <= self.copies
-        return [Heard(self._tokens(row), not self.not_finite) for row in rows]
+        return [StepOutput(self._tokens(row), not self.not_finite) for row in rows]
 
     def _tokens(self, row: Row) -> list[int]:
         first = 0 if row.begins else self.said[row.slot]
@@ -61,7 +61,7 @@ def opened(model: FakeModel, streams: int = 8, gather_s: float = 0.0) -> tuple[S
 
     def stream(call: str = "", told: Callable[[Hypothesis], None] = lambda partial: None) -> NemotronStream:
         with owned_by(call):
-            return NemotronStream(steps, told, lambda tokens: " ".join(map(str, tokens)), Chunks(2), 0)
+            return NemotronStream(steps, told, lambda tokens: " ".join(map(str, tokens)), ChunkCutter(2), 0)
 
     return steps, stream
 

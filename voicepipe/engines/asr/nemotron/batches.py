@@ -20,7 +20,7 @@ from voicepipe.engines.asr.nemotron import front_end, greedy
 from voicepipe.engines.asr.nemotron.encoding import NemotronEncoder
 from voicepipe.engines.asr.nemotron.front_end import FACTOR
 from voicepipe.engines.asr.nemotron.states import SlotAccess, States
-from voicepipe.engines.asr.nemotron.steps import Heard
+from voicepipe.engines.asr.nemotron.steps import StepOutput
 
 log = logging.getLogger(__name__)
 WARM_UPS = 3
@@ -75,10 +75,10 @@ class Batches:
                 self._first_run[size] = self._stream.recorded(self._first_run[size])
                 self._further_run[size] = self._stream.recorded(self._further_run[size])
 
-    def hear(self, parts: Sequence[BatchRow]) -> list[Heard]:
+    def hear(self, parts: Sequence[BatchRow]) -> list[StepOutput]:
         size = next(size for size in self._sizes if size >= len(parts))
         self._send(parts, size)
-        said = [Heard([], True) for _ in parts]
+        said = [StepOutput([], True) for _ in parts]
         with torch.no_grad(), self._stream.entered():
             self._sound[:size].copy_(self._sent_sound[:size], non_blocking=True)
             self._which[:, :size].copy_(self._sent_which[:, :size], non_blocking=True)
@@ -86,7 +86,7 @@ class Batches:
             while True:
                 for number, (*tokens, _, finite) in enumerate(rows[: len(parts)]):
                     more = [token for token in tokens if token != greedy.NO_TOKEN]
-                    said[number] = Heard(said[number].tokens + more, bool(finite))
+                    said[number] = StepOutput(said[number].tokens + more, bool(finite))
                 if all(row[-2] > self._last for row in rows):
                     return said
                 rows = self._further_run[size]().tolist()

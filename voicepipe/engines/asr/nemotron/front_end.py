@@ -70,7 +70,7 @@ def frames_of(chunk_ms: int) -> int:
     return chunk_ms // (FACTOR * HOP // ms_to_samples(1))
 
 
-class Chunks:
+class ChunkCutter:
     """Cuts one utterance's sound into the chunks that the model takes, of `frames` frames of the encoder each."""
 
     def __init__(self, frames: int) -> None:

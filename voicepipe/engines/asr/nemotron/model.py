@@ -19,7 +19,7 @@ from voicepipe.engines.asr.nemotron.checkpoint import Checkpoint, Texts
 from voicepipe.engines.asr.nemotron.encoding import NemotronEncoder
 from voicepipe.engines.asr.nemotron.front_end import FACTOR, frames_of
 from voicepipe.engines.asr.nemotron.states import States
-from voicepipe.engines.asr.nemotron.steps import Heard, Row
+from voicepipe.engines.asr.nemotron.steps import Row, StepOutput
 
 MOST = 64
 """Rows of a step. With more a GPU takes longer for each."""
@@ -65,9 +65,9 @@ class LoadedNemotron:
         if not heard.finite:
             raise EngineError("Nemotron computes no numbers: its weights, or the GPU, are broken.")
 
-    def hear(self, rows: Sequence[Row]) -> list[Heard]:
+    def hear(self, rows: Sequence[Row]) -> list[StepOutput]:
         """Run one step: at most `most` rows, at most COPIES of them copies."""
-        heard = [Heard([], True) for _ in rows]
+        heard = [StepOutput([], True) for _ in rows]
         spares = iter(self._spares)
         at = [self._states.fresh if row.begins else row.slot for row in rows]
         into = [next(spares) if row.copies else row.slot for row in rows]
@@ -75,7 +75,7 @@ class LoadedNemotron:
             going = [n for n, row in enumerate(rows) if number < len(row.sounds)]
             parts = [BatchRow(at[n], into[n], rows[n].sounds[number], rows[n].prompt) for n in going]
             for n, more in zip(going, self._batches.hear(parts), strict=True):
-                heard[n] = Heard(heard[n].tokens + more.tokens, heard[n].finite and more.finite)
+                heard[n] = StepOutput(heard[n].tokens + more.tokens, heard[n].finite and more.finite)
                 at[n] = into[n]
         return heard
 

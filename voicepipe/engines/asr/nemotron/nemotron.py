@@ -16,7 +16,7 @@ from voicepipe.base.errors import EngineBusy, EngineError, EngineMissing
 from voicepipe.base.round_robin import owner
 from voicepipe.base.worker import Worker
 from voicepipe.config.engine_config import NemotronConfig
-from voicepipe.engines.asr.nemotron.front_end import Chunks
+from voicepipe.engines.asr.nemotron.front_end import ChunkCutter
 from voicepipe.engines.asr.nemotron.steps import Row, Steps
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
@@ -48,7 +48,7 @@ class NemotronAsr(SupervisedEngine[RecogniserCore[Steps, "LoadedNemotron"]]):
             raise EngineError("NemotronAsr was not started.")
         model, texts = self.last.model, self.last.model.texts
         prompt = texts.prompt(None if self._config.detect_language else language)
-        return NemotronStream(self.last.queue, on_partial, texts.text, Chunks(model.frames), prompt)
+        return NemotronStream(self.last.queue, on_partial, texts.text, ChunkCutter(model.frames), prompt)
 
     async def _load(self) -> "RecogniserCore[Steps, LoadedNemotron]":
         """A model that has run every kind of step once. Raises EngineMissing, EngineError."""
@@ -74,7 +74,7 @@ class NemotronStream:
     """One utterance, as Nemotron hears it. Implements `base.AsrStream` and `steps.StepClient`."""
 
     def __init__(
-        self, steps: Steps, on_partial: OnPartial, text: Callable[[list[int]], str], chunks: Chunks, prompt: int
+        self, steps: Steps, on_partial: OnPartial, text: Callable[[list[int]], str], chunks: ChunkCutter, prompt: int
     ) -> None:
         self.owner = owner()
         self._steps, self._on_partial, self._text, self._chunks, self._prompt = steps, on_partial, text, chunks, prompt

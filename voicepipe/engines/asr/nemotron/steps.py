@@ -48,7 +48,7 @@ class Row:
     """Samples of the utterance that are heard after the step; for the client alone (`NemotronStream`)."""
 
 
-class Heard(NamedTuple):
+class StepOutput(NamedTuple):
     """The output of a step for one utterance."""
 
     tokens: list[int]
@@ -64,7 +64,7 @@ class StepModel(Protocol):
     copies: int
     """Those of them that may be copies."""
 
-    def hear(self, rows: Sequence[Row]) -> list[Heard]: ...
+    def hear(self, rows: Sequence[Row]) -> list[StepOutput]: ...
 
     def try_out(self) -> None:
         """Raises what is wrong with the model."""
@@ -204,7 +204,7 @@ class Steps:
             self._queue.put(who, who.owner, urgent=True)
         return batch
 
-    def _done(self, batch: list[tuple[StepClient, Row]], done: "asyncio.Future[list[Heard]]") -> None:
+    def _done(self, batch: list[tuple[StepClient, Row]], done: "asyncio.Future[list[StepOutput]]") -> None:
         error = None if done.cancelled() else done.exception()
         if self._closed:
             return  # `close` has failed them.
