@@ -240,7 +240,7 @@ class SipServer:
             self._refuse(wanted.invite, error, wanted.attempt)
 
     def _accept(self, wanted: _Invited, call: SipCall, sdp: str, resources: ExitStack) -> None:
-        call_id = self._calls.hold(call, Caller(wanted.tenant), resources)
+        call_id = self._calls.adopt(call, Caller(wanted.tenant), resources)
         if self._pop.tokens and (placed_as := call_of(wanted.invite.uri)):
             self._pop.tokens.came(placed_as)
         self._dialogs[call.dialog.id] = call
