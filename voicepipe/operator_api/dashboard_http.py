@@ -1,4 +1,5 @@
-"""The operator's dashboard over HTTP: its page, the script that draws its charts, and the figures as JSON."""
+"""The operator's dashboard over HTTP: its page, the script that draws its charts, and the figures as JSON; and the page
+of kept calls (`/calls`), whose figures are in `records_http.py`."""
 
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec

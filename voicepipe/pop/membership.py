@@ -73,8 +73,8 @@ class Membership:
         if grant.begins and grant.kind not in ("twilio", "telnyx"):  # Those begin with their streams: `came`.
             self.reporter.began(grant.id)
 
-    def came(self, call: str) -> None:
-        self.reporter.began(call)
+    def came(self, placement_id: str) -> None:
+        self.reporter.began(placement_id)
 
     async def session(self, grant: Grant) -> bytes:
         session = await self._key_sessions.get(grant.tenant, grant.id)

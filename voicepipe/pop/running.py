@@ -65,9 +65,9 @@ async def member(
         pop.log_what_is_missing()
         editions: PopEditions | None = None
         if bus:
-            pop.tokens = Membership(bus, config, pop.condition)
+            pop.membership = Membership(bus, config, pop.condition)
             if store:
-                editions = PopEditions(bus, own, store, its, pop.use, pop.tokens.reporter.report_now)
+                editions = PopEditions(bus, own, store, its, pop.use, pop.membership.reporter.report_now)
                 pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
             beside: dict[str, Callable[[], Awaitable[None]]] = {
@@ -82,10 +82,10 @@ async def member(
                 beside["forgetting old records"] = records.tidy
                 beside["emptying the log of records"] = records.empty_log
                 beside["telling of calls that ended"] = records.deliveries.run
-            if pop.tokens:
-                beside["reporting to directories"] = pop.tokens.reporter.run
-                beside["hearing directories"] = pop.tokens.listen
-                beside["telling round trips"] = pop.tokens.round_trips.run
+            if pop.membership:
+                beside["reporting to directories"] = pop.membership.reporter.run
+                beside["hearing directories"] = pop.membership.listen
+                beside["telling round trips"] = pop.membership.round_trips.run
             if editions:
                 beside["taking over editions"] = editions.listen
             serves = group.create_task(serve(pop, listener))

@@ -145,7 +145,8 @@ class ToolRunner:
             raise ToolError(f"{tool.name} could not be reached within {tool.timeout_ms} ms; nothing was sent") from None
 
     async def _ask(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_RequestProgress") -> str:
-        """Post the request. A server that cannot be reached is tried once more: nothing was sent."""
+        """Post the request. A server that cannot be reached is connected to once more, within the same try: nothing was
+        sent."""
         try:
             return await self._post(name, webhook, body, key, way)
         except NOT_SENT:

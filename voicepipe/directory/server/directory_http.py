@@ -119,7 +119,7 @@ async def _to_map(request: Request) -> Response:
 def app(
     rules: DirectoryRules,
     directory: Directory,
-    references: SignedKeys,
+    signed_keys: SignedKeys,
     operator: OperatorKeys,
     client: httpx.AsyncClient,
     beside: Sequence[BaseRoute] = (),
@@ -135,9 +135,9 @@ def app(
     def read(accept: str) -> Callable[[], tuple[bytes, str]]:
         return metrics.read(accept, directory.heard(), relay_drain.calls, directory.is_cut_off)
 
-    access = AccessControl(rules.keys, FleetKeys(references, rules.keys), PERCENT)
+    access = AccessControl(rules.keys, FleetKeys(signed_keys, rules.keys), PERCENT)
     operators = OperatorAccess(rules.keys, operator.operator)
-    placement = CallPlacing(rules, directory, references)
+    placement = CallPlacing(rules, directory, signed_keys)
     proxy = RequestProxy(access, directory, placement, client, operators)
     middleware = []
     if config.http.origins:
@@ -149,7 +149,7 @@ def app(
     routes: list[BaseRoute] = [
         *DirectoryApi(directory, access, placement, relay_drain).routes(),
         WebSocketRoute("/v1/realtime", Relay(access, placement, proxy, relay_drain).websocket),
-        *SecretsApi(access, references, proxy).routes(),
+        *SecretsApi(access, signed_keys, proxy).routes(),
         *proxy.routes(),
         *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), proxy).routes(),
         *OperatorApi(directory, operators, editions).routes(),
@@ -178,7 +178,7 @@ def _answer(placement: Placement) -> dict[str, Any]:
         for offer in placement.offers
     ]
     return {
-        "call_id": placement.call,
+        "call_id": placement.placement_id,
         "expires_in": int(VALID_S),
         "degraded": placement.degraded,
         "candidates": candidates,

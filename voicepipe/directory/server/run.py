@@ -60,9 +60,9 @@ async def serve(
     async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
         # PoPs of one process are all as near as it is.
         directory = Directory(bus, signing, canaries=config.canaries, learns=own_bus is None)
-        references = SignedKeys(bus, signing, public)
+        signed_keys = SignedKeys(bus, signing, public)
         group.create_task(supervised("hearing of PoPs", directory.run))
-        group.create_task(supervised("hearing of ek_ keys", references.run))
+        group.create_task(supervised("hearing of ek_ keys", signed_keys.run))
         group.create_task(supervised("hearing of other directories' calls", directory.call_claims.run))
         editions: DirectoryEditions | None = None
         if store:
@@ -70,7 +70,7 @@ async def serve(
             group.create_task(supervised("telling of editions", editions.run))
             group.create_task(supervised("hearing of editions", editions.listen))
         application = await asyncio.to_thread(  # it reads pages
-            app, rules, directory, references, operator, client, beside, relay_drain, editions
+            app, rules, directory, signed_keys, operator, client, beside, relay_drain, editions
         )
         if not own_bus:
             await listened(bus)

@@ -18,7 +18,7 @@ from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.server.call_placement import DirectoryRules, PhonePlacing
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.ingress.loopback_only import sip_host
-from voicepipe.ingress.sip.addresses import call_of, contact
+from voicepipe.ingress.sip.addresses import contact, placement_of
 from voicepipe.ingress.sip.sip_access import Challenge, SipAccess, SipRefusal, SipSender
 from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, of_no_call, refusal
 from voicepipe.ingress.sip.stack import IncomingRequest
@@ -82,7 +82,7 @@ class SipRedirect:
     async def _invited(self, invite: IncomingRequest, who: SipSender) -> None:
         try:
             uri, placement = invite.uri.uri, await self._placed(invite, who)
-            self._redirect(invite, [contact(uri, offer.url.removeprefix("sip:"), placement.call)
+            self._redirect(invite, [contact(uri, offer.url.removeprefix("sip:"), placement.placement_id)
                                     for offer in placement.offers])  # fmt: skip
         except Exception as error:
             try:
@@ -101,7 +101,7 @@ class SipRedirect:
         if self._relay_drain.has_begun:
             raise Draining("This directory is being stopped and places no new calls; ask another one.")
         uri, gateway = invite.uri, self._gateways.get(who.trunk)
-        if call_of(uri):  # It would be sent here again, and each time take another slot for a while.
+        if placement_of(uri):  # It would be sent here again, and each time take another slot for a while.
             raise SipRefusal(
                 482, "Loop Detected", "it was told to call a PoP, and calls here: has it an outbound proxy?"
             )

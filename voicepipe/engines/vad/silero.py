@@ -15,7 +15,7 @@ from voicepipe.audio import Pcm
 from voicepipe.base.errors import EngineError, EngineMissing
 
 WINDOW = 512
-"""Samples of one window at 16 kHz: 32 ms."""
+"""Samples of one window at 16 kHz: 32 ms. `turn/vad.py` has the same number: the front end cuts windows by that."""
 
 CONTEXT = 64
 """Samples of the window before that the model wants to see again."""

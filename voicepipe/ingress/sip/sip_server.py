@@ -21,7 +21,7 @@ from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.loopback_only import check_sip, sip_host
 from voicepipe.ingress.phone import placed
-from voicepipe.ingress.sip.addresses import Address, call_of
+from voicepipe.ingress.sip.addresses import Address, placement_of
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.dialog import LEAST_S, Dialog, DialogId, TooShort, negotiated, new_call
 from voicepipe.ingress.sip.header_text import SipError
@@ -133,7 +133,7 @@ class SipServer:
             raise error
         if _begins_call(request) and answer.code != MERGED and not isinstance(answer, Challenge):
             asked.refused(answer.reason, answer.code)
-        if isinstance(error, TenantFull) and call_of(request.uri):
+        if isinstance(error, TenantFull) and placement_of(request.uri):
             answer = SipRefusal(
                 503, "Service Unavailable", answer.why, reason=answer.reason
             )  # The next contact may have room.
@@ -240,9 +240,9 @@ class SipServer:
             self._refuse(wanted.invite, error, wanted.attempt)
 
     def _accept(self, wanted: _Invited, call: SipCall, sdp: str, resources: ExitStack) -> None:
-        call_id = self._calls.hold(call, Caller(wanted.tenant), resources)
-        if self._pop.tokens and (placed_as := call_of(wanted.invite.uri)):
-            self._pop.tokens.came(placed_as)
+        call_id = self._calls.adopt(call, Caller(wanted.tenant), resources)
+        if self._pop.tokens and (placement_id := placement_of(wanted.invite.uri)):
+            self._pop.tokens.came(placement_id)
         self._dialogs[call.dialog.id] = call
         try:
             call.accept(wanted.invite, sdp, call_id)
