@@ -291,10 +291,10 @@ def test_check_and_doctor_say_what_traces_lack(
     for missing in ("no_such_package", "no_such_package.sdk"):
         monkeypatch.setattr(traces, "NEEDED", (missing,))
         assert cli.main(["check", str(file)]) == 0
-        said = "traces: OpenTelemetry is not installed; pip install -e '.[traces]'"
+        said = "traces: OpenTelemetry is not installed; pip install 'voicepipe-pop[traces]'"
         assert f"{file}: warning: {said}" in capsys.readouterr().out
     [row] = of_traces(config.load(file))
-    assert row.state == "broken" and row.way_out.startswith("pip install -e '.[traces]'")
+    assert row.state == "broken" and row.way_out.startswith("pip install 'voicepipe-pop[traces]'")
     assert not list(of_traces(config.Config()))
 
 

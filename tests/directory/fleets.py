@@ -55,7 +55,7 @@ def settings(name: str, public: str, place: tuple[float, float], **changes: Any)
             "region": name,
             "slots": 4,
             "drain_ms": 0,
-            "agents": str(configuration.data_directory() / "agents"),
+            "agents": str(configuration.shipped_files() / "configs" / "agents"),
         },
         "http": {"port": port},
         "fleet": {"keys": [public], "place": list(place), "url": f"http://127.0.0.1:{port}"},

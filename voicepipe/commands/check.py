@@ -6,7 +6,7 @@ from pathlib import Path
 
 from voicepipe import config
 from voicepipe.agent import Agent, Intents
-from voicepipe.base.errors import ConfigError, EngineError
+from voicepipe.base.errors import ConfigError, EngineError, EngineMissing
 from voicepipe.config import credentials, load_directory, load_rules, toml_file
 from voicepipe.config.agent_store import load_agent, no_voice, open_agents
 from voicepipe.config.directory_config import DirectoryConfig
@@ -122,11 +122,16 @@ def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterat
 def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     """A line for each agent whose voice is missing, as far as that is known without loading a model."""
     tts = settings.engines.tts
-    if tts not in WITH_ESPEAK or not any(agent.voice for agent in agents):
+    if tts not in WITH_ESPEAK:
         return
     try:
         voices = asyncio.run(_espeak_voices(settings))
-    except EngineError:  # `_warn` reports it.
+    except EngineMissing as error:
+        if tts == "auto":
+            yield from (f"Agent {agent.name} is spoken to in {agent.language!r} by an English voice: {error}"
+                        for agent in agents if not _in_english(agent))  # fmt: skip
+        return
+    except EngineError:  # `_no_default_voice` reports it.
         return
     if tts == "auto":
         from voicepipe.engines.tts.hibari import VOICE
@@ -140,7 +145,8 @@ def _no_default_voice(settings: config.Config) -> Iterator[str]:
         try:
             asyncio.run(_espeak_voices(settings))
         except EngineError as error:
-            yield str(error)
+            if settings.engines.tts == "espeak" or not isinstance(error, EngineMissing):
+                yield str(error)
 
 
 def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
@@ -148,8 +154,13 @@ def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     if not (else_ := _way_out_of_english(settings)):
         return
     for agent in agents:
-        if agent.language.lower().partition("-")[0] != "en":
+        if not _in_english(agent):
             yield f"Agent {agent.name} is spoken to in {agent.language!r} (language); {else_}"
+
+
+def _in_english(agent: Agent) -> bool:
+    """Whether the agent's callers speak English."""
+    return agent.language.lower().partition("-")[0] == "en"
 
 
 def _way_out_of_english(settings: config.Config) -> str:

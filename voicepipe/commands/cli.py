@@ -72,6 +72,8 @@ def parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(run=_check)
 
+    _add_configs(commands.add_parser("configs", help="the configurations, manifests and other files that come along"))
+
     _add_plan(commands.add_parser("plan", help="which GPUs a language model needs, and what a turn takes on them"))
 
     _add_models(commands.add_parser("models", help="the models of the configured engines"))
@@ -132,6 +134,18 @@ def _add_models(models: argparse.ArgumentParser) -> None:
         help="configuration whose engines they are for (default: the demo's), or the name of a known model",
     )  # fmt: skip
     pull.set_defaults(run=_models_pull)
+
+
+def _add_configs(configs: argparse.ArgumentParser) -> None:
+    verbs = configs.add_subparsers(title="what to do", required=True, metavar="VERB")
+    verbs.add_parser("list", help="all, and what each is").set_defaults(run=_configs_list)
+    show = verbs.add_parser("show", help="print one")
+    show.add_argument("name", metavar="NAME", help="as `list` has it, or its end: gpu, local.toml")
+    show.set_defaults(run=_configs_show)
+    copy = verbs.add_parser("copy", help="copy one, or a folder of them, to make it yours")
+    copy.add_argument("name", metavar="NAME", help="as `list` has it, or its end: gpu, pops/deploy")
+    copy.add_argument("to", type=Path, nargs="?", default=Path(), metavar="FOLDER", help="where to (default: here)")
+    copy.set_defaults(run=_configs_copy)
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:
@@ -350,6 +364,24 @@ def _check(args: argparse.Namespace) -> int:
     from voicepipe.commands import check
 
     return check.run(args.files, strict=args.strict)
+
+
+def _configs_list(args: argparse.Namespace) -> int:
+    from voicepipe.commands import configs
+
+    return configs.listed()
+
+
+def _configs_show(args: argparse.Namespace) -> int:
+    from voicepipe.commands import configs
+
+    return configs.show(args.name)
+
+
+def _configs_copy(args: argparse.Namespace) -> int:
+    from voicepipe.commands import configs
+
+    return configs.copy(args.name, args.to)
 
 
 def _plan(args: argparse.Namespace) -> int:

@@ -61,7 +61,7 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
     for file, shape in ((config_file, Config), (pop_file, Manifest)):
         if file:
             tables = _over(tables, _checked(file, shape))
-    tables = _over({"pop": {"agents": str(data_directory() / "agents")}}, tables)
+    tables = _over({"pop": {"agents": str(shipped_files() / "configs" / "agents")}}, tables)
     # Each file was checked alone; what can still be wrong is how they go together.
     config = parse(tables, " with ".join(str(file) for file in (config_file, pop_file) if file))
     try:
@@ -71,11 +71,11 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
     return config
 
 
-def data_directory() -> Path:
-    """The shipped `configs/`: inside the package when installed, beside it in a checkout."""
+def shipped_files() -> Path:
+    """The folder with voicepipe's own `configs/` and `pops/`: inside the package when installed, else the checkout."""
     package = Path(__file__).resolve().parent.parent
-    installed = package / "_configs"
-    return installed if installed.is_dir() else package.parent / "configs"
+    installed = package / "_shipped"
+    return installed if installed.is_dir() else package.parent
 
 
 def load_directory(file: Path) -> DirectoryConfig:

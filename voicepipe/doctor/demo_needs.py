@@ -50,7 +50,7 @@ def python() -> Iterator[Finding]:
 def libraries() -> Iterator[Finding]:
     """Checks the installed versions of the libraries that the package needs."""
     found, missing, others = [], [], []
-    for requirement in importlib.metadata.requires("voicepipe") or ():
+    for requirement in importlib.metadata.requires(packages.DISTRIBUTION) or ():
         if "extra ==" in requirement:
             continue
         name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
@@ -115,9 +115,7 @@ def engines(config: Config | None) -> Iterator[Finding]:
         else:
             yield Finding(stage, "ok", f"{name}, loaded in {time.monotonic() - began:.2f} s")
             if lacks:
-                yield Finding(
-                    "hibari", "note", f"espeak-ng speaks English in its place: {lacks}", "make demo installs it"
-                )
+                yield Finding(stage, "note", lacks, "make demo installs both voices")
 
 
 def _only(part: str, name: str, config: Config) -> Config:
