@@ -13,6 +13,8 @@ from voicepipe.config.pop_config import TracesConfig
 
 A = TenantConfig(name="a", key_env="VOICEPIPE_TEST_A")
 
+UNSET = "the environment variable VOICEPIPE_TEST_A is not set here, or empty"
+
 B = TenantConfig(name="b", key_env="VOICEPIPE_TEST_B")
 
 
@@ -25,7 +27,7 @@ def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_key_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
-    with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_A"):
+    with pytest.raises(ConfigError, match="the environment variable VOICEPIPE_TEST_A is not set here"):
         credentials.keys_of((A,))
 
 
@@ -41,7 +43,7 @@ def test_the_operators_key_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("VOICEPIPE_TEST_A", "one")
     monkeypatch.delenv("VOICEPIPE_TEST_O", raising=False)
     assert credentials.operator_keys(config.HttpConfig(), credentials.keys_of((A,))) == ("", "")
-    with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_O"):
+    with pytest.raises(ConfigError, match="the environment variable VOICEPIPE_TEST_O is not set here"):
         credentials.operator_keys(http, credentials.keys_of((A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_O", "one")
     with pytest.raises(ConfigError, match="give the operator one of its own"):
@@ -66,9 +68,11 @@ def test_only_secrets_that_are_used_are_asked_for(
 ) -> None:
     monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
     settings = config.load(write(text))
-    assert credentials.missing_secrets(settings) == ({"VOICEPIPE_TEST_A": missing} if missing else {})
+    assert credentials.missing_secrets(settings) == ({UNSET: missing} if missing else {})
     if missing:
-        with pytest.raises(ConfigError, match=f"^{re.escape(missing)}: set the environment variable VOICEPIPE_TEST_A"):
+        with pytest.raises(
+            ConfigError, match=f"^{re.escape(missing)}: the environment variable VOICEPIPE_TEST_A is not set here"
+        ):
             credentials.check(settings)
     monkeypatch.setenv("VOICEPIPE_TEST_A", "s3cret")
     credentials.check(settings)
@@ -77,7 +81,9 @@ def test_only_secrets_that_are_used_are_asked_for(
 def test_a_bus_asks_for_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     bus = BusConfig(servers=("nats://127.0.0.1:4222",), user="a", password_env="VOICEPIPE_TEST_A")
     monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
-    with pytest.raises(ConfigError, match="bus.password_env: set the environment variable VOICEPIPE_TEST_A"):
+    with pytest.raises(
+        ConfigError, match="bus.password_env: the environment variable VOICEPIPE_TEST_A is not set here"
+    ):
         credentials.check(Config(bus=bus))
 
 
@@ -85,7 +91,9 @@ def test_the_metrics_have_a_key_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     http = config.HttpConfig(metrics_key_env="VOICEPIPE_TEST_M")
     monkeypatch.setenv("VOICEPIPE_TEST_A", "one")
     assert credentials.operator_keys(config.HttpConfig(), credentials.keys_of((A,))).metrics == ""
-    with pytest.raises(ConfigError, match=r"http\.metrics_key_env: set the environment variable VOICEPIPE_TEST_M"):
+    with pytest.raises(
+        ConfigError, match=r"http\.metrics_key_env: the environment variable VOICEPIPE_TEST_M is not set here"
+    ):
         credentials.operator_keys(http, ())
     monkeypatch.setenv("VOICEPIPE_TEST_M", "one")
     with pytest.raises(ConfigError, match="holds the key of a tenant"):
@@ -98,7 +106,9 @@ def test_headers_for_traces_come_from_the_environment(monkeypatch: pytest.Monkey
     settings = Config(traces=TracesConfig(endpoint="https://h/otlp", headers_env="VOICEPIPE_TEST_H"))
     assert credentials.trace_headers(Config()) == {}
     monkeypatch.delenv("VOICEPIPE_TEST_H", raising=False)
-    with pytest.raises(ConfigError, match=r"^traces\.headers_env: set the environment variable VOICEPIPE_TEST_H"):
+    with pytest.raises(
+        ConfigError, match=r"^traces\.headers_env: the environment variable VOICEPIPE_TEST_H is not set here"
+    ):
         credentials.check(settings)
     monkeypatch.setenv("VOICEPIPE_TEST_H", "Authorization=Bearer%20a=b, team = voice")
     assert credentials.trace_headers(settings) == {"authorization": "Bearer a=b", "team": "voice"}

@@ -166,9 +166,7 @@ def test_old_calls_are_forgotten_with_all_that_was_said(its: Store, db: sqlite3.
 
 def test_a_call_that_somebody_is_still_to_be_told_of_is_not_forgotten(its: Store, db: sqlite3.Connection) -> None:
     kept(its, call(1))
-    delivery = Delivery(
-        id="msg_1", call=call(1).id, url="https://example.com/", secret_env="HOOK", since=LONG_AGO, due=0
-    )
+    delivery = Delivery(id="msg_1", call=call(1).id, url="https://example.com/", secret="HOOK", since=LONG_AGO, due=0)
     its.spool(delivery)
     assert its.forget(LONG_AGO + 90) == 0
     its.delivered(delivery)
@@ -177,7 +175,7 @@ def test_a_call_that_somebody_is_still_to_be_told_of_is_not_forgotten(its: Store
 
 def told_of(of: CallFacts) -> Delivery:
     """Somebody is to be told of this call."""
-    return Delivery(id=f"msg_{of.id}", call=of.id, url="https://example.com/", secret_env="HOOK", since=LONG_AGO, due=0)
+    return Delivery(id=f"msg_{of.id}", call=of.id, url="https://example.com/", secret="HOOK", since=LONG_AGO, due=0)
 
 
 def test_of_a_call_that_is_deleted_nothing_is_left(its: Store, db: sqlite3.Connection) -> None:
@@ -286,16 +284,16 @@ def test_only_their_owner_reads_the_file(its: Store, tmp_path: Path) -> None:
 
 def test_each_receiver_gets_its_share_of_what_is_due(its: Store, db: sqlite3.Connection) -> None:
     for number in range(10):
-        its.spool(Delivery(id=f"a{number}", call="c", url="https://a.example/", secret_env="A", since=1, due=number))
-    its.spool(Delivery(id="b", call="c", url="https://b.example/", secret_env="B", since=2, due=9))
-    its.spool(Delivery(id="later", call="c", url="https://c.example/", secret_env="C", since=3, due=99))
+        its.spool(Delivery(id=f"a{number}", call="c", url="https://a.example/", secret="A", since=1, due=number))
+    its.spool(Delivery(id="b", call="c", url="https://b.example/", secret="B", since=2, due=9))
+    its.spool(Delivery(id="later", call="c", url="https://c.example/", secret="C", since=3, due=99))
     assert [delivery.id for delivery in store.due(db, 50.0, 2)] == ["a0", "a1", "b"]
     assert store.spool(db) == (12, 0, 1)
 
 
 def test_who_answers_again_gets_the_rest_at_once(its: Store, db: sqlite3.Connection) -> None:
     one, two, refused = (
-        Delivery(id=name, call="c", url="https://a.example/", secret_env="A", since=1, due=600.0, refused=name == "no")
+        Delivery(id=name, call="c", url="https://a.example/", secret="A", since=1, due=600.0, refused=name == "no")
         for name in ("one", "two", "no")
     )
     for delivery in (one, two, refused):

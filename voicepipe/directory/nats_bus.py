@@ -6,6 +6,7 @@ meanwhile is dropped and not kept for later: a report that is old misleads.
 
 import asyncio
 import logging
+import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +18,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error
 
 from voicepipe.base.errors import ConfigError
+from voicepipe.base.trust import distrust, for_sockets, refusal
 from voicepipe.config.credentials import bus_password
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import WAITING, BusMessage, put, taken
@@ -73,10 +75,12 @@ class NatsBus:
 
     @classmethod
     @asynccontextmanager
-    async def connected(cls, config: BusConfig) -> AsyncIterator["NatsBus"]:
-        """Yields a bus at once; its servers may be reached later. Raises ConfigError: its password is missing."""
-        bus, password = cls(), bus_password(config).value()
-        connecting = asyncio.create_task(bus._keep_connected(config, password))
+    async def connected(cls, config: BusConfig, ca: str = "") -> AsyncIterator["NatsBus"]:
+        """Yields a bus at once; its servers may be reached later. `ca`: as `trust.trusting`. Raises ConfigError: its
+        password is missing, or `ca` is unfit."""
+        bus, password = cls(), await asyncio.to_thread(bus_password(config).value)
+        tls = await asyncio.to_thread(for_sockets, ca)
+        connecting = asyncio.create_task(bus._keep_connected(config, password, tls))
         try:
             yield bus
         finally:
@@ -109,14 +113,14 @@ class NatsBus:
     def is_connected(self) -> bool:
         return self._client.is_connected
 
-    async def _keep_connected(self, config: BusConfig, password: str) -> None:
+    async def _keep_connected(self, config: BusConfig, password: str, tls: ssl.SSLContext) -> None:
         """Keep a client connected until cancelled. A client reconnects by itself to a server that it has lost. But one
         that the server rejects (its user is unknown or has expired, say) is closed for good, and replaced here."""
         while True:
             closed = asyncio.Event()
             self._client = Client()
             try:
-                await self._connect(config, password, closed)
+                await self._connect(config, password, tls, closed)
                 if self._ends:  # nats-py swallows a cancellation that comes while it connects.
                     return
                 for listener in tuple(self._listeners):
@@ -130,7 +134,7 @@ class NatsBus:
                 await self._client.close()
             await asyncio.sleep(LATER_S)
 
-    async def _connect(self, config: BusConfig, password: str, closed: asyncio.Event) -> None:
+    async def _connect(self, config: BusConfig, password: str, tls: ssl.SSLContext, closed: asyncio.Event) -> None:
         async def close() -> None:
             closed.set()
 
@@ -149,13 +153,15 @@ class NatsBus:
             user=config.user or None,
             password=password or None,
             pending_size=0,
+            tls=tls,
         )
 
     async def _troubled(self, error: Exception) -> None:
         now = time.monotonic()
         if now - self._troubled_at >= LOG_EVERY_S:
             self._troubled_at = now
-            logger.warning("the bus (NATS): %s", error or type(error).__name__)
+            why = distrust(untrusted) if (untrusted := refusal(error)) else error or type(error).__name__
+            logger.warning("the bus (NATS): %s", why)
 
     async def _lost(self) -> None:
         if not self._ends:

@@ -36,7 +36,7 @@ async def running(config: Config, agent_file: Path | None = None) -> AsyncIterat
         if config.bus.servers:
             from voicepipe.directory.nats_bus import NatsBus  # Its library takes 0.1 s to import.
 
-            bus = await stack.enter_async_context(NatsBus.connected(config.bus))
+            bus = await stack.enter_async_context(NatsBus.connected(config.bus, config.tls.ca))
         yield await stack.enter_async_context(member(config, bus, agent_file=agent_file))
 
 

@@ -12,7 +12,7 @@ import httpx
 import msgspec
 from msgspec.structs import replace
 
-from voicepipe.base.environment import variable
+from voicepipe.base.secret_source import SecretSource
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.base.web_answer import PLAIN
 from voicepipe.records import signing, store
@@ -140,9 +140,9 @@ class Deliveries:
     async def _sent(self, client: httpx.AsyncClient, delivery: Delivery, body: bytes) -> tuple[str, bool]:
         """Send one delivery. Returns the error (empty: none), and whether the receiver refuses this request."""
         try:
-            key = signing.secret(variable(delivery.secret_env))
+            key = await asyncio.to_thread(signing.key_in, SecretSource.of_text(delivery.secret))
         except ValueError as error:
-            return f"the environment variable {delivery.secret_env} cannot sign: {error}", False
+            return str(error), False
         signed = signing.headers(key, delivery.id, time.time(), body)
         try:
             async with (

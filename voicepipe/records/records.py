@@ -140,7 +140,7 @@ class Records(CallFollower):
         if notice.hooks.after_call:
             now = time.time()
             its.spool(Delivery(id=notice.message_id, call=record.id, url=notice.hooks.after_call,
-                               secret_env=notice.hooks.secret_env, since=record.ended or now, due=now))  # fmt: skip
+                               secret=notice.hooks.secret.text, since=record.ended or now, due=now))  # fmt: skip
 
         def then() -> None:
             write_line(record, self._lines)

@@ -266,8 +266,10 @@ class OpenAiLlm:
         answer, status = await whole(response, LONGEST_ANSWER), response.status_code
         said = complaint(answer)
         if status in (401, 403):
-            key = self._config.api_key_env
-            todo = f"look at the key in the variable {key}" if key else "name its key's variable in openai.api_key_env"
+            key = self._config.api_key
+            todo = (
+                f"look at the key in {key}" if key else "name its key's variable or file in openai.api_key_env or _file"
+            )
             return EngineError(f"{self._server} does not let us in: {todo} ({said}).")
         if status == 404:
             return EngineError(await self._not_found(path, said))
