@@ -1,6 +1,7 @@
 """Keys and passwords come from the environment, and each belongs to one."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,3 +118,80 @@ def test_headers_for_traces_come_from_the_environment(monkeypatch: pytest.Monkey
         with pytest.raises(ConfigError, match="VOICEPIPE_TEST_H does not hold headers") as told:
             credentials.check(settings)
         assert "same" not in str(told.value)
+
+
+EVERY_FILE = """
+[http]
+operator_key_file = "operator"
+metrics_key_file = "metrics"
+[webrtc]
+turn_urls = ["turn:turn.example.com"]
+turn_secret_file = "turn"
+[[sip.users]]
+name = "desk"
+password_file = "desk"
+[telephony]
+public_url = "https://voice.example.com"
+[twilio]
+auth_token_file = "twilio"
+[telnyx]
+public_key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+api_key_file = "telnyx"
+[fleet]
+keys = ["bus"]
+url = "https://fra1.example.com"
+[bus]
+servers = ["nats://127.0.0.1:4222"]
+user = "fra1"
+password_file = "bus"
+[records]
+folder = "records"
+[traces]
+endpoint = "http://127.0.0.1:4318"
+headers_file = "traces"
+[openai]
+api_key_file = "openai"
+[[tenants]]
+name = "acme"
+key_file = "acme"
+[tenants.hooks]
+after_call = "https://example.com/after-call"
+secret_file = "hook"
+"""
+
+
+def test_every_secret_may_be_in_a_file(write: Any, tmp_path: Path) -> None:
+    names = re.findall(r'_file = "(\w+)"', EVERY_FILE)
+    for name in names:
+        (tmp_path / name).write_text(f"team={name}\n")
+    settings = config.load(write(EVERY_FILE))
+    assert [secret.value() for secret in credentials.needed(settings)] == [
+        f"team={name}" for name in ("acme", "hook", "desk", "operator", "metrics", "turn", "twilio", "telnyx", "openai",
+                                    "bus", "traces")]  # fmt: skip
+    assert len(names) == 11 and not credentials.missing_secrets(settings)
+    credentials.check(settings)
+    assert credentials.keys_of(settings.tenants) == {"team=acme": settings.tenants[0]}
+    assert credentials.trace_headers(settings) == {"team": "traces"}
+    (tmp_path / "acme").write_text("a new one\n")
+    (tmp_path / "desk").write_text("another\n")
+    assert credentials.keys_of(settings.tenants) == {"a new one": settings.tenants[0]}
+    assert credentials.sip_passwords(settings.sip.users) == {"desk": "another"}
+    (tmp_path / "acme").unlink()
+    with pytest.raises(
+        ConfigError, match=f"^tenants\\[0\\].key_file: there is no {tmp_path}/acme: write the key of ac"
+    ):
+        credentials.check(settings)
+
+
+def test_a_directory_has_secrets_in_files(write: Any, tmp_path: Path) -> None:
+    for name in ("acme", "operator", "desk"):
+        (tmp_path / name).write_text(f"{name}'s")
+    file = write(
+        '[http]\noperator_key_file = "operator"\n[[tenants]]\nname = "acme"\nkey_file = "acme"\n'
+        '[[sip.users]]\nname = "desk"\npassword_file = "desk"\n', "directory.toml"
+    )  # fmt: skip
+    settings = config.load_directory(file)
+    keys = credentials.keys_of(settings.tenants)
+    assert list(keys) == ["acme's"]
+    assert credentials.operator_keys(settings.http, keys).operator == "operator's"
+    assert credentials.sip_passwords(settings.sip.users) == {"desk": "desk's"}

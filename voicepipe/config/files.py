@@ -116,10 +116,10 @@ def parse_rules(text: str, name: str) -> FleetRules:
 
 def _rules(tables: dict[str, Any], file: Path) -> FleetRules:
     check_kind(file, tables, "rules")
-    for key, table in secret_files(toml_file.convert(tables, FleetRules, file), tables):
+    for table, key, at in _secret_files(toml_file.convert(tables, FleetRules, file), tables):
         if not table[key].startswith(("/", f"${CREDENTIALS}/")):
             raise ConfigError(
-                f"{file}: {key}: {table[key]} would be somewhere else at each host; give an absolute path, or one that "
+                f"{file}: {at}: {table[key]} would be somewhere else at each host; give an absolute path, or one that "
                 f"begins with ${CREDENTIALS}/"
             )
         table[key] = placed(file, table[key])
@@ -166,22 +166,26 @@ def locate_made(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: 
 def locate_secrets(its: msgspec.Struct, tables: dict[str, Any], file: Path) -> None:
     """Make the paths absolute by which `tables`, which were read as `its`, name files with secrets. They need not
     exist: `check` warns where they do not."""
-    for key, table in secret_files(its, tables):
+    for table, key, _ in _secret_files(its, tables):
         table[key] = placed(file, table[key])
 
 
-def secret_files(its: msgspec.Struct, table: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The keys that name files with secrets, each with the table in which it stands; `its` is what `table` was read
-    as."""
-    yield from ((f"{name}{FILE}", table) for name in pairs(its) if table.get(f"{name}{FILE}"))
+def _secret_files(
+    its: msgspec.Struct, table: dict[str, Any], at: tuple[str | int, ...] = ()
+) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """The keys that name files with secrets: the table in which each stands, the key, and its path in the file. `its`
+    is what `table`, which stands `at` this path, was read as."""
+    for key in (f"{name}{FILE}" for name in pairs(its)):
+        if table.get(key):
+            yield table, key, toml_file.dotted((*at, key))
     for name in its.__struct_fields__:
         inner, written = getattr(its, name), table.get(name)
         if isinstance(inner, msgspec.Struct) and written:
-            yield from secret_files(inner, written)
+            yield from _secret_files(inner, written, (*at, name))
         elif isinstance(inner, tuple) and written:
-            for one, its_table in zip(inner, written, strict=True):
+            for index, one in enumerate(inner):
                 if isinstance(one, msgspec.Struct):
-                    yield from secret_files(one, its_table)
+                    yield from _secret_files(one, written[index], (*at, name, index))
 
 
 def placed(file: Path, name: str) -> str:

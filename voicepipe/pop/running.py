@@ -59,7 +59,7 @@ async def member(
         kept(config, partial(hooks_of, config, agents)) as records,
         traced(config) as traces,
         warmed(shared, agents) if shared else engines_for(config, agents) as engines,
-        ToolRunner() as tools,
+        ToolRunner(ca=config.tls.ca) as tools,
     ):
         pop = Pop(config, agents, engines, tools, records, traces)
         pop.log_what_is_missing()

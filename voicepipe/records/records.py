@@ -81,10 +81,10 @@ class Records(CallFollower):
 
     def __init__(
         self, path: Path, host: RecordedHost, writer: RecordWriter, lines: str, keep_s: float, hooks: HooksOf,
-        loop: asyncio.AbstractEventLoop,
+        loop: asyncio.AbstractEventLoop, ca: str = "",
     ) -> None:  # fmt: skip
         self.writer = writer
-        self.deliveries = Deliveries(path, writer, loop)
+        self.deliveries = Deliveries(path, writer, loop, ca)
         self.deleted: list[Callable[[Collection[str]], object]] = []
         """Called with the ids of calls that were deleted."""
         self._path = path
@@ -292,6 +292,6 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"records.folder: records cannot be kept in {folder}: {error}") from None
     keep_s = config.records.keep_days * 86_400.0
-    records = Records(path, host, RecordWriter(its), config.records.lines, keep_s, hooks, loop)
+    records = Records(path, host, RecordWriter(its), config.records.lines, keep_s, hooks, loop, config.tls.ca)
     records.writer.put(records.mark_cut)
     return records

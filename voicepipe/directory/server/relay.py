@@ -137,8 +137,10 @@ class Relay:
                 self._bounced(socket, there, "refused")
             except (OSError, TimeoutError, WebSocketException) as error:
                 self._bounced(socket, there, "no_answer")
-                why = distrust(untrusted) if (untrusted := refusal(error)) else repr(error)
-                logger.info("%s does not let a call in (%s): the next candidate is tried", there.pop, why)
+                if why := refusal(error):
+                    logger.warning("%s does not let a call in: %s", there.pop, distrust(why))
+                else:
+                    logger.info("%s does not let a call in (%r): the next candidate is tried", there.pop, error)
             else:
                 async with pop:
                     yield pop

@@ -296,8 +296,8 @@ class RequestProxy:
                         request.method, url, params=query or None, content=sent, headers=headers
                     )
         except (httpx.RequestError, httpx.InvalidURL, TimeoutError) as error:
-            if untrusted := refusal(error):
-                logger.warning("%s is not asked: %s", there.pop, distrust(untrusted))
+            if why := refusal(error):
+                logger.warning("%s is not asked: %s", there.pop, distrust(why))
             else:
                 logger.info("%s does not answer: %r", there.pop, error)
             _silent(there, _Unreached if isinstance(error, NOT_SENT) else NoPop)

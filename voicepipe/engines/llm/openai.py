@@ -14,6 +14,7 @@ import httpx
 from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.base.tasks import ended, supervised
+from voicepipe.base.trust import distrust, for_http, refusal
 from voicepipe.base.web_answer import AT_A_TIME, PLAIN, coding, pieces, whole
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Message, Prompt
@@ -54,10 +55,12 @@ class OpenAiLlm:
     """A language model behind an OpenAI-compatible server. One pooled client serves all calls. Implements `base.Llm`
     and `base.CanBreak`.
 
-    The server may go and come back: it is asked every second whether it is there, and every reply tries it anew.
+    The server may go and come back: it is asked every second whether it is there, and every reply tries it anew. `ca`:
+    as `trust.trusting`.
     """
 
-    def __init__(self, config: OpenAiConfig, key: str = "") -> None:
+    def __init__(self, config: OpenAiConfig, key: str = "", ca: str = "") -> None:
+        self._ca = ca
         self._config = config
         self._key = key
         self._url = config.base_url.rstrip("/")
@@ -242,8 +245,10 @@ class OpenAiLlm:
                     self._judge(response.status_code)
                     raise await self._refused(response, path, body or {})
                 yield response
-        except (httpx.ConnectError, httpx.ConnectTimeout):
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             self._liveness.gone = True
+            if why := refusal(error):
+                raise EngineDead(f"{self._server}: {distrust(why)}.") from None
             raise EngineDead(
                 f"No language model's server answers at {self._url}: start it, or set openai.base_url."
             ) from None
@@ -299,4 +304,5 @@ class OpenAiLlm:
             timeout=httpx.Timeout(None, connect=CONNECT_S),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEP_ALIVE_S),
             trust_env=False,
+            verify=for_http(self._ca),
         )
