@@ -123,6 +123,17 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument(
         "--phone", default="", metavar="HOST:PORT", help="by sip: where (default: port 5060 of the same host)"
     )
+    _add_access(cli)
+    cli.add_argument("--agent", default="", help="which agent to call, sent as ?model=")
+    cli.add_argument("--budget-ms", type=float, default=300.0, help="a gap over this is late (default 300)")
+    cli.add_argument("--p95-ms", type=float, help="fail over this p95 of finished utterances (default: the budget)")
+    cli.add_argument("--seed", type=int, default=1, help="draws order, pauses and noise (default 1)")
+    cli.set_defaults(twilio_token="")
+    cli.add_argument("--list", action="store_true", help="show the sets and their sizes")
+    return cli
+
+
+def _add_access(cli: argparse.ArgumentParser) -> None:
     cli.add_argument("--key", default="", help="API key, sent as a bearer token; by twilio: the account's auth token")
     cli.add_argument(
         "--key-file",
@@ -136,13 +147,6 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="certificates of authorities that are trusted besides the system's (PEM)",
     )
-    cli.add_argument("--agent", default="", help="which agent to call, sent as ?model=")
-    cli.add_argument("--budget-ms", type=float, default=300.0, help="a gap over this is late (default 300)")
-    cli.add_argument("--p95-ms", type=float, help="fail over this p95 of finished utterances (default: the budget)")
-    cli.add_argument("--seed", type=int, default=1, help="draws order, pauses and noise (default 1)")
-    cli.set_defaults(twilio_token="")
-    cli.add_argument("--list", action="store_true", help="show the sets and their sizes")
-    return cli
 
 
 def key_in(options: argparse.Namespace) -> str:

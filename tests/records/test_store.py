@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
+from voicepipe.base.secret_source import SecretSource
 from voicepipe.call_api import Deleted, RecordQuery
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
@@ -300,3 +302,12 @@ def test_who_answers_again_gets_the_rest_at_once(its: Store, db: sqlite3.Connect
         its.spool(delivery)
     its.delivered(one)
     assert [delivery.id for delivery in store.due(db, 0.0, 9)] == ["two"]
+
+
+def test_what_an_older_version_left_to_deliver_is_signed_by_its_variable(its: Store, db: sqlite3.Connection) -> None:
+    """It kept the variable's name in the column that may now have a file's path."""
+    with closing(sqlite3.connect(db.execute("PRAGMA database_list").fetchone()[2])) as older:
+        older.execute("INSERT INTO deliveries VALUES ('msg_1', 'c', 'https://a.example/', 'HOOK', 1.0, 2.0, 0, 0)")
+        older.commit()
+    [delivery] = store.due(db, 5.0, 4)
+    assert SecretSource.of_text(delivery.secret) == SecretSource(variable="HOOK")
