@@ -173,7 +173,7 @@ def unreachable(url: str, error: Exception) -> ProbeError:
     """Nobody answers, for whatever reason."""
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return ProbeError(f"{url} has a certificate that is not trusted here ({error}): give the certificate of the "
-                          "authority that signed it by --ca FILE")  # fmt: skip
+                          "authority that signed it by --ca FILE, or the name for which it was signed")  # fmt: skip
     return ProbeError(f"no server answers at {url} ({error}): start one, or correct the address")
 
 

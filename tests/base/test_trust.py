@@ -52,9 +52,17 @@ def test_who_is_not_is_told_so(tmp_path: Path, url: str, named: str) -> None:
     ca = str(Authority(tmp_path / named, "another").ca) if named else ""
     with pytest.raises(httpx.ConnectError) as refused:
         httpx.get(url, verify=trust.for_http(ca))
-    why = trust.refusal(refused.value)
-    assert "unable to get local issuer certificate" in why
-    assert trust.distrust(why).endswith("name the certificate of the authority that signed it as tls.ca")
+    assert trust.refusal(refused.value) == (
+        "its certificate is not trusted here (unable to get local issuer certificate): name the certificate of the "
+        "authority that signed it as tls.ca"
+    )
+
+
+def test_a_certificate_of_another_name_is_no_matter_of_authorities(authority: Authority, url: str) -> None:
+    with httpx.Client(verify=trust.for_http(str(authority.ca))) as client, pytest.raises(httpx.ConnectError) as refused:
+        client.get(url, extensions={"sni_hostname": "fra1.example.com"})
+    said = trust.refusal(refused.value)
+    assert said.startswith("its certificate is not trusted here (Hostname mismatch") and "tls.ca" not in said
 
 
 def test_another_error_is_no_matter_of_trust() -> None:

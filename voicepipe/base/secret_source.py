@@ -11,8 +11,8 @@ from voicepipe.base.environment import CREDENTIALS, variable
 ENV, FILE = "_env", "_file"
 """How the two keys of a pair end."""
 OUTSIDE = (
-    f"since systemd alone sets {CREDENTIALS}, for a unit with LoadCredential=; elsewhere set it to a folder with these "
-    "files"
+    f"since systemd alone sets {CREDENTIALS}, for a unit with LoadCredential= (elsewhere set it to a folder with these "
+    "files)"
 )
 """Why there is no file of the service's credentials, with advice."""
 
@@ -48,6 +48,7 @@ class SecretSource(msgspec.Struct, frozen=True):
         return name + (FILE if self.file else ENV)
 
     def advice(self, what: str) -> str:
+        """What to do where it does not hold `what`."""
         return f"write {what} into it" if self.file else f"set it to {what}"
 
     def read(self) -> str:

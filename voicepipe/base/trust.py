@@ -6,6 +6,10 @@ import httpx
 
 from voicepipe.base.errors import ConfigError
 
+UNKNOWN_AUTHORITY = (2, 18, 19, 20, 21)
+"""OpenSSL's codes for a certificate of somebody unknown (X509_V_ERR_..., x509_vfy.h): its issuer is not there, or it is
+its own."""
+
 
 def trusting(context: ssl.SSLContext, ca: str, key: str = "tls.ca") -> ssl.SSLContext:
     """`context`, which also trusts the authorities in the file `ca` (PEM; empty: none). Raises ConfigError, which names
@@ -39,15 +43,13 @@ def check(ca: str) -> None:
     trusting(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ca)
 
 
-def refusal(error: BaseException | None) -> str:
-    """Why TLS does not trust the other side, out of the errors behind this one; empty: it is about something else."""
+def refusal(error: BaseException | None, key: str = "tls.ca") -> str:
+    """Why TLS does not trust the other side, out of the errors behind this one, with advice: `key` names authorities.
+    Empty: the error is about something else."""
     while error:
         if isinstance(error, ssl.SSLCertVerificationError):
-            return error.verify_message
+            said = f"its certificate is not trusted here ({error.verify_message.rstrip('.')})"
+            advice = f"name the certificate of the authority that signed it as {key}"
+            return f"{said}: {advice}" if error.verify_code in UNKNOWN_AUTHORITY else said
         error = error.__cause__ or error.__context__
     return ""
-
-
-def distrust(why: str, key: str = "tls.ca") -> str:
-    """For the log and people: a certificate is not trusted, with advice."""
-    return f"its certificate is not trusted here ({why}): name the certificate of the authority that signed it as {key}"

@@ -32,8 +32,8 @@ class RemoteServer(msgspec.Struct, frozen=True, kw_only=True):
                                    timeout=self.within_s, verify=trust.for_http(self.ca, "--ca"))  # fmt: skip
             said = answer.json()
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            if why := trust.refusal(error):
-                raise ConfigError(f"{self.url}: {trust.distrust(why, '--ca FILE')}") from None
+            if why := trust.refusal(error, "--ca FILE"):
+                raise ConfigError(f"{self.url}: {why}") from None
             raise ConfigError(
                 f"{self.url} does not answer as a {self.kinds[0]} does ({error}): is {self.option} its address?"
             ) from None

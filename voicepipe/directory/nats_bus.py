@@ -18,7 +18,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error
 
 from voicepipe.base.errors import ConfigError
-from voicepipe.base.trust import distrust, for_sockets, refusal
+from voicepipe.base.trust import for_sockets, refusal
 from voicepipe.config.credentials import bus_password
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import WAITING, BusMessage, put, taken
@@ -160,8 +160,7 @@ class NatsBus:
         now = time.monotonic()
         if now - self._troubled_at >= LOG_EVERY_S:
             self._troubled_at = now
-            why = distrust(untrusted) if (untrusted := refusal(error)) else error or type(error).__name__
-            logger.warning("the bus (NATS): %s", why)
+            logger.warning("the bus (NATS): %s", refusal(error) or error or type(error).__name__)
 
     async def _lost(self) -> None:
         if not self._ends:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from voicepipe.base.secret_source import SecretSource
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.base.trust import distrust, for_http, refusal
+from voicepipe.base.trust import for_http, refusal
 from voicepipe.base.web_answer import PLAIN
 from voicepipe.records import signing, store
 from voicepipe.records.store import Delivery, Spool
@@ -153,8 +153,7 @@ class Deliveries:
             ):
                 status = answer.status_code
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, TimeoutError) as error:
-            untrusted = refusal(error)
-            return distrust(untrusted) if untrusted else f"it does not answer ({type(error).__name__})", False
+            return refusal(error) or f"it does not answer ({type(error).__name__})", False
         if answer.is_success:
             return "", False
         return f"it answers with HTTP status {status}", 400 <= status < 500 and status not in TRY_LATER

@@ -18,7 +18,7 @@ from voicepipe.agent import Tool, Webhook
 from voicepipe.base.errors import OutcomeUnknown, ToolError
 from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
 from voicepipe.base.token_bucket import FairShare
-from voicepipe.base.trust import distrust, for_http, refusal
+from voicepipe.base.trust import for_http, refusal
 from voicepipe.base.web_answer import PLAIN, whole
 from voicepipe.base.worker import Worker
 from voicepipe.conversation.prompt import ToolCall
@@ -164,7 +164,7 @@ class ToolRunner:
             host = HOST.match(webhook.url)
             where = f" at {host[1]}" if host else ""
             if why := refusal(error):
-                log.error("%s could not be reached%s: %s", name, where, distrust(why))
+                log.error("%s could not be reached%s: %s", name, where, why)
             else:
                 log.error("%s could not be reached%s (%s): is its server up?", name, where, type(error).__name__)
             raise ToolError(f"{name} could not be reached") from None

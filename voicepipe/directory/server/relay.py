@@ -21,7 +21,7 @@ from websockets.typing import Subprotocol
 
 from voicepipe.base.errors import Refused
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.base.trust import distrust, refusal
+from voicepipe.base.trust import refusal
 from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import PopToken, WhyBounced
 from voicepipe.directory.server.call_placement import CallPlacing
@@ -138,7 +138,7 @@ class Relay:
             except (OSError, TimeoutError, WebSocketException) as error:
                 self._bounced(socket, there, "no_answer")
                 if why := refusal(error):
-                    logger.warning("%s does not let a call in: %s", there.pop, distrust(why))
+                    logger.warning("%s does not let a call in: %s", there.pop, why)
                 else:
                     logger.info("%s does not let a call in (%r): the next candidate is tried", there.pop, error)
             else:

@@ -23,7 +23,7 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.base import call_ids
 from voicepipe.base.errors import NoPop, Unauthorized, UnknownCall
-from voicepipe.base.trust import distrust, refusal
+from voicepipe.base.trust import refusal
 from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Directory, PopToken, WhyBounced
 from voicepipe.directory.report import CALLS
@@ -297,7 +297,7 @@ class RequestProxy:
                     )
         except (httpx.RequestError, httpx.InvalidURL, TimeoutError) as error:
             if why := refusal(error):
-                logger.warning("%s is not asked: %s", there.pop, distrust(why))
+                logger.warning("%s is not asked: %s", there.pop, why)
             else:
                 logger.info("%s does not answer: %r", there.pop, error)
             _silent(there, _Unreached if isinstance(error, NOT_SENT) else NoPop)

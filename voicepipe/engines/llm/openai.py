@@ -14,7 +14,7 @@ import httpx
 from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.base.tasks import ended, supervised
-from voicepipe.base.trust import distrust, for_http, refusal
+from voicepipe.base.trust import for_http, refusal
 from voicepipe.base.web_answer import AT_A_TIME, PLAIN, coding, pieces, whole
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Message, Prompt
@@ -248,7 +248,7 @@ class OpenAiLlm:
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             self._liveness.gone = True
             if why := refusal(error):
-                raise EngineDead(f"{self._server}: {distrust(why)}.") from None
+                raise EngineDead(f"{self._server}: {why}.") from None
             raise EngineDead(
                 f"No language model's server answers at {self._url}: start it, or set openai.base_url."
             ) from None
