@@ -117,11 +117,11 @@ bench-records: venv models  ## Records against what probes heard; 10,000 kept ca
 
 # An environment with the wheel alone says what a host installs; the list of that is the SBOM.
 dist: venv  ## The wheel, twice the same bytes, and its bill of materials (CycloneDX), in dist/
-	@rm -rf dist build/sbom && mkdir -p dist build
+	@rm -rf dist .venv-dist && mkdir dist
 	@$(PIP) wheel -q --no-deps -w dist .
-	@$(PYTHON) -m venv --without-pip build/sbom
-	@$(PIP) --python build/sbom/bin/python install -q -c constraints.txt dist/*.whl
-	@$(BIN)/cyclonedx-py environment build/sbom/bin/python --pyproject pyproject.toml --output-reproducible \
+	@$(PYTHON) -m venv --without-pip .venv-dist
+	@$(PIP) --python .venv-dist/bin/python install -q -c constraints.txt dist/*.whl
+	@$(BIN)/cyclonedx-py environment .venv-dist/bin/python --pyproject pyproject.toml --output-reproducible \
 	  --output-file dist/voicepipe-pop.cdx.json
 	@ls -sh dist
 
@@ -132,7 +132,7 @@ screenshots: venv system models  ## Pictures of the pages, for the README
 	@VOICEPIPE_SCREENSHOTS=$(CURDIR)/pops/dashboards $(BIN)/python -m pytest tests/browser
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) $(CLIENTS) $(COQUI) $(VLLM) $(NODE_MODULES) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .venv-dist $(CLIENTS) $(COQUI) $(VLLM) $(NODE_MODULES) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 
 venv: $(VENV)/.test
 

@@ -85,7 +85,7 @@ def test_a_key_that_is_not_set(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     file.write_text("[[tenants]]\nname = 'a'\nkey_env = 'VOICEPIPE_TEST_UNSET'")
     status, _, err = said(capsys, "pop", "--config", str(file), "--host", "0.0.0.0", "--port", "0")
     assert status == 2
-    assert "set the environment variable VOICEPIPE_TEST_UNSET" in err
+    assert "the environment variable VOICEPIPE_TEST_UNSET is not set here" in err
 
 
 def test_an_address_of_another_machine(capsys: pytest.CaptureFixture[str]) -> None:

@@ -225,3 +225,9 @@ def test_a_store_becomes_another_and_the_next_look_tells_so(tmp_path: Path) -> N
     assert [store.refresh(), store.refresh()] == [True, False]
     (tmp_path / "new" / "desk.toml").write_text('name = "desk"\ngreeting = "Good evening."\n')
     assert store.refresh() and (now := store.get("desk")) and now.greeting == "Good evening."
+
+
+def test_the_file_with_a_hooks_secret_is_relative_to_the_agents_file(tmp_path: Path) -> None:
+    hooks = '[hooks]\nafter_call = "https://example.com/"\nsecret_file = "hook.key"\n'
+    (file := tmp_path / "desk.toml").write_text(f'name = "desk"\n{hooks}')
+    assert load_agent(file).hooks.secret_file == str(tmp_path / "hook.key")

@@ -197,10 +197,11 @@ def _warnings_of_directory(settings: DirectoryConfig) -> Iterator[str]:
         tokens.signer(settings.directory.key)
         for path in settings.directory.keys:
             tokens.public_key(path)
-        credentials.keys_of(settings.tenants)
+        credentials.operator_keys(settings.http, credentials.keys_of(settings.tenants))
         credentials.sip_passwords(settings.sip.users)
         credentials.twilio_token(settings.twilio).value()
         credentials.telnyx_key(settings.telnyx).value()
+        credentials.bus_password(settings.bus).value()
     except ConfigError as error:
         yield f"a directory does not start like this: {error}"
 
@@ -209,8 +210,8 @@ def _warnings(file: Path, settings: config.Config, agents: Iterable[Agent], *, p
     """Why a PoP would not start, refuse callers, or leave work undone, unless another file adds what is missing.
     `part`: the file is only a part of a configuration. Raises ConfigError: a whole one has no voice."""
     missing = credentials.missing_secrets(settings)
-    for name, key in missing.items():
-        yield f"{key}: the environment variable {name} is not set here, or empty; a PoP does not start without it"
+    for problem, key in missing.items():
+        yield f"{key}: {problem}; a PoP does not start without it"
     if said := unreached(settings):
         yield said
     for check in runtime.REFUSALS if missing else (*runtime.REFUSALS, credentials.check):
@@ -250,7 +251,7 @@ def _without_effect(settings: config.Config) -> Iterator[str]:
     """Keys that change nothing, since another one is not set."""
     if settings.routes and not takes_phones(settings.sip, settings.twilio, settings.telnyx):
         yield (
-            "routes has no effect unless phone calls come in: set sip.port, twilio.auth_token_env or "
+            "routes has no effect unless phone calls come in: set sip.port, twilio.auth_token_env (or _file) or "
             "telnyx.public_key, here or in another file"
         )
     if settings.fleet.editions and not settings.bus.servers:

@@ -1,5 +1,5 @@
-"""Configuration: TOML files into frozen structs (`pop_config.py`). Secrets are in the environment
-(`base/environment.py`).
+"""Configuration: TOML files into frozen structs (`pop_config.py`). Secrets are in the environment, or in
+files of their own (`base/secret_source.py`).
 
 `configs/default.toml` names every key with its default and a comment; a test keeps the two equal.
 """

@@ -13,6 +13,7 @@ from voicepipe.agent import Agent, Hooks, Intents
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import agent_problems, toml_file
 from voicepipe.config.file_kind import check_kind
+from voicepipe.config.files import placed
 from voicepipe.config.pop_config import Config
 from voicepipe.tools import tool_code
 
@@ -50,6 +51,8 @@ def _read(path: Path, of_functions: Callable[[Agent], Iterable[str]]) -> Agent:
     tables = toml_file.tables(path)
     check_kind(path, tables, "agent")
     agent = toml_file.convert(tables, Agent, path)
+    if agent.hooks.secret_file:
+        agent = replace(agent, hooks=replace(agent.hooks, secret_file=placed(path, agent.hooks.secret_file)))
     of_intents = path
     if agent.intents_file:
         of_intents = path.parent / agent.intents_file

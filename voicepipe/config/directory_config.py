@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from voicepipe.agent import Hooks
 from voicepipe.base.places import check_place
 from voicepipe.base.ranges import Label, Name, Section
-from voicepipe.config.fleet_config import BusConfig
+from voicepipe.config.fleet_config import BusConfig, TlsConfig
 from voicepipe.config.phone_config import (
     KnownTrunk,
     RouteConfig,
@@ -74,6 +74,7 @@ class DirectoryTwilio(TwilioAccount, frozen=True):
     directory's."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_place(self.place)
 
 
@@ -117,6 +118,7 @@ class DirectoryConfig(Section, frozen=True):
 
     directory: DirectorySection = DirectorySection()
     bus: BusConfig = BusConfig()
+    tls: TlsConfig = TlsConfig()
     http: HttpConfig = HttpConfig()
     sip: DirectorySipConfig = DirectorySipConfig()
     telephony: TelephonyConfig = TelephonyConfig()

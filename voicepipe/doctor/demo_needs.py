@@ -171,8 +171,8 @@ def _model(model: KnownModel, *, by_demo: bool) -> Finding:
 def access(config: Config | None) -> Iterator[Finding]:
     """Checks that all secrets are set, and that nobody can call who must not."""
     config = config or load()
-    for name in missing_secrets(config):
-        yield Finding("environment", "broken", f"{name} is not set here", "set it: a PoP does not start without it")
+    for problem, key in missing_secrets(config).items():
+        yield Finding("secret", "broken", problem, f"see to {key}: a PoP does not start without it")
     for check in runtime.REFUSALS:
         try:
             check(config)

@@ -160,8 +160,8 @@ class Pop:
 
     async def use(self, config: Config, agents: AgentStore) -> None:
         """Use other agents, routes and tenants; live calls keep what they began with. The rest of `config` is as it
-        was. Raises ConfigError: a tenant's key is not in the environment."""
-        owners = keys_of(config.tenants)
+        was. Raises ConfigError: a tenant's key cannot be read."""
+        owners = await asyncio.to_thread(keys_of, config.tenants)
         await asyncio.to_thread(self._agents.become, agents)
         self.config = config
         self._tenants.become(owners)

@@ -36,7 +36,7 @@ async def running(config: Config, agent_file: Path | None = None) -> AsyncIterat
         if config.bus.servers:
             from voicepipe.directory.nats_bus import NatsBus  # Its library takes 0.1 s to import.
 
-            bus = await stack.enter_async_context(NatsBus.connected(config.bus))
+            bus = await stack.enter_async_context(NatsBus.connected(config.bus, config.tls.ca))
         yield await stack.enter_async_context(member(config, bus, agent_file=agent_file))
 
 
@@ -59,7 +59,7 @@ async def member(
         kept(config, partial(hooks_of, config, agents)) as records,
         traced(config) as traces,
         warmed(shared, agents) if shared else engines_for(config, agents) as engines,
-        ToolRunner() as tools,
+        ToolRunner(ca=config.tls.ca) as tools,
     ):
         pop = Pop(config, agents, engines, tools, records, traces)
         pop.log_what_is_missing()

@@ -12,8 +12,9 @@ import httpx
 import msgspec
 from msgspec.structs import replace
 
-from voicepipe.base.environment import variable
+from voicepipe.base.secret_source import SecretSource
 from voicepipe.base.tasks import TaskGroup
+from voicepipe.base.trust import for_http, refusal
 from voicepipe.base.web_answer import PLAIN
 from voicepipe.records import signing
 from voicepipe.records.store import Delivery, Spool, due, found, reading, spool
@@ -37,9 +38,10 @@ EVENT = "call.ended"
 
 class Deliveries:
     """Delivers webhooks about calls that have ended to their receivers: at least once, also when a receiver or the PoP
-    was down meanwhile. `path`: the PoP's records."""
+    was down meanwhile. `path`: the PoP's records; `ca`: as `trust.trusting`."""
 
-    def __init__(self, path: Path, writer: RecordWriter, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, path: Path, writer: RecordWriter, loop: asyncio.AbstractEventLoop, ca: str = "") -> None:
+        self._ca = ca
         self.spool = Spool(0, None, None)
         """The deliveries that are due, as last read."""
         self.failed = 0
@@ -98,7 +100,7 @@ class Deliveries:
     def _client(self) -> httpx.AsyncClient:
         # In a thread: reading the certificate store takes 20-50 ms. Redirects could lead to hosts nobody configured.
         headers = {**PLAIN, "Content-Type": "application/json", "User-Agent": "voicepipe"}
-        return httpx.AsyncClient(follow_redirects=False, timeout=TIMEOUT_S, headers=headers)
+        return httpx.AsyncClient(follow_redirects=False, timeout=TIMEOUT_S, headers=headers, verify=for_http(self._ca))
 
     def _due(self) -> list[Delivery]:
         with reading(self._path) as db:
@@ -140,9 +142,9 @@ class Deliveries:
     async def _sent(self, client: httpx.AsyncClient, delivery: Delivery, body: bytes) -> tuple[str, bool]:
         """Send one delivery. Returns the error (empty: none), and whether the receiver refuses this request."""
         try:
-            key = signing.secret(variable(delivery.secret_env))
+            key = await asyncio.to_thread(signing.key_in, SecretSource.of_text(delivery.secret))
         except ValueError as error:
-            return f"the environment variable {delivery.secret_env} cannot sign: {error}", False
+            return str(error), False
         signed = signing.headers(key, delivery.id, time.time(), body)
         try:
             async with (
@@ -151,7 +153,7 @@ class Deliveries:
             ):
                 status = answer.status_code
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, TimeoutError) as error:
-            return f"it does not answer ({type(error).__name__})", False
+            return refusal(error) or f"it does not answer ({type(error).__name__})", False
         if answer.is_success:
             return "", False
         return f"it answers with HTTP status {status}", 400 <= status < 500 and status not in TRY_LATER

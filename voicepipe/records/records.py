@@ -92,10 +92,10 @@ class Records(CallFollower):
 
     def __init__(
         self, path: Path, host: RecordedHost, writer: RecordWriter, lines: str, keep_s: float, hooks: HooksOf,
-        loop: asyncio.AbstractEventLoop,
+        loop: asyncio.AbstractEventLoop, ca: str = "",
     ) -> None:  # fmt: skip
         self.writer = writer
-        self.deliveries = Deliveries(path, writer, loop)
+        self.deliveries = Deliveries(path, writer, loop, ca)
         self.deleted: list[Callable[[Collection[str]], object]] = []
         """Called with the ids of calls that were deleted."""
         self._path = path
@@ -151,7 +151,7 @@ class Records(CallFollower):
         if notice.hooks.after_call:
             now = time.time()
             store.add_delivery(Delivery(id=notice.message_id, call=record.id, url=notice.hooks.after_call,
-                               secret_env=notice.hooks.secret_env, since=record.ended or now, due=now))  # fmt: skip
+                               secret=notice.hooks.secret.text, since=record.ended or now, due=now))  # fmt: skip
 
         def then() -> None:
             write_line(record, self._lines)
@@ -303,6 +303,6 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"records.folder: records cannot be kept in {folder}: {error}") from None
     keep_s = config.records.keep_days * 86_400.0
-    records = Records(path, host, RecordWriter(store), config.records.lines, keep_s, hooks, loop)
+    records = Records(path, host, RecordWriter(store), config.records.lines, keep_s, hooks, loop, config.tls.ca)
     records.writer.put(records.mark_cut)
     return records

@@ -61,7 +61,9 @@ class Delivery(msgspec.Struct, frozen=True):
     """The same at each attempt, so that a receiver can recognise repetitions."""
     call: str
     url: str
-    secret_env: str
+    secret: str
+    """Where the secret is, as `SecretSource.text`: it is read at each attempt, so that a new one counts. The column is
+    `secret_env`, from before secrets were in files, too."""
     since: float
     """Unix seconds at which the call ended."""
     due: float

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import uvloop
 
+from voicepipe.base import trust
 from voicepipe.base.errors import ConfigError, VoicepipeError, cause
 from voicepipe.base.lookups import Limits, Lookups
 from voicepipe.config import Config, HttpConfig
@@ -23,7 +24,14 @@ from voicepipe.ingress.server import check_certificate
 logger = logging.getLogger(__name__)
 
 SIP_PORT = 5060
-REFUSALS = (check_exposure, check_phones, check_certificate, check_keys)
+
+
+def check_trust(config: Config) -> None:
+    """Raises ConfigError: the file of authorities cannot be used."""
+    trust.check(config.tls.ca)
+
+
+REFUSALS = (check_exposure, check_phones, check_certificate, check_keys, check_trust)
 """Raise ConfigError where a PoP with this configuration does not start. Secrets are checked by `environment.check`."""
 NOT_FOR_SERVICES = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """Signals that make other services read files again, or open their logs anew. A terminal that is closed sends SIGHUP,

@@ -122,6 +122,28 @@ async def test_routes_and_tenants_reach_pops_and_directories(
             await editions.push({**RULED, **GOOD_DAY})
 
 
+async def test_every_host_reads_the_keys_of_pushed_tenants_from_its_own_files(
+    tmp_path: Path, public: str, keys: pytest.MonkeyPatch
+) -> None:
+    bus, key = MemoryBus(), tmp_path / "harbour.key"
+    tenants = TENANTS.replace('key_env = "HARBOUR_KEY"', f'key_file = "{key}"')
+    async with (
+        taking(bus, tmp_path, http=WITH_KEY) as (editions, directory, rules),
+        pops(bus, directory, await pop_settings("fra", public, tmp_path)) as ([pop], _),
+    ):
+        with pytest.raises(ConfigError, match=rf"fleet.toml: tenants\[0\].key_file: there is no {key}: write the key"):
+            await editions.push({**HELLO, "fleet.toml": tenants})
+        key.write_text("k-harbour\n")
+        await editions.push({**HELLO, "fleet.toml": tenants})
+        await until(lambda: pop.config.tenants, LONG_S)
+        assert pop.tenant("k-harbour").name == rules.keys.tenant("k-harbour").name == "harbour"
+        with pytest.raises(ConfigError, match="would be somewhere else at each host; give an absolute path"):
+            await editions.push({**HELLO, "fleet.toml": TENANTS.replace("key_env", "key_file")})
+        hooks = '[hooks]\nafter_call = "https://example.com/"\nsecret_file = "hook.key"\n'
+        with pytest.raises(ConfigError, match="Agent front-desk: hooks.secret_file: no secret is pushed along"):
+            await editions.push({"agents/front-desk.toml": HELLO["agents/front-desk.toml"] + hooks})
+
+
 async def test_agents_alone_leave_routes_and_tenants_as_they_were_pushed(
     tmp_path: Path, public: str, keys: pytest.MonkeyPatch
 ) -> None:

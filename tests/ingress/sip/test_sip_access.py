@@ -238,5 +238,5 @@ def test_an_open_door_to_strangers_is_refused_at_the_start() -> None:
 
 def test_a_user_without_a_password_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DESK_PASSWORD")
-    with pytest.raises(ConfigError, match="set the environment variable DESK_PASSWORD"):
+    with pytest.raises(ConfigError, match="the environment variable DESK_PASSWORD is not set here"):
         SipAccess(sip(users=(DESK,)).sip)

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -89,7 +89,7 @@ def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryCo
     try:
         check_owners(config)
         check_who_may_call(config.http, config.tenants)
-        if config.tenants and not config.http.operator_key_env:
+        if config.tenants and not config.http.operator_key:
             raise ConfigError(
                 "tenants: this directory has no operator's key, so nobody could push, list or drain any more; set "
                 "http.operator_key_env in its file first"
@@ -153,7 +153,7 @@ class DirectoryEditions:
         own: DirectoryConfig,
         store: EditionStore,
         begun: DirectoryBeginning,
-        take: Callable[[DirectoryConfig], None],
+        take: Callable[[DirectoryConfig], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.current = begun.edition
@@ -326,7 +326,7 @@ class DirectoryEditions:
         await asyncio.to_thread(self._store.use, edition)
         self.current, self._problem = edition, ""
         try:
-            self._take(with_rules(self._own, edition.files))
+            await self._take(await asyncio.to_thread(with_rules, self._own, edition.files))
         except ConfigError as error:
             self._problem = str(error)
             logger.error("the routes and tenants of edition %d are not taken over: %s", edition.number, error)

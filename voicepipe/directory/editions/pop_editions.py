@@ -79,7 +79,14 @@ def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
                 if lacks := signing.lacks(tenant.hooks):
                     raise ConfigError(f"tenants[{index}].{lacks}")
         _check_functions(folder / AGENTS, own.fleet.functions)  # Before any is loaded.
-        return config, open_agents(config)
+        agents = open_agents(config)
+        for agent in agents:
+            if Path(agent.hooks.secret_file).is_relative_to((folder / AGENTS).resolve()):
+                raise ConfigError(
+                    f"Agent {agent.name}: hooks.secret_file: no secret is pushed along; give an absolute path that "
+                    "each PoP has, or one that begins with $CREDENTIALS_DIRECTORY/"
+                )
+        return config, agents
 
 
 def _check_functions(folder: Path, modules: Collection[str]) -> None:

@@ -12,7 +12,6 @@ from starlette.requests import HTTPConnection
 from voicepipe.base.networks import network_of
 from voicepipe.base.places import Place, place_of
 from voicepipe.call_api import NO_TENANT, Grant
-from voicepipe.config.credentials import keys_of
 from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import Directory, Placement
@@ -59,10 +58,9 @@ class DirectoryRules:
         """Its tenants and routes may change; all else stays."""
         self.keys = Tenants(keys, "directory")
 
-    def become(self, config: DirectoryConfig) -> None:
-        """Use this configuration from now on. Raises ConfigError: a tenant's key is not in the environment; then
-        nothing has changed."""
-        self.keys.become(keys_of(config.tenants))
+    def become(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
+        """Use this configuration and its tenants' keys from now on."""
+        self.keys.become(keys)
         self.config = config
 
     def tenant(self, name: str) -> DirectoryTenant | None:

@@ -1,6 +1,7 @@
 """A directory's HTTP server: it tells callers where to call, and relays for those who cannot ask."""
 
 import math
+import ssl
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -17,6 +18,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from voicepipe.base.places import Place, distance_km
+from voicepipe.base.trust import for_sockets
 from voicepipe.config.credentials import OperatorKeys
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
@@ -148,7 +150,9 @@ def app(
                                  has_keys=lambda: bool(rules.config.tenants)))  # fmt: skip
     routes: list[BaseRoute] = [
         *DirectoryApi(directory, access, placement, relay_drain).routes(),
-        WebSocketRoute("/v1/realtime", Relay(access, placement, proxy, relay_drain).websocket),
+        WebSocketRoute(
+            "/v1/realtime", Relay(access, placement, proxy, relay_drain, for_sockets(config.tls.ca)).websocket
+        ),
         *SecretsApi(access, signed_keys, proxy).routes(),
         *proxy.routes(),
         *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), proxy).routes(),
@@ -164,12 +168,12 @@ def app(
     return Starlette(routes=routes, middleware=middleware, exception_handlers=access.answers())
 
 
-def reaching_pops() -> AbstractAsyncContextManager[httpx.AsyncClient]:
+def reaching_pops(verify: ssl.SSLContext | bool = True) -> AbstractAsyncContextManager[httpx.AsyncClient]:
     """Yields the client that forwards requests: connections to PoPs stay open, since call set-ups have no time to
     spare. Their number is limited for each PoP (`request_proxy.MOST_AT_ONE`), so that a PoP that was stopped does not
-    take all of them."""
+    take all of them. `verify`: whose certificates are trusted."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
-    return httpx.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False, trust_env=True)
+    return httpx.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False, trust_env=True, verify=verify)
 
 
 def _answer(placement: Placement) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from starlette.routing import BaseRoute
 from voicepipe.base import open_files
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.tasks import supervised
+from voicepipe.base.trust import check as check_trust
+from voicepipe.base.trust import for_http
 from voicepipe.config.credentials import keys_of, operator_keys
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.bus import Bus
@@ -56,8 +58,9 @@ async def serve(
     operator = operator_keys(config.http, keys_of(config.tenants))
     public = {signing.key_id: signing.key.public_key()}
     public |= {key_id(key): key for key in map(public_key, config.directory.keys)}
-    hearing = nullcontext(own_bus) if own_bus else NatsBus.connected(config.bus)
-    async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
+    tls = await asyncio.to_thread(for_http, config.tls.ca)
+    hearing = nullcontext(own_bus) if own_bus else NatsBus.connected(config.bus, config.tls.ca)
+    async with hearing as bus, reaching_pops(tls) as client, asyncio.TaskGroup() as group:
         # PoPs of one process are all as near as it is.
         directory = Directory(bus, signing, canaries=config.canaries, learns=own_bus is None)
         signed_keys = SignedKeys(bus, signing, public)
@@ -81,10 +84,10 @@ async def serve(
             await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
 
 
-def use_config(rules: DirectoryRules, directory: Directory, config: DirectoryConfig) -> None:
-    """Use other tenants, routes and shares. Raises ConfigError: a tenant's key is not in the environment; then nothing
-    has changed."""
-    rules.become(config)
+async def use_config(rules: DirectoryRules, directory: Directory, config: DirectoryConfig) -> None:
+    """Use other tenants, routes and shares. Raises ConfigError: a tenant's key cannot be read; then nothing has
+    changed."""
+    rules.become(config, await asyncio.to_thread(keys_of, config.tenants))
     directory.shares.change(config.canaries)
 
 
@@ -117,3 +120,4 @@ def check(config: DirectoryConfig) -> None:
     check_who_may_call(config.http, config.tenants)
     check_sip(config.sip, config.http)
     check_providers(config.telephony)
+    check_trust(config.tls.ca)

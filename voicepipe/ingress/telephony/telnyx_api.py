@@ -145,7 +145,7 @@ class TelnyxApi:
     async def _refused(self, answer: httpx.Response, what: str) -> bytes:
         """Handle an error answer: returns if the call has ended, and otherwise raises CommandFailed."""
         if answer.status_code in (401, 403):
-            raise CommandFailed(f"{what}: Telnyx does not accept the key in ${self._config.api_key_env}")
+            raise CommandFailed(f"{what}: Telnyx does not accept the key in {self._config.api_key}")
         try:
             body = await whole(answer, ERROR_BYTES)
         except httpx.HTTPError as error:  # It broke off, or is compressed: the status is known all the same.

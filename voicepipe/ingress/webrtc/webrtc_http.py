@@ -77,7 +77,7 @@ class WebRtcHttp:
         self._access = access
         self._calls = calls
         self._network = network
-        self._turn_secret = secret_of(pop.config, "webrtc.turn_secret_env")
+        self._turn_secret = secret_of(pop.config, "webrtc.turn_secret")
         self._waiting = UnconnectedCalls(pop.config)
 
     def routes(self) -> list[BaseRoute]:
