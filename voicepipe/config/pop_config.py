@@ -198,6 +198,15 @@ class HttpConfig(Section, frozen=True):
                 raise ValueError(f"proxies: {address!r} is no IP address; give one such as 192.0.2.7") from None
 
 
+class LogConfig(Section, frozen=True):
+    """The log of a PoP, or of a directory: on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """Events of this level or above are logged; of libraries, warnings and above."""
+    format: Literal["text", "json"] = "text"
+    """Lines for people, or one JSON object a line."""
+
+
 class LimitsConfig(Section, frozen=True):
     """Limits of clients and calls."""
 
@@ -277,6 +286,7 @@ class Manifest(Section, frozen=True):
     bus: BusConfig = BusConfig()
     records: RecordsConfig = RecordsConfig()
     traces: TracesConfig = TracesConfig()
+    log: LogConfig = LogConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
     ladder: LadderConfig = LadderConfig()

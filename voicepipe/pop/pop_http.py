@@ -209,7 +209,7 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     async with sip.listening(pop, calls):
         room = await asyncio.to_thread(open_files.for_calls, pop.config.pop.slots)
         message_bytes = pop.config.limits.message_bytes
-        serving = server.serve(application, listening, pop.config.http, room, message_bytes, pop.serving)
+        serving = server.serve(application, listening, pop.config.http, room, message_bytes, pop.serving, pop.rereads)
         jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
         tidying = asyncio.create_task(supervised("ending calls left behind", providers.tidy_up))
         try:

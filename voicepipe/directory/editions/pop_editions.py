@@ -6,7 +6,8 @@ Calls go on with the agent that they began with, as when an agent's file is edit
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,6 +132,8 @@ class PopEditions:
         self._take = take
         self._report_now = report_now
         self._clock = clock
+        self._changing = asyncio.Lock()
+        """Held while it changes what the PoP uses."""
         self._failed, self._again_at = NONE, 0.0
         """The last edition that it could not take over, and when it is tried again."""
         self._problem = _short(begun.problem)
@@ -138,6 +141,18 @@ class PopEditions:
     def state(self) -> EditionState:
         """The state for reports."""
         return EditionState(self._current.number, self._current.digest, self._problem, bool(self._pinned))
+
+    @asynccontextmanager
+    async def rebased(self, own: Config) -> AsyncIterator[tuple[Config, AgentStore]]:
+        """Yields the edition in use, opened with another configuration of the PoP's own, which is `own` from the end of
+        the context on; no edition is taken over meanwhile. Raises ConfigError: the PoP would not start with them."""
+        async with self._changing:
+            yield await asyncio.to_thread(self._opened, own)
+            self._own = own
+
+    def _opened(self, own: Config) -> tuple[Config, AgentStore]:
+        edition = self._store.find(self._current.number) if self._current != NONE else None
+        return opened(own, self._store.keep(edition)) if edition else (own, open_agents(own))
 
     async def listen(self) -> None:
         """Take over what is published, until cancelled."""
@@ -175,8 +190,9 @@ class PopEditions:
     async def _take_over(self, edition: Edition) -> None:
         """Use the edition, or stay at the present one and report the problem."""
         try:
-            config, agents = await asyncio.to_thread(self._kept, edition)
-            await self._take(config, agents)
+            async with self._changing:
+                config, agents = await asyncio.to_thread(self._kept, edition)
+                await self._take(config, agents)
         except ConfigError as error:
             self._failed, self._again_at = edition.head, self._clock() + AGAIN_S
             self._problem = _short(f"edition {edition.number}: {error}")

@@ -15,6 +15,7 @@ from voicepipe.call_api import NO_TENANT, Grant
 from voicepipe.config.credentials import keys_of
 from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant
 from voicepipe.config.phone_config import PhoneKind
+from voicepipe.config.rereads import Rereads
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.router import CANDIDATES, WantedCall, eligible
@@ -56,8 +57,9 @@ class DirectoryRules:
 
     def __init__(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
         self.config = config
-        """Its tenants and routes may change; all else stays."""
         self.keys = Tenants(keys, "directory")
+        self.rereads = Rereads[DirectoryConfig]()
+        """What is read again while it runs, besides its tenants, routes and canaries."""
 
     def become(self, config: DirectoryConfig) -> None:
         """Use this configuration from now on. Raises ConfigError: a tenant's key is not in the environment; then
