@@ -1,22 +1,30 @@
 """A client that types to a PoP by WebSocket, and waits for each answer."""
 
 import json
+import ssl
 import time
+from urllib.parse import quote
 
 import websockets
 
 
 class Typist:
-    """One call, from `async with` on; `told` are the texts whose answers were over, with their monotonic second."""
+    """One call, from `async with` on; `told` are the texts whose answers were over, with their monotonic second.
+    `tls`: whom to trust behind https. `model`: the agent."""
 
-    def __init__(self, url: str, key: str = "none", **headers: str) -> None:
-        self._url = f"ws{url.removeprefix('http')}/v1/realtime"
+    def __init__(
+        self, url: str, key: str = "none", tls: ssl.SSLContext | None = None, model: str = "", **headers: str
+    ) -> None:
+        self._tls = tls
+        self._url = f"ws{url.removeprefix('http')}/v1/realtime" + (f"?model={quote(model)}" if model else "")
         self._headers = {"Authorization": f"Bearer {key}", **headers}
         self._socket: websockets.ClientConnection
         self.told: dict[str, float] = {}
 
     async def __aenter__(self) -> "Typist":
-        self._socket = await websockets.connect(self._url, additional_headers=self._headers, max_queue=None)
+        self._socket = await websockets.connect(
+            self._url, additional_headers=self._headers, max_queue=None, ssl=self._tls
+        )
         await self._answered()  # the greeting
         return self
 
