@@ -10,12 +10,11 @@ import websockets
 
 class Typist:
     """One call, from `async with` on; `told` are the texts whose answers were over, with their monotonic second.
-    `tls`: whom to trust behind https. `model`: the agent."""
+    `model`: the agent."""
 
-    def __init__(
-        self, url: str, key: str = "none", tls: ssl.SSLContext | None = None, model: str = "", **headers: str
-    ) -> None:
-        self._tls = tls
+    def __init__(self, url: str, key: str = "none", model: str = "", **headers: str) -> None:
+        self.tls: ssl.SSLContext | None = None
+        """Whom to trust behind https; None: whom this machine trusts."""
         self._url = f"ws{url.removeprefix('http')}/v1/realtime" + (f"?model={quote(model)}" if model else "")
         self._headers = {"Authorization": f"Bearer {key}", **headers}
         self._socket: websockets.ClientConnection
@@ -23,7 +22,7 @@ class Typist:
 
     async def __aenter__(self) -> "Typist":
         self._socket = await websockets.connect(
-            self._url, additional_headers=self._headers, max_queue=None, ssl=self._tls
+            self._url, additional_headers=self._headers, max_queue=None, ssl=self.tls
         )
         await self._answered()  # the greeting
         return self

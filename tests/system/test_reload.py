@@ -61,8 +61,10 @@ class Site:
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.tls.check_hostname, self.tls.verify_mode = False, ssl.CERT_NONE
 
-    def call(self, key: str) -> Typist:
-        return Typist(self.pop.url, SECRETS[key], self.tls)
+    def call(self, key: str, model: str = "") -> Typist:
+        typist = Typist(self.pop.url, SECRETS[key], model)
+        typist.tls = self.tls
+        return typist
 
     def configure(self, **changes: Any) -> None:
         configure(self.folder, **changes)
@@ -240,7 +242,7 @@ async def test_each_line_of_the_log_is_json_and_names_its_call(tmp_path: Path) -
     async with site(tmp_path) as (pop, _):
         async with pop.call("FIRST") as call:
             await call.asks("Are you there?")
-        async with Typist(pop.pop.url, SECRETS["FIRST"], pop.tls, model='x"\nvoicepipe\r\n{}') as call:
+        async with pop.call("FIRST", 'x"\nvoicepipe\r\n{}') as call:
             await call.asks("Are you there?")
         ended = partial(ends, pop)
         await until(ended)

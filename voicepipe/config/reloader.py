@@ -13,6 +13,8 @@ from voicepipe.config.changes import Change, Served, change
 from voicepipe.config.rereads import Rereads
 
 logger = logging.getLogger(__name__)
+PAUSE_S = 0.1
+"""Seconds between two reloads: signals in masses take no time from calls."""
 
 
 class Reloader(Generic[Served]):
@@ -45,6 +47,7 @@ class Reloader(Generic[Served]):
             await self._asked.wait()
             self._asked.clear()
             rereads.problem = await self._reload(self._own or own, take)
+            await asyncio.sleep(PAUSE_S)
 
     async def _reload(self, own: Served, take: Callable[[Served], Awaitable[None]]) -> str:
         """Returns the problem for which nothing has changed; empty: there was none."""

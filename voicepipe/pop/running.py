@@ -97,7 +97,7 @@ async def member(
             if editions:
                 beside["taking over editions"] = editions.listen
             if reloader:
-                opened = editions.rebased if editions else partial(_opened, store, agent_file)
+                opened = editions.rebased if editions else partial(_opened, store, agent_file, agents)
                 beside["reading the files again"] = partial(_reload, pop, reloader, own, opened)
             serves = group.create_task(serve(pop, listener))
             jobs = [group.create_task(supervised(what, job)) for what, job in beside.items()]
@@ -129,9 +129,9 @@ async def _reload(pop: Pop, reloader: Reloader[Config], own: Config, opened: Ope
 
 @asynccontextmanager
 async def _opened(
-    store: EditionStore | None, agent_file: Path | None, own: Config
+    store: EditionStore | None, agent_file: Path | None, agents: AgentStore, own: Config
 ) -> AsyncIterator[tuple[Config, AgentStore]]:
-    its = await asyncio.to_thread(begun, own, store, agent_file)
+    its = await asyncio.to_thread(begun, own, store, agent_file, agents)
     yield its.config, its.agents
 
 

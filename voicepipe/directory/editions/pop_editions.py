@@ -55,20 +55,23 @@ def store_of(config: Config) -> EditionStore | None:
     return EditionStore(Path(folder), config.pop.id, "fleet.editions") if folder else None
 
 
-def begun(own: Config, store: EditionStore | None, wanted: Path | None = None) -> PopBeginning:
+def begun(
+    own: Config, store: EditionStore | None, wanted: Path | None = None, known: AgentStore | None = None
+) -> PopBeginning:
     """The edition that the PoP stays at or used last; if that is no longer valid, the newest that is; its own files, if
-    it has never taken one over (`wanted`: as in `AgentStore`). Raises ConfigError: none of them is valid."""
+    it has never taken one over (`wanted`, `known`: as in `AgentStore`). Raises ConfigError: none of them is valid."""
     pinned = own.fleet.edition
     found = store.begin(lambda edition, folder: opened(own, folder), pinned) if store else None
-    (config, agents), edition, problem = found or ((own, open_agents(own, wanted)), None, "")
+    (config, agents), edition, problem = found or ((own, open_agents(own, wanted, known)), None, "")
     if pinned and not problem and not (edition and edition.number == pinned):
         problem = f"It is to stay at edition {pinned}, which it has not got yet."
     return PopBeginning(config, agents, edition, problem)
 
 
-def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
+def opened(own: Config, folder: Path, known: AgentStore | None = None) -> tuple[Config, AgentStore]:
     """A PoP's own configuration with the agents, routes and tenants of an edition that lies in `folder`; and the
-    agents. Raises ConfigError, with the paths of the edition: the PoP would not start with it."""
+    agents (`known`: as in `AgentStore`). Raises ConfigError, with the paths of the edition: the PoP would not start
+    with it."""
     with paths_in_edition(folder):
         config = replace(own, pop=replace(own.pop, agents=str(folder / AGENTS)))
         if (rules := folder / RULES).exists():
@@ -80,7 +83,7 @@ def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
                 if lacks := signing.lacks(tenant.hooks):
                     raise ConfigError(f"tenants[{index}].{lacks}")
         _check_functions(folder / AGENTS, own.fleet.functions)  # Before any is loaded.
-        return config, open_agents(config)
+        return config, open_agents(config, known=known)
 
 
 def _check_functions(folder: Path, modules: Collection[str]) -> None:
@@ -128,6 +131,8 @@ class PopEditions:
         self._pop = own.pop.id
         self._pinned = own.fleet.edition
         self._store = store
+        self._agents = begun.agents
+        """Those that the PoP uses: the store becomes others."""
         self._current = begun.edition.head if begun.edition else NONE
         self._take = take
         self._report_now = report_now
@@ -152,7 +157,9 @@ class PopEditions:
 
     def _opened(self, own: Config) -> tuple[Config, AgentStore]:
         edition = self._store.find(self._current.number) if self._current != NONE else None
-        return opened(own, self._store.keep(edition)) if edition else (own, open_agents(own))
+        if edition:
+            return opened(own, self._store.keep(edition), self._agents)
+        return own, open_agents(own, known=self._agents)
 
     async def listen(self) -> None:
         """Take over what is published, until cancelled."""
