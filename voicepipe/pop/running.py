@@ -78,22 +78,7 @@ async def member(
                 editions = PopEditions(bus, own, store, its, pop.use, pop.tokens.reporter.report_now)
                 pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
-            beside: dict[str, Callable[[], Awaitable[None]]] = {
-                "measuring the process": pop.watch.run,
-                "giving back memory": memory.trimmed,
-                "watching the engines": pop.watch_engines,
-                "rereading agents": pop.prepared.reread,
-                "rehearsing": pop.tts_cache.run,
-                "timing the recogniser": pop.time_recogniser,
-            }
-            if records:
-                beside["forgetting old records"] = records.tidy
-                beside["emptying the log of records"] = records.empty_log
-                beside["telling of calls that ended"] = records.deliveries.run
-            if pop.tokens:
-                beside["reporting to directories"] = pop.tokens.reporter.run
-                beside["hearing directories"] = pop.tokens.listen
-                beside["telling round trips"] = pop.tokens.round_trips.run
+            beside = _beside(pop)
             if editions:
                 beside["taking over editions"] = editions.listen
             if reloader:
@@ -112,6 +97,27 @@ async def member(
                     await records.deliveries.last()
                 for job in jobs:
                     job.cancel()
+
+
+def _beside(pop: Pop) -> dict[str, Callable[[], Awaitable[None]]]:
+    """What the PoP does beside its calls, by names for the log."""
+    beside: dict[str, Callable[[], Awaitable[None]]] = {
+        "measuring the process": pop.watch.run,
+        "giving back memory": memory.trimmed,
+        "watching the engines": pop.watch_engines,
+        "rereading agents": pop.prepared.reread,
+        "rehearsing": pop.tts_cache.run,
+        "timing the recogniser": pop.time_recogniser,
+    }
+    if pop.records:
+        beside["forgetting old records"] = pop.records.tidy
+        beside["emptying the log of records"] = pop.records.empty_log
+        beside["telling of calls that ended"] = pop.records.deliveries.run
+    if pop.tokens:
+        beside["reporting to directories"] = pop.tokens.reporter.run
+        beside["hearing directories"] = pop.tokens.listen
+        beside["telling round trips"] = pop.tokens.round_trips.run
+    return beside
 
 
 async def _reload(pop: Pop, reloader: Reloader[Config], own: Config, opened: Opened) -> None:
