@@ -2,6 +2,7 @@
 them."""
 
 import argparse
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,6 +100,17 @@ def _logged(args: argparse.Namespace, settings: C) -> C:
     return replace(settings, log=log)
 
 
+@contextmanager
+def _hangups_ignored() -> Iterator[None]:
+    """SIGHUP changes nothing while a server is not there yet: it reads the files anyway."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@_hangups_ignored()
 def _pop(args: argparse.Namespace) -> int:
     from voicepipe import config
     from voicepipe.config.pop_config import with_slots
@@ -121,6 +133,7 @@ def _pop(args: argparse.Namespace) -> int:
         return runtime.run(runtime.serve(listening(args, settings), reloader), reloader.ask)
 
 
+@_hangups_ignored()
 def _directory(args: argparse.Namespace) -> int:
     from voicepipe.config import load_directory
     from voicepipe.config.reloader import Reloader

@@ -169,6 +169,7 @@ class Pop:
         await asyncio.to_thread(self._agents.become, agents)
         self.config = config
         self._tenants.become(owners)
+        self._admission.alone = not config.is_shared
         if self.records:
             self.records.hooks = partial(hooks_of, config, self._agents)
 

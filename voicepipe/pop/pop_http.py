@@ -156,7 +156,11 @@ def _door(connection: HTTPConnection) -> DoorKind | None:
 
 def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Providers) -> Starlette:
     """The ASGI application of one PoP."""
-    secrets = ClientSecrets()
+
+    def knows(tenant: str) -> bool:
+        return not pop.config.tenants or any(known.name == tenant for known in pop.config.tenants)
+
+    secrets = ClientSecrets(knows=knows)
     access = AccessControl(pop, secrets, pop.config.limits.client_percent, pop.tokens)
     realtime = Realtime(pop, access, calls, secrets)
 
