@@ -116,7 +116,7 @@ async def test_a_directorys_keys_change_by_sighup_and_the_calls_that_it_relays_g
             while "warning" not in (health := (await client.get("/healthz")).json()):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         assert "set the environment variable NO_SUCH_KEY" in health["warning"]
-        assert (await client.post("/v1/calls", headers=new)).status_code == 200, "nothing has changed"
+        assert (await client.get("/v1/regions", headers=new)).status_code == 200, "nothing has changed"
 
 
 async def test_a_directory_that_is_stopped_lets_the_calls_end_that_it_relays(tmp_path: Path) -> None:
