@@ -11,6 +11,7 @@ import msgspec
 from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
 from voicepipe.base.errors import Reason
 from voicepipe.config import Config
+from voicepipe.config.rereads import Rereads
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
@@ -324,6 +325,8 @@ class PopApi(KeyHolders, Protocol):
     """A PoP, as its ingresses see it. Implemented by `Pop`."""
 
     config: Config
+    rereads: Rereads[Config]
+    """What is read again while it runs."""
     serving: asyncio.Event
     """Set by the HTTP server once callers get in."""
 

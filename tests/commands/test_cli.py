@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import os
 import pty
 import signal
@@ -428,7 +429,7 @@ async def test_a_pop_keeps_its_calls_over_a_signal_that_is_not_for_it(tmp_path: 
                 await typist.asks(f"are you there after {number.name}")
             assert len(typist.told) == 3
             log = await asyncio.to_thread(pop.log.read_text)
-        assert all(f"{name} is ignored" in log for name in ("SIGHUP", "SIGUSR1", "SIGUSR2"))
+        assert all(f"{name} is ignored" in log for name in ("SIGUSR1", "SIGUSR2")) and "were read again" in log
         async with Typist(pop.url) as typist:
             await typist.asks("do you take new calls")
     finally:
@@ -556,3 +557,34 @@ def test_check_tells_of_a_hook_that_cannot_be_signed(
     assert "warning: Agent clinic: hooks.secret_env: the environment variable NO_SUCH_HOOK is not set" in (
         capsys.readouterr().out
     )
+
+
+def signals(pid: int, field: str) -> int:
+    """A set of signals of a process, as proc(5) has it."""
+    return int(Path(f"/proc/{pid}/status").read_text().partition(f"{field}:")[2].split()[0], 16)
+
+
+@pytest.mark.e2e
+def test_a_reload_that_is_asked_for_while_a_pop_starts_does_not_end_it(tmp_path: Path) -> None:
+    (tmp_path / "pop.toml").write_text("[engines]\nasr = 'scripted'\nllm = 'scripted'\ntts = 'scripted'\n")
+    pop = voicepipe("pop", "--port", "0", "--config", str(tmp_path / "pop.toml"), "--log-format", "json")
+    try:
+        while not any(signals(pop.pid, field) & 1 << (signal.SIGHUP - 1) for field in ("SigIgn", "SigCgt")):
+            time.sleep(0.005)
+        pop.send_signal(signal.SIGHUP)
+        assert pop.stdout
+        assert "local answers at http://127.0.0.1:" in pop.stdout.readline()
+        pop.send_signal(signal.SIGTERM)
+        _, err = pop.communicate(timeout=120)
+    finally:
+        pop.kill()
+    assert pop.returncode == 0
+    assert all(json.loads(line)["pop"] == "local" for line in err.splitlines())
+
+
+def test_why_a_command_ends_is_logged_as_the_rest(tmp_path: Path) -> None:
+    (file := tmp_path / "pop.toml").write_text("[http]\nhost = '0.0.0.0'\nport = 0\n[log]\nformat = 'json'\n")
+    ended = voicepipe("pop", "--config", str(file))
+    _, err = ended.communicate(timeout=120)
+    assert ended.returncode == 2
+    assert "lets other machines call" in json.loads(err)["message"]

@@ -10,10 +10,12 @@ from tests.ingress.test_calls_api import PhoneCall, PhoneLine, line
 from tests.support.waiting import until
 from voicepipe.agent import Origin
 from voicepipe.base.errors import Draining, UnknownCall
+from voicepipe.base.round_robin import owner
 from voicepipe.call_api import Grant, Tenant
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.realtime.session import PcmFormat
+from voicepipe.rtp.clock import MediaClock
 
 ACME, OTHER = Tenant("acme"), Tenant("other")
 ORIGIN = Origin("+4930123456", "+4930999", {"X-Account": "42"})
@@ -53,6 +55,31 @@ async def test_a_call_that_cannot_even_end_ends_no_other(caplog: pytest.LogCaptu
     await until(lambda: "failed" in caplog.text)
     assert not running.done()
     assert calls.find(well.hosted.id, Caller(ACME)) is well.hosted
+    running.cancel()
+    await asyncio.wait({running})
+
+
+class Logged(PhoneCall):
+    """Notes whose work its task does, as lines of the log tell it."""
+
+    owner = ""
+
+    async def run(self, clock: MediaClock) -> None:
+        await asyncio.create_task(self._note())
+
+    async def _note(self) -> None:
+        self.owner = owner()
+
+
+async def test_the_tasks_of_a_held_call_know_whose_they_are() -> None:
+    pop, calls = FakePop(), Calls()
+    running = asyncio.create_task(calls.run())
+    await asyncio.sleep(0)
+    held = [Logged(pop, line(), ORIGIN) for _ in range(2)]
+    for call in held:
+        calls.adopt(call, Caller(ACME), ExitStack())
+    await until(lambda: all(call.owner for call in held))
+    assert [call.owner for call in held] == [call.hosted.id for call in held] and owner() == ""
     running.cancel()
     await asyncio.wait({running})
 

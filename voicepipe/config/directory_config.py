@@ -18,7 +18,7 @@ from voicepipe.config.phone_config import (
     TelnyxAccount,
     TwilioAccount,
 )
-from voicepipe.config.pop_config import Config, HttpConfig, KeyOwner, TenantConfig
+from voicepipe.config.pop_config import Config, HttpConfig, KeyOwner, LogConfig, TenantConfig
 
 
 class DirectorySection(Section, frozen=True):
@@ -117,6 +117,7 @@ class DirectoryConfig(Section, frozen=True):
     """The whole file of a directory."""
 
     directory: DirectorySection = DirectorySection()
+    log: LogConfig = LogConfig()
     bus: BusConfig = BusConfig()
     tls: TlsConfig = TlsConfig()
     http: HttpConfig = HttpConfig()

@@ -217,6 +217,15 @@ class HttpConfig(Section, frozen=True):
                 raise ValueError(f"proxies: {address!r} is no IP address; give one such as 192.0.2.7") from None
 
 
+class LogConfig(Section, frozen=True):
+    """The log of a PoP, or of a directory: on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """Events of this level or above are logged; of libraries, warnings and above."""
+    format: Literal["text", "json"] = "text"
+    """Lines for people, or one JSON object a line."""
+
+
 class LimitsConfig(Section, frozen=True):
     """Limits of clients and calls."""
 
@@ -303,6 +312,7 @@ class Manifest(Section, frozen=True):
     tls: TlsConfig = TlsConfig()
     records: RecordsConfig = RecordsConfig()
     traces: TracesConfig = TracesConfig()
+    log: LogConfig = LogConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
     ladder: LadderConfig = LadderConfig()

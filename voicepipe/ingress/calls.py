@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from voicepipe.base.errors import Draining, UnknownCall
+from voicepipe.base.round_robin import owned_by
 from voicepipe.base.tasks import supervised
 from voicepipe.call_api import Tenant
 from voicepipe.ingress.api_keys import Caller
@@ -79,7 +80,8 @@ class Calls:
         if self._tasks is None:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         call_id = call.hosted.id
-        task = self._tasks.create_task(self._run(call, who, resources.pop_all()))
+        with owned_by(call_id):
+            task = self._tasks.create_task(self._run(call, who, resources.pop_all()))
         self._adopted.add(task)
         task.add_done_callback(self._adopted.discard)
         self._know(who, call.hosted)  # It may be asked for before its task begins.

@@ -23,6 +23,7 @@ from voicepipe.call_api import CallControl, CallSlot, Observer, Refusal, Tenant,
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys_of, operator_keys
+from voicepipe.config.rereads import Rereads, Use
 from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.directory.report import Condition, EditionState
 from voicepipe.engines.base import CountsDecoders, Engines
@@ -145,6 +146,9 @@ class Pop:
         self.prepared = PreparedAgents(agents, engines, self.tts_cache, config.engines.llm, records=records is not None)
         self._tenants = Tenants(keys_of(config.tenants), "PoP")
         self._operator_keys = operator_keys(config.http, keys_of(config.tenants))
+        self.rereads = Rereads[Config]()
+        self.rereads.join(self._reread)
+        self.rereads.warn_of(lambda: agents.warning)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
         self._admitted_at = -math.inf
@@ -159,18 +163,29 @@ class Pop:
         self._empty.set()
 
     async def use(self, config: Config, agents: AgentStore) -> None:
-        """Use other agents, routes and tenants; live calls keep what they began with. The rest of `config` is as it
-        was. Raises ConfigError: a tenant's key cannot be read."""
+        """Use other agents, routes and tenants; live calls keep what they began with. What else differs in `config`
+        is for `rereads`, or read at each use. Raises ConfigError: a tenant's key cannot be read; then nothing has
+        changed."""
         owners = await asyncio.to_thread(keys_of, config.tenants)
         await asyncio.to_thread(self._agents.become, agents)
         self.config = config
         self._tenants.become(owners)
+        self._admission.alone = not config.is_shared
         if self.records:
             self.records.hooks = partial(hooks_of, config, self._agents)
 
     @property
     def tokens(self) -> Tokens | None:
         return self.membership
+
+    def _reread(self, config: Config) -> Use:
+        """The operator's keys, as `Rereads` has it."""
+        keys = operator_keys(config.http, keys_of(config.tenants))
+
+        def use() -> None:
+            self._operator_keys = keys
+
+        return use
 
     def agent(self, name: str | None) -> Agent:
         agent = self._agents.get(name or self.config.pop.default_agent)
@@ -292,7 +307,7 @@ class Pop:
         now = time.monotonic()
         return Health(
             status=self.status,
-            warning=self._agents.warning,
+            warning=self.rereads.warning,
             down={name: round(now - since) for name, since in self._look().items()},
             restarts=self.engines.restarts(),
             calls=self.calls,

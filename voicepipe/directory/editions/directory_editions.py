@@ -8,7 +8,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -184,6 +185,14 @@ class DirectoryEditions:
     def differing(self) -> dict[str, int]:
         """Other directories that have another edition, and its number."""
         return {name: head.number for name, head in self._there().items() if head.digest != self._head.digest}
+
+    @asynccontextmanager
+    async def rebased(self, own: DirectoryConfig) -> AsyncIterator[DirectoryConfig]:
+        """Yields the edition in use with another configuration of the directory's own, which is `own` from the end of
+        the context on; no edition is taken over meanwhile. Raises ConfigError: they do not go together."""
+        async with self._changing:
+            yield await asyncio.to_thread(with_rules, own, self.current.files if self.current else {})
+            self._own = own
 
     # --- what operators order
 

@@ -14,6 +14,7 @@ from voicepipe.base.places import Place, place_of
 from voicepipe.call_api import NO_TENANT, Grant
 from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant
 from voicepipe.config.phone_config import PhoneKind
+from voicepipe.config.rereads import Rereads
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.router import CANDIDATES, WantedCall, eligible
@@ -55,8 +56,9 @@ class DirectoryRules:
 
     def __init__(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
         self.config = config
-        """Its tenants and routes may change; all else stays."""
         self.keys = Tenants(keys, "directory")
+        self.rereads = Rereads[DirectoryConfig]()
+        """What is read again while it runs, besides its tenants, routes and canaries."""
 
     def become(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
         """Use this configuration and its tenants' keys from now on."""

@@ -16,10 +16,12 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.audio import opus
 from voicepipe.base.errors import ConfigError
+from voicepipe.base.round_robin import owned_by
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config
 from voicepipe.config.credentials import secret_of
 from voicepipe.config.pop_config import WebRtcConfig
+from voicepipe.config.rereads import Use
 from voicepipe.ingress.access import AccessControl, Attempt, attempt, body, find_agent
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
@@ -79,6 +81,16 @@ class WebRtcHttp:
         self._network = network
         self._turn_secret = secret_of(pop.config, "webrtc.turn_secret")
         self._waiting = UnconnectedCalls(pop.config)
+        pop.rereads.join(self._reread)
+
+    def _reread(self, config: Config) -> Use:
+        """The secret that coturn has, too, as `Rereads` has it."""
+        secret = secret_of(config, "webrtc.turn_secret")
+
+        def use() -> None:
+            self._turn_secret = secret
+
+        return use
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -122,7 +134,8 @@ class WebRtcHttp:
             described, config = sdp.read(sent_sdp), self._pop.config
             call = WebRtcCall(described, self._network, slot, session, settings, config, rights, who.network)
             try:
-                answer = await call.answer()
+                with owned_by(call.hosted.id):  # So are the sockets that it opens.
+                    answer = await call.answer()
                 call.waits = waits.pop_all()
                 return self._calls.adopt(call, who, resources), answer
             except BaseException:
