@@ -61,6 +61,7 @@ def test_an_event_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_what_a_stranger_sends_makes_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    logging.getLogger().handlers.clear()  # pytest's, which would send a half character to another process
     configure(LogConfig(format="json"), pop="fra1")
     log = logging.getLogger("voicepipe.ingress")
     log.warning("a call from %s", 'x"}\r\n{"level": "CRITICAL"}\u2028\x85\udc80')
