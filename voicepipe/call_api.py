@@ -61,7 +61,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     and region:
     the PoP tells directories how far it is from there. Empty: nothing is to be learned from it."""
     operator: bool = False
-    """The directory's operator asks: they may know how many calls all tenants have."""
+    """The directory's operator asks: they may read and delete the records of all tenants and of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +190,9 @@ class DashboardApi(Protocol):
     def delete(self, call_id: str, tenant: str | None) -> "Deleted":
         """Delete what is shown of one call, unless it goes on: for PoPs that keep no records."""
 
+    def delete_matching(self, query: "DeletionQuery") -> "Deleted":
+        """Delete what is shown of these calls, unless they go on: for PoPs that keep no records."""
+
 
 DoorKind = Literal["websocket", "webrtc", "sip", "twilio", "telnyx"]
 
@@ -287,13 +290,26 @@ class CostQuery(msgspec.Struct, frozen=True, kw_only=True):
     by: Literal["agent", "tenant"] = "agent"
 
 
+class DeletionQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The calls that are to be deleted: those that meet all of these conditions."""
+
+    tenant: str | None = None
+    """None: everyone's, also those of no tenant."""
+    caller: str = ""
+    """The whole calling number, however it is spelled; empty: any."""
+    since: float | None = None
+    """Calls that began at this Unix second or later, ..."""
+    until: float | None = None
+    """... and before this one."""
+
+
 class Deleted(NamedTuple):
     """The outcome of a request to delete calls."""
 
     ids: Sequence[str] = ()
     """Ids of the calls of which nothing is kept any more."""
-    in_progress: int = 0
-    """Calls that are kept, since they go on."""
+    in_progress: Sequence[str] = ()
+    """Ids of calls that are kept, since they go on."""
     not_permitted: int = 0
     """Calls that are kept, since they are not the tenant's. Only what the tenant may know of is counted: calls of no
     tenant, never another's."""
@@ -314,9 +330,9 @@ class RecordsApi(Protocol):
     async def delete(self, call_id: str, tenant: str | None) -> Deleted:
         """Delete one call, unless it goes on. Raises RecordsFailing."""
 
-    async def delete_caller(self, caller: str, tenant: str | None, *, for_operator: bool = False) -> Deleted:
-        """Delete all calls from exactly this number that have ended. `for_operator`: calls of other tenants are counted
-        as not permitted, too. Raises RecordsFailing."""
+    async def delete_matching(self, query: DeletionQuery) -> Deleted:
+        """Delete all of these calls that have ended. Where a tenant deletes a caller's, the caller's calls of no tenant
+        are counted as not permitted. Raises RecordsFailing."""
 
 
 class PopApi(KeyHolders, Protocol):

@@ -20,7 +20,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from voicepipe.agent import Hooks
 from voicepipe.base.errors import ConfigError, RecordsFailing
-from voicepipe.call_api import CostQuery, Deleted, RecordQuery
+from voicepipe.call_api import CostQuery, Deleted, DeletionQuery, RecordQuery
 from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.last_turns import FullTurn
@@ -176,15 +176,15 @@ class Records(CallFollower):
         """As `Store.delete`. Raises RecordsFailing."""
         return await self._deleted([call_id], tenant)
 
-    async def delete_caller(self, caller: str, tenant: str | None, *, for_operator: bool = False) -> Deleted:
-        """Delete all calls of this number. Raises RecordsFailing."""
+    async def delete_matching(self, query: DeletionQuery) -> Deleted:
+        """As `RecordsApi.delete_matching`."""
         await self._written(lambda its: None)  # What was reported of calls until now is read, too.
-        others = await self._asked(lambda db: store.not_permitted_of(db, caller, tenant, for_operator=for_operator))
-        deleted = await self._deleted(await self._asked(lambda db: store.of_caller(db, caller, tenant)), tenant)
+        others = await self._asked(lambda db: store.not_permitted(db, query))
+        deleted = await self._deleted(await self._asked(lambda db: store.matching(db, query)), query.tenant)
         return deleted._replace(not_permitted=others)
 
     async def _deleted(self, ids: Sequence[str], tenant: str | None) -> Deleted:
-        gone, in_progress, not_permitted = list[str](), 0, 0
+        gone, in_progress, not_permitted = list[str](), list[str](), 0
         for at in range(0, len(ids), AT_A_TIME):
             some = ids[at : at + AT_A_TIME]
             done = await self._written(lambda its: its.delete(some, tenant), self._gone)  # noqa: B023

@@ -20,7 +20,7 @@ from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.router import CANDIDATES, WantedCall, eligible
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.ingress.access import UnknownModel
-from voicepipe.ingress.api_keys import Caller, Tenants
+from voicepipe.ingress.api_keys import Caller, Tenants, viewer_of
 from voicepipe.ingress.phone import route_for
 from voicepipe.ingress.wire_errors import WireError
 
@@ -121,7 +121,7 @@ class CallPlacing:
         """The rights of this caller's tokens, whatever they ask for."""
         holder = self._references.read(who.secret).ek if who.secret else ""
         return Grant(id="", tenant=who.tenant.name, agents=who.tenant.agents, slots=who.tenant.slots, holder=holder,
-                     agent=who.agent or "", locked=who.locked)  # fmt: skip
+                     agent=who.agent or "", locked=who.locked, operator=viewer_of(who) is None)  # fmt: skip
 
 
 def network_of_client(connection: HTTPConnection) -> str:

@@ -32,6 +32,7 @@ from voicepipe.directory.server.call_placement import (
 from voicepipe.directory.server.fleet_metrics import FleetMetrics
 from voicepipe.directory.server.operator import OperatorAccess, OperatorApi
 from voicepipe.directory.server.provider_webhooks import ProviderWebhooks
+from voicepipe.directory.server.records_proxy import RecordsProxy
 from voicepipe.directory.server.relay import Relay
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.directory.server.request_proxy import TIMEOUT, RequestProxy
@@ -138,7 +139,7 @@ def app(
     access = AccessControl(rules.keys, FleetKeys(references, rules.keys), PERCENT)
     operators = OperatorAccess(rules.keys, operator.operator)
     placement = CallPlacing(rules, directory, references)
-    proxy = RequestProxy(access, directory, placement, client, operators)
+    proxy = RequestProxy(access, directory, placement, client)
     middleware = []
     if config.http.origins:
         middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],
@@ -151,6 +152,7 @@ def app(
         WebSocketRoute("/v1/realtime", Relay(access, placement, proxy, relay_drain).websocket),
         *SecretsApi(access, references, proxy).routes(),
         *proxy.routes(),
+        *RecordsProxy(access, directory, operators, proxy).routes(),
         *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), proxy).routes(),
         *OperatorApi(directory, operators, editions).routes(),
         metrics_http.route(partial(may_scrape, rules.keys, operator), read),

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
+from pathlib import Path
 
 from starlette.routing import BaseRoute
 
@@ -16,6 +17,7 @@ from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
+from voicepipe.directory.known_pops import KnownPops
 from voicepipe.directory.nats_bus import NatsBus
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory.server.call_placement import DirectoryRules
@@ -56,10 +58,11 @@ async def serve(
     operator = operator_keys(config.http, keys_of(config.tenants))
     public = {signing.key_id: signing.key.public_key()}
     public |= {key_id(key): key for key in map(public_key, config.directory.keys)}
+    known = await asyncio.to_thread(known_pops, config, own_bus)
     hearing = nullcontext(own_bus) if own_bus else NatsBus.connected(config.bus)
     async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
         # PoPs of one process are all as near as it is.
-        directory = Directory(bus, signing, canaries=config.canaries, learns=own_bus is None)
+        directory = Directory(bus, signing, canaries=config.canaries, learns=own_bus is None, known=known)
         references = SignedKeys(bus, signing, public)
         group.create_task(supervised("hearing of PoPs", directory.run))
         group.create_task(supervised("hearing of ek_ keys", references.run))
@@ -72,6 +75,8 @@ async def serve(
         application = await asyncio.to_thread(  # it reads pages
             app, rules, directory, references, operator, client, beside, relay_drain, editions
         )
+        if known and not own_bus:
+            group.create_task(supervised("remembering PoPs", known.run))
         if not own_bus:
             await listened(bus)
             tell_unknown_regions(config, directory)
@@ -79,6 +84,14 @@ async def serve(
         room = await asyncio.to_thread(open_files.for_relays, config.directory.connections)
         async with redirecting(rules, directory, relay_drain):
             await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
+
+
+def known_pops(config: DirectoryConfig, own_bus: Bus | None) -> KnownPops | None:
+    """The PoPs that keep records, as they are remembered; None: for a day. `own_bus`: no PoP outlives this process.
+    Blocking. Raises ConfigError."""
+    if own_bus:
+        return KnownPops()
+    return KnownPops(Path(config.directory.known_pops)) if config.directory.known_pops else None
 
 
 def use_config(rules: DirectoryRules, directory: Directory, config: DirectoryConfig) -> None:
