@@ -238,6 +238,10 @@ class Tokens(Protocol):
         """Note that a call has begun that a directory placed here under this id, by a door that takes no tokens.
         Directories are notified; it lets nobody in."""
 
+    def owner(self, call: str) -> str:
+        """The tenant for whom a directory has placed the call of this id, as it said by the bus, since the call brings
+        no token. Empty: it is not known, or the call has no tenant."""
+
     async def session(self, grant: Grant) -> bytes:
         """The session of a briefed grant, as JSON; it may still be on its way. Raises Unauthorized: it does not
         come."""

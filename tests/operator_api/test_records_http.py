@@ -112,9 +112,9 @@ def test_a_deletion_is_of_a_number_a_tenant_or_a_time() -> None:
 
 def test_a_tenants_key_reaches_no_other_tenants_calls() -> None:
     for read in (query, deletion):
-        assert read(QueryParams("tenant=acme"), "acme").tenant == "acme"  # type: ignore[operator]
+        assert read(QueryParams("tenant=acme"), "acme").tenant == "acme"
         with pytest.raises(NotPermitted, match="the calls of tenant 'acme' alone"):
-            read(QueryParams("tenant=clinic"), "acme")  # type: ignore[operator]
+            read(QueryParams("tenant=clinic"), "acme")
 
 
 def test_costs_are_those_of_the_last_day() -> None:

@@ -43,8 +43,7 @@ def _add_records(command: argparse.ArgumentParser) -> None:
     what.add_argument("call", nargs="?", metavar="ID", help="one call, with all that was said in it")
     what.add_argument("--costs", choices=("agent", "tenant"), help="what calls have cost, by agent or by tenant")
     what.add_argument("--delete", metavar="ID", help="delete all that is kept of one call")
-    what.add_argument("--delete-caller", metavar="NUMBER",
-                      help="delete all calls from exactly this number (--tenant, --since, --until: only some)")  # fmt: skip
+    what.add_argument("--delete-caller", metavar="NUMBER", help="delete all calls from exactly this number")
     what.add_argument("--delete-all", action="store_true",
                       help="delete all calls of --tenant, or of the time that --since and --until give")  # fmt: skip
     command.add_argument("--url", metavar="URL", default="http://127.0.0.1:8080",

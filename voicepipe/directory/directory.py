@@ -169,8 +169,7 @@ class Directory:
 
     async def place(self, wanted: WantedCall, grant: Grant, session: bytes = b"") -> Placement:
         """The PoPs to which a call may go. `grant` has the rights of its tokens, and the network from which the call
-        comes; the call's id is put into it. `session`: of the caller's `ek_` key; the PoPs get it by the bus. Raises
-        NoPop."""
+        comes; the call's id is put into it. `session`: as in `CallSession`, for the PoPs by the bus. Raises NoPop."""
         for pop in wanted.tried:
             self.bounced(pop, "told")
         try:

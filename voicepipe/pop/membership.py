@@ -76,6 +76,9 @@ class Membership:
     def came(self, call: str) -> None:
         self.reporter.began(call)
 
+    def owner(self, call: str) -> str:
+        return self._key_sessions.owner(call)
+
     async def session(self, grant: Grant) -> bytes:
         session = await self._key_sessions.get(grant.tenant, grant.id)
         if session is None:
