@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -304,3 +305,20 @@ async def test_who_reads_the_file_for_long_is_told_of_in_the_log(
             assert (await deleted(pop, f"/v1/records/{one}")).status_code == 200
         db.close()
         assert "what was deleted is still in fra1.db-wal" in caplog.text
+
+
+async def test_its_line_for_log_shippers_is_erased(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "calls.jsonl"
+    async with running(settings(tmp_path, records={"lines": str(file)})) as pop:
+        one, other = await phoned(pop, {}, {})
+        with monkeypatch.context() as failing:
+            failing.setattr(records, "erase_lines", Mock(side_effect=OSError(28, "No space left on device")))
+            said = await deleted(pop, "/v1/records?caller=%2B4930123456")
+            assert said.status_code == 503 and "records.lines" in said.json()["error"]["message"]
+        assert len((await got(pop, "/v1/records")).json()["data"]) == 2, "so that the lines are found later"
+        assert (await deleted(pop, f"/v1/records/{one}")).status_code == 200
+        text = await asyncio.to_thread(file.read_text)
+        assert "number 0" not in text and "number 1" in text
+        assert (await deleted(pop, "/v1/records?caller=%2B4930123456")).json()["complete"]
+        text = await asyncio.to_thread(file.read_text)
+        assert "Rumpelstiltskin" not in text and NUMBER not in text and other in text

@@ -264,6 +264,12 @@ def matching(db: sqlite3.Connection, query: DeletionQuery) -> list[str]:
     return [call_id for (call_id,) in db.execute(f"SELECT id FROM calls {where}", values)]
 
 
+def permitted(db: sqlite3.Connection, ids: Sequence[str], tenant: str | None) -> list[str]:
+    """Those of these calls that have ended and that `tenant` may delete."""
+    asked = "SELECT 1 FROM calls WHERE id = ? AND ended IS NOT NULL AND tenant = coalesce(?, tenant)"
+    return [call_id for call_id in ids if db.execute(asked, (call_id, tenant)).fetchone()]
+
+
 def not_permitted(db: sqlite3.Connection, query: DeletionQuery) -> int:
     """Calls of no tenant from the caller whose calls a tenant deletes."""
     if not query.caller or query.tenant in (None, NO_TENANT):
