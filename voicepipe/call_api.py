@@ -61,7 +61,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     and region:
     the PoP tells directories how far it is from there. Empty: nothing is to be learned from it."""
     operator: bool = False
-    """The directory's operator asks: they may read and delete the records of all tenants and of none."""
+    """The directory's operator asks, who may read and delete all records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +239,7 @@ class Tokens(Protocol):
         Directories are notified; it lets nobody in."""
 
     def owner(self, call: str) -> str:
-        """The tenant for whom a directory has placed the call of this id, as it said by the bus, since the call brings
-        no token. Empty: it is not known, or the call has no tenant."""
+        """The tenant for whom a directory has placed this call, which brings no token. Empty: none is known."""
 
     async def session(self, grant: Grant) -> bytes:
         """The session of a briefed grant, as JSON; it may still be on its way. Raises Unauthorized: it does not
@@ -308,12 +307,12 @@ class DeletionQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deleted(NamedTuple):
-    """The outcome of a request to delete calls."""
+    """The outcome of a request to delete calls, by their ids."""
 
     ids: Sequence[str] = ()
-    """Ids of the calls of which nothing is kept any more."""
+    """The calls of which nothing is kept any more."""
     in_progress: Sequence[str] = ()
-    """Ids of calls that are kept, since they go on."""
+    """Calls that are kept, since they go on."""
     not_permitted: int = 0
     """Calls that are kept, since they are not the tenant's. Only what the tenant may know of is counted: calls of no
     tenant, never another's."""
@@ -335,8 +334,7 @@ class RecordsApi(Protocol):
         """Delete one call, unless it goes on. Raises RecordsFailing."""
 
     async def delete_matching(self, query: DeletionQuery) -> Deleted:
-        """Delete all of these calls that have ended. Where a tenant deletes a caller's, the caller's calls of no tenant
-        are counted as not permitted. Raises RecordsFailing."""
+        """Delete those that have ended. A caller's calls of no tenant are not a tenant's. Raises RecordsFailing."""
 
 
 class PopApi(KeyHolders, Protocol):

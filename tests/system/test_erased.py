@@ -11,6 +11,7 @@ from typing import Any
 import aioice.ice
 import httpx
 import pytest
+from websockets.asyncio.client import connect
 
 from tests.directory.nats_server import needs_nats
 from tests.ingress.sip.kamailio import HAS_TLS, PROGRAM, kamailio
@@ -80,7 +81,7 @@ async def phoned(port: int, uri: str = "") -> AsyncIterator[Phone]:
     """A telephone whose call is answered at this port."""
     phone = Phone(("127.0.0.1", port), caller=ANN)
     async with phone:
-        answer = await phone.dial(**({"uri": uri} if uri else {}))
+        answer = await phone.dial(uri=uri)
         assert answer.code == 200, answer.start
         phone.media_of(answer)
         yield phone
@@ -124,9 +125,7 @@ async def by_telnyx(server: FleetProcess, pop: FleetProcess, api: Api) -> None:
     assert await telnyx_provider.post(address, "call.answered", to="+4930123", **state) == 200
     [asked] = api.did("streaming_start")
     headers = {"x-telnyx-streaming-auth-token": asked["stream_auth_token"]}
-    async with telnyx_provider.connect(
-        f"ws://{address}/telnyx/stream", additional_headers=headers, proxy=None
-    ) as socket:
+    async with connect(f"ws://{address}/telnyx/stream", additional_headers=headers, proxy=None) as socket:
         await socket.send('{"event":"connected","version":"1.0.0"}')
         await socket.send(telnyx_provider.start(telnyx_provider.CALL, asked).replace("+1555", NUMBER))
         async with asyncio.timeout(60):
