@@ -11,6 +11,7 @@ import msgspec
 from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
 from voicepipe.base.errors import Reason
 from voicepipe.config import Config
+from voicepipe.config.rereads import Rereads
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
@@ -38,7 +39,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one token of a directory allows its bearer to do at a PoP."""
 
     id: str
-    """Id of the call, or of the one request, that the token is for."""
+    """Id of the call's placement ("call_...", as `Placement.placement_id`), or of the one request ("ask_..."), that the
+    token is for. The call itself gets an id of its own at its PoP ("rtc_POP....": `pop._AdmittedCall.open`)."""
     tenant: str
     agents: tuple[str, ...] = ()
     """Names of the agents that may be called; empty: all."""
@@ -138,8 +140,8 @@ class CallControl(Protocol):
         """Make a reply now. Raises ReplyActive."""
 
     def cancel_reply(self, response_id: str | None) -> None:
-        """Stop the reply being made (None: whichever it is, also one that was asked for and has not begun). Raises
-        NoReply."""
+        """Stop the reply being made, and drop all sound that waits to be played. None: whichever reply it is, also one
+        that was asked for and has not begun. Raises NoReply."""
 
     def press(self, key: str) -> None:
         """The caller pressed a key of their telephone: "0" to "9", "*", "#", "A" to "D"."""
@@ -190,7 +192,7 @@ class DashboardApi(Protocol):
     def delete(self, call_id: str, tenant: str | None) -> "Deleted":
         """Delete what is shown of one call, unless it goes on: for PoPs that keep no records."""
 
-    def delete_matching(self, query: "DeletionQuery") -> "Deleted":
+    def delete_matching(self, query: "CallSelection") -> "Deleted":
         """Delete what is shown of these calls, unless they go on: for PoPs that keep no records."""
 
 
@@ -234,16 +236,16 @@ class Tokens(Protocol):
     def use(self, grant: Grant) -> None:
         """Use the token up: what it is for begins. Raises Unauthorized: it was used before."""
 
-    def came(self, call: str) -> None:
-        """Note that a call has begun that a directory placed here under this id, by a door that takes no tokens.
+    def came(self, placement_id: str) -> None:
+        """Note that a call has begun that a directory placed here, as in `Grant.id`, by a door that takes no tokens.
         Directories are notified; it lets nobody in."""
 
-    def owner(self, call: str) -> str:
+    def owner(self, placement_id: str) -> str:
         """The tenant for whom a directory has placed this call, which brings no token. Empty: none is known."""
 
     async def session(self, grant: Grant) -> bytes:
-        """The session of a briefed grant, as JSON; it may still be on its way. Raises Unauthorized: it does not
-        come."""
+        """The session of a briefed grant, as JSON; it may still be on its way. It uses no token up. Raises
+        SessionMissing: it does not come."""
 
     def alternates(self) -> Sequence[Alternate]:
         """The PoPs to which a caller may go who is turned away here; the nearest first."""
@@ -257,21 +259,26 @@ class MetricsApi(Protocol):
         says its content type: some milliseconds of Python, so not for the event loop."""
 
 
-class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A query for kept calls, the newest first."""
+class CallSelection(msgspec.Struct, frozen=True, kw_only=True):
+    """Kept calls that meet all of these conditions."""
 
     tenant: str | None = None
-    """None: everyone's."""
-    limit: int = 100
-    before: tuple[float, str] | None = None
-    """The list goes on after the call that began at this Unix second and has this id."""
+    """None: everyone's, also those of no tenant."""
     since: float | None = None
     """Calls that began at this Unix second or later, ..."""
     until: float | None = None
     """... and before this one."""
-    agent: str = ""
     caller: str = ""
-    """A calling number, or the end of one."""
+    """A whole calling number, however it is spelled; empty: any."""
+
+
+class RecordQuery(CallSelection, frozen=True, kw_only=True):
+    """A query for kept calls, the newest first. `caller` may also be the end of a number."""
+
+    limit: int = 100
+    before: tuple[float, str] | None = None
+    """The list goes on after the call that began at this Unix second and has this id."""
+    agent: str = ""
     reason: str = ""
 
 
@@ -291,19 +298,6 @@ class CostQuery(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     until: float
     by: Literal["agent", "tenant"] = "agent"
-
-
-class DeletionQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """The calls that are to be deleted: those that meet all of these conditions."""
-
-    tenant: str | None = None
-    """None: everyone's, also those of no tenant."""
-    caller: str = ""
-    """The whole calling number, however it is spelled; empty: any."""
-    since: float | None = None
-    """Calls that began at this Unix second or later, ..."""
-    until: float | None = None
-    """... and before this one."""
 
 
 class Deleted(NamedTuple):
@@ -333,7 +327,7 @@ class RecordsApi(Protocol):
     async def delete(self, call_id: str, tenant: str | None) -> Deleted:
         """Delete one call, unless it goes on. Raises RecordsFailing."""
 
-    async def delete_matching(self, query: DeletionQuery) -> Deleted:
+    async def delete_matching(self, query: CallSelection) -> Deleted:
         """Delete those that have ended. A caller's calls of no tenant are not a tenant's. Raises RecordsFailing."""
 
 
@@ -341,6 +335,8 @@ class PopApi(KeyHolders, Protocol):
     """A PoP, as its ingresses see it. Implemented by `Pop`."""
 
     config: Config
+    rereads: Rereads[Config]
+    """What is read again while it runs."""
     serving: asyncio.Event
     """Set by the HTTP server once callers get in."""
 

@@ -7,7 +7,7 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from tests.records.test_records import caller, got, over, secrets, settings  # noqa: F401
-from voicepipe.call_api import CostQuery, DeletionQuery, RecordQuery
+from voicepipe.call_api import CallSelection, CostQuery, RecordQuery
 from voicepipe.ingress.access import NotPermitted
 from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api.records_http import USUAL, cost_query, cursor, deletion, query
@@ -106,8 +106,8 @@ def test_nobody_deletes_all_calls_by_mistake(said: str, parameter: str, why: str
 
 def test_a_deletion_is_of_a_number_a_tenant_or_a_time() -> None:
     asked = QueryParams("caller=%2B1&tenant=acme&since=1&until=2.5")
-    assert deletion(asked, None) == DeletionQuery(caller="+1", tenant="acme", since=1.0, until=2.5)
-    assert deletion(QueryParams("until=5"), "acme") == DeletionQuery(tenant="acme", until=5.0)
+    assert deletion(asked, None) == CallSelection(caller="+1", tenant="acme", since=1.0, until=2.5)
+    assert deletion(QueryParams("until=5"), "acme") == CallSelection(tenant="acme", until=5.0)
 
 
 def test_a_tenants_key_reaches_no_other_tenants_calls() -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from voicepipe.base.caller_number import same_number
 from voicepipe.base.errors import Reason
-from voicepipe.call_api import NO_TENANT, Deleted, DeletionQuery, Refusal
+from voicepipe.call_api import NO_TENANT, CallSelection, Deleted, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.config.pop_config import USUAL, RedactionConfig
 from voicepipe.health import Health
@@ -119,7 +119,7 @@ class Dashboard:
             return Deleted(not_permitted=int(self._shows(call_id, NO_TENANT)))
         return Deleted(list(gone))
 
-    def delete_matching(self, query: DeletionQuery) -> Deleted:
+    def delete_matching(self, query: CallSelection) -> Deleted:
         """Delete all turns of these calls without records, unless they go on."""
         live = {row.id: row.tenant for row in self._calls.rows() if _fits(query, row.caller, row.since)}
         shown = {call.id: call.tenant for call in self._turns.calls() if _fits(query, call.caller, call.began)}
@@ -180,7 +180,7 @@ class Dashboard:
         return delay_causes(seen, self._pop)
 
 
-def _fits(query: DeletionQuery, caller: str, began: float) -> bool:
+def _fits(query: CallSelection, caller: str, began: float) -> bool:
     """Whether a call is one of those that are to be deleted, whosever it is."""
     return (
         (not query.caller or same_number(query.caller, caller))

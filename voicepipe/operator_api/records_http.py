@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import Unauthorized
-from voicepipe.call_api import CostQuery, DeletionQuery, KeptCall, PopApi, RecordQuery, RecordsApi
+from voicepipe.call_api import CallSelection, CostQuery, KeptCall, PopApi, RecordQuery, RecordsApi
 from voicepipe.ingress.access import AccessControl, CallGoesOn, NotPermitted, UnknownRecord, uncached, viewer
 from voicepipe.ingress.api_keys import account, brings_token
 from voicepipe.ingress.wire_errors import WireError
@@ -201,7 +201,7 @@ def query(asked: QueryParams, tenant: str | None) -> RecordQuery:
     )  # fmt: skip
 
 
-def deletion(asked: QueryParams, tenant: str | None) -> DeletionQuery:
+def deletion(asked: QueryParams, tenant: str | None) -> CallSelection:
     """The calls that are to be deleted. Raises WireError: it does not say which, or names an empty number, since then
     not all calls are meant; NotPermitted."""
     _check_names(asked, DELETION)
@@ -209,7 +209,7 @@ def deletion(asked: QueryParams, tenant: str | None) -> DeletionQuery:
         raise WireError("missing_required_parameter", "Say which calls are to be deleted: DELETE "
                         f"{RECORDS}?caller=%2B4930123456, the whole number; or those of a tenant=, or of a time, "
                         f"since= and until=. One call: DELETE {RECORDS}/ID.", "caller")  # fmt: skip
-    return DeletionQuery(tenant=_whose(asked, tenant), caller=_number(asked), since=_time(asked, "since"),
+    return CallSelection(tenant=_whose(asked, tenant), caller=_number(asked), since=_time(asked, "since"),
                          until=_time(asked, "until"))  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import asdict, astuple, replace
 
 from voicepipe.base.caller_number import SEPARATORS, compact
-from voicepipe.call_api import NO_TENANT, Deleted, DeletionQuery, RecordQuery
+from voicepipe.call_api import NO_TENANT, CallSelection, Deleted, RecordQuery
 from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.last_turns import FullTurn
 from voicepipe.records.record import CUT, CallRecord, CallSummary, RecordedHost, summary
@@ -61,7 +61,9 @@ class Delivery(msgspec.Struct, frozen=True):
     """The same at each attempt, so that a receiver can recognise repetitions."""
     call: str
     url: str
-    secret_env: str
+    secret: str
+    """Where the secret is, as `SecretSource.text`: it is read at each attempt, so that a new one counts. The column is
+    `secret_env`, from before secrets were in files, too."""
     since: float
     """Unix seconds at which the call ended."""
     due: float
@@ -171,8 +173,8 @@ class Store:
         self._db.executemany("DELETE FROM deliveries WHERE call = ?", ids)
         self._db.executemany("DELETE FROM calls WHERE id = ?", ids)
 
-    def spool(self, delivery: Delivery) -> None:
-        """Add deliveries for a call."""
+    def add_delivery(self, delivery: Delivery) -> None:
+        """Add a delivery to the spool, in place of one with the same id."""
         self._db.execute("INSERT OR REPLACE INTO deliveries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(delivery))
 
     def put_off(self, delivery: Delivery) -> None:
@@ -190,9 +192,9 @@ class Store:
         """Give these deliveries up."""
         self._db.execute("DELETE FROM deliveries WHERE id = ?", (delivery.id,))
 
-    def _put(self, call: CallFacts, its: CallSummary) -> None:
-        row = (call.id, call.tenant, call.agent, call.caller, call.since, its.ended, its.reason, its.output_tokens,
-               _encode(call), _encode(its))  # fmt: skip
+    def _put(self, call: CallFacts, summed_up: CallSummary) -> None:
+        row = (call.id, call.tenant, call.agent, call.caller, call.since, summed_up.ended, summed_up.reason,
+               summed_up.output_tokens, _encode(call), _encode(summed_up))  # fmt: skip
         self._db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def _said(self, call_id: str) -> list[FullTurn]:
@@ -234,7 +236,7 @@ def listed(db: sqlite3.Connection, query: RecordQuery) -> list[CallSummary]:
     )
     where, values = _where(*conditions)
     rows = db.execute(f"SELECT summary FROM calls {where} ORDER BY began DESC, id DESC LIMIT ?", (*values, query.limit))
-    return [_summary.decode(its) for (its,) in rows]
+    return [_summary.decode(encoded) for (encoded,) in rows]
 
 
 def _where(*conditions: tuple[str, Any]) -> tuple[str, list[Any]]:
@@ -253,7 +255,7 @@ def found(db: sqlite3.Connection, call_id: str, tenant: str | None) -> CallRecor
     return _record(db, _summary.decode(row[0]))
 
 
-def matching(db: sqlite3.Connection, query: DeletionQuery) -> list[str]:
+def matching(db: sqlite3.Connection, query: CallSelection) -> list[str]:
     """Ids of the calls that are to be deleted, also of those that go on."""
     where, values = _where(
         ("tenant = ?", query.tenant),
@@ -270,7 +272,7 @@ def permitted(db: sqlite3.Connection, ids: Sequence[str], tenant: str | None) ->
     return [call_id for call_id in ids if db.execute(asked, (call_id, tenant)).fetchone()]
 
 
-def not_permitted(db: sqlite3.Connection, query: DeletionQuery) -> int:
+def not_permitted(db: sqlite3.Connection, query: CallSelection) -> int:
     """Calls of no tenant from the caller whose calls a tenant deletes."""
     if not query.caller or query.tenant in (None, NO_TENANT):
         return 0
@@ -299,14 +301,15 @@ class Spool(NamedTuple):
 
 
 def spool(db: sqlite3.Connection) -> Spool:
+    """How many deliveries are left, and since when."""
     return Spool(*db.execute("SELECT count(*), min(due), min(since) FROM deliveries").fetchone())
 
 
-def _record(db: sqlite3.Connection, its: CallSummary) -> CallRecord:
+def _record(db: sqlite3.Connection, summed_up: CallSummary) -> CallRecord:
     rows: Sequence[tuple[bytes]] = db.execute(
-        "SELECT full FROM said WHERE call = ? ORDER BY number", (its.id,)
+        "SELECT full FROM said WHERE call = ? ORDER BY number", (summed_up.id,)
     ).fetchall()
-    return CallRecord(**asdict(its), said=tuple(msgspec.Raw(full) for (full,) in rows))
+    return CallRecord(**asdict(summed_up), said=tuple(msgspec.Raw(full) for (full,) in rows))
 
 
 def _literal(text: str) -> str:
