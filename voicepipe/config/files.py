@@ -50,7 +50,7 @@ MODELS = (
 A name that is no relative path ("org/name" on the hub, "python3") stays as it is."""
 
 MADE = (("records", "folder"), ("records", "lines"), ("fleet", "editions"))
-DIRECTORY_MADE = (("directory", "editions"),)
+DIRECTORY_MADE = (("directory", "editions"), ("directory", "known_pops"))
 """Tables and keys that name files which are created; "-" is standard output."""
 
 
