@@ -19,6 +19,7 @@ from tests.deploy.kubelet import Pod
 from tests.deploy.rendered import OVERLAYS, PARTS, Object, containers, named, needs_kubectl, pods, rendered
 from tests.support.paths import ROOT
 from voicepipe import config
+from voicepipe.config.agent_store import AgentStore
 
 pytestmark = needs_kubectl
 VERSIONS = "1.30", "1.37"
@@ -114,6 +115,7 @@ def test_the_configuration_is_one_and_agrees_with_the_objects(overlay: str, tmp_
     objects = rendered(f"overlays/{overlay}")
     of_pop = config_of(objects, tmp_path)
     assert (of_pop.pop.id, of_pop.http.host, of_pop.pop.default_agent) == ("voicepipe-pop-1", "127.0.0.1", "reception")
+    assert [agent.name for agent in AgentStore(Path(of_pop.pop.agents))] == ["reception"]
     ranges = (of_pop.webrtc.first_port, of_pop.webrtc.last_port + 1, of_pop.sip.last_port)
     policy = named(objects, "NetworkPolicy", "voicepipe-pop")
     [media] = [port for rule in policy["spec"]["ingress"] for port in rule["ports"] if "endPort" in port]
