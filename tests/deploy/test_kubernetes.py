@@ -5,7 +5,6 @@ import math
 import re
 import shutil
 import subprocess
-import textwrap
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +17,11 @@ import yaml
 
 from tests.deploy.crds import SCHEMAS
 from tests.deploy.kubelet import Pod
+from tests.deploy.page import ONE, TWO, needs_openssl, secrets
 from tests.deploy.rendered import OVERLAYS, PARTS, Object, containers, named, needs_kubectl, pods, rendered
 from tests.support.paths import ROOT
 from voicepipe import config
 from voicepipe.config.agent_store import AgentStore
-from voicepipe.serving import lan
 
 pytestmark = needs_kubectl
 VERSIONS = "1.30", "1.37"
@@ -244,31 +243,13 @@ def test_no_secret_is_in_a_file() -> None:
 # --- the page's commands
 
 
-def secrets_of_the_page(section: str, folder: Path) -> dict[str, set[str]]:
-    """The keys of each Secret that the commands of this section of the page make, as kubectl would make it."""
-    text = (ROOT / "pops" / "kubernetes.md").read_text().partition(f"## {section}\n")[2].partition("\n## ")[0]
-    blocks = [textwrap.dedent(block) for block in re.findall(r"^ *```sh\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)]
-    pem = lan.certificate(folder / "privkey.pem", {"directory.example"})
-    for name in ("fullchain.pem", "tls.crt", "tls.key", "ca.crt"):
-        (folder / name).write_text(pem.read_text())
-    shown = 'command kubectl "$@" --dry-run=client -o yaml; echo ---'
-    only_secrets = f'kubectl() {{ case " $* " in *" create secret "*) {shown}; esac; }}'
-    said = subprocess.run(
-        ("bash", "-euc", "\n".join((only_secrets, *blocks))), cwd=folder, capture_output=True, text=True
-    )
-    assert said.returncode == 0, said.stderr
-    made = [each for each in yaml.safe_load_all(said.stdout) if each]
-    assert all(each["data"].values() for each in made)
-    return {each["metadata"]["name"]: set(each["data"]) for each in made}
-
-
-@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl (Debian: apt install openssl)")
+@needs_openssl
 @pytest.mark.parametrize(
     ("section", "overlay"),
-    [("One region, without a directory", "cpu"), ("Two regions", "two-regions/eu"), ("Two regions", "two-regions/us")],
+    [(ONE, "cpu"), (TWO, "two-regions/eu"), (TWO, "two-regions/us")],
 )
 def test_the_pages_commands_make_the_secrets_that_pods_need(section: str, overlay: str, tmp_path: Path) -> None:
-    made, objects = secrets_of_the_page(section, tmp_path), rendered(f"overlays/{overlay}")
+    made, objects = secrets(section, tmp_path), rendered(f"overlays/{overlay}")
     asked: dict[str, set[str]] = {}
     for name, pod in pods(objects):
         for each in pod["volumes"]:
@@ -279,7 +260,7 @@ def test_the_pages_commands_make_the_secrets_that_pods_need(section: str, overla
                 asked[secret] = set(re.findall(r'(?:_env = "|: \$)(\w+)', files_of(objects, name)))
     assert made.keys() == asked.keys()
     for name, keys in asked.items():
-        assert keys <= made[name], name
+        assert keys <= made[name].keys() and all(made[name].values()), name
     mounted = {path for text in texts(objects) for path in re.findall(r'"/etc/(?:voicepipe|nats-tls)/(\S+?)"', text)}
     files = {Path(path).name for path in mounted if Path(path).suffix}
     assert files <= set().union(*made.values())
