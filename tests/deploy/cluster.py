@@ -20,9 +20,9 @@ from tests.fleet.caller import CLEAR
 from tests.fleet.network import Host, Loopback
 from tests.support.waiting import until
 
-LAG_S = 1.0
+LAG_S = 0.5
 """After which proxies know of a change."""
-PAUSE_S, DRAIN_S, GRACE_S = 2, 60, 90
+PAUSE_S, DRAIN_S, GRACE_S = 4, 60, 90
 """In place of preStop's 10 s, a drain of 3660 s, and 3700 s of grace."""
 SCRIPTED = f"""
 [pop]
