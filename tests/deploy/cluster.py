@@ -82,6 +82,10 @@ class Cluster:
         self.proxies.pods.append(made)
         return made
 
+    async def pops(self, number: int) -> list[Pod]:
+        """So many, started together."""
+        return await asyncio.gather(*(self.pop() for _ in range(number)))
+
     async def pod(self, deployment: str, node: Host | None = None) -> Pod:
         """A pod that is ready."""
         node = node or self.node(f"{deployment}-{token_hex(3)}")
@@ -119,6 +123,8 @@ class Caller:
         self.hang_up = asyncio.Event()
         self.began = asyncio.Event()
         self.end = ""
+        self.why = ""
+        """What a refusal says."""
         self._url = url
         self._key = key
         self._trust = trust
@@ -142,6 +148,7 @@ class Caller:
             self.end = "hung up"
         except websockets.InvalidStatus as error:
             self.end = f"refused {error.response.status_code}"
+            self.why = bytes(error.response.body or b"").decode(errors="replace")
         except (OSError, websockets.ConnectionClosed, websockets.InvalidMessage) as error:
             self.end = "cut" if self.began.is_set() else f"refused: {type(error).__name__}"
         return self.end
@@ -157,7 +164,7 @@ async def begun(caller: Caller, held: list[asyncio.Task[str]], seconds: float = 
     task = asyncio.create_task(caller.hold(seconds))
     held.append(task)
     await until(lambda: caller.began.is_set() or task.done())
-    assert caller.began.is_set(), caller.end
+    assert caller.began.is_set(), (caller.end, caller.why)
     return caller
 
 

@@ -45,7 +45,7 @@ async def test_a_rolling_update_cuts_no_call_and_refuses_none(
     tmp_path: Path, its_secrets: dict[str, dict[str, str]]
 ) -> None:
     async with cluster(shortened("overlays/cpu", slots=60), tmp_path, its_secrets) as it:
-        old = [await it.pop(), await it.pop()]
+        old = await it.pops(2)
         await until(lambda: len(it.proxies.endpoints) == 2)
         held: list[asyncio.Task[str]] = []
         long = [await begun(Caller(url(each), key_of(it)), held) for each in old for _ in range(2)]
@@ -119,7 +119,7 @@ async def test_scale_in_ends_the_emptiest_pop_and_cuts_no_call(
     tmp_path: Path, its_secrets: dict[str, dict[str, str]]
 ) -> None:
     async with cluster(shortened("overlays/cpu"), tmp_path, its_secrets) as it:
-        pops = [await it.pop() for _ in range(3)]
+        pops = await it.pops(3)
         held: list[asyncio.Task[str]] = []
         callers = [await begun(Caller(url(pops[number]), key_of(it)), held) for number in (0, 0, 2)]
         await asyncio.to_thread(write_costs, pops)

@@ -19,6 +19,7 @@ from tests.deploy.test_deletion_cost import deletion_cost
 from tests.deploy.test_kubernetes_life import write_costs
 from tests.directory.nats_server import needs_nats
 
+TWO_REGIONS = {"eu-central", "us-east"}
 pytestmark = [needs_kubectl, needs_openssl, needs_nats, pytest.mark.e2e]
 
 
@@ -34,10 +35,10 @@ async def region(
         replaced = {f"DNS:nats.voicepipe-{name}.svc": f"IP:{node.address}"}
         it.secrets = other.secrets if other else secrets(TWO, folder / "secrets", replaced)
         await it.pod("nats", node)
-        for _ in range(pops):
-            await it.pop()
-        directory = DirectorySide(await it.pod("voicepipe-directory"), it.secrets["voicepipe-directory"])
-        await directory.knows(lambda rows: {row["pop"] for row in rows} >= {pod.name for pod in it.proxies.pods})
+        _, started = await asyncio.gather(it.pops(pops), it.pod("voicepipe-directory"))
+        directory = DirectorySide(started, it.secrets["voicepipe-directory"])
+        ready = {pod.name for pod in it.proxies.pods}
+        await directory.knows(lambda rows: {row["pop"] for row in rows if row["status"] == "ok"} >= ready)
         yield it, directory
 
 
@@ -103,7 +104,7 @@ async def test_two_regions_hear_of_each_other_and_callers_of_a_lost_one_go_to_th
         region("eu", tmp_path, pops=1) as (here, directory),
         region("us", tmp_path, pops=1, other=here) as (there, _),
     ):
-        await directory.knows(lambda rows: sorted(row["region"] for row in rows) == ["eu-central", "us-east"])
+        await directory.knows(lambda rows: {row["region"] for row in rows if row["status"] == "ok"} == TWO_REGIONS)
         held: list[asyncio.Task[str]] = []
         await begun(directory.caller(), held)
         assert (await calls(here.proxies.pods[0]), await calls(there.proxies.pods[0])) == (1, 0), "the nearer one"
