@@ -2,6 +2,7 @@
 started, probed and ended as kubelets do, by what the rendered objects say."""
 
 import asyncio
+import re
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from tests.deploy.cluster import LAG_S, PAUSE_S, Caller, Cluster, begun, calls, cluster, shortened, url
 from tests.deploy.kubelet import Pod, Proxies, first_to_end
 from tests.deploy.page import ONE, needs_openssl, secrets
-from tests.deploy.rendered import named, needs_kubectl
+from tests.deploy.rendered import named, needs_kubectl, rendered
 from tests.deploy.test_deletion_cost import FakeApi, deletion_cost, pod
 from tests.support.waiting import until
 
@@ -106,6 +107,22 @@ async def test_a_call_that_outlasts_the_grace_period_is_cut_then_and_not_before(
         assert one.killed
 
 
+async def slots_used(cluster: Cluster, pod: Pod) -> int:
+    """What Prometheus reads of it, as the ServiceMonitor says, for autoscalers."""
+    [rule] = named(rendered("autoscaling/prometheus"), "PrometheusRule", "voicepipe-autoscaling")["spec"]["groups"]
+    [endpoint] = named(rendered("overlays/cpu"), "ServiceMonitor", "voicepipe-pop")["spec"]["endpoints"]
+    secret = endpoint["authorization"]["credentials"]
+    async with httpx.AsyncClient(trust_env=False) as client:
+        key = cluster.secrets[secret["name"]][secret["key"]]
+        answer = await client.get(
+            f"http://{pod.address}:8080/metrics", headers={"Authorization": f"Bearer {key}"}, timeout=30
+        )
+    names = set(re.findall(r"voicepipe_\w+", rule["rules"][0]["expr"]))
+    found = {name: re.findall(rf"^{name}\{{(.*)\}} (\S+)$", answer.text, re.MULTILINE) for name in names}
+    assert all(found.values()) and any('status="draining"' in labels for labels, _ in found["voicepipe_status"])
+    return int(float(found["voicepipe_slots_used"][0][1]))
+
+
 def write_costs(pods: list[Pod]) -> None:
     """A round of the script that sets deletion costs."""
     api = FakeApi(*(pod(each.name, each.address) for each in pods))
@@ -122,6 +139,7 @@ async def test_scale_in_ends_the_emptiest_pop_and_cuts_no_call(
         pops = await it.pops(3)
         held: list[asyncio.Task[str]] = []
         callers = [await begun(Caller(url(pops[number]), key_of(it)), held) for number in (0, 0, 2)]
+        assert [await slots_used(it, each) for each in pops] == [2, 0, 1]
         await asyncio.to_thread(write_costs, pops)
         assert [each.annotations[deletion_cost.COST] for each in pops] == ["2", "0", "1"]
         for _ in range(2):  # from three to one

@@ -18,6 +18,7 @@ from tests.deploy.rendered import needs_kubectl
 from tests.deploy.test_deletion_cost import deletion_cost
 from tests.deploy.test_kubernetes_life import write_costs
 from tests.directory.nats_server import needs_nats
+from tests.support.waiting import until
 
 TWO_REGIONS = {"eu-central", "us-east"}
 pytestmark = [needs_kubectl, needs_openssl, needs_nats, pytest.mark.e2e]
@@ -97,6 +98,18 @@ async def test_a_directory_that_loses_nats_stays_ready_and_places_calls(tmp_path
         assert directory.pod.ready and directory.pod.restarts == 0
         caller.hang_up.set()
         assert await held[0] == "hung up"
+
+
+async def test_a_directory_that_is_ended_lets_the_calls_end_that_it_relays(tmp_path: Path) -> None:
+    async with region("eu", tmp_path, pops=1) as (_, directory):
+        held: list[asyncio.Task[str]] = []
+        caller = await begun(directory.caller(), held)
+        ending = asyncio.create_task(directory.pod.delete())
+        await until(lambda: not directory.pod.ready)
+        assert (await directory.caller().hold(1)).startswith("refused") and not held[0].done()
+        caller.hang_up.set()
+        await ending
+        assert await held[0] == "hung up" and (directory.pod.process.status, directory.pod.killed) == (0, False)
 
 
 async def test_two_regions_hear_of_each_other_and_callers_of_a_lost_one_go_to_the_other(tmp_path: Path) -> None:
