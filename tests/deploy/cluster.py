@@ -72,10 +72,6 @@ class Cluster:
         self._folder = folder
         self._network = Loopback(folder)
 
-    def node(self, name: str) -> Host:
-        """Another one."""
-        return self._network.host(name, "")
-
     async def pop(self) -> Pod:
         """A PoP on a node of its own, behind the Service, that is ready."""
         made = await self.pod("voicepipe-pop")
@@ -88,7 +84,7 @@ class Cluster:
 
     async def pod(self, deployment: str, node: Host | None = None) -> Pod:
         """A pod that is ready."""
-        node = node or self.node(f"{deployment}-{token_hex(3)}")
+        node = node or self._network.host(f"{deployment}-{token_hex(3)}", "")
         names = self.names | {"0.0.0.0": node.address}
         made = Pod(node.name, node.address, self._objects, deployment, self.secrets, self._folder, names)
         self.pods.append(made)

@@ -104,7 +104,7 @@ def test_a_drain_ends_before_the_grace_period_does(overlay: str, tmp_path: Path)
 
 def config_of(objects: tuple[Object, ...], folder: Path) -> config.Config:
     """The configuration with which a PoP starts."""
-    fleet = {"directory.pub.pem": ""}
+    fleet = {"directory.pub.pem": "", "ca.crt": ""}
     secrets = {"voicepipe-pop": KEYS, "voicepipe-fleet": fleet}
     pod = Pod("voicepipe-pop-1", "127.0.0.1", objects, "voicepipe-pop", secrets, folder)
     subprocess.run(pod.command_of(pod.spec["initContainers"], "manifest")[0], check=True)
@@ -155,6 +155,7 @@ def test_a_pop_on_a_gpu_is_configured_as_configs_gpu_toml_says() -> None:
         "slots"
     ]
     assert theirs.pop("pop") == {"slots": slots} and ours.pop("pop")["agents"] == "/etc/voicepipe/agents"
+    assert ours.pop("log") == {"format": "json"}
     for table in (ours, theirs):
         table["kokoro"] = {key: value.rpartition("/")[2] for key, value in table["kokoro"].items()}
     assert ours == theirs

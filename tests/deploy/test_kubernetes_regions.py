@@ -18,6 +18,7 @@ from tests.deploy.rendered import needs_kubectl
 from tests.deploy.test_deletion_cost import deletion_cost
 from tests.deploy.test_kubernetes_life import write_costs
 from tests.directory.nats_server import needs_nats
+from tests.fleet.network import Host, Loopback
 from tests.support.waiting import until
 
 TWO_REGIONS = {"eu-central", "us-east"}
@@ -31,11 +32,15 @@ async def region(
     """A region, with its NATS server, a directory, and PoPs that this knows. `other`: the region that it joins, and
     whose secrets it has; without one it makes its own."""
     async with cluster(shortened(f"overlays/two-regions/{name}", slots), folder / name) as it:
-        node = it.node("nats")
-        it.names = {**(other.names if other else {}), f"nats.voicepipe-{name}.svc": node.address}
-        replaced = {f"DNS:nats.voicepipe-{name}.svc": f"IP:{node.address}"}
-        it.secrets = other.secrets if other else secrets(TWO, folder / "secrets", replaced)
-        await it.pod("nats", node)
+        if other:
+            it.names, it.secrets = other.names, other.secrets
+        else:
+            it.names = {
+                f"nats.voicepipe-{each}.svc": Loopback(folder).host("nats", each).address for each in ("eu", "us")
+            }
+            replaced = {f"DNS:{service}": f"IP:{address}" for service, address in it.names.items()}
+            it.secrets = secrets(TWO, folder / "secrets", replaced)
+        await it.pod("nats", Host("nats", name, it.names[f"nats.voicepipe-{name}.svc"]))
         _, started = await asyncio.gather(it.pops(pops), it.pod("voicepipe-directory"))
         directory = DirectorySide(started, it.secrets["voicepipe-directory"])
         ready = {pod.name for pod in it.proxies.pods}
