@@ -8,9 +8,9 @@ from typing import Literal
 
 from voicepipe.base.errors import ProbeError
 
-Step = Literal["resolve", "connect", "tls", "refused", "media", "ended"]
+Step = Literal["resolve", "connect", "tls", "refused", "media", "ended", "failed"]
 """Where a call fails: the name has no address; nobody answers there; its certificate is not trusted; it is refused; its
-packets do not arrive; it is ended before its time."""
+packets do not arrive; it is ended before its time; or for another reason."""
 
 
 class CallFailed(ProbeError):
@@ -43,7 +43,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def refused(url: str, status: int, body: bytes | None = None) -> CallFailed:
+def refused(url: str, status: int, body: bytes | bytearray | None = None) -> CallFailed:
     """A server has answered with this HTTP status instead of letting the caller in."""
     return CallFailed(refusal(url, status), "refused", code_of(body) or f"http_{status}")
 
@@ -60,7 +60,7 @@ def refusal(url: str, status: int) -> str:
     return f"the server at {url} refused the call (HTTP {status}): {reasons.get(status, 'see its log')}"
 
 
-def code_of(body: bytes | None) -> str:
+def code_of(body: bytes | bytearray | None) -> str:
     """The code of an error in the convention's form; empty: there is none, or none that may be shown."""
     try:
         code = str(json.loads(body or b"")["error"]["code"])

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from voicepipe import __version__
 from voicepipe.base.errors import ConfigError, EngineMissing, VoicepipeError
-from voicepipe.commands import cli_bench, cli_remote
+from voicepipe.commands import cli_bench, cli_probe, cli_remote
 
 if TYPE_CHECKING:
     from voicepipe.config import Config
@@ -55,6 +55,11 @@ def parser() -> argparse.ArgumentParser:
     directory.set_defaults(run=_directory)
 
     cli_remote.add(commands)
+
+    probe = commands.add_parser("probe", help="place spoken calls at PoPs, again and again, and show how they went")
+    cli_probe.add(probe)
+    _add_log(probe, "warning")
+    probe.set_defaults(run=_probe)
 
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
     cli_bench.add(bench)
@@ -311,6 +316,11 @@ def _directory(args: argparse.Namespace) -> int:
     settings = load_directory(args.config)
     with _about(args.config):
         return runtime.run(runtime.serve_directory(settings, args.host, args.port), service=True)
+
+
+def _probe(args: argparse.Namespace) -> int:
+    _log_from(args.log)
+    return cli_probe.run(args)
 
 
 @contextmanager

@@ -5,7 +5,7 @@
 """
 
 from voicepipe.config.cross_checks import check_together
-from voicepipe.config.files import data_directory, load, load_directory, load_rules, parse, parse_rules
+from voicepipe.config.files import data_directory, load, load_directory, load_probe, load_rules, parse, parse_rules
 from voicepipe.config.pop_config import (
     Config,
     HttpConfig,
@@ -18,5 +18,5 @@ from voicepipe.config.pop_config import (
 
 __all__ = [
     "Config", "HttpConfig", "KeyOwner", "LadderConfig", "LimitsConfig", "PopConfig", "TenantConfig", "check_together",
-    "data_directory", "load", "load_directory", "load_rules", "parse", "parse_rules",
+    "data_directory", "load", "load_directory", "load_probe", "load_rules", "parse", "parse_rules",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from voicepipe.config.cross_checks import check_owners, check_together
 from voicepipe.config.directory_config import DirectoryConfig, FleetRules
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.pop_config import Config, Manifest
+from voicepipe.config.probe_config import ProbeConfig, check_targets
 
 PATHS = (
     ("pop", "agents"),
@@ -27,6 +28,9 @@ DIRECTORY_PATHS = (
     ("http", "key"),
 )
 """Tables and keys that name files: of a PoP, of a directory."""
+
+PROBED_PATHS = ("key_file", "operator_key_file", "password_file")
+"""Keys of a probe's target that name files, which are read for every call."""
 
 MODELS = (
     ("whisper", "model"),
@@ -93,6 +97,27 @@ def load_directory(file: Path) -> DirectoryConfig:
             raise ConfigError(
                 "telephony.public_url: say how Twilio and Telnyx reach this directory, as https://voice.example.com"
             )
+    except ConfigError as error:
+        raise located(error, file) from None
+    return config
+
+
+def load_probe(file: Path) -> ProbeConfig:
+    """The configuration of a probe. Paths in the result are absolute. Raises ConfigError with one line for each
+    problem."""
+    tables = toml_file.tables(file)
+    check_kind(file, tables, "probe")
+    toml_file.convert(tables, ProbeConfig, file)
+    locate(tables, (("probe", "ca"),), file)
+    locate_made(tables, (("http", "metrics_key_file"),), file)
+    for target in tables.get("targets", ()):
+        locate_made({"it": target}, (("it", key) for key in PROBED_PATHS), file)
+        question = file.resolve().parent / Path(target.get("question", "")).expanduser()
+        if question.is_file():
+            target["question"] = str(question)
+    config = toml_file.convert(tables, ProbeConfig, file)
+    try:
+        check_targets(config)
     except ConfigError as error:
         raise located(error, file) from None
     return config
