@@ -55,7 +55,7 @@ async def serve(config: ProbeConfig) -> int:
         application = app(service, metrics, key_to_metrics(config.http))
         group.create_task(server.serve(application, listener, http, CONNECTIONS, MESSAGE_BYTES, ready))
         await ready.wait()
-        print(f"the probe's metrics are at {runtime.url(http)}/metrics; Ctrl-C stops", flush=True)
+        print(f"probe answers at {runtime.url(http)} (/metrics, /healthz); Ctrl-C stops", flush=True)
         await service.run()
     return 0
 

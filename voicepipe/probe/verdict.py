@@ -142,6 +142,7 @@ def stage_of(summary: TurnSummary | None, gap_ms: float | None) -> str:
     if parts is None or summary.turn_latency is None:
         return UNKNOWN
     named = msgspec.structs.asdict(parts) | {"network": gap_ms - summary.turn_latency}
+    del named["acknowledgement"]  # It is only begun where another stage is late.
     longest = max(named, key=lambda name: named[name])
     return "tools" if longest == "llm" and summary.tool else longest
 
