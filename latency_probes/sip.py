@@ -144,7 +144,8 @@ class Dialled:
                 continue
         else:
             raise CallFailed(f"no telephone is answered at {self.server[0]}:{self.server[1]}: start the PoP with "
-                             "--sip-port, and name it with --phone HOST:PORT", "connect")  # fmt: skip
+                             "--sip-port, and name it with --phone HOST:PORT", "connect",
+                             "redirected" if self._moved else "")  # fmt: skip
         if self._refused:
             code = f"sip_{self._refused.partition(' ')[0]}"
             raise CallFailed(f"the call is refused: {self._refused}; the PoP's log says why", "refused", code)
@@ -294,6 +295,7 @@ class SipCaller(Talker[Pcm]):
         """See `Caller.dial`."""
         self.timeline.began = time.monotonic()
         await self._call.dial()
+        self.timeline.call_id = self._call.call_id
         self.timeline.setup["answer"] = self._call.took_ms
         self._tasks = [asyncio.create_task(self._mouth.speak(self._send)), asyncio.create_task(self._gone())]
         self._sideband = await beside(self._url, self._call.call_id, self._key)

@@ -171,7 +171,7 @@ def locate(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path)
 def locate_made(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path) -> None:
     """Make the paths absolute that these keys name; the files are created when they are needed."""
     for table, key in paths:
-        if (name := tables.get(table, {}).get(key)) and name != "-":
+        if (name := tables.get(table, {}).get(key)) and name != "-" and not name.startswith("$"):
             tables[table][key] = os.path.normpath(file.resolve().parent / Path(name).expanduser())
 
 

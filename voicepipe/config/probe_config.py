@@ -15,6 +15,8 @@ from voicepipe.base.ranges import Ms, Port, Section, Variable, check_host, check
 
 ProbeDoor = Literal["websocket", "webrtc", "sip"]
 """By which door a probe calls."""
+CREDENTIALS = "$CREDENTIALS_DIRECTORY"
+"""Begins the path of a file that systemd has put where this service alone reads it (LoadCredential=)."""
 CALL_S = 12
 """Seconds that a probe's call takes, about: greeting, question and answer are heard out."""
 
@@ -170,6 +172,7 @@ def probe_secret(key: str, env: str, file: str) -> str:
         return value
     if not file:
         return ""
+    file = file.replace(CREDENTIALS, variable(CREDENTIALS[1:]))
     try:
         value = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

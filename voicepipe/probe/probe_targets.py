@@ -1,7 +1,6 @@
 """Whom a probe calls: each target of its configuration by each door, and the PoPs that a directory knows."""
 
-import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -114,19 +113,6 @@ async def listed(its: ProbedConfig, number: int) -> ListedPops:
         return msgspec.json.decode(answer.content, type=ListedPops)
     except msgspec.DecodeError as error:
         raise ConfigError(f"targets[{number}].directory: the answer of {url} is no directory's: {error}") from error
-
-
-def pop_at(address: str, pops: Iterable[ListedPop]) -> str:
-    """The PoP whose host has this address ("sip:192.0.2.7:5060"), to which a telephone was sent; empty: none. Blocks on
-    name servers."""
-    host = urlsplit(address.replace("sip:", "sip://")).hostname
-    for pop in pops:
-        try:
-            if host == socket.gethostbyname(urlsplit(pop.url).hostname or ""):
-                return pop.pop
-        except OSError:
-            continue
-    return ""
 
 
 def questions(config: ProbeConfig) -> list[ProbeQuestion]:

@@ -10,6 +10,7 @@ from latency_probes.measure import RECORD, greeting_ms
 from latency_probes.records import CallRecord, Said, TurnResult
 from latency_probes.timeline import CREATED, Timeline
 from latency_probes.transcripts import is_fallback, matches
+from voicepipe.base import call_ids
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.observe.turn_waits import waits
 from voicepipe.probe.probe_targets import ProbeQuestion, ProbeSeries
@@ -61,7 +62,7 @@ def verdict(
         return _failed(record, series, is_late)._replace(setup_s=setup_s)
     found, stage, gap_ms, right = _heard(record, result, series, question)
     return ProbeVerdict(
-        pop=line.route.pop if line.route else series.pop,
+        pop=_pop(line, series),
         fault=found,
         stage=stage,
         sure=found is None or not is_late,
@@ -74,12 +75,17 @@ def verdict(
 
 
 def _failed(record: CallRecord, series: ProbeSeries, is_late: bool) -> ProbeVerdict:
-    error, route = record.error, record.timeline.route
+    error = record.error
     failed = error if isinstance(error, CallFailed) else None
     fault: Fault = failed.step if failed else "failed"
-    pop = series.pop or (route.pop if route else failed.pop if failed else "")
+    pop = _pop(record.timeline, series) or (failed.pop if failed else "")
     stage = (failed.why if failed else "") or ("" if pop else "directory")
     return ProbeVerdict(pop, fault, stage, fault in CERTAIN or not is_late, str(error or "the call failed"))
+
+
+def _pop(line: Timeline, series: ProbeSeries) -> str:
+    """The PoP that was called; empty: a directory named none, or only its telephone."""
+    return series.pop or (line.route.pop if line.route else "") or call_ids.pop_of(line.call_id) or ""
 
 
 def _heard(
