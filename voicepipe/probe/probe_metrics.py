@@ -12,8 +12,8 @@ from voicepipe.probe.verdict import ProbeVerdict
 
 LABELS = ("target", "way", "pop", "by")
 GAPS_S = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 4.0)
-MOST_WORDS = 64
-"""Stages and codes that have series of their own; what a server makes up beyond them is OTHER."""
+MOST_WORDS, MOST_POPS = 64, 1000
+"""Stages and codes, and PoPs, that have series of their own; what servers make up beyond them is OTHER."""
 OTHER = "other"
 
 
@@ -24,6 +24,7 @@ class ProbeMetrics:
         self._now = now
         self._registry = registry = CollectorRegistry()
         self._words: set[str] = set()
+        self._pops: set[str] = set()
         self._shown: dict[Hashable, list[tuple[Gauge, tuple[str, ...]]]] = {}
         """Gauges that each series has, which go when its next call says otherwise."""
 
@@ -60,7 +61,7 @@ class ProbeMetrics:
 
     def called(self, series: ProbeSeries, verdict: ProbeVerdict, in_a_row: int) -> None:
         """A call has ended. `in_a_row`: calls of the series with a fault, this one included."""
-        labels = (series.target, series.way, verdict.pop, series.by)
+        labels = (series.target, series.way, _known(verdict.pop, self._pops, MOST_POPS), series.by)
         self._calls.labels(*labels).inc()
         if not verdict.sure:
             self._unsure.labels(series.target, series.by).inc()
@@ -80,7 +81,7 @@ class ProbeMetrics:
         if verdict.heard_gap_s is not None:
             self._gaps.labels(*labels).observe(verdict.heard_gap_s)
         if verdict.fault:
-            of_fault = (*labels, verdict.fault, self._known(verdict.stage))
+            of_fault = (*labels, verdict.fault, _known(verdict.stage, self._words, MOST_WORDS))
             self._failures.labels(*of_fault).inc()
             self._show(series, self._fault, of_fault, float(in_a_row))
 
@@ -101,7 +102,8 @@ class ProbeMetrics:
         gauge.labels(*labels).set(value)
         self._shown.setdefault(series, []).append((gauge, labels))
 
-    def _known(self, word: str) -> str:
-        if len(self._words) < MOST_WORDS:
-            self._words.add(word)
-        return word if word in self._words else OTHER
+
+def _known(word: str, known: set[str], most: int) -> str:
+    if len(known) < most:
+        known.add(word)
+    return word if word in known else OTHER
