@@ -82,7 +82,7 @@ async def probed(
 async def _held(series: ProbeSeries, plan: CallPlan, probe: ProbeSection) -> CallRecord:
     record = CallRecord(plan, Timeline())
     try:
-        caller = caller_of(series)
+        caller = await asyncio.to_thread(caller_of, series)  # It reads the key's file.
         record = CallRecord(plan, caller.timeline)
         async with asyncio.timeout(probe.limit_s):
             return await converse(caller, plan, SEED, probe.dial_s)

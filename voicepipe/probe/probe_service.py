@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -59,12 +58,13 @@ class ProbeService:
         self._numbers = 0
         self._listed: dict[int, ListedPops] = {}
         """What directories have said last, by the number of the target."""
-        self._last = time.monotonic()
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
 
     @property
     def status(self) -> str:
         """ "ok" or "silent": no call has ended for three rounds."""
-        silent_s = time.monotonic() - self._last
+        silent_s = self._loop.time() - self._last
         return "silent" if silent_s > SILENT_ROUNDS * self._config.probe.every_s else "ok"
 
     async def run(self) -> None:
@@ -113,11 +113,11 @@ class ProbeService:
     async def _watch(self, series: ProbeSeries, offset_s: float) -> None:
         """Call a series in each round, until cancelled."""
         every_s, course = self._config.probe.every_s, SeriesCourse()
-        due = time.monotonic() + offset_s
+        due = self._loop.time() + offset_s
         while True:
-            await asyncio.sleep(due - time.monotonic())
+            await asyncio.sleep(due - self._loop.time())
             await self._settled(series, course)
-            missed = max(0.0, time.monotonic() - due) // every_s
+            missed = max(0.0, self._loop.time() - due) // every_s
             due += every_s * (missed + 1)
 
     async def _settled(self, series: ProbeSeries, course: SeriesCourse | None = None) -> ProbeVerdict:
@@ -127,7 +127,7 @@ class ProbeService:
             async with self._room:
                 verdict = await probed(series, self._questions[series.number], self._config.probe, self._metrics.late)
             again = course.took(verdict)
-            self._last = time.monotonic()
+            self._last = self._loop.time()
             self._metrics.called(series, verdict, course.in_a_row)
             if verdict.fault:
                 told = "" if verdict.sure else " (perhaps: this probe was late itself)"

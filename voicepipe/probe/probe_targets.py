@@ -1,5 +1,6 @@
 """Whom a probe calls: each target of its configuration by each door, and the PoPs that a directory knows."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -97,7 +98,8 @@ def phone(configured_phone: str, url: str) -> str:
 
 async def listed(its: ProbedConfig, number: int) -> ListedPops:
     """The PoPs that a directory knows. Raises ConfigError: it does not say."""
-    key = probe_secret(f"targets[{number}].operator_key", its.operator_key_env, its.operator_key_file)
+    name = f"targets[{number}].operator_key"
+    key = await asyncio.to_thread(probe_secret, name, its.operator_key_env, its.operator_key_file)
     url = f"{origin(its.directory)}/v1/pops"
     try:
         async with httpx.AsyncClient(verify=trusted(), trust_env=False, timeout=LIST_S) as client:

@@ -52,7 +52,7 @@ async def serve(config: ProbeConfig) -> int:
     listener = server.bind(http)
     async with asyncio.TaskGroup() as group:
         ready = asyncio.Event()
-        application = app(service, metrics, key_to_metrics(config.http))
+        application = app(service, metrics, await asyncio.to_thread(key_to_metrics, config.http))
         group.create_task(server.serve(application, listener, http, CONNECTIONS, MESSAGE_BYTES, ready))
         await ready.wait()
         print(f"probe answers at {runtime.url(http)} (/metrics, /healthz); Ctrl-C stops", flush=True)
@@ -73,12 +73,12 @@ async def prepared(config: ProbeConfig) -> list[ProbeQuestion]:
     """What is asked, decoded; and what else would take time in a call. Raises ConfigError, ProbeError."""
     if not config.targets:
         raise ConfigError("targets: there are none; add a [[targets]] table with name and url, or directory")
-    for secret in secrets_of(config):
-        secret()
     if config.probe.ca:
         put_variable(CA_VARIABLE, config.probe.ca)
 
     def made() -> list[ProbeQuestion]:
+        for secret in secrets_of(config):
+            secret()
         asked = questions(config)
         for question in asked:
             clips.speech(question.utterance, SEED)
