@@ -1,6 +1,7 @@
 """`voicepipe probe`: its options, and how they become a configuration."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -46,12 +47,12 @@ def run(args: argparse.Namespace) -> int:
     from voicepipe.probe.run import once, serve
     from voicepipe.serving import runtime
 
-    config = _config(args)
+    config = configuration(args)
     return runtime.run(once(config) if args.once else serve(config), service=not args.once)
 
 
-def _config(args: argparse.Namespace) -> "ProbeConfig":
-    """Of the file, or of the options. Raises ConfigError."""
+def configuration(args: argparse.Namespace) -> "ProbeConfig":
+    """The configuration of the file, or of the options. Raises ConfigError."""
     from msgspec.structs import replace
 
     from voicepipe import config
@@ -94,4 +95,4 @@ def _targets(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 def _name(url: str) -> str:
     """The host and the port of an address, as the name of a target."""
-    return urlsplit(url).netloc.rpartition("@")[2].replace(":", "-").replace("[", "").replace("]", "") or url
+    return re.sub("[^A-Za-z0-9.]+", "-", urlsplit(url).netloc or url).strip("-")[:64]
