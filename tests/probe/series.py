@@ -11,6 +11,6 @@ QUESTION = ProbeQuestion(utterance(), ("tuesday",))
 
 def series(url: str = "http://127.0.0.1:9", way: Way = "straight", by: Any = "websocket", **target: Any) -> ProbeSeries:
     """One of the PoP fra1, or of a directory."""
-    named = {"directory": url} if way == "directory" else {"url": url}
+    named: dict[str, Any] = {"directory": url} if way == "directory" else {"url": url}
     its = ProbedConfig(name="eu", **named, **target)
     return ProbeSeries("eu", way, "" if way == "directory" else "fra1", by, url, phone(its.phone, url), its, 0)

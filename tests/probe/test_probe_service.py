@@ -90,7 +90,7 @@ async def test_no_more_calls_at_a_time_than_may_be(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.virtual_time
-async def test_a_dead_pop_is_called_again_after_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_dead_pop_is_called_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     began: list[float] = []
     loop = asyncio.get_running_loop()
 
@@ -102,7 +102,7 @@ async def test_a_dead_pop_is_called_again_after_ten_seconds(monkeypatch: pytest.
     told: list[tuple[Any, ...]] = []
     monkeypatch.setattr(its._metrics, "called", lambda *args: told.append(args))
     await during(its, 150.0)
-    assert began == [0, 18, 60, 120]
+    assert began == [0, 13, 60, 120]
     assert [in_a_row for _, _, in_a_row in told] == [1, 2, 3, 4]
 
 
@@ -130,6 +130,25 @@ async def test_the_pops_of_a_directory_come_and_go(monkeypatch: pytest.MonkeyPat
     its = service(monkeypatch, answer, ProbedConfig(name="all", directory="http://d", straight=True))
     await during(its, 290.0)
     assert Counter(called) == {"": 5, "fra1": 1, "lhr1": 4}, "what a directory said last is kept"
+
+
+@pytest.mark.virtual_time
+async def test_a_pop_that_has_said_that_it_ends_is_no_dead_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = ListedPop("fra1", "http://fra1")
+    answers = [ListedPops((here,)), ListedPops(())]
+
+    async def listed(*args: object) -> ListedPops:
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    def answer(its: ProbeSeries) -> ProbeVerdict:
+        return DEAD if its.pop else WELL
+
+    monkeypatch.setattr(probe_service, "listed", listed)
+    its = service(monkeypatch, answer, ProbedConfig(name="all", directory="http://d", straight=True))
+    told: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(its._metrics, "called", lambda *args: told.append(args))
+    await during(its, 59.0)
+    assert [(series.pop, in_a_row) for series, _, in_a_row in told if series.pop] == [("fra1", 1)]
 
 
 @pytest.mark.virtual_time

@@ -26,7 +26,7 @@ class ProbeSection(Section, frozen=True):
 
     every_s: Annotated[int, Meta(ge=5, le=86_400)] = 60
     """Seconds between two calls to the same target by the same door."""
-    again_s: Annotated[int, Meta(ge=1, le=3600)] = 10
+    again_s: Annotated[int, Meta(ge=1, le=3600)] = 5
     """Seconds after which a target is called once more that has just failed: it takes two calls to be sure."""
     calls: Annotated[int, Meta(ge=1, le=100)] = 2
     """Calls at a time, to all targets together."""

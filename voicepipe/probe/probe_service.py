@@ -137,3 +137,6 @@ class ProbeService:
             if not again:
                 return verdict
             await asyncio.sleep(self._config.probe.again_s)
+            if series.way == "straight" and series.its.straight and series not in await self.wanted():
+                self._metrics.forget(series)
+                return verdict._replace(fault=None, says="it has ended")
