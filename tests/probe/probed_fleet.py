@@ -6,6 +6,7 @@ shipped configuration and a real Prometheus.
 
 import json
 import os
+import random
 import signal
 import sys
 import tempfile
@@ -194,23 +195,35 @@ def is_called(prometheus: Prometheus, series: int) -> bool:
 
 
 def main() -> None:
-    """Print the seconds from each fault to its alert."""
+    """Print the seconds from each fault to its alert, again and again: as often as the command line says, or once."""
+    again = int(sys.argv[1]) if sys.argv[1:] else 1
     with tempfile.TemporaryDirectory() as folder, probed_fleet(Path(folder), {}) as fleet:
         with watched(fleet, fleet.probe("every_s = 60", 400), "15s") as prometheus:
-            wait(lambda: is_called(prometheus, 6), "all are answered")
-            for name, pop in ((DEAD, ""), (SLOW, "slow")):
-                fleet.kill(name)
-                began = time.monotonic()
-                if pop:
-                    fleet.start(name, 700)
-                print(f"{name}: {'slow' if pop else 'killed'}", flush=True)
-                alert = "ProbeLate" if pop else "ProbeFails"
+            for _ in range(again):
+                wait(
+                    lambda: is_called(prometheus, 6) and not firing(prometheus),
+                    "all are answered, and no alert is left",
+                )
+                time.sleep(random.uniform(0, 60))
+                fleet.kill(DEAD)
+                told(prometheus, "ProbeFails", DEAD)
+                fleet.start(DEAD, 0)
+                fleet.kill(SLOW)
+                fleet.start(SLOW, 700)
+                told(prometheus, "ProbeLate", SLOW)
+                fleet.kill(SLOW)
+                fleet.start(SLOW, 0)
 
-                def told(name: str = name, alert: str = alert) -> list[dict[str, str]]:
-                    return [one for one in firing(prometheus) if (one["alertname"], one.get("pop")) == (alert, name)]
 
-                wait(told, "an alert")
-                print(f"  alert after {time.monotonic() - began:.0f} s: {told()}", flush=True)
+def told(prometheus: Prometheus, alert: str, pop: str) -> None:
+    """Wait for this alert, and print how long that took."""
+
+    def of_pop() -> list[dict[str, str]]:
+        return [one for one in firing(prometheus) if (one["alertname"], one.get("pop")) == (alert, pop)]
+
+    seconds = wait(of_pop, alert)
+    [one] = of_pop()
+    print(f"{alert} after {seconds:.0f} s: {one['fault']} {one.get('stage', '')} at {one['pop']}", flush=True)
 
 
 if __name__ == "__main__":
