@@ -23,7 +23,7 @@ def test_options_alone_say_whom_to_call() -> None:
 
 
 def test_options_go_before_the_file(tmp_path: Path) -> None:
-    (file := tmp_path / "probe.toml").write_text('[[targets]]\nname = "a"\nurl = "http://x"\n')
+    (file := tmp_path / "probe.toml").write_text('[probe]\nagain_s = 9\n[[targets]]\nname = "a"\nurl = "http://x"\n')
     found = config("--config", str(file), "--every", "15", "--host", "0.0.0.0", "--port", "9000")
     assert (found.probe.every_s, found.http.host, found.http.port) == (15, "0.0.0.0", 9000)
     assert config("--config", str(file), "--every", "8").probe.again_s == 7

@@ -198,7 +198,7 @@ def main() -> None:
     """Print the seconds from each fault to its alert, again and again: as often as the command line says, or once."""
     again = int(sys.argv[1]) if sys.argv[1:] else 1
     with tempfile.TemporaryDirectory() as folder, probed_fleet(Path(folder), {}) as fleet:
-        with watched(fleet, fleet.probe("every_s = 60", 400), "15s") as prometheus:
+        with watched(fleet, fleet.probe("every_s = 60", 400), "10s") as prometheus:
             for _ in range(again):
                 wait(
                     lambda: is_called(prometheus, 6) and not firing(prometheus),
