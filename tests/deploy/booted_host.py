@@ -1,4 +1,4 @@
-"""A host that systemd has booted, in namespaces of this machine: its root is this machine's with an overlay in memory."""
+"""A host that systemd has booted, in namespaces of this machine: its root is this machine's, with changes in memory."""
 
 import os
 import shutil
@@ -93,7 +93,8 @@ def _groups(name: str) -> Iterator[Path]:
     """A control group below this process's in each hierarchy in which systemd makes some: it then stays below."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
-        hierarchy = CGROUPS / (controllers.removeprefix("name=") or ("unified" if (CGROUPS / "unified").exists() else ""))
+        unified = "unified" if (CGROUPS / "unified").exists() else ""
+        hierarchy = CGROUPS / (controllers.removeprefix("name=") or unified)
         if hierarchy.exists() and controllers not in ("cpuset", "freezer"):
             yield hierarchy / path.lstrip("/") / name
 

@@ -1,9 +1,9 @@
-"""`python -m tests.deploy.knocks FILE`, in a network namespace of its own: loads the firewall's FILE, and tells which packets
-of a stranger get past it, as words such as "tcp/22".
+"""`python -m tests.deploy.knocks FILE tcp/22 ...`, in a network namespace of its own: loads the firewall's FILE, and
+says which packets of a stranger get past it.
 
-The stranger is this process, at the other end of a TUN device. Nothing listens, so what gets in is answered by the kernel:
-TCP by RST, UDP by "port unreachable". Packets are answered in their order, so what was not answered before the ping at the
-end was dropped.
+The stranger is this process, at the other end of a TUN device. Nothing listens, so what gets in is answered by the
+kernel: TCP by RST, UDP by "port unreachable". Packets are answered in their order, so what was not answered before the
+ping at the end was dropped.
 """
 
 import os

@@ -77,7 +77,9 @@ def test_our_command_line_takes_what_units_start(unit: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "drain_ms"), [(POP, Config().pop.drain_ms), (DIRECTORY, DirectorySection().drain_ms)], ids=("pop", "directory")
+    ("unit", "drain_ms"),
+    [(POP, Config().pop.drain_ms), (DIRECTORY, DirectorySection().drain_ms)],
+    ids=("pop", "directory"),
 )
 def test_a_stop_outlasts_the_drain(unit: Path, drain_ms: int) -> None:
     """So that systemd ends no call. The engines' processes are left alone until the PoP has ended (D47)."""
