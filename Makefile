@@ -28,6 +28,8 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   /usr/sbin/nats-server:nats-server:the_bus_between_hosts \
   openssl:openssl:keys_of_directories \
   prometheus:prometheus:what_a_Prometheus_reads \
+  systemd-analyze:systemd:units_and_PoPs_as_services \
+  nft:nftables:the_firewall \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
 # Weights that tests hear, speak and judge with: fetched once, then looked at (a second).

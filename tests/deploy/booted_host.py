@@ -1,7 +1,6 @@
 """A host that systemd has booted, in namespaces of this machine: its root is this machine's, with changes in memory."""
 
 import os
-import shutil
 import site
 import subprocess
 import sys
@@ -20,10 +19,20 @@ HOST_ROOT = Path(__file__).parent / "host_root.sh"
 CGROUPS = Path("/sys/fs/cgroup")
 UP_S = 60.0
 
-needs_systemd = pytest.mark.skipif(
-    os.geteuid() != 0 or not SYSTEMD.exists() or shutil.which("unshare") is None,
-    reason="needs root, and systemd to boot in namespaces (Debian: apt install systemd)",
-)
+NAMESPACES = ("unshare", "--mount", "--pid", "--uts", "--ipc", "--net", "--cgroup", "--fork", "--kill-child")
+
+
+def forbidden() -> str:
+    """Why this machine cannot boot one; empty: it can."""
+    if os.geteuid() != 0:
+        return "it takes root"
+    if not SYSTEMD.exists():
+        return "systemd is missing (apt install systemd)"
+    trial = (*NAMESPACES, "mount", "-t", "tmpfs", "trial", "/mnt")
+    return subprocess.run(trial, capture_output=True, text=True, check=False).stderr.strip()
+
+
+needs_systemd = pytest.mark.skipif(bool(why := forbidden()), reason=f"no systemd can be booted in namespaces: {why}")
 
 
 class BootedHost:
@@ -70,14 +79,14 @@ def booted(folder: Path) -> Iterator[BootedHost]:
     for group in groups:
         group.mkdir()
     enter = "".join(f"echo $$ >{group}/cgroup.procs; " for group in groups)
-    unshare = "exec unshare --mount --pid --uts --ipc --net --cgroup --fork --kill-child --propagation private"
+    begin = ("setpriv", "--pdeathsig", "KILL", *NAMESPACES, "--propagation", "private", "bash", str(HOST_ROOT))
     packages = site.getsitepackages()[0]
     inputs = (folder, ROOT, sys.base_prefix, packages, models_directory())
     log = folder.with_suffix(".log")
     folder.mkdir()
     with log.open("w") as output:
         process = subprocess.Popen(
-            ("bash", "-c", f'{enter}{unshare} "$@"', "enter", "bash", str(HOST_ROOT), *map(str, inputs)),
+            ("bash", "-c", f'{enter}exec "$@"', "enter", *begin, *map(str, inputs)),
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:

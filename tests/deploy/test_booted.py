@@ -30,19 +30,20 @@ folder = "/var/lib/voicepipe/fra1"
 """
 
 
-def follow(host: BootedHost, heading: str, begins: str = "") -> None:
+def follow(host: BootedHost, heading: str, begins: str = "", folder: str = CHECKOUT) -> None:
     """Run the commands that stand below this heading of the page: all, or those of the block that begins so."""
     section = re.split(r"^#+ ", PAGE.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
     for block in re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL):
         for line in block.splitlines() if block.startswith(begins) else ():
             if not re.match(HERE, line):
-                host.run("bash", "-c", f"cd {CHECKOUT} && {line}")
+                host.run("bash", "-c", f"cd {folder} && {line}")
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
     """A host with the units, and a PoP that runs."""
     with booted(tmp_path_factory.mktemp("booted") / "box") as host:
+        follow(host, "## Firewall")
         follow(host, "## Install")
         follow(host, "## Secrets")
         host.run("touch", "/etc/voicepipe/voicepipe.toml")
@@ -165,19 +166,20 @@ user = "fra1"
 password_env = "BUS_PASSWORD"
 """
 CERTIFICATES = """
-cd /etc/voicepipe/tls
+mkdir /root/certificates
+cd /root/certificates
 openssl req -x509 -newkey ed25519 -nodes -keyout ca.key -out fleet-ca.pem -subj /CN=fleet
 openssl req -x509 -newkey ed25519 -nodes -CA fleet-ca.pem -CAkey ca.key -keyout privkey.pem -out fullchain.pem \\
   -subj /CN=localhost -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE
-rm ca.key
-chgrp voicepipe *
-chmod 640 *
+install -m 644 fleet-ca.pem /etc/voicepipe/tls/
 """
 
 
 def test_nats_a_directory_and_a_pop_find_each_other(host: BootedHost) -> None:
+    host.run("systemctl", "stop", POP)
     follow(host, "## NATS", "apt-get")
     host.run("bash", "-ec", CERTIFICATES)
+    follow(host, "## Certificates", folder="/root/certificates")
     assert host.run("bash", "-c", "! nats-server -t -c /etc/voicepipe/nats.conf") == "", "it has no passwords yet"
     host.run("sed", "-i", r's/\$\([A-Z0-9]*\)_PASSWORD/"secret-of-\1"/', "/etc/voicepipe/nats-users.conf")
     follow(host, "## NATS", "nats-server -t")
