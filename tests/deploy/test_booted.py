@@ -44,7 +44,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
     """A host with the units, and a PoP that runs."""
     with booted(tmp_path_factory.mktemp("booted") / "box") as host:
         follow(host, "## Firewall")
-        follow(host, "## Install")
+        follow(host, "## Install", "install -D")
         follow(host, "## Secrets")
         host.run("touch", "/etc/voicepipe/voicepipe.toml")
         host.write("/etc/voicepipe/pops/fra1.toml", MANIFEST)
@@ -179,7 +179,7 @@ def test_nats_a_directory_and_a_pop_find_each_other(host: BootedHost) -> None:
     host.run("systemctl", "stop", POP)
     follow(host, "## NATS", "apt-get")
     host.run("bash", "-ec", CERTIFICATES)
-    follow(host, "## Certificates", folder="/root/certificates")
+    follow(host, "## Install", "install -m 640 -g voicepipe", folder="/root/certificates")
     assert host.run("bash", "-c", "! nats-server -t -c /etc/voicepipe/nats.conf") == "", "it has no passwords yet"
     host.run("sed", "-i", r's/\$\([A-Z0-9]*\)_PASSWORD/"secret-of-\1"/', "/etc/voicepipe/nats-users.conf")
     follow(host, "## NATS", "nats-server -t")

@@ -12,10 +12,14 @@ from tests.fleet.namespaces import ENTER, forbidden
 from tests.support.paths import ROOT
 
 RULES = ROOT / "pops" / "deploy" / "nftables.conf"
-pytestmark = [
-    pytest.mark.skipif(shutil.which("nft") is None, reason="needs nft (Debian: apt install nftables)"),
-    pytest.mark.skipif(bool(why := forbidden()), reason=f"needs network namespaces: {why}"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("nft") is None, reason="needs nft (Debian: apt install nftables)")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def namespaces() -> None:
+    """What all of these tests need."""
+    if why := forbidden():
+        pytest.skip(f"needs network namespaces: {why}")
 
 
 def let_in(*knocks: str, rules: Path = RULES) -> set[str]:

@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 LOOK_S = 0.5
 """Seconds between two looks while the process starts. Then it is half of WATCHDOG_USEC, and at most STATUS_S."""
 STATUS_S = 5.0
+"""Seconds, at most, after which a change of the state is told."""
 START_S = 120.0
 """Seconds by which each look puts off the end of the time that a start may take: engines load for minutes. A start is
 given up only if the event loop hangs for so long (and the unit's own TimeoutStartSec= is over)."""
