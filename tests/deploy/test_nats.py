@@ -14,6 +14,7 @@ import msgspec
 import nats
 import pytest
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 
 from tests.directory.nats_server import PROGRAM, needs_nats
 from tests.support.paths import ROOT
@@ -119,7 +120,7 @@ async def test_three_servers_carry_what_each_may_say_and_go_on_as_two(servers: l
     directory = await connected(servers[1], tls, "directory")
     heard: list[str] = []
 
-    async def hears(message: "nats.aio.msg.Msg") -> None:
+    async def hears(message: Msg) -> None:
         heard.append(message.subject)
 
     await directory.subscribe("vp.pop.>", cb=hears)
