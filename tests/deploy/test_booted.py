@@ -87,22 +87,28 @@ def test_secrets_are_the_services_and_nobody_elses(pop: BootedHost) -> None:
 
 
 def test_a_process_that_hangs_is_ended_and_comes_again(pop: BootedHost) -> None:
-    """By the watchdog's signal, which has it write down its stacks; one that does not even take that is killed."""
+    """By the watchdog's signal, at which it writes down its stacks."""
     soon = f"/run/systemd/system/{POP}.service.d/soon.conf"
-    pop.write(soon, "[Service]\nRestartSec=0\nWatchdogSec=2\nTimeoutAbortSec=1\n")
+    pop.write(soon, "[Service]\nWatchdogSec=10\nTimeoutAbortSec=1\n")
     pop.run("systemctl", "daemon-reload")
-    pop.run("systemctl", "kill", "--kill-who=main", "--signal=ABRT", POP)
-    pop.wait(POP, "NRestarts", "1")
-    assert "Fatal Python error: Aborted" in pop.log(POP)
-    pop.wait(POP, "ActiveState", "active")
     first = pop.shows(POP, "MainPID")
-    pop.run("kill", "-STOP", first)
-    pop.wait(POP, "NRestarts", "2")
-    pop.wait(POP, "ActiveState", "active")
-    assert pop.shows(POP, "MainPID") != first
+    pop.run("systemctl", "kill", "--kill-who=main", "--signal=ABRT", POP)
+    second = until_it_came_again(pop, first)
+    assert "Fatal Python error: Aborted" in pop.log(POP)
+    pop.run("kill", "-STOP", second)
+    until_it_came_again(pop, second)
     assert "Watchdog timeout" in pop.log(POP)
     pop.run("rm", soon)
     pop.run("systemctl", "daemon-reload")
+
+
+def until_it_came_again(host: BootedHost, first: str) -> str:
+    """The PoP takes calls, and is another process; which one."""
+    deadline = time.monotonic() + 240
+    while (now := host.shows(POP, "MainPID")) in (first, "0") or host.shows(POP, "ActiveState") != "active":
+        assert time.monotonic() < deadline, host.log(POP)
+        time.sleep(0.2)
+    return now
 
 
 def test_a_pop_answers_a_call_in_its_sandbox_and_a_stop_waits_for_the_call(pop: BootedHost) -> None:
@@ -166,8 +172,8 @@ user = "fra1"
 password_env = "BUS_PASSWORD"
 """
 CERTIFICATES = """
-mkdir /root/certificates
-cd /root/certificates
+mkdir /srv/certificates
+cd /srv/certificates
 openssl req -x509 -newkey ed25519 -nodes -keyout ca.key -out fleet-ca.pem -subj /CN=fleet
 openssl req -x509 -newkey ed25519 -nodes -CA fleet-ca.pem -CAkey ca.key -keyout privkey.pem -out fullchain.pem \\
   -subj /CN=localhost -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE
@@ -179,7 +185,7 @@ def test_nats_a_directory_and_a_pop_find_each_other(host: BootedHost) -> None:
     host.run("systemctl", "stop", POP)
     follow(host, "## NATS", "apt-get")
     host.run("bash", "-ec", CERTIFICATES)
-    follow(host, "## Install", "install -m 640 -g voicepipe", folder="/root/certificates")
+    follow(host, "## Install", "install -m 640 -g voicepipe", folder="/srv/certificates")
     assert host.run("bash", "-c", "! nats-server -t -c /etc/voicepipe/nats.conf") == "", "it has no passwords yet"
     host.run("sed", "-i", r's/\$\([A-Z0-9]*\)_PASSWORD/"secret-of-\1"/', "/etc/voicepipe/nats-users.conf")
     follow(host, "## NATS", "nats-server -t")

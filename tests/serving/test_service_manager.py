@@ -11,7 +11,7 @@ import pytest
 from tests.support.notify_socket import NotifySocket, notify_socket
 from tests.support.waiting import until
 from voicepipe.serving import service_manager
-from voicepipe.serving.service_manager import START_S, STOP_S, ServiceManager, ServiceState
+from voicepipe.serving.service_manager import END_S, START_S, STOP_S, ServiceManager, ServiceState
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -68,6 +68,7 @@ async def test_the_watchdog_hears_of_the_loop_at_half_of_its_time(listening: Not
         assert listening.count("WATCHDOG") == before
         await until(lambda: listening.count("WATCHDOG") > before)
     after = listening.count("WATCHDOG")
+    assert listening.told[-1] == {"WATCHDOG_USEC": f"{END_S * 1e6:.0f}"}, "a process takes a while to end"
     await asyncio.sleep(0.5)
     assert listening.count("WATCHDOG") == after
 

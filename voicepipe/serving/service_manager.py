@@ -24,6 +24,9 @@ START_S = 120.0
 given up only if the event loop hangs for so long (and the unit's own TimeoutStartSec= is over)."""
 STOP_S = 40.0
 """Seconds that a stop may take beyond the drain: servers close, records are written, receivers are told."""
+END_S = 120.0
+"""Seconds within which the process ends once its event loop has: the watchdog, which then hears nothing, waits so
+long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class ServiceManager:
             yield
         finally:
             await ended(informing)
+            if self._watchdog_s:
+                self._send(f"WATCHDOG_USEC={END_S * 1e6:.0f}")
 
     async def _inform(self) -> None:
         while True:
