@@ -29,13 +29,14 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   openssl:openssl:keys_of_directories \
   prometheus:prometheus:what_a_Prometheus_reads \
   systemd-analyze:systemd:units_and_PoPs_as_services \
+  dbus-daemon:dbus:checks_with_the_secrets_of_a_service \
   nft:nftables:the_firewall \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
 # Weights that tests hear, speak and judge with: fetched once, then looked at (a second).
 MODELS := Systran/faster-whisper-tiny.en smart-turn-v3.2 kokoro-v1.0.int8
 
-.PHONY: help demo models test test-system test-clients test-engines lint types bench bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
+.PHONY: help demo models test test-system test-clients test-engines lint types bench bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots dist venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -117,6 +118,16 @@ bench-records: venv models  ## Records against what probes heard; 10,000 kept ca
 	@$(BIN)/python -m tests.records.many
 	@$(BIN)/python -m tests.records.outage
 
+# An environment with the wheel alone says what a host installs; the list of that is the SBOM.
+dist: venv  ## The wheel, twice the same bytes, and its bill of materials (CycloneDX), in dist/
+	@rm -rf dist .venv-dist && mkdir dist
+	@$(PIP) wheel -q --no-deps -w dist .
+	@$(PYTHON) -m venv --without-pip .venv-dist
+	@$(PIP) --python .venv-dist/bin/python install -q -c constraints.txt dist/*.whl
+	@$(BIN)/cyclonedx-py environment .venv-dist/bin/python --pyproject pyproject.toml --output-reproducible \
+	  --output-file dist/voicepipe-pop.cdx.json
+	@ls -sh dist
+
 docs: venv  ## Commands, paths and links in *.md hold
 	@$(BIN)/python -m pytest tests/test_docs.py
 
@@ -124,7 +135,7 @@ screenshots: venv system models  ## Pictures of the pages, for the README
 	@VOICEPIPE_SCREENSHOTS=$(CURDIR)/pops/dashboards $(BIN)/python -m pytest tests/browser
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) $(CLIENTS) $(COQUI) $(VLLM) $(NODE_MODULES) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .venv-dist $(CLIENTS) $(COQUI) $(VLLM) $(NODE_MODULES) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 
 venv: $(VENV)/.test
 
@@ -132,7 +143,7 @@ $(VENV)/.run: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "voicepipe needs Python 3.11 or newer; name one: make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { $(venv-package) && $(PYTHON) -m venv $(VENV); }
 	@echo "Installing voicepipe into $(VENV) ..."
-	@$(PIP) install -q -c constraints.txt -e .
+	@$(PIP) install -q -c constraints.txt -e '.[espeak]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run

@@ -23,7 +23,7 @@ from latency_probes.machine import Stolen
 from latency_probes.misbehaving import Site
 from latency_probes.own_server import COMMAND, own_server
 from latency_probes.plan import OWN, SETS, SINGLE, CallPlan, make_plan, size
-from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames, origin, trusted
+from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames, origin, trust, trusted
 from latency_probes.run import Runner
 from latency_probes.sip import SipCaller, free_port
 from latency_probes.soak import Soak, Soaked
@@ -59,6 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # As Ctrl-C, so that a server of our own that is still starting does not outlive us.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        if options.ca:
+            trust(options.ca)
+        if options.key_file:
+            options.key = key_in(options)
         with target(options) as options.url:
             endpoint(options.url, options.agent)
             if options.capacity or options.offered:
@@ -119,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument(
         "--phone", default="", metavar="HOST:PORT", help="by sip: where (default: port 5060 of the same host)"
     )
-    cli.add_argument("--key", default="", help="API key, sent as a bearer token; by twilio: the account's auth token")
+    _add_access(cli)
     cli.add_argument("--agent", default="", help="which agent to call, sent as ?model=")
     cli.add_argument("--budget-ms", type=float, default=300.0, help="a gap over this is late (default 300)")
     cli.add_argument("--p95-ms", type=float, help="fail over this p95 of finished utterances (default: the budget)")
@@ -127,6 +131,32 @@ def parser() -> argparse.ArgumentParser:
     cli.set_defaults(twilio_token="")
     cli.add_argument("--list", action="store_true", help="show the sets and their sizes")
     return cli
+
+
+def _add_access(cli: argparse.ArgumentParser) -> None:
+    cli.add_argument("--key", default="", help="API key, sent as a bearer token; by twilio: the account's auth token")
+    cli.add_argument(
+        "--key-file",
+        type=Path,
+        metavar="FILE",
+        help="instead of --key: a file that holds it, which no list of processes shows",
+    )
+    cli.add_argument(
+        "--ca",
+        default="",
+        metavar="FILE",
+        help="certificates of authorities that are trusted besides the system's (PEM)",
+    )
+
+
+def key_in(options: argparse.Namespace) -> str:
+    """The key in the file. Raises ProbeError."""
+    if options.key:
+        raise ProbeError("give --key or --key-file, not both")
+    try:
+        return str(options.key_file.read_text()).strip()
+    except (OSError, ValueError) as error:
+        raise ProbeError(f"--key-file {options.key_file} cannot be read ({error}): give a file with the key") from None
 
 
 def kinds_of(text: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from latency_probes.realtime import trusted
 from voicepipe.base.errors import ProbeError
 
 
@@ -46,7 +47,9 @@ def _got(url: str, path: str, key: str = "") -> dict[str, Any]:
     address = f"{parts.scheme.replace('ws', 'http')}://{parts.netloc}{path}"
     request = urllib.request.Request(address, headers={"Authorization": f"Bearer {key}"} if key else {})
     try:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trusted())
+        )
         with opener.open(request, timeout=5) as answer:
             return msgspec.json.decode(answer.read(), type=dict[str, Any])
     except (OSError, urllib.error.URLError, msgspec.DecodeError) as error:

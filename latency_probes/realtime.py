@@ -148,6 +148,19 @@ def trusted() -> SSLContext:
     return create_default_context()
 
 
+def tls_of(url: str) -> SSLContext | None:
+    """For a WebSocket at this address; None: it is not encrypted."""
+    return trusted() if url.startswith("wss:") else None
+
+
+def trust(ca: str) -> None:
+    """Trust the authorities in this file (PEM), too. Raises ProbeError."""
+    try:
+        trusted().load_verify_locations(cafile=ca)
+    except OSError as error:  # ssl.SSLError is one
+        raise ProbeError(f"--ca {ca} has no certificate ({error}): give the authority's own, in PEM") from None
+
+
 def reset(socket: ClientConnection) -> None:
     """End the TCP connection with a reset, at once."""
     raw = socket.transport.get_extra_info("socket")
@@ -158,6 +171,9 @@ def reset(socket: ClientConnection) -> None:
 
 def unreachable(url: str, error: Exception) -> ProbeError:
     """Nobody answers, for whatever reason."""
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return ProbeError(f"{url} has a certificate that is not trusted here ({error}): give the certificate of the "
+                          "authority that signed it by --ca FILE, or the name for which it was signed")  # fmt: skip
     return ProbeError(f"no server answers at {url} ({error}): start one, or correct the address")
 
 

@@ -12,7 +12,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
-from latency_probes.realtime import DIAL_S, endpoint, refusal, unreachable
+from latency_probes.realtime import DIAL_S, endpoint, refusal, tls_of, unreachable
 from latency_probes.timeline import AUDIBLE_DBFS, Event, Timeline, frame_levels
 from voicepipe.audio import Pcm
 from voicepipe.base.errors import ProbeError
@@ -70,7 +70,13 @@ async def beside(url: str, call_id: str, key: str) -> ClientConnection:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         return await connect(
-            address, additional_headers=headers, compression=None, max_size=None, proxy=None, open_timeout=DIAL_S
+            address,
+            ssl=tls_of(address),
+            additional_headers=headers,
+            compression=None,
+            max_size=None,
+            proxy=None,
+            open_timeout=DIAL_S,
         )
     except InvalidStatus as error:
         raise ProbeError(refusal(address, error.response.status_code)) from error

@@ -23,7 +23,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from latency_probes.mouth import Mouth, Talker
-from latency_probes.realtime import DIAL_S, origin, refusal, reset, unreachable
+from latency_probes.realtime import DIAL_S, origin, refusal, reset, tls_of, unreachable
 from latency_probes.sideband import UNANNOUNCED, Ascriber, beside, listen
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
@@ -117,7 +117,13 @@ class TwilioCaller(Talker[str]):
         headers = self._signed(address, {})
         try:
             socket = await connect(
-                address, additional_headers=headers, compression=None, max_size=None, proxy=None, open_timeout=DIAL_S
+                address,
+                ssl=tls_of(address),
+                additional_headers=headers,
+                compression=None,
+                max_size=None,
+                proxy=None,
+                open_timeout=DIAL_S,
             )
         except InvalidStatus as error:
             raise ProbeError(unsigned(address, error.response.status_code)) from error

@@ -18,7 +18,7 @@ REGISTRY = re.compile(
 )
 
 STRANGERS = re.compile(r"voicepipe" + r"\[|\binstall( -\S+)* ['\"]?voicepipe" + r"(?!'s |[\w/.-])")
-"""Names a package of voicepipe's name at a registry, which is somebody else's."""
+"""Installs "voicepipe" from a registry, where that is somebody else's package: ours is "voicepipe-pop"."""
 
 
 def test_what_is_long_is_reported(tmp_path: Path) -> None:
@@ -34,9 +34,9 @@ def test_tracked_files_name_no_machine_and_no_registry() -> None:
     assert not found, "\n".join(found)
 
 
-def test_extras_are_installed_from_the_checkout() -> None:
+def test_nothing_installs_a_stranger_s_package() -> None:
     found = _lines_with(STRANGERS)
-    assert not found, "say pip install -e '.[EXTRA]', in voicepipe's checkout:\n" + "\n".join(found)
+    assert not found, "say pip install 'voicepipe-pop[EXTRA]':\n" + "\n".join(found)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,8 @@ def test_extras_are_installed_from_the_checkout() -> None:
         ("uv pip install -U voice" + "pipe", True),
         ('pip install --upgrade "voice' + 'pipe==0.1"', True),
         ("Extra `voice" + "pipe[traces]`.", True),
-        ("pip install -e '.[gpu]', in voicepipe's checkout", False),
+        ("pip install -e '.[gpu]'", False),
+        ("pip install 'voice" + "pipe-pop[gpu]'", False),
         ("install voicepipe's packages", False),
     ],
 )

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from voicepipe.base.ranges import FUNCTION, LANGUAGE, Ms, Name, Speed, Variable, Wait, is_url
+from voicepipe.base.secret_source import SecretPair, check_pairs
 from voicepipe.base.words import plain
 
 Part = Literal[
@@ -69,15 +70,21 @@ class Hooks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after_call: str = ""
     """URL to which the record of a call is posted once it has ended; empty: none."""
     secret_env: Variable = ""
-    """Names the environment variable with the key that signs it ("whsec_..."), by standardwebhooks.com."""
+    """Names the environment variable with the key that signs it ("whsec_..."), by standardwebhooks.com, ..."""
+    secret_file: str = ""
+    """... or the file with it."""
+    secret = SecretPair()
 
     def __post_init__(self) -> None:
+        check_pairs(self)
         if self.after_call and not is_url(self.after_call):
             raise ValueError(
                 f"after_call: {self.after_call!r} is no address; give one such as https://example.com/after-call"
             )
-        if bool(self.after_call) != bool(self.secret_env):
-            raise ValueError("after_call and secret_env go together: records are sent signed, or not at all")
+        if bool(self.after_call) != bool(self.secret):
+            raise ValueError(
+                "after_call and secret_env go together (or secret_file): records are sent signed, or not at all"
+            )
 
 
 class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

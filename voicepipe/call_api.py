@@ -11,6 +11,7 @@ import msgspec
 from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
 from voicepipe.base.errors import Reason
 from voicepipe.config import Config
+from voicepipe.config.rereads import Rereads
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
@@ -38,7 +39,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one token of a directory allows its bearer to do at a PoP."""
 
     id: str
-    """Id of the call, or of the one request, that the token is for."""
+    """Id of the call's placement ("call_...", as `Placement.placement_id`), or of the one request ("ask_..."), that the
+    token is for. The call itself gets an id of its own at its PoP ("rtc_POP....": `pop._AdmittedCall.open`)."""
     tenant: str
     agents: tuple[str, ...] = ()
     """Names of the agents that may be called; empty: all."""
@@ -138,8 +140,8 @@ class CallControl(Protocol):
         """Make a reply now. Raises ReplyActive."""
 
     def cancel_reply(self, response_id: str | None) -> None:
-        """Stop the reply being made (None: whichever it is, also one that was asked for and has not begun). Raises
-        NoReply."""
+        """Stop the reply being made, and drop all sound that waits to be played. None: whichever reply it is, also one
+        that was asked for and has not begun. Raises NoReply."""
 
     def press(self, key: str) -> None:
         """The caller pressed a key of their telephone: "0" to "9", "*", "#", "A" to "D"."""
@@ -231,13 +233,13 @@ class Tokens(Protocol):
     def use(self, grant: Grant) -> None:
         """Use the token up: what it is for begins. Raises Unauthorized: it was used before."""
 
-    def came(self, call: str) -> None:
-        """Note that a call has begun that a directory placed here under this id, by a door that takes no tokens.
+    def came(self, placement_id: str) -> None:
+        """Note that a call has begun that a directory placed here, as in `Grant.id`, by a door that takes no tokens.
         Directories are notified; it lets nobody in."""
 
     async def session(self, grant: Grant) -> bytes:
-        """The session of a briefed grant, as JSON; it may still be on its way. Raises Unauthorized: it does not
-        come."""
+        """The session of a briefed grant, as JSON; it may still be on its way. It uses no token up. Raises
+        SessionMissing: it does not come."""
 
     def alternates(self) -> Sequence[Alternate]:
         """The PoPs to which a caller may go who is turned away here; the nearest first."""
@@ -323,6 +325,8 @@ class PopApi(KeyHolders, Protocol):
     """A PoP, as its ingresses see it. Implemented by `Pop`."""
 
     config: Config
+    rereads: Rereads[Config]
+    """What is read again while it runs."""
     serving: asyncio.Event
     """Set by the HTTP server once callers get in."""
 

@@ -32,7 +32,7 @@ class Health(Vitals, frozen=True, kw_only=True, omit_defaults=True):
 
     status: Status
     warning: str = ""
-    """The agents' folder cannot be used as it is."""
+    """Files cannot be used as they are now: of agents, of the certificate, of a configuration that was read again."""
     down: dict[str, int] = {}
     """Engines that do not work, and for how many seconds."""
     restarts: dict[str, int] = {}

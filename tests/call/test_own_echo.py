@@ -48,7 +48,7 @@ class Phone:
 class Facts(list[Fact]):
     """The facts of a VAD front end."""
 
-    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
+    def judged(self, block: Block, fact: Fact | Exception | None) -> None:
         assert not isinstance(fact, Exception)
         if fact:
             self.append(fact)

@@ -34,7 +34,7 @@ class Listener:
         self.front_end = VadFrontEnd(LoudIsVoice(), VadConfig(), reference, self)
         self._fact: Fact | None = None
 
-    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
+    def judged(self, block: Block, fact: Fact | Exception | None) -> None:
         assert not isinstance(fact, Exception)
         self._fact = fact
 

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import os
 import pty
 import signal
@@ -85,7 +86,7 @@ def test_a_key_that_is_not_set(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     file.write_text("[[tenants]]\nname = 'a'\nkey_env = 'VOICEPIPE_TEST_UNSET'")
     status, _, err = said(capsys, "pop", "--config", str(file), "--host", "0.0.0.0", "--port", "0")
     assert status == 2
-    assert "set the environment variable VOICEPIPE_TEST_UNSET" in err
+    assert "the environment variable VOICEPIPE_TEST_UNSET is not set here" in err
 
 
 def test_an_address_of_another_machine(capsys: pytest.CaptureFixture[str]) -> None:
@@ -291,10 +292,10 @@ def test_check_and_doctor_say_what_traces_lack(
     for missing in ("no_such_package", "no_such_package.sdk"):
         monkeypatch.setattr(traces, "NEEDED", (missing,))
         assert cli.main(["check", str(file)]) == 0
-        said = "traces: OpenTelemetry is not installed; pip install -e '.[traces]'"
+        said = "traces: OpenTelemetry is not installed; pip install 'voicepipe-pop[traces]'"
         assert f"{file}: warning: {said}" in capsys.readouterr().out
     [row] = of_traces(config.load(file))
-    assert row.state == "broken" and row.way_out.startswith("pip install -e '.[traces]'")
+    assert row.state == "broken" and row.way_out.startswith("pip install 'voicepipe-pop[traces]'")
     assert not list(of_traces(config.Config()))
 
 
@@ -428,7 +429,7 @@ async def test_a_pop_keeps_its_calls_over_a_signal_that_is_not_for_it(tmp_path: 
                 await typist.asks(f"are you there after {number.name}")
             assert len(typist.told) == 3
             log = await asyncio.to_thread(pop.log.read_text)
-        assert all(f"{name} is ignored" in log for name in ("SIGHUP", "SIGUSR1", "SIGUSR2"))
+        assert all(f"{name} is ignored" in log for name in ("SIGUSR1", "SIGUSR2")) and "were read again" in log
         async with Typist(pop.url) as typist:
             await typist.asks("do you take new calls")
     finally:
@@ -556,3 +557,34 @@ def test_check_tells_of_a_hook_that_cannot_be_signed(
     assert "warning: Agent clinic: hooks.secret_env: the environment variable NO_SUCH_HOOK is not set" in (
         capsys.readouterr().out
     )
+
+
+def signals(pid: int, field: str) -> int:
+    """A set of signals of a process, as proc(5) has it."""
+    return int(Path(f"/proc/{pid}/status").read_text().partition(f"{field}:")[2].split()[0], 16)
+
+
+@pytest.mark.e2e
+def test_a_reload_that_is_asked_for_while_a_pop_starts_does_not_end_it(tmp_path: Path) -> None:
+    (tmp_path / "pop.toml").write_text("[engines]\nasr = 'scripted'\nllm = 'scripted'\ntts = 'scripted'\n")
+    pop = voicepipe("pop", "--port", "0", "--config", str(tmp_path / "pop.toml"), "--log-format", "json")
+    try:
+        while not any(signals(pop.pid, field) & 1 << (signal.SIGHUP - 1) for field in ("SigIgn", "SigCgt")):
+            time.sleep(0.005)
+        pop.send_signal(signal.SIGHUP)
+        assert pop.stdout
+        assert "local answers at http://127.0.0.1:" in pop.stdout.readline()
+        pop.send_signal(signal.SIGTERM)
+        _, err = pop.communicate(timeout=120)
+    finally:
+        pop.kill()
+    assert pop.returncode == 0
+    assert all(json.loads(line)["pop"] == "local" for line in err.splitlines())
+
+
+def test_why_a_command_ends_is_logged_as_the_rest(tmp_path: Path) -> None:
+    (file := tmp_path / "pop.toml").write_text("[http]\nhost = '0.0.0.0'\nport = 0\n[log]\nformat = 'json'\n")
+    ended = voicepipe("pop", "--config", str(file))
+    _, err = ended.communicate(timeout=120)
+    assert ended.returncode == 2
+    assert "lets other machines call" in json.loads(err)["message"]

@@ -1,5 +1,7 @@
 """What does not go together on the command lines that ask a directory or a PoP."""
 
+from pathlib import Path
+
 import pytest
 
 from voicepipe.commands.cli import main
@@ -31,6 +33,26 @@ def test_a_directory_is_asked_with_a_key_from_the_environment(
     monkeypatch.delenv("MY_KEY", raising=False)
     assert main([*argv, "--directory", "http://127.0.0.1:9", "--key-env", "MY_KEY"]) == 2
     assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argv", [("pops", "--directory"), ("records", "--url")])
+def test_the_files_of_a_key_and_of_authorities_have_to_be_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, argv: tuple[str, ...]
+) -> None:
+    gone, asked = str(tmp_path / "gone"), (*argv, "https://127.0.0.1:9")
+    assert main([*asked, "--key-file", gone]) == 2
+    assert f"--key-file: there is no {gone}" in capsys.readouterr().err
+    assert main([*asked, "--ca", gone]) == 2
+    assert f"--ca: {gone} cannot be read (No such file or directory); give a file" in capsys.readouterr().err
+    (tmp_path / "gone").write_text("sesame")
+    assert main([*asked, "--ca", gone]) == 2
+    assert f"--ca: {gone} holds no certificate" in capsys.readouterr().err
+
+
+def test_a_key_is_in_one_place(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["pops", "--key-env", "A", "--key-file", "a"])
+    assert "not allowed with argument --key-env" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("what", [("--delete", "rtc_1"), ("--delete-caller", "+4930123456")])

@@ -49,7 +49,7 @@ servers = ["{bus}"]
 user = "{user}"
 password_env = "FRA_BUS"
 """
-SECRETS = {"ACME_KEY": "acme-key", "DIRECTORY_BUS": "directory-secret", "FRA_BUS": "fra-secret"}
+SECRETS = {"ACME_KEY": "acme-key", "NEW_KEY": "new-key", "DIRECTORY_BUS": "directory-secret", "FRA_BUS": "fra-secret"}
 
 
 @contextmanager
@@ -89,17 +89,34 @@ async def test_a_caller_asks_the_directory_and_calls_the_pop(tmp_path: Path) -> 
             assert json.loads(await call.recv())["type"] == "session.created"
 
 
-async def test_a_directory_keeps_the_calls_that_it_relays_over_sighup(tmp_path: Path) -> None:
+async def test_a_directorys_keys_change_by_sighup_and_the_calls_that_it_relays_go_on(tmp_path: Path) -> None:
     async with fleet(tmp_path) as (directory, client):
         url, key = f"{directory.url.replace('http', 'ws', 1)}/v1/realtime", {"Authorization": "Bearer acme-key"}
         async with websockets.connect(url, additional_headers=key) as call:
             assert json.loads(await call.recv())["type"] == "session.created"
+            file = tmp_path / "directory.toml"
+            text = await asyncio.to_thread(file.read_text)
+            changed = text.replace("ACME_KEY", "NEW_KEY").replace("50.1", "50.2")
+            await asyncio.to_thread(file.write_text, changed)
             os.kill(directory.pid, signal.SIGHUP)
+            async with asyncio.timeout(60):
+                while (await client.get("/v1/regions")).status_code != 401:  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            new = {"Authorization": "Bearer new-key"}
+            assert (await client.post("/v1/calls", headers=new)).json()["candidates"][0]["pop"] == "fra"
             await call.send('{"type": "input_audio_buffer.clear"}')
             while json.loads(await call.recv())["type"] != "input_audio_buffer.cleared":
                 pass
             assert (await client.get("/readyz")).json()["status"] == "ok"
-        assert "SIGHUP is ignored" in await asyncio.to_thread(directory.log.read_text)
+        log = await asyncio.to_thread(directory.log.read_text)
+        assert "directory.place changed: takes effect after a restart" in log and "changed: tenants" in log
+        await asyncio.to_thread(file.write_text, changed.replace("NEW_KEY", "NO_SUCH_KEY"))
+        os.kill(directory.pid, signal.SIGHUP)
+        async with asyncio.timeout(60):
+            while "warning" not in (health := (await client.get("/healthz")).json()):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert "set the environment variable NO_SUCH_KEY" in health["warning"]
+        assert (await client.get("/v1/regions", headers=new)).status_code == 200, "nothing has changed"
 
 
 async def test_a_directory_that_is_stopped_lets_the_calls_end_that_it_relays(tmp_path: Path) -> None:

@@ -225,3 +225,28 @@ def test_a_store_becomes_another_and_the_next_look_tells_so(tmp_path: Path) -> N
     assert [store.refresh(), store.refresh()] == [True, False]
     (tmp_path / "new" / "desk.toml").write_text('name = "desk"\ngreeting = "Good evening."\n')
     assert store.refresh() and (now := store.get("desk")) and now.greeting == "Good evening."
+
+
+def test_the_file_with_a_hooks_secret_is_relative_to_the_agents_file(tmp_path: Path) -> None:
+    hooks = '[hooks]\nafter_call = "https://example.com/"\nsecret_file = "hook.key"\n'
+    (file := tmp_path / "desk.toml").write_text(f'name = "desk"\n{hooks}')
+    assert load_agent(file).hooks.secret_file == str(tmp_path / "hook.key")
+
+
+def test_what_is_known_is_not_read_again(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        write(tmp_path / f"{name}.toml", f"name = '{name}'")
+    known = AgentStore(tmp_path)
+    write(tmp_path / "b.toml", "name = 'b'\ngreeting = 'Hello.'")
+    (tmp_path / "c.toml").unlink()
+    write(tmp_path / "d.toml", "name = 'd'")
+    store = AgentStore(tmp_path, known=known)
+    assert set(store.names()) == {"a", "b", "d"}
+    assert store.get("a") is known.get("a")
+    assert (b := store.get("b")) and b.greeting == "Hello."
+    assert AgentStore(tmp_path, known=store).names() == store.names()
+    write(tmp_path / "b.toml", "name = ")
+    known.refresh()
+    assert known.get("b"), "a broken edit changes nothing for who runs"
+    with pytest.raises(ConfigError, match=r"b\.toml: is not TOML"):
+        AgentStore(tmp_path, known=known)

@@ -72,3 +72,33 @@ def test_paths_are_relative_to_their_file(write: Any, tmp_path: Path) -> None:
 
 def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
     assert f"pop.agents: there is no {tmp_path / 'mine'}" in problem(write("[pop]\nagents = 'mine'"))
+
+
+def test_credentials_of_a_unit_are_found_by_their_variable(
+    write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder := tmp_path / "credentials").mkdir()
+    for name in ("cert", "key", "acme"):
+        (folder / name).write_text(name)
+    paths = {name: f"$CREDENTIALS_DIRECTORY/{name}" for name in ("cert", "key", "acme")}
+    text = "[http]\ncert = '{cert}'\nkey = '{key}'\n[[tenants]]\nname = 'acme'\nkey_file = '{acme}'\n".format(**paths)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
+    loaded = config.load(write(text))
+    assert (loaded.http.cert, loaded.tenants[0].key_file) == (str(folder / "cert"), str(folder / "acme"))
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY")
+    assert "http.cert: there is no $CREDENTIALS_DIRECTORY/cert, since systemd alone sets" in problem(write(text))
+    loaded = config.load(write(text.partition("[[")[1] + text.partition("[[")[2]))
+    assert loaded.tenants[0].key_file == paths["acme"], "only a warning of `voicepipe check`"
+
+
+def test_a_fleet_s_rules_name_files_that_every_host_has(
+    write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant = '[[tenants]]\nname = "a"\nkey_file = "{}"\n'
+    with pytest.raises(
+        ConfigError, match=r"fleet\.toml: tenants\[0\]\.key_file: a\.key would be somewhere else at each host"
+    ):
+        config.load_rules(write(tenant.format("a.key"), "fleet.toml"))
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    rules = config.parse_rules(tenant.format("$CREDENTIALS_DIRECTORY/a.key"), "fleet.toml")
+    assert rules.tenants and rules.tenants[0].key_file == str(tmp_path / "a.key")

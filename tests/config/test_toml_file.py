@@ -44,7 +44,10 @@ from voicepipe.config import toml_file
         ("[http]\norigins = ['a', 2]", "http.origins[1]: cannot be 2; allowed: text"),
         ("[http]\ncert = 'a'", "http: cert and key go together"),
         ("pop = 3", "pop: cannot be 3; allowed: a table with the keys id, region,"),
-        ("[[tenants]]\nname = 'a'", "tenants[0].key_env: is missing; every entry of tenants needs it"),
+        (
+            "[[tenants]]\nname = 'a'",
+            "tenants[0].key_env: is missing; name the variable that holds it, or its file as key_file",
+        ),
         (
             "[[tenants]]\nname = 'a'\nkey_env = 'A'\nslots = 0",
             "tenants[0].slots: cannot be 0; allowed: a whole number, at least 1",

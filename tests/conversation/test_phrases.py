@@ -9,7 +9,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.conversation.phrases import SENTENCES, PhraseConfig, Phraser, ends_sentence
+from voicepipe.conversation.phrases import SENTENCES, PhraseLengths, Phraser, ends_sentence
 
 WORDS = (
     "we are open until ten, on Friday. Dr. Smith paid $4.50 e.g. for 3.5 kg at 7:30 p.m. No. 5 - item **bold text** "
@@ -46,13 +46,13 @@ def test_a_phone_number_of_which_only_the_plus_is_there_belongs_to_what_is_befor
 
 @given(PROSE)
 def test_no_phrase_is_longer_than_the_limit(text: str) -> None:
-    assert all(len(phrase.split()) <= PhraseConfig().limit for phrase in cut(text)[:-1])
+    assert all(len(phrase.split()) <= PhraseLengths().limit for phrase in cut(text)[:-1])
 
 
 @given(st.one_of(st.text(), PROSE))
 def test_a_phrase_ends_before_a_word(text: str) -> None:
     for phrase in cut(text)[:-1]:
-        assert phrase[-1].isspace() or len(phrase) >= PhraseConfig().limit_chars
+        assert phrase[-1].isspace() or len(phrase) >= PhraseLengths().limit_chars
 
 
 @pytest.mark.parametrize(
@@ -131,12 +131,12 @@ def test_no_is_a_sentence() -> None:
 
 def test_a_model_that_writes_no_spaces_is_cut_all_the_same() -> None:
     phrases = cut("x" * 1000)
-    assert len(phrases) == 4 and max(map(len, phrases)) == PhraseConfig().limit_chars
+    assert len(phrases) == 4 and max(map(len, phrases)) == PhraseLengths().limit_chars
 
 
 def test_a_bracket_that_is_never_closed_holds_up_to_the_limit() -> None:
     phrases = cut("(" + " word." * 100)
-    assert {len(re.findall(r"word", phrase)) for phrase in phrases[1:-1]} == {PhraseConfig().limit}
+    assert {len(re.findall(r"word", phrase)) for phrase in phrases[1:-1]} == {PhraseLengths().limit}
 
 
 def test_flush_is_empty_without_text() -> None:
@@ -257,7 +257,7 @@ def test_what_has_no_marks_is_cut_between_letters(letters: str, size: int) -> No
     at = 0
     for phrase in phrases:
         at += len(phrase)
-        assert at in ends and len(phrase) <= PhraseConfig().most_chars
+        assert at in ends and len(phrase) <= PhraseLengths().most_chars
     assert len(phrases) > 1
 
 

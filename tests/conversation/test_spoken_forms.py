@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.stopwatch import spent
-from voicepipe.conversation.phrases import PhraseConfig, Phraser
+from voicepipe.conversation.phrases import PhraseLengths, Phraser
 from voicepipe.conversation.speakable import MARKDOWN, pieces, speakable
 from voicepipe.conversation.verbaliser import ENGLISH, telephone
 
@@ -72,7 +72,7 @@ WHOLE = (
 @pytest.mark.parametrize("hurry", [False, True])
 def test_no_phrase_ends_inside_a_form(form: str, before: int, hurry: bool) -> None:
     reply = " ".join(["bright"] * before + [form] + ["colours"] * 20)
-    phraser = Phraser(PhraseConfig(), hurry=hurry)
+    phraser = Phraser(PhraseLengths(), hurry=hurry)
     phrases = [phrase for at in range(0, len(reply), 3) for phrase in phraser.push(reply[at : at + 3])]
     assert any(form in phrase for phrase in [*phrases, *phraser.flush()])
 

@@ -54,7 +54,7 @@ fi
 
 # This machine's own services do not run there.
 rm -rf "$root"/lib/systemd/system/*.wants "$root"/etc/systemd/system/* "$root"/etc/fstab "$root"/etc/nats-server.conf
-printf '[Unit]\nWants=systemd-journald.service\n' >"$root/etc/systemd/system/box.target"
+printf '[Unit]\nWants=systemd-journald.service dbus.socket\n' >"$root/etc/systemd/system/box.target"
 ip link set lo up
 
 cd "$root"

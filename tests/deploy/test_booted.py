@@ -117,6 +117,10 @@ def test_a_pop_answers_a_call_in_its_sandbox_and_a_stop_waits_for_the_call(pop: 
     call = calling(pop)
     until_status(pop, "takes calls; 1 of 4")
     pop.run("systemctl", "reload", POP)
+    deadline = time.monotonic() + 60
+    while "the files were read again" not in pop.log(POP) or pop.shows(POP, "ActiveState") != "active":
+        assert time.monotonic() < deadline, pop.log(POP)
+        time.sleep(0.2)
     pop.run("systemctl", "stop", "--no-block", POP)
     until_status(pop, "draining")
     assert pop.shows(POP, "ActiveState") == "deactivating"
@@ -148,18 +152,21 @@ def test_a_pop_that_goes_by_order_stays_away(pop: BootedHost) -> None:
 
 DIRECTORY_TOML = """
 [directory]
-key = "/run/credentials/voicepipe-directory.service/secret_directory.pem"
+key = "$CREDENTIALS_DIRECTORY/secret_directory.pem"
 editions = "/var/lib/voicepipe-directory/editions"
 
 [bus]
 servers = ["tls://localhost:4222"]
 user = "directory"
-password_env = "BUS_PASSWORD"
+password_file = "$CREDENTIALS_DIRECTORY/secret_bus"
 
 [http]
 port = 443
 cert = "/etc/voicepipe/tls/fullchain.pem"
 key = "/etc/voicepipe/tls/privkey.pem"
+
+[tls]
+ca = "/etc/voicepipe/tls/fleet-ca.pem"
 """
 OF_A_FLEET = """
 [fleet]
@@ -169,7 +176,10 @@ url = "http://127.0.0.1:8080"
 [bus]
 servers = ["tls://localhost:4222"]
 user = "fra1"
-password_env = "BUS_PASSWORD"
+password_file = "$CREDENTIALS_DIRECTORY/secret_bus"
+
+[tls]
+ca = "/etc/voicepipe/tls/fleet-ca.pem"
 """
 CERTIFICATES = """
 mkdir /srv/certificates
@@ -191,12 +201,9 @@ def test_nats_a_directory_and_a_pop_find_each_other(host: BootedHost) -> None:
     follow(host, "## NATS", "nats-server -t")
 
     host.write("/etc/voicepipe/directory.toml", DIRECTORY_TOML)
-    trust = "SSL_CERT_FILE=/etc/voicepipe/tls/fleet-ca.pem"
-    beside = f"/etc/systemd/system/{DIRECTORY}.service.d/bus.conf"
-    host.write(beside, f"[Service]\nEnvironment=BUS_PASSWORD=secret-of-DIRECTORY {trust}\n")
-    host.write("/etc/voicepipe/pops/fra1.env", f"BUS_PASSWORD=secret-of-FRA1\n{trust}\n")
+    host.write("/etc/voicepipe/secrets/directory/bus", "secret-of-DIRECTORY", 0o600)
+    host.write("/etc/voicepipe/secrets/pop/bus", "secret-of-FRA1", 0o600)
     host.write("/etc/voicepipe/pops/fra1.toml", MANIFEST + OF_A_FLEET)
-    host.run("systemctl", "daemon-reload")
     follow(host, "## Directories")
     assert host.shows(DIRECTORY, "StatusText") == "answers; 0 calls are relayed"
     follow(host, "## PoPs", "runuser")

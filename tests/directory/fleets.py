@@ -55,7 +55,7 @@ def settings(name: str, public: str, place: tuple[float, float], **changes: Any)
             "region": name,
             "slots": 4,
             "drain_ms": 0,
-            "agents": str(configuration.data_directory() / "agents"),
+            "agents": str(configuration.shipped_files() / "configs" / "agents"),
         },
         "http": {"port": port},
         "fleet": {"keys": [public], "place": list(place), "url": f"http://127.0.0.1:{port}"},
@@ -92,7 +92,7 @@ class Served:
 
     url: str
     directory: Directory
-    references: SignedKeys
+    signed_keys: SignedKeys
 
     def client(self, key: str = "k-acme") -> httpx.AsyncClient:
         """Of somebody who holds this key."""
@@ -112,18 +112,18 @@ async def served(
     config = DirectoryConfig(directory=DirectorySection(place=FRANKFURT), http=HttpConfig(port=0),
                              tenants=tuple(owners.values()), **tables)  # fmt: skip
     listener = server.bind(config.http)
-    references = SignedKeys(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
+    signed_keys = SignedKeys(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
     rules, ready = DirectoryRules(config, owners), asyncio.Event()
     async with reaching_pops() as client, asyncio.TaskGroup() as group:
         application = await asyncio.to_thread(
-            app, rules, directory, references, OperatorKeys(operator), client, editions=editions
+            app, rules, directory, signed_keys, OperatorKeys(operator), client, editions=editions
         )
         jobs = [
-            group.create_task(references.run()),
+            group.create_task(signed_keys.run()),
             group.create_task(directory.call_claims.run()),
             group.create_task(server.serve(application, listener, config.http, 1000, MESSAGE_BYTES, ready)),
         ]
         await ready.wait()
-        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", directory, references)
+        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", directory, signed_keys)
         for job in jobs:
             job.cancel()

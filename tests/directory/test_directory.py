@@ -83,7 +83,7 @@ async def test_a_caller_gets_the_nearest_pop_and_a_token_for_each_candidate() ->
         assert placement.offers[1].url == "wss://lhr.example/v1/realtime"
         assert not placement.degraded
         for pop, offer in zip((fra, lhr), placement.offers, strict=True):
-            assert pop.verifier.read(offer.token) == msgspec.structs.replace(GRANT, id=placement.call)
+            assert pop.verifier.read(offer.token) == msgspec.structs.replace(GRANT, id=placement.placement_id)
 
 
 async def test_an_order_that_nobody_hears_is_refused() -> None:

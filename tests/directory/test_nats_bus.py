@@ -127,6 +127,18 @@ async def test_no_host_speaks_in_anothers_name(tmp_path: Path, caplog: pytest.Lo
             assert not stranger.is_connected()
 
 
+async def test_a_password_that_was_replaced_is_read_at_the_next_try(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (file := tmp_path / "password").write_text("an old one")
+    with nats_server(tmp_path, PERMISSIONS) as server:
+        config = BusConfig(servers=(server.url,), user="fra", password_file=str(file))
+        async with asyncio.timeout(LONG_S), NatsBus.connected(config) as bus:
+            await until(lambda: "uthorization" in caplog.text)
+            file.write_text("fra-secret\n")
+            await until(bus.is_connected)
+
+
 # --- a server that sends its clients away
 
 

@@ -84,11 +84,11 @@ def test_one_gpu_does_not_mind() -> None:
 
 def test_a_driver_that_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown() -> Machine:
-        raise EngineMissing("it is not installed: pip install -e '.[gpu]', in voicepipe's checkout")
+        raise EngineMissing("it is not installed: pip install 'voicepipe-pop[gpu]'")
 
     monkeypatch.setattr(gpus, "read", unknown)
     (finding,) = gpu.findings(None)
-    assert (finding.state, finding.way_out) == ("note", "pip install -e '.[gpu]', in voicepipe's checkout")
+    assert (finding.state, finding.way_out) == ("note", "pip install 'voicepipe-pop[gpu]'")
 
 
 @pytest.mark.parametrize(

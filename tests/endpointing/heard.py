@@ -83,7 +83,7 @@ class Listener:
         """As `WindowDetector.ask`, at once."""
         listener.answered(self._engines.vad.probabilities([(self._stream, window)])[0])
 
-    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
+    def judged(self, block: Block, fact: Fact | Exception | None) -> None:
         if isinstance(fact, Exception):
             raise fact
         if fact:

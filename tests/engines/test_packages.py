@@ -19,7 +19,7 @@ def test_a_package_that_is_not_installed_is_named_with_how_to_install_it(monkeyp
     assert said("whisper") == [
         "whisper: its package faster_whisper is not installed; pip install faster-whisper",
     ]
-    assert said("kokoro")[0].endswith("pip install -e '.[kokoro]', in voicepipe's checkout")
+    assert said("kokoro")[0].endswith("pip install 'voicepipe-pop[kokoro]'")
 
 
 def test_an_engine_that_ships_lacks_nothing() -> None:

@@ -25,6 +25,7 @@ from voicepipe.base.errors import (
 )
 from voicepipe.call_api import CallControl, CallSlot, Observer, RecordsApi, Refusal, ReplyRequest, Size, Tenant, Tokens
 from voicepipe.config import Config, HttpConfig
+from voicepipe.config.rereads import Rereads
 from voicepipe.conversation.events import (
     CallEnded,
     CallEvent,
@@ -268,6 +269,7 @@ class FakePop:
         self.config = msgspec.structs.replace(config, pop=its, http=HttpConfig(port=0, origins=config.http.origins))
         self.serving = asyncio.Event()
         self.tokens: Tokens | None = None
+        self.rereads = Rereads[Config]()
         self.keys = keys
         self.lacking: dict[str, str] = {}
         """Name of an agent -> what it lacks."""

@@ -215,3 +215,13 @@ def test_who_may_read_the_metrics(
     owners: dict[str, TenantConfig], keys: OperatorKeys, key: str | None, may: bool
 ) -> None:
     assert may_scrape(Tenants(owners, "PoP"), keys, key) is may
+
+
+def test_an_ek_key_goes_with_its_tenant() -> None:
+    tenants = {"shop"}
+    secrets = ClientSecrets(knows=tenants.__contains__)
+    key, _ = secrets.make(caller("shop"), 600)
+    assert secrets.find(key).tenant.name == "shop"
+    tenants.clear()
+    with pytest.raises(Unauthorized, match="not known to this PoP any more"):
+        secrets.find(key)

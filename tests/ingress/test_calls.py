@@ -1,4 +1,4 @@
-"""Calls that are found by an id, and held without a request."""
+"""Calls that are found by an id, and adopted from the requests for them."""
 
 import asyncio
 from contextlib import ExitStack
@@ -10,10 +10,12 @@ from tests.ingress.test_calls_api import PhoneCall, PhoneLine, line
 from tests.support.waiting import until
 from voicepipe.agent import Origin
 from voicepipe.base.errors import Draining, UnknownCall
+from voicepipe.base.round_robin import owner
 from voicepipe.call_api import Grant, Tenant
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.realtime.session import PcmFormat
+from voicepipe.rtp.clock import MediaClock
 
 ACME, OTHER = Tenant("acme"), Tenant("other")
 ORIGIN = Origin("+4930123456", "+4930999", {"X-Account": "42"})
@@ -39,20 +41,45 @@ async def test_an_ek_key_finds_only_the_calls_that_were_placed_with_it(pop: Fake
 
 
 async def test_a_call_that_cannot_even_end_ends_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    """All held calls hang on one group of tasks."""
+    """All adopted calls hang on one group of tasks."""
     pop, calls = FakePop(), Calls()
     running = asyncio.create_task(calls.run())
     await asyncio.sleep(0)
     broken, well = PhoneCall(pop, line(), ORIGIN), PhoneCall(pop, line(), ORIGIN)
     place = ExitStack()
     place.callback(lambda: 1 / 0)
-    calls.hold(broken, Caller(ACME), place)
-    calls.hold(well, Caller(ACME), ExitStack())
+    calls.adopt(broken, Caller(ACME), place)
+    calls.adopt(well, Caller(ACME), ExitStack())
     await asyncio.sleep(0.01)
     broken.hosted.end("agent")
     await until(lambda: "failed" in caplog.text)
     assert not running.done()
     assert calls.find(well.hosted.id, Caller(ACME)) is well.hosted
+    running.cancel()
+    await asyncio.wait({running})
+
+
+class Logged(PhoneCall):
+    """Notes whose work its task does, as lines of the log tell it."""
+
+    owner = ""
+
+    async def run(self, clock: MediaClock) -> None:
+        await asyncio.create_task(self._note())
+
+    async def _note(self) -> None:
+        self.owner = owner()
+
+
+async def test_the_tasks_of_a_held_call_know_whose_they_are() -> None:
+    pop, calls = FakePop(), Calls()
+    running = asyncio.create_task(calls.run())
+    await asyncio.sleep(0)
+    held = [Logged(pop, line(), ORIGIN) for _ in range(2)]
+    for call in held:
+        calls.adopt(call, Caller(ACME), ExitStack())
+    await until(lambda: all(call.owner for call in held))
+    assert [call.owner for call in held] == [call.hosted.id for call in held] and owner() == ""
     running.cancel()
     await asyncio.wait({running})
 
@@ -81,20 +108,20 @@ async def test_a_providers_id_is_forgotten_with_the_call(pop: FakePop) -> None:
     assert calls.rows(ACME) == []
 
 
-async def test_no_call_is_held_before_or_after_it_runs(pop: FakePop) -> None:
+async def test_no_call_is_adopted_before_or_after_it_runs(pop: FakePop) -> None:
     calls, placed = Calls(), PhoneCall(pop, line(), ORIGIN)
     with pytest.raises(Draining):
-        calls.hold(placed, Caller(ACME), ExitStack())
+        calls.adopt(placed, Caller(ACME), ExitStack())
     running = asyncio.create_task(calls.run())
     await asyncio.sleep(0)
     over: list[str] = []
     with ExitStack() as place:
         place.callback(lambda: over.append("place"))
-        call_id = calls.hold(placed, Caller(ACME), place)
+        call_id = calls.adopt(placed, Caller(ACME), place)
     assert calls.find(call_id, Caller(ACME)) is placed.hosted and not over, "the place is the call's now"
     await asyncio.sleep(0.01)
     running.cancel()
     await asyncio.wait({running})
     assert over == ["place"] and pop.ends == ["shutdown"]
     with pytest.raises(Draining):
-        calls.hold(PhoneCall(pop, line(), ORIGIN), Caller(ACME), ExitStack())
+        calls.adopt(PhoneCall(pop, line(), ORIGIN), Caller(ACME), ExitStack())

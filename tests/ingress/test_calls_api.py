@@ -36,7 +36,7 @@ class PhoneLine(WebSocketLine):
 
 
 class PhoneCall:
-    """A held call, without the phone."""
+    """A call that was adopted, without the phone."""
 
     def __init__(self, pop: FakePop, line: WebSocketLine, origin: Origin) -> None:
         settings = msgspec.structs.replace(CallSettings.of(pop.agent(None)), origin=origin)
@@ -52,16 +52,16 @@ async def holding(pop: FakePop, *lines: WebSocketLine) -> AsyncIterator[tuple[ht
     calls = Calls()
     running = asyncio.create_task(calls.run())
     await asyncio.sleep(0)
-    held = [PhoneCall(pop, line, ORIGIN) for line in lines]
-    for call in held:
-        calls.hold(call, Caller(ACME), ExitStack())
+    adopted = [PhoneCall(pop, line, ORIGIN) for line in lines]
+    for call in adopted:
+        calls.adopt(call, Caller(ACME), ExitStack())
     await asyncio.sleep(0.01)
     app = await asyncio.to_thread(pop_http.app, pop, calls, UdpNetwork(("127.0.0.1",)), Providers(pop, calls))
     transport = httpx.ASGITransport(app)
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             client.headers["authorization"] = "Bearer sk-acme"
-            yield client, held
+            yield client, adopted
     finally:
         running.cancel()
         await asyncio.wait({running})
@@ -132,7 +132,7 @@ async def test_a_call_that_is_over_is_not_transferred(pop: FakePop) -> None:
             early.transfer("tel:+1")
         early.close()
         call.hosted.end("agent")
-        await call.hosted.ended.wait()
+        await call.hosted.hung_up.wait()
         await asyncio.sleep(0.05)
         with pytest.raises(TransferFailed, match="not in progress"):
             call.hosted.transfer("tel:+1")

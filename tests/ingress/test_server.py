@@ -16,6 +16,7 @@ from voicepipe.base.errors import ConfigError
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.ingress import server
+from voicepipe.ingress.certificate import check_certificate
 from voicepipe.serving.lan import certificate
 
 
@@ -67,12 +68,12 @@ def test_an_ipv6_address_can_be_listened_on() -> None:
 async def test_a_certificate_that_cannot_be_used_is_told_at_the_start(tmp_path: Path) -> None:
     pem = str(await asyncio.to_thread(certificate, tmp_path / "own.pem", {"127.0.0.1"}))
     (tmp_path / "none.pem").write_text("nothing")
-    server.check_certificate(Config())
-    server.check_certificate(Config(http=HttpConfig(cert=pem, key=pem)))
+    check_certificate(Config())
+    check_certificate(Config(http=HttpConfig(cert=pem, key=pem)))
     for cert in ("/nowhere.pem", str(tmp_path / "none.pem")):
         http = HttpConfig(port=0, cert=cert, key=pem)
         with pytest.raises(ConfigError, match="http.cert and http.key cannot be used"):
-            server.check_certificate(Config(http=http))
+            check_certificate(Config(http=http))
         listener = server.bind(http)
         with pytest.raises(ConfigError, match="http.cert and http.key cannot be used"):
             await server.serve(nowhere, listener, http, 10, 1000, asyncio.Event())

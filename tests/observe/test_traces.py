@@ -27,7 +27,7 @@ async def test_with_one_they_are() -> None:
 
 async def test_where_the_library_is_missing_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traces, "NEEDED", ("opentelemetry.sdk", "opentelemetry_that_there_is_not.exporter"))
-    assert "pip install -e '.[traces]'" in problem(TRACED)
+    assert "pip install 'voicepipe-pop[traces]'" in problem(TRACED)
     with pytest.raises(ConfigError, match="OpenTelemetry is not installed"):
         async with traced(TRACED):
             pass

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from voicepipe.base.errors import ConfigError
+from voicepipe.base.secret_source import SecretSource
 from voicepipe.commands import compare
 from voicepipe.commands.compare import tally_of, verdict
+from voicepipe.commands.remote_server import RemoteServer
 from voicepipe.observe.tally import Tally, added, bucket_of, grown, middle_ms
 from voicepipe.observe.version_comparison import Floats, compared
 
@@ -195,8 +197,9 @@ def test_the_exit_status_says_whether_the_second_one_is_worse(
     pops = [{"pop": f"fra{version}", "version": version, "hour": msgspec.to_builtins(hour, str_keys=True)}
             for version, hour in hours.items()]  # fmt: skip
     crashed = {**pops[1], "pop": "fra3", "age_s": 60.0}
-    monkeypatch.setattr(compare, "asked", lambda *_: {"pops": pops, "lost": [crashed]})
-    assert compare.run("1", "2", "http://directory", "KEY") == status
+    monkeypatch.setattr(RemoteServer, "asked", lambda *_: {"pops": pops, "lost": [crashed]})
+    directory = RemoteServer(url="http://directory", key=SecretSource())
+    assert compare.run("1", "2", directory) == status
     said = capsys.readouterr().out
     assert said.splitlines()[1].split() == ["turns", "900", "200"], "one that crashed counts"
     assert ("2 fails more" in said) == bool(status)

@@ -232,7 +232,7 @@ async def test_orders_that_cannot_be_read_change_nothing(public: str, caplog: py
             await bus.publish("vp.brief.fra", data)
         await bus.publish("vp.cmd.lhr", b'{"do": "drain"}')
         await asyncio.sleep(0.05)
-        assert pop.tokens and not pop.tokens.dismissed.is_set()
+        assert pop.membership and not pop.membership.dismissed.is_set()
         assert "cannot be read" in caplog.text
         obeying = asyncio.create_task(obeys(pop))
         await directory.drain("fra")

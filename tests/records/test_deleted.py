@@ -261,7 +261,7 @@ async def test_others_write_while_somebody_reads_the_file(tmp_path: Path) -> Non
 async def test_who_reads_the_file_for_long_is_told_of_in_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(store, "BUSY_S", 0.1)
+    monkeypatch.setattr(records, "BUSY_S", 0.1)
     async with running(settings(tmp_path)) as pop:
         (one,) = await phoned(pop, {})
         with sqlite3.connect(tmp_path / "kept" / "fra1.db") as db:

@@ -1,11 +1,12 @@
 """Receivers are told of calls, also those that were down. Whole PoPs, with scripted engines."""
 
+import asyncio
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from tests.records.receiver import receiving
+from tests.records.receiver import SECRET, receiving
 from tests.records.test_records import caller, over, secrets, settings  # noqa: F401
 from tests.support.ports import free_port
 from tests.support.waiting import until
@@ -83,3 +84,25 @@ async def test_a_tenants_receiver_is_told_where_the_agent_names_none(tmp_path: P
                     pass
             await until(lambda: receiver.told)
         assert [event["data"]["tenant"] for event in receiver.told] == ["acme"]
+
+
+async def test_the_key_in_a_file_is_read_when_a_receiver_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a delivery that waits is signed with the key that is there then."""
+    monkeypatch.setattr(deliveries, "FIRST_S", 0.1)
+    key = tmp_path / "hook.key"
+    with receiving() as receiver:
+        tables = msgspec.to_builtins(settings(tmp_path))
+        tables["tenants"][0]["hooks"] = {"after_call": receiver.url, "secret_file": str(key)}
+        key.write_text(f"{SECRET}\n")
+        async with running(await asyncio.to_thread(msgspec.convert, tables, Config)) as pop:
+            key.unlink()
+            async with caller(pop):
+                pass
+            assert pop.records
+            kept = pop.records
+            await until(lambda: kept.deliveries.failed)
+            assert not receiver.ids
+            key.write_text(f"{SECRET}\n")
+            await until(lambda: receiver.told)

@@ -16,7 +16,9 @@ from tests.support.ports import free_port
 from tests.support.waiting import until
 from voicepipe import config as configuration
 from voicepipe.base.errors import ConfigError
+from voicepipe.base.secret_source import SecretSource
 from voicepipe.commands import records
+from voicepipe.commands.remote_server import RemoteServer
 from voicepipe.config import Config
 from voicepipe.pop import pop_http  # noqa: F401, imported here since the loop of a test may not read files
 from voicepipe.pop.pop import Pop
@@ -104,7 +106,8 @@ async def test_a_terminal_shows_what_a_call_cost_and_its_trace(
         async with caller(pop, traceparent=f"00-{TRACE}-00f067aa0ba902b7-01"):
             pass
         (row,) = await over(pop)
-        asked = records.RecordsQuery(url=f"http://127.0.0.1:{pop.config.http.port}", key_env="KEY_A", as_json=False)
+        server = RemoteServer(url=f"http://127.0.0.1:{pop.config.http.port}", key=SecretSource("KEY_A"))
+        asked = records.RecordsQuery(server=server, as_json=False)
         assert await asyncio.to_thread(records.one, asked, row["id"]) == 0
     said = capsys.readouterr().out
     assert f"trace {TRACE}" in said

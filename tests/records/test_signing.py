@@ -11,7 +11,7 @@ from voicepipe.agent import Hooks
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config
 from voicepipe.pop.running import running
-from voicepipe.records.signing import headers, lacks, secret
+from voicepipe.records.signing import headers, key_in, lacks, secret
 
 
 async def test_a_secret_that_cannot_sign_is_told_at_the_start(
@@ -75,3 +75,13 @@ def test_what_keeps_us_from_signing_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("HOOK")
     assert lacks(hooks).startswith("hooks.secret_env: the environment variable HOOK is not set here, or empty: ")
     assert lacks(Hooks()) == "", "nobody is to be told"
+
+
+def test_a_key_may_be_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "hook.key"
+    hooks = Hooks(after_call="https://example.com/", secret_file=str(file))
+    assert lacks(hooks).startswith(f"hooks.secret_file: there is no {file}: it must be ")
+    file.write_text("guess-me")
+    assert lacks(hooks).startswith(f"hooks.secret_file: {file} cannot sign: it must be ")
+    file.write_text(f"{whsec(KEY)}\n")
+    assert lacks(hooks) == "" and key_in(hooks.secret) == KEY

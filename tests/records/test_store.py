@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
+from voicepipe.base.secret_source import SecretSource
 from voicepipe.call_api import Deleted, RecordQuery
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
@@ -166,10 +168,8 @@ def test_old_calls_are_forgotten_with_all_that_was_said(its: Store, db: sqlite3.
 
 def test_a_call_that_somebody_is_still_to_be_told_of_is_not_forgotten(its: Store, db: sqlite3.Connection) -> None:
     kept(its, call(1))
-    delivery = Delivery(
-        id="msg_1", call=call(1).id, url="https://example.com/", secret_env="HOOK", since=LONG_AGO, due=0
-    )
-    its.spool(delivery)
+    delivery = Delivery(id="msg_1", call=call(1).id, url="https://example.com/", secret="HOOK", since=LONG_AGO, due=0)
+    its.add_delivery(delivery)
     assert its.forget(LONG_AGO + 90) == 0
     its.delivered(delivery)
     assert its.forget(LONG_AGO + 90) == 1
@@ -177,13 +177,13 @@ def test_a_call_that_somebody_is_still_to_be_told_of_is_not_forgotten(its: Store
 
 def told_of(of: CallFacts) -> Delivery:
     """Somebody is to be told of this call."""
-    return Delivery(id=f"msg_{of.id}", call=of.id, url="https://example.com/", secret_env="HOOK", since=LONG_AGO, due=0)
+    return Delivery(id=f"msg_{of.id}", call=of.id, url="https://example.com/", secret="HOOK", since=LONG_AGO, due=0)
 
 
 def test_of_a_call_that_is_deleted_nothing_is_left(its: Store, db: sqlite3.Connection) -> None:
     for number in (1, 2):
         kept(its, call(number), turns=3)
-        its.spool(told_of(call(number)))
+        its.add_delivery(told_of(call(number)))
     assert its.delete([call(1).id, "rtc_fra1.none"], None) == Deleted([call(1).id])
     assert [row.id for row in store.listed(db, RecordQuery())] == [call(2).id]
     assert db.execute("SELECT DISTINCT call FROM said").fetchall() == [(call(2).id,)]
@@ -217,7 +217,7 @@ def test_a_call_of_no_tenant_is_not_deleted_for_one_who_is_told_of_it(its: Store
 def test_who_is_to_be_told_later_of_a_deleted_call_is_not_told(its: Store, db: sqlite3.Connection) -> None:
     """It was deleted while a request was under way, which then failed."""
     kept(its, call(1))
-    its.spool(told_of(call(1)))
+    its.add_delivery(told_of(call(1)))
     its.delete([call(1).id], None)
     its.put_off(replace(told_of(call(1)), due=5, tries=1))
     assert store.spool(db).waiting == 0
@@ -286,19 +286,28 @@ def test_only_their_owner_reads_the_file(its: Store, tmp_path: Path) -> None:
 
 def test_each_receiver_gets_its_share_of_what_is_due(its: Store, db: sqlite3.Connection) -> None:
     for number in range(10):
-        its.spool(Delivery(id=f"a{number}", call="c", url="https://a.example/", secret_env="A", since=1, due=number))
-    its.spool(Delivery(id="b", call="c", url="https://b.example/", secret_env="B", since=2, due=9))
-    its.spool(Delivery(id="later", call="c", url="https://c.example/", secret_env="C", since=3, due=99))
+        its.add_delivery(Delivery(id=f"a{number}", call="c", url="https://a.example/", secret="A", since=1, due=number))
+    its.add_delivery(Delivery(id="b", call="c", url="https://b.example/", secret="B", since=2, due=9))
+    its.add_delivery(Delivery(id="later", call="c", url="https://c.example/", secret="C", since=3, due=99))
     assert [delivery.id for delivery in store.due(db, 50.0, 2)] == ["a0", "a1", "b"]
     assert store.spool(db) == (12, 0, 1)
 
 
 def test_who_answers_again_gets_the_rest_at_once(its: Store, db: sqlite3.Connection) -> None:
     one, two, refused = (
-        Delivery(id=name, call="c", url="https://a.example/", secret_env="A", since=1, due=600.0, refused=name == "no")
+        Delivery(id=name, call="c", url="https://a.example/", secret="A", since=1, due=600.0, refused=name == "no")
         for name in ("one", "two", "no")
     )
     for delivery in (one, two, refused):
-        its.spool(delivery)
+        its.add_delivery(delivery)
     its.delivered(one)
     assert [delivery.id for delivery in store.due(db, 0.0, 9)] == ["two"]
+
+
+def test_what_an_older_version_left_to_deliver_is_signed_by_its_variable(its: Store, db: sqlite3.Connection) -> None:
+    """It kept the variable's name in the column that may now have a file's path."""
+    with closing(sqlite3.connect(db.execute("PRAGMA database_list").fetchone()[2])) as older:
+        older.execute("INSERT INTO deliveries VALUES ('msg_1', 'c', 'https://a.example/', 'HOOK', 1.0, 2.0, 0, 0)")
+        older.commit()
+    [delivery] = store.due(db, 5.0, 4)
+    assert SecretSource.of_text(delivery.secret) == SecretSource(variable="HOOK")

@@ -1,22 +1,29 @@
 """A client that types to a PoP by WebSocket, and waits for each answer."""
 
 import json
+import ssl
 import time
+from urllib.parse import quote
 
 import websockets
 
 
 class Typist:
-    """One call, from `async with` on; `told` are the texts whose answers were over, with their monotonic second."""
+    """One call, from `async with` on; `told` are the texts whose answers were over, with their monotonic second.
+    `model`: the agent."""
 
-    def __init__(self, url: str, key: str = "none", **headers: str) -> None:
-        self._url = f"ws{url.removeprefix('http')}/v1/realtime"
+    def __init__(self, url: str, key: str = "none", model: str = "", **headers: str) -> None:
+        self.tls: ssl.SSLContext | None = None
+        """Whom to trust behind https; None: whom this machine trusts."""
+        self._url = f"ws{url.removeprefix('http')}/v1/realtime" + (f"?model={quote(model)}" if model else "")
         self._headers = {"Authorization": f"Bearer {key}", **headers}
         self._socket: websockets.ClientConnection
         self.told: dict[str, float] = {}
 
     async def __aenter__(self) -> "Typist":
-        self._socket = await websockets.connect(self._url, additional_headers=self._headers, max_queue=None)
+        self._socket = await websockets.connect(
+            self._url, additional_headers=self._headers, max_queue=None, ssl=self.tls
+        )
         await self._answered()  # the greeting
         return self
 

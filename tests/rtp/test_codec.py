@@ -28,6 +28,13 @@ def test_a_packet_is_20_ms_and_as_loud_as_it_was(codec: Codec) -> None:
     assert dbfs(np.concatenate(packets[5:])) == pytest.approx(dbfs(tone(RATE)[5]), abs=1.5)
 
 
+def test_no_codec_is_taken_for_another() -> None:
+    unknown = Codec("speex", 97, 8000, 8000, 0)
+    for make in (unknown.encoder, unknown.decoder):
+        with pytest.raises(NotImplementedError, match="speex"):
+            make()
+
+
 @pytest.mark.parametrize(("codec", "size"), [(PCMU, 160), (PCMA, 160), (G722, 160)])
 def test_codecs_of_one_rate_have_packets_of_one_size(codec: Codec, size: int) -> None:
     encode = codec.encoder()

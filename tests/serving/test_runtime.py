@@ -45,8 +45,8 @@ def test_a_signal_lets_the_command_drain(number: signal.Signals) -> None:
     assert done == ["drained"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
-def test_what_asks_other_services_to_read_again_changes_nothing(
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
+def test_what_asks_other_services_for_a_new_log_changes_nothing(
     number: signal.Signals, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def command() -> int:
@@ -55,8 +55,19 @@ def test_what_asks_other_services_to_read_again_changes_nothing(
         await asyncio.sleep(0.05)
         return 7
 
-    assert runtime.run(command(), service=True) == 7, "it has come to its own end"
-    assert f"{number.name} is ignored" in caplog.text and "end this process with SIGTERM" in caplog.text
+    assert runtime.run(command(), lambda: None) == 7, "it has come to its own end"
+    assert f"{number.name} is ignored" in caplog.text and "SIGHUP reads the files again" in caplog.text
+
+
+def test_a_service_reads_its_files_again_when_its_terminal_is_closed_or_an_operator_asks() -> None:
+    reloads = list[str]()
+
+    async def command() -> int:
+        os.kill(os.getpid(), signal.SIGHUP)
+        await until(lambda: bool(reloads))
+        return 7
+
+    assert runtime.run(command(), lambda: reloads.append("asked")) == 7
 
 
 def test_what_nohup_started_outlives_its_terminal() -> None:
@@ -98,7 +109,7 @@ class Dismissed:
         await self.empty.wait()
 
     @asynccontextmanager
-    async def running(self, config: Config) -> AsyncIterator["Dismissed"]:
+    async def running(self, config: Config, reloader: object = None) -> AsyncIterator["Dismissed"]:
         try:
             yield self
         finally:

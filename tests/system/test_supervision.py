@@ -61,12 +61,15 @@ async def test_a_pop_tells_when_it_takes_calls_that_it_lives_and_that_it_stops(t
         os.kill(pop.pid, signal.SIGCONT)
         await asyncio.to_thread(manager.wait, "WATCHDOG", stopped + 1)
 
+        os.kill(pop.pid, signal.SIGHUP)
+        assert "MONOTONIC_USEC" in await asyncio.to_thread(manager.wait, "RELOADING")
+        await asyncio.to_thread(manager.wait, "READY", 1)
+
         os.kill(pop.pid, signal.SIGTERM)
         assert "EXTEND_TIMEOUT_USEC" in await asyncio.to_thread(manager.wait, "STOPPING")
-        assert [key for message in manager.told for key in message if key in ("READY", "STOPPING")] == [
-            "READY",
-            "STOPPING",
-        ]
+        phases = ("READY", "RELOADING", "STOPPING")
+        told = [key for message in manager.told for key in message if key in phases]
+        assert told == ["READY", "RELOADING", "READY", "STOPPING"]
 
 
 @needs_nats

@@ -7,6 +7,8 @@ from pathlib import Path
 
 MODELS = "VOICEPIPE_MODELS"
 """Names the variable with another folder for models."""
+CREDENTIALS = "CREDENTIALS_DIRECTORY"
+"""Names the variable with the folder of a service's credentials (systemd.exec(5), LoadCredential=)."""
 
 
 def variable(name: str) -> str:

@@ -103,7 +103,8 @@ class CallFull(Refused):
 
 
 class TenantFull(PopFull):
-    """Every slot of the caller's tenant is taken, whatever the PoP has free."""
+    """The caller's tenant has as many calls as it may have, or as many that wait for their callers to connect, whatever
+    the PoP has free."""
 
     reason = "tenant_full"
 

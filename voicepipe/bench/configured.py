@@ -16,7 +16,7 @@ from voicepipe.bench.load import CACHED_TOKENS, TRAFFIC
 from voicepipe.bench.play import PlayedEngines
 from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
-from voicepipe.conversation.phrases import PhraseConfig
+from voicepipe.conversation.phrases import PhraseLengths
 from voicepipe.engines.base import ChoosesAgents, Engines, Llm, Message, Prompt
 from voicepipe.engines.loader import loaded
 from voicepipe.engines.tts.espeak import EspeakTts
@@ -43,7 +43,7 @@ async def configured(config: Config, calls: int, agent: Agent | None = None) -> 
 
 def played(config: Config, engines: Engines, agent: Agent, calls: int, history_tokens: int) -> PlayedEngines:
     """The engines, and what calls of the agent ask of them. `history_tokens`: tokens of earlier turns in each call."""
-    phrasing = PhraseConfig()
+    phrasing = PhraseLengths()
     if config.ladder.first_phrase == "short":
         phrasing = replace(phrasing, first_words=phrasing.hurry_words, first_limit=phrasing.hurry_limit)
     return PlayedEngines(

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from voicepipe.conversation.phrases import PhraseConfig
+from voicepipe.conversation.phrases import PhraseLengths
 from voicepipe.sizing.traffic import LATER_PHRASE_S, Traffic
 
 TRAFFIC = Traffic()
@@ -17,7 +17,7 @@ CACHED_TOKENS = TRAFFIC.context_tokens
 LATER = round((TRAFFIC.spoken * TRAFFIC.turn_s - TRAFFIC.phrase.speech_s) / LATER_PHRASE_S)
 """Phrases of a reply after its first, whole ones."""
 LATER_WORDS = -(-(TRAFFIC.reply_tokens - TRAFFIC.phrase.tokens) // LATER)
-BY_LENGTH = PhraseConfig(
+BY_LENGTH = PhraseLengths(
     first_words=TRAFFIC.phrase.tokens, first_limit=TRAFFIC.phrase.tokens, clause_words=LATER_WORDS, limit=LATER_WORDS
 )
 """Phrasing for words without meaning, a token each: phrases are as long as in real replies, and as many."""

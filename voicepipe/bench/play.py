@@ -12,7 +12,7 @@ from voicepipe.base.round_robin import owned_by
 from voicepipe.bench import results
 from voicepipe.bench.load import CallTurn, turns
 from voicepipe.bench.results import Samples
-from voicepipe.conversation.phrases import PhraseConfig, Phraser
+from voicepipe.conversation.phrases import PhraseLengths, Phraser
 from voicepipe.engines.base import Asr, AsrStream, Hypothesis, Llm, Prompt, Tts
 from voicepipe.rtp.clock import PERIOD_S, MediaClock
 
@@ -34,7 +34,7 @@ class PlayedEngines:
     asr: Asr | None = None
     llm: Llm | None = None
     tts: Tts | None = None
-    phrasing: PhraseConfig = PhraseConfig()
+    phrasing: PhraseLengths = PhraseLengths()
     """How replies are cut into phrases: random words have no commas."""
     language: str = "en"
     """The callers' language, for the recogniser."""

@@ -18,7 +18,8 @@ from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import InputEmpty, NoReply, ReplyActive, cause
 from voicepipe.call.call_context import CallContext, ReplyOrder
 from voicepipe.call.call_tasks import CallTasks
-from voicepipe.call.manual_turns import KeypadTurns, ManualTurns
+from voicepipe.call.keypad_turns import KeypadTurns
+from voicepipe.call.manual_turns import ManualTurns
 from voicepipe.call.playout import Playout
 from voicepipe.call.reply import Reply
 from voicepipe.call.speech import PhraseSpeaker

@@ -84,12 +84,12 @@ class Hearing:
     # Sound in.
 
     def hear(self, block: Block) -> None:
-        """As `SoundListener.hear`."""
+        """As `SoundListener.hear`: a block has come. `judged` follows."""
         self.gaps.over()
         self._front_end.hear(block)
 
-    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
-        """As `VadListener`: the turn machine gets the fact, and the recogniser the sound."""
+    def judged(self, block: Block, fact: Fact | Exception | None) -> None:
+        """As `VadListener.judged`: the turn machine gets the fact, and the recogniser the sound."""
         if self._tasks.over:
             return
         if isinstance(fact, Exception):
@@ -110,8 +110,8 @@ class Hearing:
         """Start an utterance at the burst of voice that was just noticed."""
         self._open_at(self._front_end.started)
 
-    def listen(self) -> Utterance:
-        """The utterance that is being heard, or a silent one if there is none: what a client's commit ends."""
+    def utterance_to_commit(self) -> Utterance:
+        """The utterance that a client's commit ends: the one that is being heard, or a silent one if there is none."""
         if self.utterance is None:
             self._open_at(max(self._committed_to, self._front_end.now - REMEMBERED))
         assert self.utterance is not None
@@ -121,7 +121,7 @@ class Hearing:
         item_id, engines = self._ids.new("item"), self._engines
         language, asked = self._settings.agent.language, self._asked()
 
-        def listen() -> AsrStream:
+        def make_stream() -> AsrStream:
             with owned_by(self._call_id):
                 return engines.asr.stream(partial(self._partial, item_id), language=language, asked=asked)
 
@@ -131,10 +131,10 @@ class Hearing:
             start=start,
             heard_from=self._front_end.now - sound.size,
             began=self._clock(),
-            stream=listen(),
+            stream=make_stream(),
             record=TurnRecord(self._ids.new("turn")),
             spawn=self._tasks.spawn,
-            listen=listen,
+            make_stream=make_stream,
             waits=self._waits,
             past=sound.size,
             voice=engines.turn.stream() if engines.turn else None,

@@ -17,7 +17,7 @@ class ReadAhead:
 
     It is an async iterator of the deltas that the engine generates; a task reads them while the context is entered. The
     engine bounds how much that may be. Deltas that the engine withdraws before they were taken never come; only the
-    aside that says so does.
+    `StreamCorrection` that says so does.
     """
 
     def __init__(self, deltas: AsyncGenerator[Delta, None], withdraw: Callable[[], None]) -> None:

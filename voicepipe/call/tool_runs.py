@@ -4,6 +4,14 @@ conversation says so, whatever has become of that reply.
 A tool request is a tool and its arguments. Until the caller has heard its result, the same request gets the same run: a
 model that asks again, since its reply was cut or the turn goes on, gets what is under way or has come already. A
 request whose outcome nobody knows may be tried again, as a repeat of the first try.
+
+| class | what it is |
+|---|---|
+| `ToolCall` (`conversation/prompt.py`) | what the model wrote: an id, a tool's name and arguments |
+| `ToolRequest` | a tool with its arguments, until the outcome of every try is known; equal calls share it |
+| `ToolRun` | one try of a request, and its result |
+| `_ModelToolUse` (`reply_writer.py`) | one `ToolCall` in one reply, with the run that it got, or why it got none |
+| `ToolUse` (`conversation/events.py`) | that use as clients and operators read it once the reply is over |
 """
 
 import asyncio
@@ -32,7 +40,8 @@ UNKNOWN = "; nobody knows whether an earlier try was done"
 
 
 class BeginTool(Protocol):
-    """A function that begins to run a tool. Implemented by `ToolRunner.begin`, for one tenant."""
+    """A function that begins to run a tool: `ToolRunner.begin`, bound to the call's tenant by `_AdmittedCall.open`
+    (`pop/pop.py`)."""
 
     def __call__(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
         """Run the tool to its end, whatever becomes of the reply or the call. The result is text for the model. The
@@ -121,12 +130,12 @@ class ToolRun:
 class ToolRuns:
     """The tool runs of one call. They go on after the call has ended: call `leave` then."""
 
-    def __init__(self, history: History, ids: Ids, run_tool: BeginTool) -> None:
+    def __init__(self, history: History, ids: Ids, begin_tool: BeginTool) -> None:
         self.on_over: Callable[[], None] | None = None
-        """Called when a tool is over, and the conversation has its result."""
+        """Called when a tool is over, and the conversation has its result. Set by `PendingReplies`."""
         self._history = history
         self._ids = ids
-        self._run_tool = run_tool
+        self._begin_tool = begin_tool
         self._tool_runs: list[ToolRun] = []
         self._requests: dict[str, ToolRequest] = {}
         """By their texts: requests that are tried now, and those whose outcome nobody knows."""
@@ -215,7 +224,7 @@ class ToolRuns:
     def _try(self, tool: Tool, request: ToolRequest) -> "asyncio.Task[str]":
         """Begin a try. An earlier try that is not over is waited for instead."""
         if not request.later:
-            return self._run_tool(tool, request.call, request.about, request.key)
+            return self._begin_tool(tool, request.call, request.about, request.key)
         ends = asyncio.get_running_loop().time() + tool.timeout_ms / 1000
         return asyncio.create_task(within(tool, ends, request.later))
 

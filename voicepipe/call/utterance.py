@@ -35,8 +35,8 @@ COVERS = RATE // 5
 """Partial words that reach so near to the last voice, in samples, can stand in for the final ones."""
 OPINION_S = 0.03
 """Seconds that the turn model is waited for beyond the words. What it says later counts when it comes."""
-Listen = Callable[[], AsrStream]
-"""A new stream of the recogniser's."""
+MakeStream = Callable[[], AsrStream]
+"""Makes a new stream of the recogniser's."""
 
 
 async def opinion(asked: Awaitable[float | None]) -> float | None:
@@ -94,7 +94,7 @@ class Utterance:
     stream: AsrStream
     record: TurnRecord
     spawn: Spawn
-    listen: Listen | None = None
+    make_stream: MakeStream | None = None
     """Makes the next stream, where this one has heard LONGEST."""
     waits: RecogniserWait = field(default_factory=RecogniserWait)
     past: int = 0
@@ -159,8 +159,8 @@ class Utterance:
 
     def hear(self, pcm: Pcm) -> None:
         """Take more of the caller's sound."""
-        if self.listen and self._heard - self._stream_from >= LONGEST:
-            self._go_on(self.listen())
+        if self.make_stream and self._heard - self._stream_from >= LONGEST:
+            self._go_on(self.make_stream())
         self._heard += pcm.size
         self.stream.feed(pcm)
         self.pitch.push(pcm)
@@ -170,17 +170,17 @@ class Utterance:
     async def settle(self) -> AsyncGenerator[Evidence, None]:
         """The words of all sound so far, without `before`, and the evidence for and against their being all; again once
         the turn model has judged, if that is slower. Raises EngineError: the recogniser failed."""
-        listening = self.spawn(opinion(self._complete()))
+        judging = self.spawn(opinion(self._complete()))
         try:
             hypothesis = await self.waits.for_words(self._settled(), self._ahead_s)
             text, fall = self._all(hypothesis.text), self.pitch.log_odds()
-            await asyncio.wait([listening], timeout=OPINION_S)
-            complete = listening.result() if listening.done() else None
+            await asyncio.wait([judging], timeout=OPINION_S)
+            complete = judging.result() if judging.done() else None
             yield Evidence(text, fall, complete, hypothesis.full_stop)
-            if not listening.done():
-                yield Evidence(text, fall, await listening, hypothesis.full_stop)
+            if not judging.done():
+                yield Evidence(text, fall, await judging, hypothesis.full_stop)
         finally:
-            listening.cancel()
+            judging.cancel()
 
     def timed(self, voice_ended: float, *, by_request: bool) -> None:
         """The utterance is over; its last voiced sample arrived at the monotonic second `voice_ended`."""

@@ -33,8 +33,9 @@ LOOK = RATE * 60 // 1000
 class VadListener(Protocol):
     """A listener to the caller's sound, block by block. Implemented by `Hearing`."""
 
-    def heard(self, block: Block, fact: Fact | Exception | None) -> None:
-        """A block was heard. `fact`: what it tells about the caller's voice, or why the voice cannot be detected."""
+    def judged(self, block: Block, fact: Fact | Exception | None) -> None:
+        """The detector has judged a block. `fact`: what it tells about the caller's voice, or why the voice cannot be
+        detected."""
 
 
 class TurnTaking(Protocol):
@@ -141,7 +142,7 @@ class VadFrontEnd:
 
     def _tell(self, block: Block, fact: Fact | Exception | None) -> None:
         if self._listener is not None:
-            self._listener.heard(block, fact)
+            self._listener.judged(block, fact)
 
     def let_go(self) -> None:
         """The call is over: forget the listener, which refers to us."""

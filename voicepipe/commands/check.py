@@ -6,7 +6,7 @@ from pathlib import Path
 
 from voicepipe import config
 from voicepipe.agent import Agent, Intents
-from voicepipe.base.errors import ConfigError, EngineError
+from voicepipe.base.errors import ConfigError, EngineError, EngineMissing
 from voicepipe.config import credentials, load_directory, load_rules, toml_file
 from voicepipe.config.agent_store import load_agent, no_voice, open_agents
 from voicepipe.config.directory_config import DirectoryConfig
@@ -122,11 +122,16 @@ def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterat
 def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     """A line for each agent whose voice is missing, as far as that is known without loading a model."""
     tts = settings.engines.tts
-    if tts not in WITH_ESPEAK or not any(agent.voice for agent in agents):
+    if tts not in WITH_ESPEAK:
         return
     try:
         voices = asyncio.run(_espeak_voices(settings))
-    except EngineError:  # `_warn` reports it.
+    except EngineMissing as error:
+        if tts == "auto":
+            yield from (f"Agent {agent.name} is spoken to in {agent.language!r} by an English voice: {error}"
+                        for agent in agents if not _in_english(agent))  # fmt: skip
+        return
+    except EngineError:  # `_no_default_voice` reports it.
         return
     if tts == "auto":
         from voicepipe.engines.tts.hibari import VOICE
@@ -140,7 +145,8 @@ def _no_default_voice(settings: config.Config) -> Iterator[str]:
         try:
             asyncio.run(_espeak_voices(settings))
         except EngineError as error:
-            yield str(error)
+            if settings.engines.tts == "espeak" or not isinstance(error, EngineMissing):
+                yield str(error)
 
 
 def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
@@ -148,8 +154,13 @@ def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     if not (else_ := _way_out_of_english(settings)):
         return
     for agent in agents:
-        if agent.language.lower().partition("-")[0] != "en":
+        if not _in_english(agent):
             yield f"Agent {agent.name} is spoken to in {agent.language!r} (language); {else_}"
+
+
+def _in_english(agent: Agent) -> bool:
+    """Whether the agent's callers speak English."""
+    return agent.language.lower().partition("-")[0] == "en"
 
 
 def _way_out_of_english(settings: config.Config) -> str:
@@ -186,10 +197,11 @@ def _warnings_of_directory(settings: DirectoryConfig) -> Iterator[str]:
         tokens.signer(settings.directory.key)
         for path in settings.directory.keys:
             tokens.public_key(path)
-        credentials.keys_of(settings.tenants)
+        credentials.operator_keys(settings.http, credentials.keys_of(settings.tenants))
         credentials.sip_passwords(settings.sip.users)
         credentials.twilio_token(settings.twilio).value()
         credentials.telnyx_key(settings.telnyx).value()
+        credentials.bus_password(settings.bus).value()
     except ConfigError as error:
         yield f"a directory does not start like this: {error}"
 
@@ -198,8 +210,8 @@ def _warnings(file: Path, settings: config.Config, agents: Iterable[Agent], *, p
     """Why a PoP would not start, refuse callers, or leave work undone, unless another file adds what is missing.
     `part`: the file is only a part of a configuration. Raises ConfigError: a whole one has no voice."""
     missing = credentials.missing_secrets(settings)
-    for name, key in missing.items():
-        yield f"{key}: the environment variable {name} is not set here, or empty; a PoP does not start without it"
+    for problem, key in missing.items():
+        yield f"{key}: {problem}; a PoP does not start without it"
     if said := unreached(settings):
         yield said
     for check in runtime.REFUSALS if missing else (*runtime.REFUSALS, credentials.check):
@@ -239,7 +251,7 @@ def _without_effect(settings: config.Config) -> Iterator[str]:
     """Keys that change nothing, since another one is not set."""
     if settings.routes and not takes_phones(settings.sip, settings.twilio, settings.telnyx):
         yield (
-            "routes has no effect unless phone calls come in: set sip.port, twilio.auth_token_env or "
+            "routes has no effect unless phone calls come in: set sip.port, twilio.auth_token_env (or _file) or "
             "telnyx.public_key, here or in another file"
         )
     if settings.fleet.editions and not settings.bus.servers:

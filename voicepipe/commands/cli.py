@@ -1,23 +1,19 @@
 """The command line: argv -> configuration -> run. What a command needs is imported by that command alone."""
 
 import argparse
-import logging
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from voicepipe import __version__
-from voicepipe.base.errors import ConfigError, EngineMissing, VoicepipeError
-from voicepipe.commands import cli_bench, cli_remote
+from voicepipe.base.errors import ConfigError, VoicepipeError
+from voicepipe.commands import cli_bench, cli_remote, cli_serve
+from voicepipe.commands.cli_serve import LOG_LEVELS, about, add_address, listening, port
 
 if TYPE_CHECKING:
     from voicepipe.config import Config
-
-LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,7 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(args.run(args))
     except VoicepipeError as error:
-        print(f"voicepipe: {error}", file=sys.stderr)
+        from voicepipe.serving import logs
+
+        logs.report(str(error))
         return 2
     except KeyboardInterrupt:
         return 130
@@ -40,20 +38,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_demo(commands.add_parser("demo", help="a PoP on this machine, or several, with one spoken call placed to it"))
 
-    pop = commands.add_parser("pop", help="run a PoP")
-    pop.add_argument("--config", type=Path, metavar="FILE", help="configuration over the built-in defaults")
-    pop.add_argument("--pop", type=Path, metavar="FILE", help="this PoP's manifest, over the configuration")
-    _add_address(pop)
-    pop.add_argument("--sip-port", type=_port, metavar="PORT", help="UDP port for phones, in place of sip.port")
-    _add_log(pop, "info")
-    pop.set_defaults(run=_pop)
-
-    directory = commands.add_parser("directory", help="say to callers which of several PoPs to call")
-    directory.add_argument("--config", type=Path, metavar="FILE", required=True, help="as configs/directory.toml")
-    _add_address(directory)
-    _add_log(directory, "info")
-    directory.set_defaults(run=_directory)
-
+    cli_serve.add(commands)
     cli_remote.add(commands)
 
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
@@ -71,6 +56,8 @@ def parser() -> argparse.ArgumentParser:
         help="exit 1 on warnings, such as a secret that is not set on this machine",
     )
     check.set_defaults(run=_check)
+
+    _add_configs(commands.add_parser("configs", help="the configurations, manifests and other files that come along"))
 
     _add_plan(commands.add_parser("plan", help="which GPUs a language model needs, and what a turn takes on them"))
 
@@ -103,25 +90,17 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument(
         "--pops", type=int, choices=range(2, 6), metavar="N", help="2 to 5 PoPs and a directory, with a live map"
     )
-    _add_address(demo)
+    add_address(demo)
     demo.add_argument(
-        "--sip-port", type=_port, metavar="PORT", help="UDP port for phones (default: 5060, or any; 0: any free one)"
+        "--sip-port", type=port, metavar="PORT", help="UDP port for phones (default: 5060, or any; 0: any free one)"
     )
-    _add_log(demo, "warning")
+    demo.add_argument(
+        "--log",
+        choices=LOG_LEVELS,
+        default="warning",
+        help="what is logged: from this level on (default: warning)",
+    )
     demo.set_defaults(run=_demo)
-
-
-def _add_address(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--host", metavar="HOST", help="address to listen on (default: 127.0.0.1, this machine only)")
-    command.add_argument(
-        "--port", type=_port, metavar="PORT", help="port to listen on (default: 8080; 0: any free one)"
-    )
-
-
-def _add_log(command: argparse.ArgumentParser, default: str) -> None:
-    command.add_argument(
-        "--log", choices=LOG_LEVELS, default=default, help=f"what is logged: from this level on (default: {default})"
-    )
 
 
 def _add_models(models: argparse.ArgumentParser) -> None:
@@ -132,6 +111,18 @@ def _add_models(models: argparse.ArgumentParser) -> None:
         help="configuration whose engines they are for (default: the demo's), or the name of a known model",
     )  # fmt: skip
     pull.set_defaults(run=_models_pull)
+
+
+def _add_configs(configs: argparse.ArgumentParser) -> None:
+    verbs = configs.add_subparsers(title="what to do", required=True, metavar="VERB")
+    verbs.add_parser("list", help="all, and what each is").set_defaults(run=_configs_list)
+    show = verbs.add_parser("show", help="print one")
+    show.add_argument("name", metavar="NAME", help="as `list` has it, or its end: gpu, local.toml")
+    show.set_defaults(run=_configs_show)
+    copy = verbs.add_parser("copy", help="copy one, or a folder of them, to make it yours")
+    copy.add_argument("name", metavar="NAME", help="as `list` has it, or its end: gpu, pops/deploy")
+    copy.add_argument("to", type=Path, nargs="?", default=Path(), metavar="FOLDER", help="where to (default: here)")
+    copy.set_defaults(run=_configs_copy)
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:
@@ -173,25 +164,14 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.set_defaults(run=_plan)
 
 
-def _log_from(level: str) -> None:
-    """Log to standard error, a line with its time for each event of `level` or above; of libraries, from warnings."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("voicepipe").setLevel(level.upper())
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
-    return int(text)
-
-
 def _demo(args: argparse.Namespace) -> int:
     began = time.monotonic()
     from voicepipe import config
     from voicepipe.commands import models
-    from voicepipe.serving import runtime
+    from voicepipe.config.pop_config import LogConfig
+    from voicepipe.serving import logs, runtime
 
-    _log_from(args.log)
+    logs.configure(LogConfig(level=args.log))
     agent = _agent_file(args.agent)
     settings = _with_agent(agent, _with_llm(args, config.load(args.config)))
     if args.pops:
@@ -207,14 +187,14 @@ def _demo(args: argparse.Namespace) -> int:
         from voicepipe.serving import lan
 
         settings = lan.opened(settings)
-    with _about(args.config):
-        settings = _listening(args, settings, phones=True)
+    with about(args.config):
+        settings = listening(args, settings, phones=True)
     models.provide(settings)
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
 
     shipped = config.load().pop
     own_agent = (settings.pop.agents, settings.pop.default_agent) != (shipped.agents, shipped.default_agent)
-    with _about(args.config):
+    with about(args.config):
         return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent, agent_file=agent))
 
 
@@ -286,70 +266,35 @@ def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> i
         )
     if args.sip_port is not None:
         raise ConfigError("--pops takes no phones: a directory places calls by browsers and programs; leave --sip-port")
-    settings = _listening(args, settings)
+    settings = listening(args, settings)
     models.provide(settings)
     from voicepipe.demo import demo_fleet
 
     return runtime.run(demo_fleet.run(settings, args.pops, began, once=args.once))
 
 
-def _pop(args: argparse.Namespace) -> int:
-    from voicepipe import config
-    from voicepipe.serving import runtime
-
-    _log_from(args.log)
-    settings = config.load(args.config, args.pop)
-    with _about(args.config, args.pop):
-        return runtime.run(runtime.serve(_listening(args, settings)), service=True)
-
-
-def _directory(args: argparse.Namespace) -> int:
-    from voicepipe.config import load_directory
-    from voicepipe.serving import runtime
-
-    _log_from(args.log)
-    settings = load_directory(args.config)
-    with _about(args.config):
-        return runtime.run(runtime.serve_directory(settings, args.host, args.port), service=True)
-
-
-@contextmanager
-def _about(*files: Path | None) -> Iterator[None]:
-    """Errors in a configuration name its files, also where they tell how to get a model that it needs."""
-    from voicepipe.config.file_kind import located
-
-    try:
-        yield
-    except ConfigError as error:
-        raise located(error, *files) from None
-    except EngineMissing as error:
-        from voicepipe.engines.weights import hub
-
-        raise EngineMissing(hub.copyable(str(error), files[0])) from None
-
-
-def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":
-    """The configuration of a command that listens, with errors now for what would keep it from that. `phones`: they may
-    call, also where it has no port for them."""
-    from voicepipe import config
-    from voicepipe.config import credentials
-    from voicepipe.serving import runtime
-
-    settings = runtime.with_address(settings, args.host, args.port)
-    if args.sip_port is not None or settings.sip.port:
-        settings = runtime.with_sip_port(settings, settings.sip.port if args.sip_port is None else args.sip_port)
-    elif phones:
-        settings = runtime.with_phones(settings)
-    config.check_together(settings)  # again: the options may have let phones in
-    for check in (*runtime.REFUSALS, credentials.check):
-        check(settings)
-    return settings
-
-
 def _check(args: argparse.Namespace) -> int:
     from voicepipe.commands import check
 
     return check.run(args.files, strict=args.strict)
+
+
+def _configs_list(args: argparse.Namespace) -> int:
+    from voicepipe.commands import configs
+
+    return configs.listed()
+
+
+def _configs_show(args: argparse.Namespace) -> int:
+    from voicepipe.commands import configs
+
+    return configs.show(args.name)
+
+
+def _configs_copy(args: argparse.Namespace) -> int:
+    from voicepipe.commands import configs
+
+    return configs.copy(args.name, args.to)
 
 
 def _plan(args: argparse.Namespace) -> int:

@@ -2,9 +2,15 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from voicepipe.base.errors import ConfigError
+
+if TYPE_CHECKING:
+    from voicepipe.commands.remote_server import RemoteServer
+
+RECORDS_S = 60.0
+"""Seconds that an answer about records may take: longer than a directory waits for its PoPs."""
 
 
 def add(commands: Any) -> None:
@@ -43,14 +49,9 @@ def _add_records(command: argparse.ArgumentParser) -> None:
     what.add_argument("--costs", choices=("agent", "tenant"), help="what calls have cost, by agent or by tenant")
     what.add_argument("--delete", metavar="ID", help="delete all that is kept of one call")
     what.add_argument("--delete-caller", metavar="NUMBER", help="delete all calls from exactly this number")
-    command.add_argument("--url", metavar="URL", default="http://127.0.0.1:8080",
+    command.add_argument("--url", dest="server", metavar="URL", default="http://127.0.0.1:8080",
                          help="where the PoP answers, or a directory (default %(default)s)")  # fmt: skip
-    command.add_argument(
-        "--key-env",
-        metavar="NAME",
-        default="VOICEPIPE_KEY",
-        help="environment variable with a tenant's key or the operator's (default %(default)s)",
-    )
+    _add_key(command, "VOICEPIPE_KEY", "a tenant's key or the operator's")
     command.add_argument("--since", metavar="TIME", default="", help="30m, 2h or 7d ago, or a date (2026-11-27)")
     command.add_argument("--until", metavar="TIME", default="", help="likewise: calls that began before then")
     command.add_argument("--limit", type=int, metavar="N", default=50, help="calls at most (default %(default)s)")
@@ -64,11 +65,27 @@ def _add_records(command: argparse.ArgumentParser) -> None:
 
 
 def _asking(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    command.add_argument("--directory", metavar="URL", default="http://127.0.0.1:8080",
+    command.add_argument("--directory", dest="server", metavar="URL", default="http://127.0.0.1:8080",
                          help="where the directory answers (default %(default)s)")  # fmt: skip
-    command.add_argument("--key-env", metavar="NAME", default="VOICEPIPE_OPERATOR_KEY",
-                         help="environment variable with the operator's key (default %(default)s)")  # fmt: skip
+    _add_key(command, "VOICEPIPE_OPERATOR_KEY", "the operator's key")
     return command
+
+
+def _add_key(command: argparse.ArgumentParser, variable: str, whose: str) -> None:
+    key = command.add_mutually_exclusive_group()
+    key.add_argument("--key-env", metavar="NAME", default=variable,
+                     help=f"environment variable with {whose} (default %(default)s)")  # fmt: skip
+    key.add_argument("--key-file", metavar="FILE", default="", help=f"instead: a file with {whose}")
+    command.add_argument("--ca", metavar="FILE", default="",
+                         help="certificates of authorities that are trusted besides the system's (PEM)")  # fmt: skip
+
+
+def _server(args: argparse.Namespace) -> "RemoteServer":
+    from voicepipe.base.secret_source import SecretSource
+    from voicepipe.commands.remote_server import RemoteServer
+
+    key = SecretSource(file=args.key_file) if args.key_file else SecretSource(variable=args.key_env)
+    return RemoteServer(url=args.server, key=key, ca=args.ca)
 
 
 def _pops(args: argparse.Namespace) -> int:
@@ -76,14 +93,14 @@ def _pops(args: argparse.Namespace) -> int:
 
     if args.compare:
         known, new = args.compare
-        return compare.run(known, new, args.directory, args.key_env)
-    return fleet.pops(args.directory, args.key_env)
+        return compare.run(known, new, _server(args))
+    return fleet.pops(_server(args))
 
 
 def _drain(args: argparse.Namespace) -> int:
     from voicepipe.commands import fleet
 
-    return fleet.drain(args.pop, args.directory, args.key_env)
+    return fleet.drain(args.pop, _server(args))
 
 
 def _push(args: argparse.Namespace) -> int:
@@ -97,16 +114,19 @@ def _push(args: argparse.Namespace) -> int:
             "--own-rules, and --check, if you like), --version N, or --list"
         )
     if args.list:
-        return push.listed(args.directory, args.key_env)
+        return push.listed(_server(args))
     if args.version is not None:
-        return push.roll_back(args.version, args.directory, args.key_env)
-    return push.push(args.folder, args.rules, args.directory, args.key_env, own_rules=args.own_rules, dry=args.check)
+        return push.roll_back(args.version, _server(args))
+    return push.push(args.folder, args.rules, _server(args), own_rules=args.own_rules, dry=args.check)
 
 
 def _records(args: argparse.Namespace) -> int:
+    from msgspec.structs import replace
+
     from voicepipe.commands import records
 
-    asked = records.RecordsQuery(url=args.url, key_env=args.key_env, as_json=args.json)
+    server = replace(_server(args), kinds=("PoP", "directory"), option="--url", within_s=RECORDS_S)
+    asked = records.RecordsQuery(server=server, as_json=args.json)
     if args.delete is not None or args.delete_caller is not None:
         if any((args.since, args.until, args.agent, args.caller, args.reason)):
             raise ConfigError("--delete and --delete-caller go with no other choice of calls: leave it out")

@@ -9,7 +9,8 @@ from rich.table import Table
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.figures import for_tables
-from voicepipe.commands.fleet import asked, headed
+from voicepipe.commands.fleet import headed
+from voicepipe.commands.remote_server import RemoteServer
 from voicepipe.observe.tally import Tally, added
 from voicepipe.observe.version_comparison import (
     FEWEST,
@@ -28,10 +29,10 @@ MORE = {"cut-ins": "cuts in on more callers", "failures": "fails more", "refusal
 FEWER = {"cut-ins": "cuts in on fewer callers", "failures": "fails less", "refusals": "refuses less"}
 
 
-def run(a: str, b: str, directory: str, key_env: str) -> int:
+def run(a: str, b: str, directory: RemoteServer) -> int:
     """Print both. Exit status 1 if `b` is worse than `a` in anything. Raises ConfigError: no PoP has such a version or
     name; the directory gives no tallies."""
-    answer = asked("GET", directory, "/v1/pops?hour=1", key_env)
+    answer = directory.asked("GET", "/v1/pops?hour=1")
     rows = [*answer["pops"], *(row for row in answer.get("lost", ()) if row["age_s"] < HOUR_S)]
     comparison = compared(tally_of(a, rows), tally_of(b, rows))
     console = for_tables()

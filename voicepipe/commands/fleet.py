@@ -1,25 +1,21 @@
 """`voicepipe pops` and `voicepipe drain`: what a directory knows of the fleet, and what it passes on to a PoP.
 `compare.py` has `voicepipe pops --compare`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-import httpx
 from rich.markup import escape
 from rich.table import Table
 
-from voicepipe.base.environment import variable
-from voicepipe.base.errors import ConfigError
 from voicepipe.base.figures import for_tables
+from voicepipe.commands.remote_server import RemoteServer
 
-TIMEOUT_S = 10.0
 
-
-def pops(directory: str, key_env: str) -> int:
+def pops(directory: RemoteServer) -> int:
     """Print a table of the PoPs, with those that fell silent within a day. Exit status 1 if none takes calls. Raises
     ConfigError: the directory does not answer."""
-    answer = asked("GET", directory, "/v1/pops", key_env)
+    answer = directory.asked("GET", "/v1/pops")
     console = for_tables()
     lost = [pop | {"status": "lost"} for pop in answer.get("lost", ())]
     newest = answer.get("edition")
@@ -43,9 +39,9 @@ def headed(*columns: str) -> Table:
     return made
 
 
-def drain(pop: str, directory: str, key_env: str) -> int:
+def drain(pop: str, directory: RemoteServer) -> int:
     """Order a PoP to take no new calls and to exit after its last one. Raises ConfigError: the directory cannot."""
-    asked("POST", directory, f"/v1/pops/{quote(pop, safe='')}/drain", key_env)
+    directory.asked("POST", f"/v1/pops/{quote(pop, safe='')}/drain")
     print(f"{pop} takes no new calls, and ends once its last one has ended (`voicepipe pops` shows how many it has)")
     return 0
 
@@ -87,29 +83,3 @@ def problems(pops: list[dict[str, Any]], newest: dict[str, Any] | None) -> Itera
     for pop in pops:
         if pop["edition"] and pop["edition"]["problem"]:
             yield pop["pop"], pop["edition"]["problem"]
-
-
-def asked(
-    method: str, server: str, path: str, key_env: str, body: object = None, *,
-    within_s: float = TIMEOUT_S, kinds: Sequence[str] = ("directory",), option: str = "--directory",
-) -> Any:  # fmt: skip
-    """The answer of a server of one of these kinds, as a JSON object; `option` gives its address. Raises ConfigError:
-    it is none, or it refuses."""
-    key = variable(key_env)
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    try:
-        answer = httpx.request(method, f"{server.rstrip('/')}{path}", headers=headers, json=body,
-                               timeout=within_s)  # fmt: skip
-        said = answer.json()
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise ConfigError(
-            f"{server} does not answer as a {kinds[0]} does ({error}): is {option} its address?"
-        ) from None
-    if answer.status_code < 400 and isinstance(said, dict):
-        return said
-    try:
-        message = str(said["error"]["message"])
-    except (KeyError, TypeError):
-        message = f"this is no {' and no '.join(kinds)}: give {option} its address"
-    where = f" (here: the environment variable {key_env})" if answer.status_code == 401 else ""
-    raise ConfigError(f"{server}: {message}{where}")

@@ -11,7 +11,8 @@ from rich.markup import escape
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.figures import for_tables
-from voicepipe.commands.fleet import asked, headed
+from voicepipe.commands.fleet import headed
+from voicepipe.commands.remote_server import RemoteServer
 from voicepipe.config import load_rules
 from voicepipe.config.agent_store import AgentStore, read_agent
 from voicepipe.directory.editions.edition import gathered
@@ -22,7 +23,7 @@ TAKEN_S = 10.0
 AGAIN_S = 0.25
 
 
-def push(folder: Path, rules: Path | None, directory: str, key_env: str, *, own_rules: bool, dry: bool) -> int:
+def push(folder: Path, rules: Path | None, directory: RemoteServer, *, own_rules: bool, dry: bool) -> int:
     """Send the folder's agents, with `rules`, and wait until the PoPs have them. `own_rules`: each host goes back to
     the routes and tenants of its own file. `dry`: only check whether all hosts would take it. Exit status 1: it is
     pushed, and some do not have it yet. Raises ConfigError: a file has an error here or at one of the hosts, and no
@@ -32,10 +33,10 @@ def push(folder: Path, rules: Path | None, directory: str, key_env: str, *, own_
     if rules:
         load_rules(rules)
     body = {"files": files, "own_rules": own_rules, "dry_run": dry}
-    pushed = asked("POST", directory, EDITIONS, key_env, body)
+    pushed = directory.asked("POST", EDITIONS, body)
     if dry:
         return _checked(pushed)
-    return _followed(pushed, directory, key_env)
+    return _followed(pushed, directory)
 
 
 def _checked(pushed: dict[str, Any]) -> int:
@@ -46,15 +47,15 @@ def _checked(pushed: dict[str, Any]) -> int:
     return 0
 
 
-def roll_back(number: int, directory: str, key_env: str) -> int:
+def roll_back(number: int, directory: RemoteServer) -> int:
     """Have the fleet use an earlier edition's files again. Returns and raises as `push`."""
-    return _followed(asked("POST", directory, EDITIONS, key_env, {"like": number}), directory, key_env)
+    return _followed(directory.asked("POST", EDITIONS, {"like": number}), directory)
 
 
-def listed(directory: str, key_env: str) -> int:
+def listed(directory: RemoteServer) -> int:
     """Print the editions that a directory keeps, the newest first."""
     made = headed("edition", "pushed", "files", "digest")
-    answer = asked("GET", directory, EDITIONS, key_env)
+    answer = directory.asked("GET", EDITIONS)
     for edition in answer["editions"]:
         at = datetime.fromtimestamp(edition["at"]).strftime("%Y-%m-%d %H:%M:%S")
         number = f"{edition['number']}" + (f" (as {edition['like']})" if edition["like"] else "")
@@ -64,13 +65,13 @@ def listed(directory: str, key_env: str) -> int:
     return 0
 
 
-def _followed(pushed: dict[str, Any], directory: str, key_env: str) -> int:
+def _followed(pushed: dict[str, Any], directory: RemoteServer) -> int:
     """Print which PoPs use it, until all do."""
     console, number = for_tables(), pushed["number"]
     like = f", as {pushed['like']} was" if pushed["like"] else ""
     console.print(f"edition {number} ({pushed['digest']}{like}) is pushed: {len(pushed['files'])} files")
     try:
-        missing = list(_waited_for(pushed, directory, key_env, console))
+        missing = list(_waited_for(pushed, directory, console))
     except ConfigError as error:
         missing = [f"It is pushed, and nobody can say who has it: {error}"]
     for line in missing:
@@ -78,12 +79,12 @@ def _followed(pushed: dict[str, Any], directory: str, key_env: str) -> int:
     return 1 if missing else 0
 
 
-def _waited_for(pushed: dict[str, Any], directory: str, key_env: str, console: Console) -> Iterator[str]:
+def _waited_for(pushed: dict[str, Any], directory: RemoteServer, console: Console) -> Iterator[str]:
     """A line for each host that has not taken it over when the time is up. Raises ConfigError."""
     began = time.monotonic()
     with console.status("") as status:
         while True:
-            answer = asked("GET", directory, "/v1/pops", key_env)
+            answer = directory.asked("GET", "/v1/pops")
             pops = [pop for pop in answer["pops"] if takes(pop)]
             late = [pop for pop in pops if pop["edition"]["digest"] != pushed["digest"]]
             took_s = time.monotonic() - began

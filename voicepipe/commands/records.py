@@ -17,11 +17,9 @@ from rich.table import Table
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.figures import for_tables
 from voicepipe.commands import fleet
+from voicepipe.commands.remote_server import RemoteServer
 
-TIMEOUT_S = 60.0
-"""Seconds: longer than a directory waits for its PoPs."""
 RECORDS = "/v1/records"
-KINDS = "PoP", "directory"
 LEAST = 1e-9
 """The least amount of money; below it 0.00 is shown."""
 AGO = re.compile(r"(\d+(?:\.\d+)?)([mhd])")
@@ -31,15 +29,14 @@ SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A question about records, and the server that is asked."""
 
-    url: str
-    key_env: str
+    server: RemoteServer
     as_json: bool
 
     def of(self, path: str, parameters: Mapping[str, Any], method: Literal["GET", "DELETE"] = "GET") -> Any:
         """The answer. Raises ConfigError: there is none, or it is an error."""
         sent = {name: value for name, value in parameters.items() if value not in (None, "")}
         where = f"{path}?{urlencode(sent)}" if sent else path
-        return fleet.asked(method, self.url, where, self.key_env, within_s=TIMEOUT_S, kinds=KINDS, option="--url")
+        return self.server.asked(method, where)
 
 
 def listed(asked: RecordsQuery, *, since: str, until: str, limit: int, agent: str, caller: str, reason: str) -> int:

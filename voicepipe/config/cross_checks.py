@@ -48,10 +48,11 @@ def check_owners(config: Config | DirectoryConfig) -> None:
     something that does not exist, or the tenant of its calls is unclear."""
     owners: dict[str, str] = {}
     for index, tenant in enumerate(config.tenants):
-        if tenant.key_env in owners:
-            raise ConfigError(f"tenants[{index}].key_env: {tenant.key_env} is the key of {owners[tenant.key_env]} "
-                              "already; name another variable")  # fmt: skip
-        owners[tenant.key_env] = tenant.name
+        if (its := tenant.key.text) in owners:
+            key = tenant.key.key_at(f"tenants[{index}].key")
+            raise ConfigError(f"{key}: {its} is the key of {owners[its]} already; "
+                              f"name another {'file' if tenant.key.file else 'variable'}")  # fmt: skip
+        owners[its] = tenant.name
     names, trunks = [tenant.name for tenant in config.tenants], [trunk.name for trunk in config.sip.trunks]
     if len(names) > 1 and not config.routes and takes_phones(config.sip, config.twilio, config.telnyx):
         raise ConfigError(f"routes: say whose phone calls are in [[routes]]; tenants: {', '.join(names)}")

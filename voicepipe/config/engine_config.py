@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from voicepipe.base.ranges import DEVICE, Count, Ms, Positive, Section, Variable, check_url
+from voicepipe.base.secret_source import SecretPair, check_pairs
 
 Device = Annotated[str, Meta(pattern=DEVICE)]
 """"cuda:1" is the second GPU that this process sees; "auto": a GPU if there is one, shared with the other models as
@@ -141,7 +142,10 @@ class OpenAiConfig(Section, frozen=True):
     model: str = ""
     """The model's name there; empty: the only one that the server has."""
     api_key_env: Variable = ""
-    """The environment variable that holds the key; empty: it asks for none."""
+    """The environment variable that holds the key, ..."""
+    api_key_file: str = ""
+    """... or the file that does; both empty: it asks for none."""
+    api_key = SecretPair()
     temperature: Temperature = 0.0
     max_tokens: Count = 512
     """Tokens of a reply for which nothing sets another limit; 0: no limit is sent."""
@@ -156,6 +160,7 @@ class OpenAiConfig(Section, frozen=True):
     """Fields of ours that the server does not take: they are not sent."""
 
     def __post_init__(self) -> None:
+        check_pairs(self)
         check_url("base_url", self.base_url, "http://127.0.0.1:8000/v1")
         for field in self.omit:
             if field not in OMITTED:

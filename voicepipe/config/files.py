@@ -1,11 +1,15 @@
 """Configuration files of PoPs, directories and fleets: read, checked, and their paths made absolute."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from voicepipe.base.environment import CREDENTIALS, variable
 from voicepipe.base.errors import ConfigError
+from voicepipe.base.secret_source import FILE, OUTSIDE, pairs
 from voicepipe.config import toml_file
 from voicepipe.config.cross_checks import check_owners, check_together
 from voicepipe.config.directory_config import DirectoryConfig, FleetRules
@@ -18,11 +22,13 @@ PATHS = (
     ("http", "key"),
     ("fleet", "keys"),
     ("bus", "credentials"),
+    ("tls", "ca"),
 )
 DIRECTORY_PATHS = (
     ("directory", "key"),
     ("directory", "keys"),
     ("bus", "credentials"),
+    ("tls", "ca"),
     ("http", "cert"),
     ("http", "key"),
 )
@@ -61,7 +67,7 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
     for file, shape in ((config_file, Config), (pop_file, Manifest)):
         if file:
             tables = _over(tables, _checked(file, shape))
-    tables = _over({"pop": {"agents": str(data_directory() / "agents")}}, tables)
+    tables = _over({"pop": {"agents": str(shipped_files() / "configs" / "agents")}}, tables)
     # Each file was checked alone; what can still be wrong is how they go together.
     config = parse(tables, " with ".join(str(file) for file in (config_file, pop_file) if file))
     try:
@@ -71,11 +77,11 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
     return config
 
 
-def data_directory() -> Path:
-    """The shipped `configs/`: inside the package when installed, beside it in a checkout."""
+def shipped_files() -> Path:
+    """The folder with voicepipe's own `configs/` and `pops/`: inside the package when installed, else the checkout."""
     package = Path(__file__).resolve().parent.parent
-    installed = package / "_configs"
-    return installed if installed.is_dir() else package.parent / "configs"
+    installed = package / "_shipped"
+    return installed if installed.is_dir() else package.parent
 
 
 def load_directory(file: Path) -> DirectoryConfig:
@@ -83,13 +89,13 @@ def load_directory(file: Path) -> DirectoryConfig:
     problem."""
     tables = toml_file.tables(file)
     check_kind(file, tables, "directory")
-    toml_file.convert(tables, DirectoryConfig, file)
+    locate_secrets(toml_file.convert(tables, DirectoryConfig, file), tables, file)
     locate(tables, DIRECTORY_PATHS, file)
     locate_made(tables, DIRECTORY_MADE, file)
     config = toml_file.convert(tables, DirectoryConfig, file)
     try:
         check_owners(config)
-        if (config.twilio.auth_token_env or config.telnyx.public_key) and not config.telephony.public_url:
+        if (config.twilio.auth_token or config.telnyx.public_key) and not config.telephony.public_url:
             raise ConfigError(
                 "telephony.public_url: say how Twilio and Telnyx reach this directory, as https://voice.example.com"
             )
@@ -110,6 +116,13 @@ def parse_rules(text: str, name: str) -> FleetRules:
 
 def _rules(tables: dict[str, Any], file: Path) -> FleetRules:
     check_kind(file, tables, "rules")
+    for table, key, at in _secret_files(toml_file.convert(tables, FleetRules, file), tables):
+        if not table[key].startswith(("/", f"${CREDENTIALS}/")):
+            raise ConfigError(
+                f"{file}: {at}: {table[key]} would be somewhere else at each host; give an absolute path, or one that "
+                f"begins with ${CREDENTIALS}/"
+            )
+        table[key] = placed(file, table[key])
     return toml_file.convert(tables, FleetRules, file)
 
 
@@ -122,16 +135,16 @@ def _checked(file: Path, shape: type[Manifest]) -> dict[str, Any]:
         if key in Config.__struct_fields__ and key not in allowed:
             raise ConfigError(f"{file}: {key}: is not for a PoP's manifest; put it into the configuration (--config); "
                               f"allowed: {', '.join(allowed)}")  # fmt: skip
-    toml_file.convert(tables, shape, file)
+    locate_secrets(toml_file.convert(tables, shape, file), tables, file)
     locate(tables, PATHS, file)
     locate_made(tables, MADE, file)
     for voice in tables.get("neutts", {}).get("voices", {}).values():
         locate_made({"voice": voice}, (("voice", "file"),), file)
     for table, key in MODELS:
         if name := tables.get(table, {}).get(key):
-            path = file.resolve().parent / Path(name).expanduser()
-            if name.startswith((".", "/", "~")) or path.exists():
-                tables[table][key] = os.path.normpath(path)
+            path = placed(file, name)
+            if name.startswith((".", "/", "~")) or os.path.exists(path):
+                tables[table][key] = path
     return tables
 
 
@@ -147,15 +160,53 @@ def locate_made(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: 
     """Make the paths absolute that these keys name; the files are created when they are needed."""
     for table, key in paths:
         if (name := tables.get(table, {}).get(key)) and name != "-":
-            tables[table][key] = os.path.normpath(file.resolve().parent / Path(name).expanduser())
+            tables[table][key] = placed(file, name)
+
+
+def locate_secrets(its: msgspec.Struct, tables: dict[str, Any], file: Path) -> None:
+    """Make the paths absolute by which `tables`, which were read as `its`, name files with secrets. They need not
+    exist: `check` warns where they do not."""
+    for table, key, _ in _secret_files(its, tables):
+        table[key] = placed(file, table[key])
+
+
+def _secret_files(
+    its: msgspec.Struct, table: dict[str, Any], at: tuple[str | int, ...] = ()
+) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """The keys that name files with secrets: the table in which each stands, the key, and its path in the file. `its`
+    is what `table`, which stands `at` this path, was read as."""
+    for key in (f"{name}{FILE}" for name in pairs(its)):
+        if table.get(key):
+            yield table, key, toml_file.dotted((*at, key))
+    for name in its.__struct_fields__:
+        inner, written = getattr(its, name), table.get(name)
+        if isinstance(inner, msgspec.Struct) and written:
+            yield from _secret_files(inner, written, (*at, name))
+        elif isinstance(inner, tuple) and written:
+            for index, one in enumerate(inner):
+                if isinstance(one, msgspec.Struct):
+                    yield from _secret_files(one, written[index], (*at, name, index))
+
+
+def placed(file: Path, name: str) -> str:
+    """The absolute path that a key of `file` names. $CREDENTIALS_DIRECTORY at its beginning is systemd's folder of the
+    unit's credentials; where there is none it stays as it is."""
+    folder, _, rest = name.partition("/")
+    if folder == f"${CREDENTIALS}":
+        if not (folder := variable(CREDENTIALS)):
+            return name
+        name = f"{folder}/{rest}"
+    return os.path.normpath(file.resolve().parent / Path(name).expanduser())
 
 
 def _existing(file: Path, key: str, name: str) -> str:
     """The path that `key` of this file names, absolute. Raises ConfigError: it does not exist."""
-    path = file.resolve().parent / Path(name).expanduser()
-    if not path.exists():
+    path = placed(file, name)
+    if path.startswith(f"${CREDENTIALS}/"):
+        raise ConfigError(f"{file}: {key}: there is no {path}, {OUTSIDE}")
+    if not os.path.exists(path):
         raise ConfigError(f"{file}: {key}: there is no {path}; paths are relative to this file")
-    return str(path)
+    return path
 
 
 def _over(lower: dict[str, Any], upper: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from voicepipe.base.places import check_place
 from voicepipe.base.ranges import Section, Variable
+from voicepipe.base.secret_source import SecretPair, check_pairs
 
 BUSES = ("nats", "tls", "ws", "wss")
 Kind = Literal["websocket", "webrtc"]
@@ -50,6 +51,13 @@ class FleetConfig(Section, frozen=True):
             )
 
 
+class TlsConfig(Section, frozen=True):
+    """Connections that this host makes by TLS."""
+
+    ca: str = ""
+    """Path of the certificates (PEM) of private authorities that are trusted besides the system's; empty: none."""
+
+
 class BusConfig(Section, frozen=True):
     """The bus that connects PoPs and directories."""
 
@@ -60,13 +68,19 @@ class BusConfig(Section, frozen=True):
     user: str = ""
     """The user without credentials, as the servers' configuration names it ..."""
     password_env: Variable = ""
-    """... and the environment variable that holds its password."""
+    """... and the environment variable that holds its password, ..."""
+    password_file: str = ""
+    """... or the file that does."""
+    password = SecretPair()
 
     def __post_init__(self) -> None:
+        check_pairs(self)
         for server in self.servers:
             if urlsplit(server).scheme not in BUSES or not urlsplit(server).hostname:
                 raise ValueError(f"servers: {server!r} is none; give one such as nats://127.0.0.1:4222")
-        if bool(self.user) != bool(self.password_env):
-            raise ValueError("user and password_env go together; give both, or credentials alone")
+        if bool(self.user) != bool(self.password):
+            raise ValueError(
+                "user and password_env go together; give both, or credentials alone (password_file does as well)"
+            )
         if self.user and self.credentials:
             raise ValueError("credentials and user are two ways to say who this host is; leave one of them out")

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from voicepipe.base.ranges import DIGITS, Ms, Name, Port, Section, Variable, Wait, check_hosts, check_ports, check_url
+from voicepipe.base.secret_source import SecretPair, check_pairs
 
 MostCalls = Annotated[int, Meta(ge=1)] | None
 """Calls at a time; None: as many as its tenant may have. A stolen password allows no more than these."""
@@ -17,8 +18,14 @@ class KnownUser(Section, frozen=True):
     """A user who may call from anywhere, with a password (digest)."""
 
     name: Annotated[str, Meta(min_length=1)]
-    password_env: Variable
-    """The environment variable that holds the password."""
+    password_env: Variable = ""
+    """The environment variable that holds the password, ..."""
+    password_file: str = ""
+    """... or the file that does."""
+    password = SecretPair()
+
+    def __post_init__(self) -> None:
+        check_pairs(self, "password")
 
 
 class SipUser(KnownUser, frozen=True):
@@ -111,7 +118,13 @@ class TwilioAccount(Section, frozen=True):
     """The account at Twilio."""
 
     auth_token_env: Variable = ""
-    """Names the environment variable with the account's auth token; empty: Twilio sends no calls."""
+    """Names the environment variable with the account's auth token, ..."""
+    auth_token_file: str = ""
+    """... or the file with it; both empty: Twilio sends no calls."""
+    auth_token = SecretPair()
+
+    def __post_init__(self) -> None:
+        check_pairs(self)
 
 
 class TwilioConfig(TwilioAccount, frozen=True):
@@ -128,13 +141,20 @@ class TelnyxAccount(Section, frozen=True):
     public_key: str = ""
     """The account's public key, by which its webhooks are checked (Ed25519, base64); empty: Telnyx sends no calls."""
     api_key_env: Variable = ""
-    """Names the environment variable with an API key, by which calls are answered."""
+    """Names the environment variable with an API key, by which calls are answered, ..."""
+    api_key_file: str = ""
+    """... or the file with it."""
+    api_key = SecretPair()
     api_url: str = "https://api.telnyx.com"
 
     def __post_init__(self) -> None:
+        check_pairs(self)
         check_url("api_url", self.api_url, "https://api.telnyx.com")
-        if bool(self.public_key) != bool(self.api_key_env):
-            raise ValueError("public_key and api_key_env go together; give both to be called by Telnyx, or none")
+        if bool(self.public_key) != bool(self.api_key):
+            raise ValueError(
+                "public_key and api_key_env go together; give both to be called by Telnyx, or none (api_key_file does "
+                "as well)"
+            )
         if self.public_key and not _is_key(self.public_key):
             raise ValueError(
                 f"public_key: {self.public_key!r} is no Ed25519 key in base64; copy it from Telnyx's portal"
@@ -164,7 +184,7 @@ PhoneKind = Literal["sip", "twilio", "telnyx"]
 
 def takes_phones(sip: SipEndpointConfig, twilio: TwilioAccount, telnyx: TelnyxAccount) -> bool:
     """Whether phone calls come in, by any protocol."""
-    return bool(sip.port or twilio.auth_token_env or telnyx.public_key)
+    return bool(sip.port or twilio.auth_token or telnyx.public_key)
 
 
 class RouteConfig(Section, frozen=True):

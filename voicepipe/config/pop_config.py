@@ -23,6 +23,7 @@ from voicepipe.base.ranges import (
     check_hosts,
     check_ports,
 )
+from voicepipe.base.secret_source import SecretPair, check_pairs
 from voicepipe.config.engine_config import (
     CoquiConfig,
     DelaysConfig,
@@ -36,7 +37,7 @@ from voicepipe.config.engine_config import (
     VllmConfig,
     WhisperConfig,
 )
-from voicepipe.config.fleet_config import BusConfig, FleetConfig
+from voicepipe.config.fleet_config import BusConfig, FleetConfig, TlsConfig
 from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.turn_state import TurnConfig
@@ -67,13 +68,19 @@ class WebRtcConfig(Section, frozen=True):
     turn_urls: tuple[str, ...] = ()
     """URLs of a coturn that shares a secret with us (`use-auth-secret`), for callers behind firewalls."""
     turn_secret_env: Variable = ""
-    """The environment variable that holds the secret."""
+    """The environment variable that holds the secret, ..."""
+    turn_secret_file: str = ""
+    """... or the file that does."""
+    turn_secret = SecretPair()
     turn_ttl_s: Annotated[int, Meta(ge=60, le=86_400)] = 3600
     """Seconds for which the credentials that we give a caller are valid."""
 
     def __post_init__(self) -> None:
-        if bool(self.turn_urls) != bool(self.turn_secret_env):
-            raise ValueError("turn_urls and turn_secret_env go together; give both for TURN, or none")
+        check_pairs(self)
+        if bool(self.turn_urls) != bool(self.turn_secret):
+            raise ValueError(
+                "turn_urls and turn_secret_env go together; give both for TURN, or none (turn_secret_file does as well)"
+            )
         for url in self.turn_urls:
             if not url.startswith(("turn:", "turns:", "stun:")):
                 raise ValueError(f"turn_urls: {url!r} is none; give one such as turn:turn.example.com:3478")
@@ -128,9 +135,13 @@ class TracesConfig(Section, frozen=True):
     sample: Annotated[float, Meta(ge=0, le=1)] = 1.0
     """Share of the calls that are traced. A call that belongs to a trace already (traceparent) is traced if that is."""
     headers_env: Variable = ""
-    """Names the environment variable with headers for the collector, written as for OTEL_EXPORTER_OTLP_HEADERS."""
+    """Names the environment variable with headers for the collector, written as for OTEL_EXPORTER_OTLP_HEADERS, ..."""
+    headers_file: str = ""
+    """... or the file with them."""
+    headers = SecretPair()
 
     def __post_init__(self) -> None:
+        check_pairs(self)
         parts = urlsplit(self.endpoint)
         if self.endpoint and not (parts.scheme in ("http", "https") and parts.hostname):
             raise ValueError(f"endpoint: {self.endpoint!r} is none; give one such as http://127.0.0.1:4318")
@@ -138,8 +149,9 @@ class TracesConfig(Section, frozen=True):
             raise ValueError(
                 f"endpoint: {self.endpoint!r} is not the base address; leave out what follows it: {TRACES_PATH}"
             )
-        if self.headers_env and not self.endpoint:
-            raise ValueError("headers_env: there is no endpoint that would get them; give one, or leave this out")
+        if self.headers and not self.endpoint:
+            key = self.headers.key_at("headers")
+            raise ValueError(f"{key}: there is no endpoint that would get them; give one, or leave this out")
 
 
 class PopConfig(Section, frozen=True):
@@ -180,14 +192,21 @@ class HttpConfig(Section, frozen=True):
     """Browser origins that may call from other sites (CORS); "*" for all."""
     operator_key_env: Variable = ""
     """Names the environment variable with the key to the dashboard of all tenants; tenants see their own calls with
-    their keys."""
+    their keys. Or ..."""
+    operator_key_file: str = ""
+    """... the file with it."""
+    operator_key = SecretPair()
     metrics_key_env: Variable = ""
-    """Names the environment variable with the key to /metrics. Without it a server without tenants shows them to
-    programs of its own machine, and one with tenants to the operator only."""
+    """Names the environment variable with the key to /metrics, ..."""
+    metrics_key_file: str = ""
+    """... or the file with it. Without it a server without tenants shows them to programs of its own machine, and one
+    with tenants to the operator only."""
+    metrics_key = SecretPair()
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     """IP addresses of proxies: their `X-Forwarded-For` is trusted, and requests count by it and not by the proxies."""
 
     def __post_init__(self) -> None:
+        check_pairs(self)
         check_host("host", self.host)
         if bool(self.cert) != bool(self.key):
             raise ValueError("cert and key go together; give both for TLS, or none")
@@ -196,6 +215,15 @@ class HttpConfig(Section, frozen=True):
                 ipaddress.ip_address(address)
             except ValueError:
                 raise ValueError(f"proxies: {address!r} is no IP address; give one such as 192.0.2.7") from None
+
+
+class LogConfig(Section, frozen=True):
+    """The log of a PoP, or of a directory: on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """Events of this level or above are logged; of libraries, warnings and above."""
+    format: Literal["text", "json"] = "text"
+    """Lines for people, or one JSON object a line."""
 
 
 class LimitsConfig(Section, frozen=True):
@@ -226,14 +254,20 @@ class LimitsConfig(Section, frozen=True):
 
 
 class KeyOwner(Section, frozen=True):
-    """The owner of a key to a server. Keys are read from the environment variable `key_env`, never from the file."""
+    """The owner of a key to a server. The key is read from the environment variable `key_env`, or from the file
+    `key_file`, and is never in the configuration."""
 
     name: str
-    key_env: Annotated[Variable, Meta(min_length=1)]
+    key_env: Variable = ""
+    key_file: str = ""
+    key = SecretPair()
     agents: tuple[str, ...] = ()
     """Names of agents; empty: all."""
     slots: Annotated[int, Meta(ge=1)] | None = None
     """Its calls at a time, within the PoP's; None: as many as the PoP has."""
+
+    def __post_init__(self) -> None:
+        check_pairs(self, "key")
 
 
 class TenantConfig(KeyOwner, frozen=True):
@@ -275,8 +309,10 @@ class Manifest(Section, frozen=True):
     telnyx: TelnyxConfig = TelnyxConfig()
     fleet: FleetConfig = FleetConfig()
     bus: BusConfig = BusConfig()
+    tls: TlsConfig = TlsConfig()
     records: RecordsConfig = RecordsConfig()
     traces: TracesConfig = TracesConfig()
+    log: LogConfig = LogConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
     ladder: LadderConfig = LadderConfig()

@@ -199,7 +199,8 @@ def _explain(message: str, data: dict[str, Any], shape: type[Any], taken: Collec
         return f"{dotted(in_file)}: {_not_allowed(in_file, value, kind)}", key_path
     name, colon, why = what.partition(": ")  # A table's own check may say which of its keys it is.
     if colon and re.fullmatch(r"\w+", name):
-        return f"{dotted((*in_file, name))}: {why}", key_path
+        key = (*in_file, name)
+        return "" if key in taken and why.startswith("is missing") else f"{dotted(key)}: {why}", key_path
     return f"{dotted(in_file)}: {what}", key_path
 
 

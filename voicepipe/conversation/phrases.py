@@ -67,7 +67,7 @@ QUOTES = {"「": "」", "『": "』", "《": "》", "〈": "〉", "“": "”", 
 
 
 @dataclass(frozen=True, slots=True)
-class PhraseConfig:
+class PhraseLengths:
     """How long phrases may be: lengths in words, as long as they take in English (`words.lasts`), and in characters
     where no word ends."""
 
@@ -88,7 +88,7 @@ class PhraseConfig:
     """A phrase that is longer ends before its next word, whatever holds them together."""
 
 
-SENTENCES = PhraseConfig(first_words=30, first_limit=60, clause_words=30, limit=60)
+SENTENCES = PhraseLengths(first_words=30, first_limit=60, clause_words=30, limit=60)
 """Lengths for a text that is there as a whole: nobody waits for its words, so only very long sentences are cut."""
 
 
@@ -100,8 +100,8 @@ class Phraser:
     taken: a long text costs no more than its length, and not all of that at once.
     """
 
-    def __init__(self, config: PhraseConfig | None = None, *, hurry: bool = False) -> None:
-        self._config = config or PhraseConfig()
+    def __init__(self, lengths: PhraseLengths | None = None, *, hurry: bool = False) -> None:
+        self._lengths = lengths or PhraseLengths()
         self._text = ""
         self._first = True
         self._hurry = hurry
@@ -144,7 +144,7 @@ class Phraser:
 
     def _cut(self) -> int | None:
         """The index at which the next phrase ends in the text so far; None if that cannot be known yet."""
-        text, longest = self._text, self._config.limit_chars
+        text, longest = self._text, self._lengths.limit_chars
         while True:
             gap = SPACE.match(text, self._last_end, self._last_end + longest + 1)
             assert gap  # It matches nothing, too.
@@ -171,8 +171,8 @@ class Phraser:
 
     def _ends(self, words: "_PhraseWords", following: str, gap: str, chars: int) -> bool:
         """Whether the phrase of `words`, of `chars` characters, may end before `following`."""
-        config, count, word = self._config, words.count, words.last
-        if count >= config.limit or chars > config.most_chars:
+        lengths, count, word = self._lengths, words.count, words.last
+        if count >= lengths.limit or chars > lengths.most_chars:
             return True
         if words.held.any or LIST_MARK.match(word):
             return False
@@ -183,9 +183,9 @@ class Phraser:
         # Scripts without spaces between words have some between clauses.
         clause = CLAUSE_END.search(word) or "\n" in gap or (gap and is_unspaced(word) and is_unspaced(following))
         if not self._first:
-            return bool(clause) and count >= config.clause_words
+            return bool(clause) and count >= lengths.clause_words
         least, most = (
-            (config.hurry_words, config.hurry_limit) if self._hurry else (config.first_words, config.first_limit)
+            (lengths.hurry_words, lengths.hurry_limit) if self._hurry else (lengths.first_words, lengths.first_limit)
         )
         if clause:
             return count >= least

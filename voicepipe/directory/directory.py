@@ -60,7 +60,9 @@ class PlacementOffer(PopToken):
 class Placement:
     """The PoPs to which a call may go, the best first."""
 
-    call: str
+    placement_id: str
+    """Id of this placing of the call ("call_..."), which its tokens carry as `Grant.id`, and which clients read as
+    `call_id`. The call gets an id of its own at the PoP that it reaches ("rtc_POP....": `pop._AdmittedCall.open`)."""
     offers: tuple[PlacementOffer, ...]
     degraded: bool
     """Even the first will probably answer late."""
@@ -72,6 +74,7 @@ class PlacedCall(msgspec.Struct, frozen=True):
     at: float
     """Unix seconds."""
     call: str
+    """As `Placement.placement_id`."""
     tenant: str
     kind: str
     place: Place | None
@@ -162,8 +165,8 @@ class Directory:
 
     async def place(self, wanted: WantedCall, grant: Grant, session: bytes = b"") -> Placement:
         """The PoPs to which a call may go. `grant` has the rights of its tokens, and the network from which the call
-        comes; the call's id is put into it. `session`: of the caller's `ek_` key; the PoPs get it by the bus. Raises
-        NoPop."""
+        comes; the placement's id is put into it. `session`: of the caller's `ek_` key; the PoPs get it by the bus.
+        Raises NoPop."""
         for pop in wanted.tried:
             self.bounced(pop, "told")
         try:
@@ -173,16 +176,17 @@ class Directory:
             for follower in self.followers:
                 follower.not_placed(error.why)
             raise
-        call = f"call_{secrets.token_hex(8)}"
+        placement_id = f"call_{secrets.token_hex(8)}"
         first = choice.candidates[0].seen.pop
-        self._view.assigned(first, call, self._clock())
+        self._view.assigned(first, placement_id, self._clock())
         self._note_try(choice.candidates[0], wanted, grant.network)
-        await self._bus.publish(subjects.of_pop(subjects.ASSIGNMENTS, first), msgspec.json.encode(Assignment(call)))
+        assignment = msgspec.json.encode(Assignment(placement_id))
+        await self._bus.publish(subjects.of_pop(subjects.ASSIGNMENTS, first), assignment)
         if session:
-            call_session = msgspec.json.encode(CallSession(grant.tenant, call, msgspec.Raw(session)))
+            call_session = msgspec.json.encode(CallSession(grant.tenant, placement_id, msgspec.Raw(session)))
             for candidate in choice.candidates:
                 await self._bus.publish(subjects.of_pop(subjects.SESSIONS, candidate.seen.pop), call_session)
-        granted = msgspec.structs.replace(grant, id=call, briefed=bool(session))
+        granted = msgspec.structs.replace(grant, id=placement_id, briefed=bool(session))
         offers = tuple(
             PlacementOffer(
                 candidate.seen.pop,
@@ -192,10 +196,10 @@ class Directory:
             )
             for candidate in choice.candidates
         )
-        self.placed.append(placed := _placed(call, choice, wanted, grant.tenant))
+        self.placed.append(placed := _placed(placement_id, choice, wanted, grant.tenant))
         for follower in self.followers:
             follower.placed(placed)
-        return Placement(call, offers, choice.degraded)
+        return Placement(placement_id, offers, choice.degraded)
 
     def _chosen(self, wanted: WantedCall) -> RankedPops:
         pops = self.pops()
@@ -285,11 +289,11 @@ class Directory:
         return self._signer.sign(grant, seen.pop, seen.report.epoch, seen.report.clock_s + seen.age_s)
 
 
-def _placed(call: str, choice: RankedPops, wanted: WantedCall, tenant: str) -> PlacedCall:
+def _placed(placement_id: str, choice: RankedPops, wanted: WantedCall, tenant: str) -> PlacedCall:
     first, *others = choice.candidates
     return PlacedCall(
         at=time.time(),
-        call=call,
+        call=placement_id,
         tenant=tenant,
         kind=wanted.kind,
         place=wanted.place,

@@ -12,6 +12,8 @@ from itertools import takewhile
 from voicepipe.directory.report import Condition, Epoch, PopReport
 
 LEASE_S = 5.0
+"""Seconds after its last report was sent for which a PoP counts as alive; then it is silent, and gets no calls, unless
+the directory itself may be cut off. PoPs report once a second (`reporter.py`)."""
 KNOWN_S = 60.0
 """Seconds after its last report for which a PoP counts when a directory decides whether it is cut off."""
 FORGOTTEN_S = 86_400.0
@@ -36,7 +38,7 @@ class _KnownRun:
     """The least offset between the directory's clock and the PoP's `uptime_s`, from the quickest report."""
     heard_at: float
     pending: dict[str, float] = field(default_factory=dict)
-    """Calls assigned to it whose beginning it has not reported, and when each was assigned."""
+    """When calls were assigned to it whose beginning it has not reported, by the ids of their placements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,8 @@ class FleetView:
         else:
             known = self._known[pop] = _KnownRun(report, now, now - report.uptime_s, now)
             self._gone.pop(pop, None)
-        for call in report.begun:
-            known.pending.pop(call, None)
+        for placement_id in report.begun:
+            known.pending.pop(placement_id, None)
         return True
 
     def left(self, pop: str, epoch: Epoch, now: float) -> None:
@@ -94,11 +96,11 @@ class FleetView:
             del self._known[pop]
             self._gone[pop] = now
 
-    def assigned(self, pop: str, call: str, now: float) -> None:
+    def assigned(self, pop: str, placement_id: str, now: float) -> None:
         """A call was assigned to the PoP, by this directory or another."""
         if known := self._known.get(pop):
-            known.pending.pop(call, None)
-            known.pending[call] = now
+            known.pending.pop(placement_id, None)
+            known.pending[placement_id] = now
 
     def is_alive(self, pop: str, now: float) -> bool:
         """Whether the PoP's lease holds."""

@@ -20,7 +20,7 @@ class _WaitingSession(NamedTuple):
 
 
 class KeySessions:
-    """The sessions, by the ids of their calls, for each tenant. `clock` gives monotonic seconds."""
+    """The sessions, by the ids of their calls' placements, for each tenant. `clock` gives monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -30,26 +30,26 @@ class KeySessions:
         """Bytes by tenant."""
         self._came = asyncio.Condition()
 
-    async def put(self, tenant: str, call: str, session: bytes) -> None:
+    async def put(self, tenant: str, placement_id: str, session: bytes) -> None:
         """A session has come by the bus."""
         self._forget_old()
         theirs = self._sessions.setdefault(tenant, {})
-        before = theirs.pop(call, None)
-        theirs[call] = _WaitingSession(session, self._clock() + KEPT_S)
+        before = theirs.pop(placement_id, None)
+        theirs[placement_id] = _WaitingSession(session, self._clock() + KEPT_S)
         self._size[tenant] = self._size.get(tenant, 0) + len(session) - (len(before.session) if before else 0)
         while sum(self._size.values()) > KEPT_BYTES:
             self._forget(max(self._size, key=self._size.__getitem__))
         async with self._came:
             self._came.notify_all()
 
-    async def get(self, tenant: str, call: str) -> bytes | None:
+    async def get(self, tenant: str, placement_id: str) -> bytes | None:
         """The session of a call. None: it did not come within `WAIT_S`."""
         try:
             async with asyncio.timeout(WAIT_S), self._came:
-                await self._came.wait_for(lambda: call in self._sessions.get(tenant, ()))
+                await self._came.wait_for(lambda: placement_id in self._sessions.get(tenant, ()))
         except TimeoutError:
             return None
-        return self._sessions[tenant][call].session
+        return self._sessions[tenant][placement_id].session
 
     def _forget_old(self) -> None:
         now = self._clock()

@@ -6,8 +6,9 @@ meanwhile is dropped and not kept for later: a report that is old misleads.
 
 import asyncio
 import logging
+import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error
 
 from voicepipe.base.errors import ConfigError
+from voicepipe.base.trust import for_sockets, refusal
 from voicepipe.config.credentials import bus_password
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import WAITING, BusMessage, put, taken
@@ -64,7 +66,10 @@ class _Subscriber:
 class NatsBus:
     """The bus between hosts, by NATS: implements `bus.Bus`."""
 
-    def __init__(self) -> None:
+    def __init__(self, read_password: Callable[[], str], password: str) -> None:
+        self._read_password = read_password
+        self._password = password
+        """As last read; after each error it is read again, since it may have been replaced."""
         self._client = Client()
         self._listeners: list[_Subscriber] = []
         self._reached = asyncio.Event()
@@ -73,10 +78,13 @@ class NatsBus:
 
     @classmethod
     @asynccontextmanager
-    async def connected(cls, config: BusConfig) -> AsyncIterator["NatsBus"]:
-        """Yields a bus at once; its servers may be reached later. Raises ConfigError: its password is missing."""
-        bus, password = cls(), bus_password(config).value()
-        connecting = asyncio.create_task(bus._keep_connected(config, password))
+    async def connected(cls, config: BusConfig, ca: str = "") -> AsyncIterator["NatsBus"]:
+        """Yields a bus at once; its servers may be reached later. `ca`: as `trust.trusting`. Raises ConfigError: its
+        password is missing, or `ca` is unfit."""
+        read_password = bus_password(config).value
+        bus = cls(read_password, await asyncio.to_thread(read_password))
+        tls = await asyncio.to_thread(for_sockets, ca)
+        connecting = asyncio.create_task(bus._keep_connected(config, tls))
         try:
             yield bus
         finally:
@@ -109,14 +117,14 @@ class NatsBus:
     def is_connected(self) -> bool:
         return self._client.is_connected
 
-    async def _keep_connected(self, config: BusConfig, password: str) -> None:
+    async def _keep_connected(self, config: BusConfig, tls: ssl.SSLContext) -> None:
         """Keep a client connected until cancelled. A client reconnects by itself to a server that it has lost. But one
         that the server rejects (its user is unknown or has expired, say) is closed for good, and replaced here."""
         while True:
             closed = asyncio.Event()
             self._client = Client()
             try:
-                await self._connect(config, password, closed)
+                await self._connect(config, tls, closed)
                 if self._ends:  # nats-py swallows a cancellation that comes while it connects.
                     return
                 for listener in tuple(self._listeners):
@@ -130,7 +138,7 @@ class NatsBus:
                 await self._client.close()
             await asyncio.sleep(LATER_S)
 
-    async def _connect(self, config: BusConfig, password: str, closed: asyncio.Event) -> None:
+    async def _connect(self, config: BusConfig, tls: ssl.SSLContext, closed: asyncio.Event) -> None:
         async def close() -> None:
             closed.set()
 
@@ -147,15 +155,20 @@ class NatsBus:
             max_outstanding_pings=UNANSWERED,
             user_credentials=await _credentials(config),
             user=config.user or None,
-            password=password or None,
+            password=(lambda: self._password) if config.user else None,
             pending_size=0,
+            tls=tls,
         )
 
     async def _troubled(self, error: Exception) -> None:
+        try:
+            self._password = await asyncio.to_thread(self._read_password)
+        except ConfigError as unreadable:
+            error = unreadable
         now = time.monotonic()
         if now - self._troubled_at >= LOG_EVERY_S:
             self._troubled_at = now
-            logger.warning("the bus (NATS): %s", error or type(error).__name__)
+            logger.warning("the bus (NATS): %s", refusal(error) or error or type(error).__name__)
 
     async def _lost(self) -> None:
         if not self._ends:

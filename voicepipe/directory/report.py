@@ -90,4 +90,5 @@ class PopReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Unix seconds by the PoP's own clock, which may be wrong."""
     condition: Condition
     begun: tuple[str, ...] = ()
-    """Ids of assigned calls that began here lately: a directory waits for them no longer."""
+    """Ids of assigned calls that began here lately, as `Placement.placement_id`: a directory waits for them no
+    longer."""

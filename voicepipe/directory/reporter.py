@@ -48,12 +48,12 @@ class Reporter:
         self._lots = lots or Random()
         self._seq = 0
         self._begun: dict[str, float] = {}
-        """Assigned calls that began, and when."""
+        """When assigned calls began, by the ids of their placements."""
         self._at_once = asyncio.Event()
 
-    def began(self, call: str) -> None:
+    def began(self, placement_id: str) -> None:
         """A call that a directory assigned has begun."""
-        self._begun[call] = self._clock()
+        self._begun[placement_id] = self._clock()
 
     def report_now(self) -> None:
         """Report now, without waiting for the second."""
@@ -75,7 +75,7 @@ class Reporter:
 
     def _report(self) -> PopReport:
         now = self._clock()
-        self._begun = {call: at for call, at in self._begun.items() if now - at < REPEATED_S}
+        self._begun = {placement_id: at for placement_id, at in self._begun.items() if now - at < REPEATED_S}
         report = PopReport(
             epoch=self.epoch, seq=self._seq, uptime_s=now, clock_s=self._wall_clock(), condition=self._describe(),
             begun=tuple(self._begun),

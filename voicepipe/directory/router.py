@@ -234,15 +234,17 @@ def _in_zone(wanted: WantedCall) -> str:
 
 
 def _has_room(seen: SeenPop) -> bool:
-    its = seen.condition
-    return its.status in TAKES and its.calls + seen.pending < its.slots
+    condition = seen.condition
+    return condition.status in TAKES and condition.calls + seen.pending < condition.slots
 
 
 def _candidate(seen: SeenPop, kind: str, trip: Trip) -> Candidate:
-    its = seen.condition
-    predicted_ms = with_more(its.predicted_ms, (its.calls + 1) / its.slots, seen.pending / its.slots)
+    condition = seen.condition
+    predicted_ms = with_more(
+        condition.predicted_ms, (condition.calls + 1) / condition.slots, seen.pending / condition.slots
+    )
     predicted_ms += STALE_MS_PER_S * max(0.0, seen.age_s - STALE_S)
-    load = (its.calls + seen.pending + 1) / its.slots
+    load = (condition.calls + seen.pending + 1) / condition.slots
     return Candidate(seen, _near_ms(trip, kind), predicted_ms, load, trip.by)
 
 
@@ -274,8 +276,8 @@ def _shared(nearest: Candidate, near: Sequence[Candidate], lots: Random) -> Cand
 
 def _pull(candidate: Candidate) -> float:
     """A PoP's weight in the drawing: its free slots, this call's included."""
-    its = candidate.seen.condition
-    return its.weight * (its.slots - its.calls - candidate.seen.pending)
+    condition = candidate.seen.condition
+    return condition.weight * (condition.slots - condition.calls - candidate.seen.pending)
 
 
 def _least_bad(near: Sequence[Candidate]) -> Candidate:

@@ -77,6 +77,10 @@ class SignedKeys:
         """A heap of Unix seconds with keys' ids."""
         self._came = asyncio.Condition()
 
+    def become(self, keys: Mapping[str, Ed25519PublicKey]) -> None:
+        """Take the keys of these directories from now on, and of no others."""
+        self._keys = keys
+
     async def run(self) -> None:
         """Receive other directories' sessions and questions, until cancelled."""
         async with self._bus.listen(SESSIONS, QUESTIONS) as messages:

@@ -16,7 +16,7 @@ GOODBYES = "vp.pop.*.bye"
 ROUND_TRIPS = "vp.pop.*.rtt"
 """Subject of `RoundTrip`: how far the caller of a call is from the PoP."""
 ASSIGNMENTS = "vp.asg.*"
-"""Subject of `Assignment`: a directory has sent a call to the PoP."""
+"""Subject of `Assignment`, which directories read: a directory has sent a call to the PoP."""
 SESSIONS = "vp.brief.*"
 """Subject of `CallSession`."""
 COMMANDS = "vp.cmd.*"
@@ -40,9 +40,11 @@ class RoundTrip(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """A call is on its way to a PoP."""
+    """A directory has sent a call to a PoP. All directories are told, so that they count it among the PoP's calls until
+    the PoP reports that it has begun; the PoP itself is not."""
 
     call: str
+    """As `Placement.placement_id`."""
 
 
 class CallSession(msgspec.Struct, frozen=True):
@@ -50,6 +52,7 @@ class CallSession(msgspec.Struct, frozen=True):
 
     tenant: str
     call: str
+    """As `Placement.placement_id`."""
     session: msgspec.Raw
     """As in `session.update`."""
 

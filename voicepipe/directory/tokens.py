@@ -9,7 +9,7 @@ Directories' keys are in files: the private one signs, the public ones are at th
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -74,6 +74,10 @@ class TokenVerifier:
         self._used: dict[str, float] = {}
         """Ids of grants that are used up, and when they would expire anyway; the oldest first."""
 
+    def become(self, keys: Mapping[str, Ed25519PublicKey]) -> None:
+        """Take the tokens of these directories from now on, and of no others."""
+        self._keys = keys
+
     def read(self, token: str, spent: bool = False) -> Grant:
         """As `call_api.Tokens`."""
         claims = verified(token.removeprefix(TOKEN), self._keys, _TokenClaims)
@@ -122,6 +126,11 @@ def public_key(path: str) -> Ed25519PublicKey:
         f"{path} is no Ed25519 public key; make one of the directory's key: "
         "openssl pkey -in directory.pem -pubout -out directory.pub.pem"
     )
+
+
+def public_keys(paths: Iterable[str]) -> dict[str, Ed25519PublicKey]:
+    """The public keys in these files by their ids. Raises ConfigError."""
+    return {key_id(key): key for key in map(public_key, paths)}
 
 
 def check_keys(config: Config) -> None:

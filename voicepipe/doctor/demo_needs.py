@@ -50,7 +50,7 @@ def python() -> Iterator[Finding]:
 def libraries() -> Iterator[Finding]:
     """Checks the installed versions of the libraries that the package needs."""
     found, missing, others = [], [], []
-    for requirement in importlib.metadata.requires("voicepipe") or ():
+    for requirement in importlib.metadata.requires(packages.DISTRIBUTION) or ():
         if "extra ==" in requirement:
             continue
         name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
@@ -115,9 +115,7 @@ def engines(config: Config | None) -> Iterator[Finding]:
         else:
             yield Finding(stage, "ok", f"{name}, loaded in {time.monotonic() - began:.2f} s")
             if lacks:
-                yield Finding(
-                    "hibari", "note", f"espeak-ng speaks English in its place: {lacks}", "make demo installs it"
-                )
+                yield Finding(stage, "note", lacks, "make demo installs both voices")
 
 
 def _only(part: str, name: str, config: Config) -> Config:
@@ -173,8 +171,8 @@ def _model(model: KnownModel, *, by_demo: bool) -> Finding:
 def access(config: Config | None) -> Iterator[Finding]:
     """Checks that all secrets are set, and that nobody can call who must not."""
     config = config or load()
-    for name in missing_secrets(config):
-        yield Finding("environment", "broken", f"{name} is not set here", "set it: a PoP does not start without it")
+    for problem, key in missing_secrets(config).items():
+        yield Finding("secret", "broken", problem, f"see to {key}: a PoP does not start without it")
     for check in runtime.REFUSALS:
         try:
             check(config)

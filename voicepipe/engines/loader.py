@@ -152,11 +152,11 @@ def _llm(config: Config) -> Llm:
         case "openai":
             from voicepipe.engines.llm.openai import OpenAiLlm
 
-            return OpenAiLlm(config.openai, secret_of(config, "openai.api_key_env"))
+            return OpenAiLlm(config.openai, secret_of(config, "openai.api_key"), config.tls.ca)
         case "auto":
             from voicepipe.engines.llm.auto import AutoLlm
 
-            return AutoLlm(config.openai, secret_of(config, "openai.api_key_env"))
+            return AutoLlm(config.openai, secret_of(config, "openai.api_key"), ca=config.tls.ca)
         case "frontdesk":
             from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
 

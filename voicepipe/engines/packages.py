@@ -13,12 +13,23 @@ PACKAGES = {
     "nemotron": "transformers",
     "vllm": "vllm",
     "hibari": "hibari",
+    "espeak": "espeakng_loader",
     "kokoro": "kokoro_onnx",
     "neutts": "vllm",
 }
 """The package that each engine imports. coqui-tts is in an environment of its own."""
+DISTRIBUTION = "voicepipe-pop"
+"""voicepipe's name at PyPI, where "voicepipe" is another project's."""
+
+
+def extra(name: str) -> str:
+    """What pip installs for an extra of voicepipe's."""
+    return f"'{DISTRIBUTION}[{name}]'"
+
+
 INSTALLS = {
-    "kokoro_onnx": "-e '.[kokoro]', in voicepipe's checkout",
+    "espeakng_loader": extra("espeak"),
+    "kokoro_onnx": extra("kokoro"),
     "faster_whisper": "faster-whisper",
     "hibari": "hibari-tts",
     "vllm": "vllm==0.32.0",

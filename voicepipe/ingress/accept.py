@@ -44,7 +44,7 @@ TOO_MANY = (
 
 class Acceptor:
     """Takes connections from a listening socket, between `open` and `close`. `make` makes the protocol of a connection;
-    without `tls` there is no TLS."""
+    `tls` is asked for each: None is no TLS."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Acceptor:
         visits: Visits,
         refusals: RefusalLog,
         make: Callable[[Visit], asyncio.Protocol],
-        tls: ssl.SSLContext | None,
+        tls: Callable[[], ssl.SSLContext | None],
     ) -> None:
         self._listener = listener
         self._visits = visits
@@ -74,7 +74,7 @@ class Acceptor:
         self._loop.remove_reader(self._listener.fileno())
         if self._pause:
             self._pause.cancel()
-        for task in self._opening if self._tls else ():
+        for task in self._opening if self._tls() else ():
             task.cancel()
 
     async def wait_closed(self) -> None:
@@ -112,28 +112,28 @@ class Acceptor:
     def _turn_away(self, connection: socket.socket, source: str, why: str, answer: bytes) -> None:
         self._refusals.log(source, "a connection from %s is refused: %s", source, why)
         with connection:
-            if self._tls is None:
+            if self._tls() is None:
                 with suppress(OSError):  # It may be gone already.
                     connection.send(answer)
 
     async def _serve(self, connection: socket.socket, source: str) -> None:
         """Returns when the protocol has the connection. A handshake that fails or takes too long only ends that
         connection."""
-        task = asyncio.current_task()
+        task, tls = asyncio.current_task(), self._tls()
         assert task
 
         def drop() -> None:
-            if self._tls:  # Without, the protocol has the connection in a moment, and drops it itself.
+            if tls:  # Without, the protocol has the connection in a moment, and drops it itself.
                 task.cancel()
 
         visit = self._visits.come(source, drop)
         if visit is None:
             return self._turn_away(connection, source, "all connections are in use", FULL)
-        handshake_s = HANDSHAKE_S if self._tls else None
+        handshake_s = HANDSHAKE_S if tls else None
         with suppress(OSError):  # ssl.SSLError, TimeoutError and ConnectionError are of this kind
             try:
                 await self._loop.connect_accepted_socket(
-                    partial(self._make, visit), connection, ssl=self._tls, ssl_handshake_timeout=handshake_s
+                    partial(self._make, visit), connection, ssl=tls, ssl_handshake_timeout=handshake_s
                 )
             except BaseException:
                 self._visits.gone(visit)

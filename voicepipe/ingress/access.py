@@ -298,7 +298,8 @@ class AccessControl:
         self._use(who.grant)
 
     async def with_session(self, who: Caller) -> Caller:
-        """As `begins`, with the session of an `ek_` key that a directory has made. Raises Unauthorized."""
+        """The caller with the session of their `ek_` key, where a directory has made that: it comes by the bus. It uses
+        no token up. Raises SessionMissing: the session does not come."""
         if not (who.grant and who.grant.briefed and self._tokens):
             return who
         return replace(who, session=await self._tokens.session(who.grant))

@@ -143,10 +143,13 @@ class ShortLived(Protocol):
 
 class ClientSecrets:
     """The `ek_` keys that one PoP has made. Each tenant has its own limit, so that none takes up another's. `clock`
-    gives Unix seconds."""
+    gives Unix seconds; `knows` tells whether there is still a tenant of this name."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.time, knows: Callable[[str], bool] = lambda tenant: True
+    ) -> None:
         self._clock = clock
+        self._knows = knows
         self._callers: dict[str, Caller] = {}
         """Key -> its caller."""
         self._by_tenant: dict[str, _TenantSecrets] = {}
@@ -173,6 +176,8 @@ class ClientSecrets:
         caller = self._callers.get(key)
         if caller is None or self._by_tenant[caller.tenant.name].until[key] <= self._clock():
             raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
+        if not self._knows(caller.tenant.name):
+            raise Unauthorized("The owner of this ek_ key is not known to this PoP any more.")
         return replace(caller, secret=key)
 
     def _clear(self, kept: _TenantSecrets, now: int) -> None:

@@ -1,4 +1,5 @@
-"""The calls of one PoP that can be found by an id. Those that no request holds (WebRTC, SIP) are run here."""
+"""The calls of one PoP that can be found by an id. Those that outlive the request for them (WebRTC, SIP) are run
+here."""
 
 import asyncio
 import logging
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from voicepipe.base.errors import Draining, UnknownCall
+from voicepipe.base.round_robin import owned_by
 from voicepipe.base.tasks import supervised
 from voicepipe.call_api import Tenant
 from voicepipe.ingress.api_keys import Caller
@@ -20,8 +22,9 @@ from voicepipe.rtp.clock import MediaClock
 logger = logging.getLogger(__name__)
 
 
-class HeldCall(Protocol):
-    """A call that goes on after the request for it was answered."""
+class AdoptedCall(Protocol):
+    """A call that goes on after the request for it was answered, so that `Calls` runs it. Implemented by `WebRtcCall`
+    and `SipCall`."""
 
     hosted: HostedCall
 
@@ -40,7 +43,7 @@ class _OwnedCall:
 
 
 class Calls:
-    """The calls of one PoP, by id. `run` owns the tasks of held calls and their one clock: no call is taken before it
+    """The calls of one PoP, by id. `run` owns the tasks of adopted calls and their one clock: none is adopted before it
     runs."""
 
     def __init__(self) -> None:
@@ -51,7 +54,7 @@ class Calls:
         self._by_provider: dict[str, str] = {}
         """Our id of a call, by its provider's."""
         self._tasks: asyncio.TaskGroup | None = None
-        self._holding: set[asyncio.Task[None]] = set()
+        self._adopted: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Runs until cancelled; then every call is notified that the server shuts down, and has a few seconds to
@@ -68,22 +71,23 @@ class Calls:
     async def _end_all(self) -> None:
         for known in self._known.values():
             known.hosted.end("shutdown")
-        if self._holding:
-            await asyncio.wait(self._holding, timeout=LINGER)
+        if self._adopted:
+            await asyncio.wait(self._adopted, timeout=LINGER)
 
-    def hold(self, call: HeldCall, who: Caller, resources: ExitStack) -> str:
-        """Run the call; returns its id. `resources` holds the caller's slot in this PoP, and is ours from then on.
-        Raises Draining."""
+    def adopt(self, call: AdoptedCall, who: Caller, resources: ExitStack) -> str:
+        """Run the call from now on; returns its id. `resources` holds the caller's slot in this PoP, and is
+        ours from then on. Raises Draining."""
         if self._tasks is None:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         call_id = call.hosted.id
-        task = self._tasks.create_task(self._run(call, who, resources.pop_all()))
-        self._holding.add(task)
-        task.add_done_callback(self._holding.discard)
+        with owned_by(call_id):
+            task = self._tasks.create_task(self._run(call, who, resources.pop_all()))
+        self._adopted.add(task)
+        task.add_done_callback(self._adopted.discard)
         self._know(who, call.hosted)  # It may be asked for before its task begins.
         return call_id
 
-    async def _run(self, call: HeldCall, who: Caller, resources: ExitStack) -> None:
+    async def _run(self, call: AdoptedCall, who: Caller, resources: ExitStack) -> None:
         try:
             with resources, self.known(who, call.hosted):
                 await call.run(self._clock)

@@ -82,7 +82,7 @@ class HostedCall:
         """Why it ended: the first reason counts."""
         self.running = asyncio.Event()
         """Set when the call runs and can be controlled, or never will be."""
-        self.ended = asyncio.Event()
+        self.hung_up = asyncio.Event()
         """One side has hung up, though the rest of what the agent says may still be sent."""
         self.is_over = False
         self.until = int(time.time() + limits.call_ms / 1000)
@@ -98,7 +98,7 @@ class HostedCall:
         """A timer that runs out some time after the line has ended."""
         line.on_audio = self._on_audio
         self.control: CallControl = slot.open(line, settings, self._on_event)
-        """What can be asked of the call; None once it is over."""
+        """What can be asked of the call. `close` deletes it: once the call `is_over`, this attribute is not there."""
         self.id = self.control.id
         self.kind, self.agent, self.origin = line.kind, settings.agent, settings.origin
         self._last_settings = settings
@@ -106,8 +106,8 @@ class HostedCall:
 
     # --- who follows it
 
-    def listen(self, listener: CallListener) -> None:
-        """Add a listener: it gets all events from now on; `reply` has what it missed of the reply in progress."""
+    def add_listener(self, listener: CallListener) -> None:
+        """The listener gets all events from now on; `reply` has what it missed of the reply in progress."""
         if not self.is_over:
             self.listeners.append(listener)
 
@@ -174,7 +174,7 @@ class HostedCall:
     def end(self, reason: str) -> None:
         """End the call from here: the line ends, and the call with it, by force if it must be."""
         self.reason = self.reason or reason
-        self.ended.set()
+        self.hung_up.set()
         self.line.end()
         if self._grace and self._grace.when() is None:
             self._grace.reschedule(asyncio.get_running_loop().time() + LINGER)
@@ -214,7 +214,7 @@ class HostedCall:
         self.is_over = True
         self._slot.ended(self.reason or "not_begun")
         listeners, self.listeners = self.listeners, []  # They know this call: kept, they would be a circle.
-        self.ended.set()
+        self.hung_up.set()
         self.running.set()
         for listener in listeners:
             try:

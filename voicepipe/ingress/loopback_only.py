@@ -69,7 +69,7 @@ def phone_kinds(config: Config) -> Iterator[PhoneKind]:
     """The kinds of phone calls that a directory can send to this PoP."""
     if sip_contact(config):
         yield "sip"
-    if config.twilio.auth_token_env:
+    if config.twilio.auth_token:
         yield "twilio"
     if config.telnyx.public_key:
         yield "telnyx"

@@ -7,15 +7,19 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from voicepipe.base.errors import ConfigError
-from voicepipe.config import Config, HttpConfig
+from voicepipe.base.tasks import supervised
+from voicepipe.config import HttpConfig
+from voicepipe.config.rereads import Rereads
 from voicepipe.ingress.accept import REFUSAL_BODY, Acceptor
 from voicepipe.ingress.asgi_scope import REFUSALS, VISIT
+from voicepipe.ingress.certificate import ServerCertificate
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.frames import WebSocketConnection
 from voicepipe.ingress.refusal_log import RefusalLog
@@ -36,21 +40,6 @@ def bind(http: HttpConfig) -> socket.socket:
     except OSError as error:
         raise ConfigError(f"Cannot listen on {http.host}:{http.port} ({error.strerror}): "
                           "set http.host and http.port to a free address.") from error  # fmt: skip
-
-
-def check_certificate(config: Config) -> None:
-    """Raises ConfigError: the files that are named for TLS cannot be used."""
-    http = config.http
-    if not http.cert:
-        return
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(http.cert, http.key, password=lambda: "")
-    except OSError as error:  # ssl.SSLError is one
-        raise _no_certificate(error) from None
-
-
-def _no_certificate(error: Exception) -> ConfigError:
-    return ConfigError(f"http.cert and http.key cannot be used ({error}): they name a PEM chain and its key.")
 
 
 class ForwardedRequests:
@@ -74,8 +63,9 @@ class Server(uvicorn.Server):
     """A uvicorn server that takes no connections itself, and leaves the process's signals alone."""
 
     def __init__(
-        self, app: ASGIApp, http: HttpConfig, visits: Visits, message_bytes: int, serving: asyncio.Event
-    ) -> None:
+        self, app: ASGIApp, http: HttpConfig, certificate: ServerCertificate, visits: Visits, message_bytes: int,
+        serving: asyncio.Event,
+    ) -> None:  # fmt: skip
         super().__init__(
             uvicorn.Config(
                 ForwardedRequests(_quiet(app)),
@@ -91,11 +81,10 @@ class Server(uvicorn.Server):
                 log_config=None,
                 server_header=False,
                 forwarded_allow_ips=list(http.proxies),
-                ssl_certfile=http.cert or None,
-                ssl_keyfile=http.key or None,
                 timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             )
         )
+        self._certificate = certificate
         self._visits = visits
         self._serving = serving
 
@@ -109,12 +98,15 @@ class Server(uvicorn.Server):
         def connection(visit: Visit) -> asyncio.Protocol:
             return HttpConnection(self.config, self.server_state, visit, self._visits, refusals)
 
-        acceptors = [Acceptor(taken, self._visits, refusals, connection, self.config.ssl) for taken in sockets or ()]
+        acceptors = [Acceptor(taken, self._visits, refusals, connection, self._tls) for taken in sockets or ()]
         for acceptor in acceptors:
             acceptor.open()
         self.servers = acceptors  # type: ignore[assignment]
         self.started = True
         self._serving.set()
+
+    def _tls(self) -> ssl.SSLContext | None:
+        return self._certificate.tls
 
 
 def _quiet(app: ASGIApp) -> ASGIApp:
@@ -132,25 +124,33 @@ def _quiet(app: ASGIApp) -> ASGIApp:
 
 
 async def serve(
-    app: ASGIApp, listener: socket.socket, http: HttpConfig, room: int, message_bytes: int, serving: asyncio.Event
-) -> None:
-    """Serve on `listener` until cancelled; with TLS when a certificate is configured. There is `room` for so many
-    connections at a time; WebSockets take messages of up to `message_bytes`. `serving` is set once callers get in.
-    `app` logs its requests that fail (`AccessControl.answers`).
+    app: ASGIApp, listener: socket.socket, http: HttpConfig, room: int, message_bytes: int, serving: asyncio.Event,
+    rereads: Rereads[Any] | None = None,
+) -> None:  # fmt: skip
+    """Serve on `listener` until cancelled; with TLS when a certificate is configured, which is read again when its
+    files change, and by `rereads`. There is `room` for so many connections at a time; WebSockets take messages of up to
+    `message_bytes`. `serving` is set once callers get in. `app` logs its requests that fail (`AccessControl.answers`).
 
     Calls that are still going on when it is cancelled are closed with code 1012. Raises ConfigError: a certificate that
     cannot be used.
     """
-    server = Server(app, http, Visits(ConnectionLimits.within(room), http.proxies), message_bytes, serving)
     try:
-        await asyncio.to_thread(server.config.load)
-    except (OSError, ssl.SSLError) as error:
+        certificate = await asyncio.to_thread(ServerCertificate, http)
+    except ConfigError:
         listener.close()
-        raise _no_certificate(error) from error
+        raise
+    if rereads:
+        rereads.join(certificate.reread)
+        rereads.warn_of(lambda: certificate.warning)
+    visits = Visits(ConnectionLimits.within(room), http.proxies)
+    server = Server(app, http, certificate, visits, message_bytes, serving)
+    await asyncio.to_thread(server.config.load)
+    watching = asyncio.create_task(supervised("watching the certificate", certificate.watch))
     task = asyncio.ensure_future(server.serve([listener]))
     try:
         await asyncio.shield(task)
     finally:
+        watching.cancel()
         server.should_exit = True
         await task
         listener.close()

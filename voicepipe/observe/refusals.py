@@ -16,8 +16,9 @@ KEPT_S = 3 * 3600
 """Seconds of the dashboard's longest time axis."""
 STEPS = KEPT_S // STEP_S + 1
 NOT_ADMITTED: tuple[Reason, ...] = ("full", "late", "tenant_full", "draining", "engine_down")
-"""Reasons for which a call got no slot: the PoP's are taken, its tenant's, or those for calls that wait to be
-connected."""
+"""Reasons for which a call got no slot: the PoP's are taken, or one more call would be late; its tenant's are taken, or
+those for calls that wait to be connected; the PoP drains; an engine is down. A new reason (`base.errors.Reason`) also
+belongs into `tally.COUNTED`, if it depends on the PoP, and into `ingress.access._ANSWERS`."""
 
 
 class _RefusalKind(NamedTuple):

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config
+from voicepipe.engines.packages import extra
 from voicepipe.observe.call_followers import UNTRACED, CallTracer
 
 NEEDED = "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"
@@ -15,10 +16,7 @@ def problem(config: Config) -> str:
     """What the configured traces lack here, and what to do about it; empty: nothing."""
     if not config.traces.endpoint or all(map(_is_there, NEEDED)):
         return ""
-    return (
-        "traces: OpenTelemetry is not installed; pip install -e '.[traces]', in voicepipe's checkout, or leave "
-        "traces.endpoint out"
-    )
+    return f"traces: OpenTelemetry is not installed; pip install {extra('traces')}, or leave traces.endpoint out"
 
 
 def _is_there(module: str) -> bool:

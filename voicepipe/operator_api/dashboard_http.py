@@ -1,7 +1,7 @@
-"""The operator's dashboard over HTTP: its page, the script that draws its charts, and the figures as JSON."""
+"""The operator's dashboard over HTTP: its page, the script that draws its charts, and the figures as JSON; and the page
+of kept calls (`/calls`), whose figures are in `records_http.py`."""
 
 from collections.abc import Awaitable, Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -41,7 +41,8 @@ def routes(pop: PopApi, access: AccessControl, web: Path) -> list[BaseRoute]:
         Route("/v1/dashboard", answering(pop, access, view)),
         Route("/v1/dashboard/turns/{turn_id}", answering(pop, access, turn)),
     ]
-    if script := plotly():
+    script = web / "vendor" / "plotly.min.js"  # put there by build_hook.py
+    if script.is_file():
         served.append(Route("/vendor/plotly.min.js", lambda request: LargeFile(script, headers=A_WEEK)))
     return served
 
@@ -67,10 +68,3 @@ def minutes_of(text: str) -> int:
     except ValueError:
         allowed = f"from {MINUTES[0]} to {MINUTES[-1]}"
         raise WireError("invalid_value", f"minutes must be a whole number {allowed}.", "minutes") from None
-
-
-def plotly() -> Path | None:
-    """plotly.js inside the installed package of that name, which is not imported; None: it is not installed."""
-    spec = find_spec("plotly")
-    path = Path(spec.origin).parent / "package_data" / "plotly.min.js" if spec and spec.origin else None
-    return path if path and path.is_file() else None

@@ -68,7 +68,7 @@ class Admission:
     no other caller out."""
 
     def __init__(self, slots: int, budget_ms: float, *, alone: bool = True) -> None:
-        self._slots, self._budget_ms, self._alone = slots, budget_ms, alone
+        self._slots, self._budget_ms, self.alone = slots, budget_ms, alone
         self._turns: deque[AnsweredTurn] = deque()
         self._computed: dict[str | None, float] = {}
         """Predictions for tenants: every caller and every look at the PoP's health asks for them."""
@@ -118,7 +118,7 @@ class Admission:
     def _shared(self, tenant: str | None) -> float:
         """Everybody's turns, as they count for `tenant`, in ms of compute; 0: too few."""
         turns = [turn for turn in self._turns if turn.at >= self._limit.since]
-        if self._alone:
+        if self.alone:
             return self._without_worst(turns)
         slowest, others = _slowest_first(turns), {turn.tenant for turn in turns} - {tenant}
         return min((_p95([turn for turn in slowest if turn.tenant != other]) for other in others), default=0.0)

@@ -5,12 +5,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
 from voicepipe.base.errors import SessionMissing
 from voicepipe.call_api import Alternate, Grant
 from voicepipe.config import Config
+from voicepipe.config.rereads import Use
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.fleet_view import FleetView
@@ -19,7 +21,7 @@ from voicepipe.directory.report import Condition, PopReport
 from voicepipe.directory.reporter import Reporter, TripReporter
 from voicepipe.directory.router import alternates
 from voicepipe.directory.subjects import CallSession, Command
-from voicepipe.directory.tokens import AGAIN, TokenVerifier, audience, key_id, public_key
+from voicepipe.directory.tokens import AGAIN, TokenVerifier, audience, public_keys
 
 logger = logging.getLogger(__name__)
 ANSWERED_S = 0.1
@@ -45,12 +47,16 @@ class Membership:
         self._condition = condition
         self._clock = clock
         self.reporter = Reporter(bus, self._pop, condition)
-        keys = {key_id(key): key for key in map(public_key, config.fleet.keys)}
-        self._verifier = TokenVerifier(audience(self._pop, self.reporter.epoch), keys, time.time)
+        audience_here = audience(self._pop, self.reporter.epoch)
+        self._verifier = TokenVerifier(audience_here, public_keys(config.fleet.keys), time.time)
         self._key_sessions = KeySessions()
         self._view = FleetView()
         self._answered = -ANSWERED_S
         """When a PoP last reported again, and got our report at once."""
+
+    def reread(self, config: Config) -> Use:
+        """The keys of directories, as `Rereads` has it."""
+        return partial(self._verifier.become, public_keys(config.fleet.keys))
 
     async def listen(self) -> None:
         """Receive what directories and other PoPs publish, until cancelled."""
@@ -73,8 +79,8 @@ class Membership:
         if grant.begins and grant.kind not in ("twilio", "telnyx"):  # Those begin with their streams: `came`.
             self.reporter.began(grant.id)
 
-    def came(self, call: str) -> None:
-        self.reporter.began(call)
+    def came(self, placement_id: str) -> None:
+        self.reporter.began(placement_id)
 
     async def session(self, grant: Grant) -> bytes:
         session = await self._key_sessions.get(grant.tenant, grant.id)

@@ -19,10 +19,11 @@ from voicepipe.base.places import place_of
 from voicepipe.call.call import Call
 from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
-from voicepipe.call_api import CallControl, CallSlot, Observer, Refusal, Tenant
+from voicepipe.call_api import CallControl, CallSlot, Observer, Refusal, Tenant, Tokens
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys_of, operator_keys
+from voicepipe.config.rereads import Rereads, Use
 from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.directory.report import Condition, EditionState
 from voicepipe.engines.base import CountsDecoders, Engines
@@ -84,13 +85,13 @@ class _AdmittedCall:
 
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
         call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, emit, time.monotonic)
-        if pop.tokens:
-            pop.tokens.round_trips.began(call_id, line)
+        if pop.membership:
+            pop.membership.round_trips.began(call_id, line)
         return call
 
     def ended(self, reason: str) -> None:
-        if self.pop.tokens and self.watched.facts:
-            self.pop.tokens.round_trips.ended(self.watched.facts.id)
+        if self.pop.membership and self.watched.facts:
+            self.pop.membership.round_trips.ended(self.watched.facts.id)
         self.watched.ended(reason, time.time())
 
     def _answered(self, call_id: str, event: CallEvent) -> None:
@@ -134,7 +135,8 @@ class Pop:
             records.deleted.append(self.dashboard.forget)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
-        self.tokens: Membership | None = None
+        self.membership: Membership | None = None
+        """None: no directory sends calls here."""
         self.edition: Callable[[], EditionState] | None = None
         """The edition of the fleet's agents, routes and tenants that it uses; None: it takes none."""
         self.tts_cache = TtsCache(engines.tts, short=config.ladder.first_phrase == "short")
@@ -144,6 +146,9 @@ class Pop:
         self.prepared = PreparedAgents(agents, engines, self.tts_cache, config.engines.llm, records=records is not None)
         self._tenants = Tenants(keys_of(config.tenants), "PoP")
         self._operator_keys = operator_keys(config.http, keys_of(config.tenants))
+        self.rereads = Rereads[Config]()
+        self.rereads.join(self._reread)
+        self.rereads.warn_of(lambda: agents.warning)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
         self._admitted_at = -math.inf
@@ -158,14 +163,29 @@ class Pop:
         self._empty.set()
 
     async def use(self, config: Config, agents: AgentStore) -> None:
-        """Use other agents, routes and tenants; live calls keep what they began with. The rest of `config` is as it
-        was. Raises ConfigError: a tenant's key is not in the environment."""
-        owners = keys_of(config.tenants)
+        """Use other agents, routes and tenants; live calls keep what they began with. What else differs in `config`
+        is for `rereads`, or read at each use. Raises ConfigError: a tenant's key cannot be read; then nothing has
+        changed."""
+        owners = await asyncio.to_thread(keys_of, config.tenants)
         await asyncio.to_thread(self._agents.become, agents)
         self.config = config
         self._tenants.become(owners)
+        self._admission.alone = not config.is_shared
         if self.records:
             self.records.hooks = partial(hooks_of, config, self._agents)
+
+    @property
+    def tokens(self) -> Tokens | None:
+        return self.membership
+
+    def _reread(self, config: Config) -> Use:
+        """The operator's keys, as `Rereads` has it."""
+        keys = operator_keys(config.http, keys_of(config.tenants))
+
+        def use() -> None:
+            self._operator_keys = keys
+
+        return use
 
     def agent(self, name: str | None) -> Agent:
         agent = self._agents.get(name or self.config.pop.default_agent)
@@ -287,7 +307,7 @@ class Pop:
         now = time.monotonic()
         return Health(
             status=self.status,
-            warning=self._agents.warning,
+            warning=self.rereads.warning,
             down={name: round(now - since) for name, since in self._look().items()},
             restarts=self.engines.restarts(),
             calls=self.calls,
@@ -344,8 +364,8 @@ class Pop:
     async def drain(self) -> None:
         """Take no new calls; returns when the last one has ended, or `pop.drain_ms` after this was first asked for."""
         self._draining = True
-        if self.tokens:
-            self.tokens.reporter.report_now()
+        if self.membership:
+            self.membership.reporter.report_now()
         now = asyncio.get_running_loop().time()
         self._drained_by = self._drained_by or now + self.config.pop.drain_ms / 1000
         drain_s = max(0.0, self._drained_by - now)
@@ -364,7 +384,7 @@ class Pop:
 
     async def dismissed(self) -> None:
         """Returns when an operator orders this PoP to drain and to exit."""
-        await (self.tokens.dismissed if self.tokens else asyncio.Event()).wait()
+        await (self.membership.dismissed if self.membership else asyncio.Event()).wait()
 
     async def watch_engines(self) -> None:
         """Check the engines regularly, so that it is known since when one is down."""

@@ -156,7 +156,11 @@ def _door(connection: HTTPConnection) -> DoorKind | None:
 
 def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Providers) -> Starlette:
     """The ASGI application of one PoP."""
-    secrets = ClientSecrets()
+
+    def knows(tenant: str) -> bool:
+        return not pop.config.tenants or any(known.name == tenant for known in pop.config.tenants)
+
+    secrets = ClientSecrets(knows=knows)
     access = AccessControl(pop, secrets, pop.config.limits.client_percent, pop.tokens)
     realtime = Realtime(pop, access, calls, secrets)
 
@@ -209,7 +213,7 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     async with sip.listening(pop, calls):
         room = await asyncio.to_thread(open_files.for_calls, pop.config.pop.slots)
         message_bytes = pop.config.limits.message_bytes
-        serving = server.serve(application, listening, pop.config.http, room, message_bytes, pop.serving)
+        serving = server.serve(application, listening, pop.config.http, room, message_bytes, pop.serving, pop.rereads)
         jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
         tidying = asyncio.create_task(supervised("ending calls left behind", providers.tidy_up))
         try:

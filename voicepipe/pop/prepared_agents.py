@@ -45,7 +45,7 @@ class PreparedAgents:
         return llm.answering(agent) if isinstance(llm, ChoosesAgents) else Answering(self._llm)
 
     def log_what_is_missing(self) -> None:
-        """Log what is missing: a language model, a voice, a receiver's key."""
+        """Log what is missing: a language model, a voice, a receiver's key. Blocking where keys are in files."""
         voices = self._engines.tts.voices()
         for agent in self._agents:
             lacks = self.answering(agent).lacks, no_voice(agent, voices), self._lacks_hook(agent)
@@ -81,4 +81,4 @@ class PreparedAgents:
                 log.error("agent %s is not warmed up: its prompt was not read within %g s", agent.name, WARM_S)
             except EngineError as error:
                 log.error("agent %s is not warmed up: %s", agent.name, error)
-        self.log_what_is_missing()
+        await asyncio.to_thread(self.log_what_is_missing)

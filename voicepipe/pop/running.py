@@ -4,7 +4,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,9 @@ from voicepipe.base.tasks import supervised
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.pop_config import with_slots
+from voicepipe.config.reloader import Reloader
 from voicepipe.directory.bus import Bus
+from voicepipe.directory.editions.edition_store import EditionStore
 from voicepipe.directory.editions.pop_editions import PopEditions, begun, store_of
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
@@ -26,24 +28,29 @@ from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.tools.tool_runner import ToolRunner
 from voicepipe.turn.sentence_ends import callers_ends
 
+Opened = Callable[[Config], AbstractAsyncContextManager[tuple[Config, AgentStore]]]
+"""Opens a PoP's own configuration: the one to use, with its agents. Raises ConfigError."""
+
 
 @asynccontextmanager
-async def running(config: Config, agent_file: Path | None = None) -> AsyncIterator["Pop"]:
+async def running(
+    config: Config, agent_file: Path | None = None, reloader: Reloader[Config] | None = None
+) -> AsyncIterator["Pop"]:
     """Yields a PoP that answers at `config.http`; drained when the context ends. `agent_file`: the one that is wanted,
-    as in `AgentStore`. Raises ConfigError, EngineError."""
+    as in `AgentStore`. `reloader` reads its files again. Raises ConfigError, EngineError."""
     async with AsyncExitStack() as stack:
         bus: Bus | None = None
         if config.bus.servers:
             from voicepipe.directory.nats_bus import NatsBus  # Its library takes 0.1 s to import.
 
-            bus = await stack.enter_async_context(NatsBus.connected(config.bus))
-        yield await stack.enter_async_context(member(config, bus, agent_file=agent_file))
+            bus = await stack.enter_async_context(NatsBus.connected(config.bus, config.tls.ca))
+        yield await stack.enter_async_context(member(config, bus, agent_file=agent_file, reloader=reloader))
 
 
 @asynccontextmanager
 async def member(
     config: Config, bus: Bus | None, shared: Engines | None = None, listener: socket.socket | None = None,
-    agent_file: Path | None = None,
+    agent_file: Path | None = None, reloader: Reloader[Config] | None = None,
 ) -> AsyncIterator["Pop"]:  # fmt: skip
     """As `running`, as a member of the fleet on `bus`; None: without a fleet. `shared`: engines of `engines_for`, which
     several PoPs have. `listener`: its socket, from `server.bind`; None: it makes one itself."""
@@ -59,35 +66,24 @@ async def member(
         kept(config, partial(hooks_of, config, agents)) as records,
         traced(config) as traces,
         warmed(shared, agents) if shared else engines_for(config, agents) as engines,
-        ToolRunner() as tools,
+        ToolRunner(ca=config.tls.ca) as tools,
     ):
         pop = Pop(config, agents, engines, tools, records, traces)
         pop.log_what_is_missing()
         editions: PopEditions | None = None
         if bus:
-            pop.tokens = Membership(bus, config, pop.condition)
+            pop.membership = Membership(bus, config, pop.condition)
+            pop.rereads.join(pop.membership.reread)
             if store:
-                editions = PopEditions(bus, own, store, its, pop.use, pop.tokens.reporter.report_now)
+                editions = PopEditions(bus, own, store, its, pop.use, pop.membership.reporter.report_now)
                 pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
-            beside: dict[str, Callable[[], Awaitable[None]]] = {
-                "measuring the process": pop.watch.run,
-                "giving back memory": memory.trimmed,
-                "watching the engines": pop.watch_engines,
-                "rereading agents": pop.prepared.reread,
-                "rehearsing": pop.tts_cache.run,
-                "timing the recogniser": pop.time_recogniser,
-            }
-            if records:
-                beside["forgetting old records"] = records.tidy
-                beside["emptying the log of records"] = records.empty_log
-                beside["telling of calls that ended"] = records.deliveries.run
-            if pop.tokens:
-                beside["reporting to directories"] = pop.tokens.reporter.run
-                beside["hearing directories"] = pop.tokens.listen
-                beside["telling round trips"] = pop.tokens.round_trips.run
+            beside = _beside(pop)
             if editions:
                 beside["taking over editions"] = editions.listen
+            if reloader:
+                opened = editions.rebased if editions else partial(_opened, store, agent_file, agents)
+                beside["reading the files again"] = partial(_reload, pop, reloader, own, opened)
             serves = group.create_task(serve(pop, listener))
             jobs = [group.create_task(supervised(what, job)) for what, job in beside.items()]
             await pop.serving.wait()
@@ -101,6 +97,48 @@ async def member(
                     await records.deliveries.last()
                 for job in jobs:
                     job.cancel()
+
+
+def _beside(pop: Pop) -> dict[str, Callable[[], Awaitable[None]]]:
+    """What the PoP does beside its calls, by names for the log."""
+    beside: dict[str, Callable[[], Awaitable[None]]] = {
+        "measuring the process": pop.watch.run,
+        "giving back memory": memory.trimmed,
+        "watching the engines": pop.watch_engines,
+        "rereading agents": pop.prepared.reread,
+        "rehearsing": pop.tts_cache.run,
+        "timing the recogniser": pop.time_recogniser,
+    }
+    if pop.records:
+        beside["forgetting old records"] = pop.records.tidy
+        beside["emptying the log of records"] = pop.records.empty_log
+        beside["telling of calls that ended"] = pop.records.deliveries.run
+    if pop.membership:
+        beside["reporting to directories"] = pop.membership.reporter.run
+        beside["hearing directories"] = pop.membership.listen
+        beside["telling round trips"] = pop.membership.round_trips.run
+    return beside
+
+
+async def _reload(pop: Pop, reloader: Reloader[Config], own: Config, opened: Opened) -> None:
+    """Read the files again whenever that is asked for, until cancelled. `own`: the PoP's own configuration."""
+
+    async def take(fresh: Config) -> None:
+        async with opened(fresh) as (config, agents):
+            use = await asyncio.to_thread(pop.rereads.read, config)
+            await pop.use(config, agents)
+            use()
+
+    await pop.serving.wait()  # Now every part has joined `rereads`.
+    await reloader.run(own, pop.rereads, take)
+
+
+@asynccontextmanager
+async def _opened(
+    store: EditionStore | None, agent_file: Path | None, agents: AgentStore, own: Config
+) -> AsyncIterator[tuple[Config, AgentStore]]:
+    its = await asyncio.to_thread(begun, own, store, agent_file, agents)
+    yield its.config, its.agents
 
 
 @asynccontextmanager

@@ -12,11 +12,12 @@ import httpx
 import msgspec
 from msgspec.structs import replace
 
-from voicepipe.base.environment import variable
+from voicepipe.base.secret_source import SecretSource
 from voicepipe.base.tasks import TaskGroup
+from voicepipe.base.trust import for_http, refusal
 from voicepipe.base.web_answer import PLAIN
-from voicepipe.records import signing, store
-from voicepipe.records.store import Delivery, Spool
+from voicepipe.records import signing
+from voicepipe.records.store import Delivery, Spool, due, found, reading, spool
 from voicepipe.records.writer import RecordWriter
 
 logger = logging.getLogger(__name__)
@@ -37,9 +38,10 @@ EVENT = "call.ended"
 
 class Deliveries:
     """Delivers webhooks about calls that have ended to their receivers: at least once, also when a receiver or the PoP
-    was down meanwhile. `path`: the PoP's records."""
+    was down meanwhile. `path`: the PoP's records; `ca`: as `trust.trusting`."""
 
-    def __init__(self, path: Path, writer: RecordWriter, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, path: Path, writer: RecordWriter, loop: asyncio.AbstractEventLoop, ca: str = "") -> None:
+        self._ca = ca
         self.spool = Spool(0, None, None)
         """The deliveries that are due, as last read."""
         self.failed = 0
@@ -80,7 +82,7 @@ class Deliveries:
         """Wait until nothing is left that can be delivered now, for `LAST_S` at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_S):
-                await self._writer.carried_out(lambda its: None)  # What is written meanwhile is the last.
+                await self._writer.carried_out(lambda store: None)  # What is written meanwhile is the last.
                 self._idle.clear()
                 self._woken.set()
                 await self._idle.wait()
@@ -98,20 +100,20 @@ class Deliveries:
     def _client(self) -> httpx.AsyncClient:
         # In a thread: reading the certificate store takes 20-50 ms. Redirects could lead to hosts nobody configured.
         headers = {**PLAIN, "Content-Type": "application/json", "User-Agent": "voicepipe"}
-        return httpx.AsyncClient(follow_redirects=False, timeout=TIMEOUT_S, headers=headers)
+        return httpx.AsyncClient(follow_redirects=False, timeout=TIMEOUT_S, headers=headers, verify=for_http(self._ca))
 
     def _due(self) -> list[Delivery]:
-        with store.reading(self._path) as db:
-            self.spool = store.spool(db)
-            return store.due(db, time.time(), OF_EACH) if self.spool.waiting else []
+        with reading(self._path) as db:
+            self.spool = spool(db)
+            return due(db, time.time(), OF_EACH) if self.spool.waiting else []
 
     async def _deliver(self, client: httpx.AsyncClient, delivery: Delivery) -> None:
         body = await asyncio.to_thread(self._body, delivery)
         if body is None:
-            return await self._writer.carried_out(lambda its: its.given_up(delivery))
+            return await self._writer.carried_out(lambda store: store.given_up(delivery))
         problem, refused = await self._sent(client, delivery, body)
         if not problem:
-            return await self._writer.carried_out(lambda its: its.delivered(delivery))
+            return await self._writer.carried_out(lambda store: store.delivered(delivery))
         await self._later(delivery, problem, refused)
 
     async def _later(self, delivery: Delivery, problem: str, refused: bool) -> None:
@@ -121,17 +123,17 @@ class Deliveries:
         if age_s > GIVE_UP_S:
             logger.error("%s: %s was not told of it in %d h and never will be: %s", delivery.call, _host(delivery.url),
                          age_s // 3600, problem)  # fmt: skip
-            return await self._writer.carried_out(lambda its: its.given_up(delivery))
+            return await self._writer.carried_out(lambda store: store.given_up(delivery))
         pause_s = min(LONGEST_S, FIRST_S * 2 ** min(delivery.tries, 16))
         level = logging.INFO if delivery.tries else logging.WARNING
         logger.log(level, "%s: %s was not told of it: %s; again in %g s", delivery.call, _host(delivery.url), problem,
                    pause_s)  # fmt: skip
         later = replace(delivery, due=time.time() + pause_s, tries=delivery.tries + 1, refused=refused)
-        return await self._writer.carried_out(lambda its: its.put_off(later))
+        return await self._writer.carried_out(lambda store: store.put_off(later))
 
     def _body(self, delivery: Delivery) -> bytes | None:
-        with store.reading(self._path) as db:
-            record = store.found(db, delivery.call, None)
+        with reading(self._path) as db:
+            record = found(db, delivery.call, None)
         if record is None:
             return None
         at = datetime.fromtimestamp(delivery.since, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -140,9 +142,9 @@ class Deliveries:
     async def _sent(self, client: httpx.AsyncClient, delivery: Delivery, body: bytes) -> tuple[str, bool]:
         """Send one delivery. Returns the error (empty: none), and whether the receiver refuses this request."""
         try:
-            key = signing.secret(variable(delivery.secret_env))
+            key = await asyncio.to_thread(signing.key_in, SecretSource.of_text(delivery.secret))
         except ValueError as error:
-            return f"the environment variable {delivery.secret_env} cannot sign: {error}", False
+            return str(error), False
         signed = signing.headers(key, delivery.id, time.time(), body)
         try:
             async with (
@@ -151,7 +153,7 @@ class Deliveries:
             ):
                 status = answer.status_code
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, TimeoutError) as error:
-            return f"it does not answer ({type(error).__name__})", False
+            return refusal(error) or f"it does not answer ({type(error).__name__})", False
         if answer.is_success:
             return "", False
         return f"it answers with HTTP status {status}", 400 <= status < 500 and status not in TRY_LATER

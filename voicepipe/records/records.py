@@ -25,11 +25,22 @@ from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.last_turns import FullTurn
 from voicepipe.observe.metric_families import HERE, at_present
-from voicepipe.records import signing, store
+from voicepipe.records import signing
 from voicepipe.records.costs import Costs, costs
 from voicepipe.records.deliveries import Deliveries
 from voicepipe.records.record import CallRecord, CallSummary, RecordedHost
-from voicepipe.records.store import AT_A_TIME, Delivery, Store
+from voicepipe.records.store import (
+    AT_A_TIME,
+    BUSY_S,
+    Delivery,
+    Store,
+    checkpoint,
+    found,
+    listed,
+    not_permitted_of,
+    of_caller,
+    reading,
+)
 from voicepipe.records.writer import RecordWriter, Then
 
 logger = logging.getLogger(__name__)
@@ -81,10 +92,10 @@ class Records(CallFollower):
 
     def __init__(
         self, path: Path, host: RecordedHost, writer: RecordWriter, lines: str, keep_s: float, hooks: HooksOf,
-        loop: asyncio.AbstractEventLoop,
+        loop: asyncio.AbstractEventLoop, ca: str = "",
     ) -> None:  # fmt: skip
         self.writer = writer
-        self.deliveries = Deliveries(path, writer, loop)
+        self.deliveries = Deliveries(path, writer, loop, ca)
         self.deleted: list[Callable[[Collection[str]], object]] = []
         """Called with the ids of calls that were deleted."""
         self._path = path
@@ -105,42 +116,42 @@ class Records(CallFollower):
     # --- written
 
     def began(self, call: CallFacts) -> None:
-        self.writer.put(lambda its: its.began(call), always=True)
+        self.writer.put(lambda store: store.began(call), always=True)
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
-        self.writer.put(lambda its: its.said(call.id, full))
+        self.writer.put(lambda store: store.said(call.id, full))
 
     replied = amended = turn
 
     def ended(self, call: CallFacts, end: CallEnd) -> None:
         notice = self._notice(call.agent, call.tenant)
-        self.writer.put(lambda its: self._over(its, its.ended(call, end), notice), always=True)
+        self.writer.put(lambda store: self._over(store, store.ended(call, end), notice), always=True)
 
     def left(self, call: CallFacts) -> None:
         notice, now = self._notice(call.agent, call.tenant), time.time()
-        self.writer.put(lambda its: self._over(its, its.left(call, now), notice), always=True)
+        self.writer.put(lambda store: self._over(store, store.left(call, now), notice), always=True)
 
-    def mark_cut(self, its: Store) -> None:
+    def mark_cut(self, store: Store) -> None:
         """Mark the calls that were in progress when the PoP was killed as ended."""
-        for call_id in its.in_progress():
+        for call_id in store.in_progress():
             self.writer.put(partial(self._cut, call_id), always=True)
 
-    def _cut(self, call_id: str, its: Store) -> Then | None:
-        record = its.cut(call_id)
-        return self._over(its, record, self._notice(record.agent, record.tenant)) if record else None
+    def _cut(self, call_id: str, store: Store) -> Then | None:
+        record = store.cut(call_id)
+        return self._over(store, record, self._notice(record.agent, record.tenant)) if record else None
 
     def _notice(self, agent: str, tenant: str) -> _Notice:
         """The deliveries for a call; made before it is written, which may be tried twice."""
         return _Notice(self.hooks(agent, tenant), f"msg_{secrets.token_hex(12)}")
 
-    def _over(self, its: Store, record: CallRecord | None, notice: _Notice) -> Then | None:
+    def _over(self, store: Store, record: CallRecord | None, notice: _Notice) -> Then | None:
         """Follow-up of a call that has ended. None: none has."""
         if record is None:
             return None
         if notice.hooks.after_call:
             now = time.time()
-            its.spool(Delivery(id=notice.message_id, call=record.id, url=notice.hooks.after_call,
-                               secret_env=notice.hooks.secret_env, since=record.ended or now, due=now))  # fmt: skip
+            store.add_delivery(Delivery(id=notice.message_id, call=record.id, url=notice.hooks.after_call,
+                               secret=notice.hooks.secret.text, since=record.ended or now, due=now))  # fmt: skip
 
         def then() -> None:
             write_line(record, self._lines)
@@ -152,7 +163,7 @@ class Records(CallFollower):
         """Delete old records, until cancelled."""
         while True:
             before = time.time() - self._keep_s
-            while await self.writer.carried_out(lambda its: its.forget(before)) == AT_A_TIME:  # noqa: B023
+            while await self.writer.carried_out(lambda store: store.forget(before)) == AT_A_TIME:  # noqa: B023
                 pass
             self._dirty.set()
             await asyncio.sleep(TIDY_S)
@@ -164,7 +175,7 @@ class Records(CallFollower):
             pause_s = AGAIN_S
             while self._dirty.is_set():
                 self._dirty.clear()
-                if not await asyncio.to_thread(store.checkpoint, self._path):
+                if not await asyncio.to_thread(checkpoint, self._path):
                     self._dirty.set()
                     await asyncio.sleep(pause_s)
                     pause_s = min(LONGEST_S, 2 * pause_s)
@@ -178,22 +189,22 @@ class Records(CallFollower):
 
     async def delete_caller(self, caller: str, tenant: str | None, *, for_operator: bool = False) -> Deleted:
         """Delete all calls of this number. Raises RecordsFailing."""
-        await self._written(lambda its: None)  # What was reported of calls until now is read, too.
-        others = await self._asked(lambda db: store.not_permitted_of(db, caller, tenant, for_operator=for_operator))
-        deleted = await self._deleted(await self._asked(lambda db: store.of_caller(db, caller, tenant)), tenant)
+        await self._written(lambda store: None)  # What was reported of calls until now is read, too.
+        others = await self._asked(lambda db: not_permitted_of(db, caller, tenant, for_operator=for_operator))
+        deleted = await self._deleted(await self._asked(lambda db: of_caller(db, caller, tenant)), tenant)
         return deleted._replace(not_permitted=others)
 
     async def _deleted(self, ids: Sequence[str], tenant: str | None) -> Deleted:
         gone, in_progress, not_permitted = list[str](), 0, 0
         for at in range(0, len(ids), AT_A_TIME):
             some = ids[at : at + AT_A_TIME]
-            done = await self._written(lambda its: its.delete(some, tenant), self._gone)  # noqa: B023
+            done = await self._written(lambda store: store.delete(some, tenant), self._gone)  # noqa: B023
             gone += done.ids
             in_progress += done.in_progress
             not_permitted += done.not_permitted
         if gone:
             with suppress(TimeoutError):
-                async with asyncio.timeout(store.BUSY_S):
+                async with asyncio.timeout(BUSY_S):
                     await self._clean.wait()
             if not self._clean.is_set():
                 logger.warning("what was deleted is still in %s-wal, since another program reads the records, or they "
@@ -223,11 +234,11 @@ class Records(CallFollower):
 
     async def listed(self, query: RecordQuery) -> list[CallSummary]:
         """The calls, the newest first."""
-        return await self._asked(lambda db: store.listed(db, query))
+        return await self._asked(lambda db: listed(db, query))
 
     async def found(self, call_id: str, tenant: str | None) -> CallRecord | None:
         """As `store.found`."""
-        return await self._asked(lambda db: store.found(db, call_id, tenant))
+        return await self._asked(lambda db: found(db, call_id, tenant))
 
     async def costs(self, query: CostQuery) -> Costs:
         """As `costs.costs`."""
@@ -254,7 +265,7 @@ class Records(CallFollower):
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, question)
 
     def _read(self, question: Callable[[sqlite3.Connection], T]) -> T:
-        with store.reading(self._path) as db:
+        with reading(self._path) as db:
             return question(db)
 
 
@@ -283,7 +294,7 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = stack.enter_context((folder / f"{pop.id}.lock").open("w"))
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        its = Store(path, host)
+        store = Store(path, host)
     except BlockingIOError:
         raise ConfigError(
             f"records.folder: another PoP {pop.id} keeps its records in {folder}; give this one an id of its own "
@@ -292,6 +303,6 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"records.folder: records cannot be kept in {folder}: {error}") from None
     keep_s = config.records.keep_days * 86_400.0
-    records = Records(path, host, RecordWriter(its), config.records.lines, keep_s, hooks, loop)
+    records = Records(path, host, RecordWriter(store), config.records.lines, keep_s, hooks, loop, config.tls.ca)
     records.writer.put(records.mark_cut)
     return records

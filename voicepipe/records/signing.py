@@ -5,7 +5,7 @@ import hashlib
 import hmac
 
 from voicepipe.agent import Hooks
-from voicepipe.base.environment import variable
+from voicepipe.base.secret_source import SecretMissing, SecretSource
 
 PREFIX = "whsec_"
 HOW = 'it must be "whsec_" and at least 24 random bytes in base64: whsec_$(openssl rand -base64 32)'
@@ -22,15 +22,23 @@ def secret(text: str) -> bytes:
     return key
 
 
+def key_in(source: SecretSource) -> bytes:
+    """The key as it is now. Blocking. Raises ValueError: there is none, or it cannot sign."""
+    try:
+        return secret(source.read())
+    except SecretMissing as error:
+        raise ValueError(f"{error}: {HOW}") from None
+    except ValueError as error:
+        raise ValueError(f"{source} cannot sign: {error}") from None
+
+
 def lacks(hooks: Hooks) -> str:
     """What keeps us from signing webhooks, with advice; empty: nothing, or there are no receivers."""
     try:
         if hooks.after_call:
-            if not (text := variable(hooks.secret_env)):
-                return f"hooks.secret_env: the environment variable {hooks.secret_env} is not set here, or empty: {HOW}"
-            secret(text)
+            key_in(hooks.secret)
     except ValueError as error:
-        return f"hooks.secret_env: the environment variable {hooks.secret_env} cannot sign: {error}"
+        return f"{hooks.secret.key_at('hooks.secret')}: {error}"
     return ""
 
 

@@ -61,7 +61,9 @@ class Delivery(msgspec.Struct, frozen=True):
     """The same at each attempt, so that a receiver can recognise repetitions."""
     call: str
     url: str
-    secret_env: str
+    secret: str
+    """Where the secret is, as `SecretSource.text`: it is read at each attempt, so that a new one counts. The column is
+    `secret_env`, from before secrets were in files, too."""
     since: float
     """Unix seconds at which the call ended."""
     due: float
@@ -171,8 +173,8 @@ class Store:
         self._db.executemany("DELETE FROM deliveries WHERE call = ?", ids)
         self._db.executemany("DELETE FROM calls WHERE id = ?", ids)
 
-    def spool(self, delivery: Delivery) -> None:
-        """Add deliveries for a call."""
+    def add_delivery(self, delivery: Delivery) -> None:
+        """Add a delivery to the spool, in place of one with the same id."""
         self._db.execute("INSERT OR REPLACE INTO deliveries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(delivery))
 
     def put_off(self, delivery: Delivery) -> None:
@@ -190,9 +192,9 @@ class Store:
         """Give these deliveries up."""
         self._db.execute("DELETE FROM deliveries WHERE id = ?", (delivery.id,))
 
-    def _put(self, call: CallFacts, its: CallSummary) -> None:
-        row = (call.id, call.tenant, call.agent, call.caller, call.since, its.ended, its.reason, its.output_tokens,
-               _encode(call), _encode(its))  # fmt: skip
+    def _put(self, call: CallFacts, summed_up: CallSummary) -> None:
+        row = (call.id, call.tenant, call.agent, call.caller, call.since, summed_up.ended, summed_up.reason,
+               summed_up.output_tokens, _encode(call), _encode(summed_up))  # fmt: skip
         self._db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def _said(self, call_id: str) -> list[FullTurn]:
@@ -236,7 +238,7 @@ def listed(db: sqlite3.Connection, query: RecordQuery) -> list[CallSummary]:
     where = f"WHERE {' AND '.join(condition for condition, _ in asked)}" if asked else ""
     values = [each for _, value in asked for each in (value if isinstance(value, tuple) else (value,))]
     rows = db.execute(f"SELECT summary FROM calls {where} ORDER BY began DESC, id DESC LIMIT ?", (*values, query.limit))
-    return [_summary.decode(its) for (its,) in rows]
+    return [_summary.decode(encoded) for (encoded,) in rows]
 
 
 def found(db: sqlite3.Connection, call_id: str, tenant: str | None) -> CallRecord | None:
@@ -292,14 +294,15 @@ class Spool(NamedTuple):
 
 
 def spool(db: sqlite3.Connection) -> Spool:
+    """How many deliveries are left, and since when."""
     return Spool(*db.execute("SELECT count(*), min(due), min(since) FROM deliveries").fetchone())
 
 
-def _record(db: sqlite3.Connection, its: CallSummary) -> CallRecord:
+def _record(db: sqlite3.Connection, summed_up: CallSummary) -> CallRecord:
     rows: Sequence[tuple[bytes]] = db.execute(
-        "SELECT full FROM said WHERE call = ? ORDER BY number", (its.id,)
+        "SELECT full FROM said WHERE call = ? ORDER BY number", (summed_up.id,)
     ).fetchall()
-    return CallRecord(**asdict(its), said=tuple(msgspec.Raw(full) for (full,) in rows))
+    return CallRecord(**asdict(summed_up), said=tuple(msgspec.Raw(full) for (full,) in rows))
 
 
 def _literal(text: str) -> str:

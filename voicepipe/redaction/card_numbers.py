@@ -7,7 +7,7 @@ check digit decides where numbers stand apart.
 import re
 from collections.abc import Iterator, Sequence
 
-from voicepipe.redaction.kept_text import split
+from voicepipe.redaction.maskable_text import split
 from voicepipe.redaction.numbers_read import Gap, Number
 
 SHORTEST, LONGEST = 13, 19

@@ -15,7 +15,7 @@ from voicepipe.config.pop_config import USUAL, RedactionConfig
 from voicepipe.conversation.events import TOOL_CHARS
 from voicepipe.redaction import card_numbers
 from voicepipe.redaction.card_numbers import is_right, joined
-from voicepipe.redaction.kept_text import KeptText, TextPart, json_or_plain, plain, split
+from voicepipe.redaction.maskable_text import MaskableText, TextPart, json_or_plain, plain, split
 from voicepipe.redaction.number_words import ASKED
 from voicepipe.redaction.numbers_read import Gap, Number, NumbersReading, read
 from voicepipe.turn.keypad import MOST as MOST_KEYS
@@ -164,7 +164,7 @@ class Redactor(Generic[K]):
         self._secrets = _FoundSecrets()
         self._pressed = ""
         """Digits among the last keys that were pressed."""
-        self._texts: dict[K, KeptText] = {}
+        self._texts: dict[K, MaskableText] = {}
         """The texts with numbers."""
         self._digits = 0
         """Digits in these texts."""
@@ -328,7 +328,7 @@ class Redactor(Generic[K]):
 
     # --- texts
 
-    def _read_part(self, its: KeptText, part: TextPart) -> None:
+    def _read_part(self, its: MaskableText, part: TextPart) -> None:
         self._find_patterns(part)
         numbers = read(part.text, set(self._languages)).numbers
         if part.raw and not part.raw.startswith('"') and NO_CARD.fullmatch(part.raw):
@@ -356,7 +356,7 @@ class Redactor(Generic[K]):
                 found = [(0, len(part.text))]
             part.replaced += [(*span, OWN) for span in found]
 
-    def _as_kept(self, key: K, its: KeptText) -> dict[K, str]:
+    def _as_kept(self, key: K, its: MaskableText) -> dict[K, str]:
         if its.cut and self._config.cards:
             self._seal(its.parts[-1])
         if numbers := its.numbers():

@@ -77,7 +77,9 @@ class Codec:
                 return opus.OpusEncoder(self.out_rate)
             case "g722":
                 return g722.G722Encoder()
-        return lambda pcm: g711.encode(self.name, pcm)
+            case "pcmu" | "pcma":
+                return lambda pcm: g711.encode(self.name, pcm)
+        raise NotImplementedError(f"nothing here encodes {self.name}")
 
     def decoder(self) -> Decoder:
         match self.name:
@@ -85,7 +87,9 @@ class Codec:
                 return opus.OpusDecoder()
             case "g722":
                 return FadingDecoder(g722.G722Decoder(), RATE)
-        return FadingDecoder(partial(g711.decode, self.name), g711.RATE)
+            case "pcmu" | "pcma":
+                return FadingDecoder(partial(g711.decode, self.name), g711.RATE)
+        raise NotImplementedError(f"nothing here decodes {self.name}")
 
 
 OPUS = Codec("opus", 111, opus.CLOCK, 24_000, 2)
@@ -93,6 +97,7 @@ PCMU = Codec("pcmu", 0, g711.RATE, g711.RATE, 0)
 PCMA = Codec("pcma", 8, g711.RATE, g711.RATE, 0)
 G722 = Codec("g722", 9, g722.CLOCK, RATE, 0)
 CODECS = (OPUS, G722, PCMU, PCMA)
+"""All codecs, in the order of our offers."""
 COMFORT_NOISE = 13
 """Payload type of comfort noise (RFC 3389), which some phones send, unasked, instead of silence."""
 
@@ -117,6 +122,13 @@ UNMAPPED = {codec.payload_type: (codec.name, codec.clock, "1") for codec in (PCM
 channels."""
 _BY_NAME = {(codec.name, codec.clock): codec for codec in CODECS}
 _NON_AUDIO = {form.value: form for form in NonAudio}
+
+
+def none_in_common(offered: Iterable[str]) -> str:
+    """The error where a far end offers formats of these names, and no codec of ours is among them."""
+    *names, last = [codec.name for codec in CODECS]
+    theirs = ", ".join(offered) or "nothing"
+    return f"No codec in common: {theirs} is offered; {', '.join(names)} and {last} are spoken here."
 
 
 def formats(maps: Iterable[tuple[int, tuple[str, int, str]]]) -> Formats:

@@ -11,7 +11,7 @@ from aiortc.rtcdtlstransport import RTCDtlsParameters
 from aiortc.rtcsctptransport import RTCSctpCapabilities
 from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, SsrcDescription
 
-from voicepipe.rtp.codec import CODECS, UNMAPPED, Codec, Formats, formats
+from voicepipe.rtp.codec import CODECS, UNMAPPED, Codec, Formats, formats, none_in_common
 from voicepipe.rtp.rtp_session import cname
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError, check_formats
 from voicepipe.rtp.transport import RemoteParameters, Transport
@@ -139,8 +139,7 @@ def _formats(audio: MediaDescription) -> Formats:
     # aiortc lets bytes pass as payload types.
     found = formats((number, known[number]) for number in audio.fmt if number < MOST_FORMATS and number in known)
     if not any(isinstance(form, Codec) for form in found.values()):
-        offered = ", ".join(sorted({codec.name for codec in audio.rtp.codecs})) or "nothing"
-        raise SdpError(f"No codec in common: {offered} is offered; opus, G722, PCMU and PCMA are spoken here.")
+        raise SdpError(none_in_common(sorted({codec.name for codec in audio.rtp.codecs})))
     return found
 
 

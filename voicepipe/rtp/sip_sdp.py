@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from voicepipe.rtp import sdes
-from voicepipe.rtp.codec import UNMAPPED, Codec, Formats, NonAudio, formats
+from voicepipe.rtp.codec import UNMAPPED, Codec, Formats, NonAudio, formats, none_in_common
 from voicepipe.rtp.latch import Address
 from voicepipe.rtp.sdes import Crypto
 from voicepipe.rtp.sdp_text import MediaDescription, SdpError, parse
@@ -169,8 +169,7 @@ def _maps(media: MediaDescription) -> Maps:
 def _codecs(maps: Maps, heard: Formats) -> list[tuple[int, Codec]]:
     found = [(number, form) for number, form in heard.items() if isinstance(form, Codec)]
     if not found:
-        offered = ", ".join(sorted({name for name, _, _ in maps.values()} - {NonAudio.KEYS.value})[:10]) or "nothing"
-        raise SdpError(f"No codec in common: {offered} is offered; opus, G722, PCMU and PCMA are spoken here.")
+        raise SdpError(none_in_common(sorted({name for name, _, _ in maps.values()} - {NonAudio.KEYS.value})[:10]))
     return found
 
 

@@ -1,24 +1,28 @@
 """What every command that serves needs: the event loop, its signals, a port."""
 
+import argparse
 import asyncio
 import errno
 import ipaddress
 import logging
 import signal
 import socket
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import uvloop
 
+from voicepipe.base import trust
 from voicepipe.base.errors import ConfigError, VoicepipeError, cause
 from voicepipe.base.lookups import Limits, Lookups
 from voicepipe.config import Config, HttpConfig
+from voicepipe.config.cross_checks import check_owners
 from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.config.reloader import Reloader
 from voicepipe.directory.tokens import check_keys
+from voicepipe.ingress.certificate import check_certificate
 from voicepipe.ingress.loopback_only import check_exposure, check_phones, is_loopback, sip_host
-from voicepipe.ingress.server import check_certificate
 from voicepipe.serving import service_manager
 from voicepipe.serving.service_manager import ServiceState
 
@@ -26,13 +30,20 @@ if TYPE_CHECKING:
     from voicepipe.pop.pop import Pop
 
 logger = logging.getLogger(__name__)
+C = TypeVar("C", Config, DirectoryConfig)
 
 SIP_PORT = 5060
-REFUSALS = (check_exposure, check_phones, check_certificate, check_keys)
+
+
+def check_trust(config: Config) -> None:
+    """Raises ConfigError: the file of authorities cannot be used."""
+    trust.check(config.tls.ca)
+
+
+REFUSALS = (check_exposure, check_phones, check_certificate, check_keys, check_trust)
 """Raise ConfigError where a PoP with this configuration does not start. Secrets are checked by `environment.check`."""
-NOT_FOR_SERVICES = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals that make other services read files again, or open their logs anew. A terminal that is closed sends SIGHUP,
-too."""
+NOT_FOR_SERVICES = (signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that make other services open their logs anew, or tell something."""
 LOOKUPS = Limits(
     threads=32,  # So many names at a time may have a name server that does not answer.
     line=256,
@@ -75,17 +86,17 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def run(command: Coroutine[Any, Any, int], *, service: bool = False) -> int:
+def run(command: Coroutine[Any, Any, int], reload: Callable[[], None] | None = None) -> int:
     """Run a command on uvloop; its exit status.
 
     Ctrl-C or SIGTERM cancels it once, so that its `async with` blocks drain live calls; that is a clean end (0). A
-    second signal cancels the draining too. Of SIGHUP, SIGUSR1 and SIGUSR2 a service only logs that they change nothing.
-    Other commands end with their terminal (SIGHUP), unless it is `nohup` that started them. Raises VoicepipeError as
-    such, not in the group of a TaskGroup.
+    second signal cancels the draining too. A service gives `reload`, which SIGHUP calls (a terminal that is closed
+    sends it, too); of SIGUSR1 and SIGUSR2 it only logs that they change nothing. Other commands end with their terminal
+    (SIGHUP), unless it is `nohup` that started them. Raises VoicepipeError as such, not in the group of a TaskGroup.
     """
     try:
         with asyncio.Runner(loop_factory=Loop) as runner:
-            return runner.run(_until_signal(command, service=service))
+            return runner.run(_until_signal(command, reload))
     except BaseExceptionGroup as group:
         ours, others = group.split(VoicepipeError)
         if ours is None or others is not None:
@@ -93,11 +104,12 @@ def run(command: Coroutine[Any, Any, int], *, service: bool = False) -> int:
         raise cause(ours) from None
 
 
-async def _until_signal(command: Coroutine[Any, Any, int], *, service: bool) -> int:
+async def _until_signal(command: Coroutine[Any, Any, int], reload: Callable[[], None] | None) -> int:
     loop = asyncio.get_running_loop()
     task = loop.create_task(command)
     ends = [signal.SIGINT, signal.SIGTERM]
-    if service:
+    if reload:
+        loop.add_signal_handler(signal.SIGHUP, reload)
         for number in NOT_FOR_SERVICES:
             loop.add_signal_handler(number, _tell_ignored, number)
     elif signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
@@ -111,21 +123,17 @@ async def _until_signal(command: Coroutine[Any, Any, int], *, service: bool) -> 
 
 
 def _tell_ignored(number: signal.Signals) -> None:
-    logger.warning(
-        "%s is ignored: the configuration is read at the start alone. To change it, end this process with SIGTERM, "
-        "which lets live calls end, and start it again",
-        number.name,
-    )
+    logger.warning("%s is ignored: SIGHUP reads the files again, SIGTERM lets live calls end and stops", number.name)
 
 
-async def serve(config: Config) -> int:
-    """Run a PoP until a signal."""
+async def serve(config: Config, reloader: Reloader[Config] | None = None) -> int:
+    """Run a PoP until a signal. `reloader` reads its files again."""
     # Here, not above: the engines' libraries take a second to import, and `doctor` needs only the port.
     from voicepipe.pop.running import running
 
     pop: Pop | None = None
     manager = service_manager.of_environment()
-    async with manager.informed(lambda: state_of(pop)), running(config) as pop:  # noqa: F811  # it asks before
+    async with manager.informed(lambda: state_of(pop)), running(config, reloader=reloader) as pop:  # noqa: F811
         where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"
         elsewhere = (
             "" if is_loopback(sip_host(config.sip, config.http)) else " (from other machines: this one's own address)"
@@ -157,12 +165,11 @@ def state_of(pop: "Pop | None") -> ServiceState:
             return ServiceState(True, f"{status}: takes no more calls at present; {slots}")
 
 
-async def serve_directory(config: DirectoryConfig, host: str | None, port: int | None) -> int:
-    """Run a directory until a signal; `host` and `port` are the command line's. Raises ConfigError."""
+async def serve_directory(config: DirectoryConfig, reloader: Reloader[DirectoryConfig] | None = None) -> int:
+    """Run a directory until a signal. `reloader` reads its file again. Raises ConfigError."""
     from voicepipe.directory.server.relay_drain import RelayDrain
     from voicepipe.directory.server.run import check, serve
 
-    config = msgspec.structs.replace(config, http=http_with_address(config.http, host, port))
     check(config)
     ready, relay_drain = asyncio.Event(), RelayDrain()
     drain_s = config.directory.drain_ms / 1000
@@ -173,7 +180,7 @@ async def serve_directory(config: DirectoryConfig, host: str | None, port: int |
         return ServiceState(ready.is_set(), f"{does}; {relay_drain.calls} calls are relayed")
 
     async with manager.informed(state), asyncio.TaskGroup() as group:
-        group.create_task(serve(config, ready, relay_drain=relay_drain))
+        group.create_task(serve(config, ready, relay_drain=relay_drain, reloader=reloader))
         await ready.wait()
         print(f"{config.directory.id} answers at {url(config.http)}; Ctrl-C drains and stops", flush=True)
         manager.tell()
@@ -184,19 +191,38 @@ async def serve_directory(config: DirectoryConfig, host: str | None, port: int |
             await relay_drain.over(drain_s)
 
 
+def check_directory(config: DirectoryConfig) -> None:
+    """Raises ConfigError: a directory would not start with this configuration."""
+    from voicepipe.directory.server.run import check
+
+    check_owners(config)
+    check(config)
+
+
 async def forever() -> int:
     """Wait until the command is cancelled."""
     never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     return await never
 
 
-def with_address(config: Config, host: str | None, port: int | None) -> Config:
+def with_address(config: C, host: str | None, port: int | None) -> C:
     """The configuration with the command line's address, which was free just now. Raises ConfigError."""
-    return msgspec.structs.replace(config, http=http_with_address(config.http, host, port))
+    return msgspec.structs.replace(config, http=_with_address(config.http, host, port))
 
 
-def http_with_address(http: HttpConfig, host: str | None, port: int | None) -> HttpConfig:
-    """As `with_address`, for a server of any kind. Raises ConfigError."""
+def with_address_of(config: C, running: C, options: argparse.Namespace) -> C:
+    """The configuration as its files have it now, with the addresses of the server that runs with it, as far as its
+    files leave them to the command line (`options`), or to chance."""
+    http, sip = config.http, config.sip
+    its = {key: getattr(running.http, key) for key in ("host", "port") if getattr(options, key) is not None}
+    if not http.port:
+        its["port"] = running.http.port
+    if getattr(options, "sip_port", None) is not None:
+        sip = msgspec.structs.replace(sip, port=running.sip.port)
+    return msgspec.structs.replace(config, http=msgspec.structs.replace(http, **its), sip=sip)
+
+
+def _with_address(http: HttpConfig, host: str | None, port: int | None) -> HttpConfig:
     changes = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
     http = msgspec.structs.replace(http, **changes)
     try:

@@ -18,6 +18,7 @@ from voicepipe.agent import Tool, Webhook
 from voicepipe.base.errors import OutcomeUnknown, ToolError
 from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
 from voicepipe.base.token_bucket import FairShare
+from voicepipe.base.trust import for_http, refusal
 from voicepipe.base.web_answer import PLAIN, whole
 from voicepipe.base.worker import Worker
 from voicepipe.conversation.prompt import ToolCall
@@ -49,10 +50,11 @@ was taken), or the server has a time limit of its own."""
 
 class ToolRunner:
     """Runs the tools of all calls of a PoP, with one HTTP client. A context manager; leaving it waits for running
-    tools."""
+    tools. `ca`: as `trust.trusting`."""
 
-    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, transport: httpx.AsyncBaseTransport | None = None, ca: str = "") -> None:
         self._transport = transport
+        self._ca = ca
         self._client: httpx.AsyncClient | None = None
         self._functions = PythonTools()
         self._begun: dict[asyncio.Task[str], str] = {}
@@ -96,7 +98,12 @@ class ToolRunner:
         # A compressed answer may become a thousand times as long at one stroke.
         headers = {**PLAIN, "Content-Type": "application/json"}
         return httpx.AsyncClient(
-            transport=self._transport, follow_redirects=False, timeout=None, limits=limits, headers=headers
+            transport=self._transport,
+            follow_redirects=False,
+            timeout=None,
+            limits=limits,
+            headers=headers,
+            verify=for_http(self._ca),
         )
 
     def begin(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> "asyncio.Task[str]":
@@ -145,7 +152,8 @@ class ToolRunner:
             raise ToolError(f"{tool.name} could not be reached within {tool.timeout_ms} ms; nothing was sent") from None
 
     async def _ask(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_RequestProgress") -> str:
-        """Post the request. A server that cannot be reached is tried once more: nothing was sent."""
+        """Post the request. A server that cannot be reached is connected to once more, within the same try: nothing was
+        sent."""
         try:
             return await self._post(name, webhook, body, key, way)
         except NOT_SENT:
@@ -156,7 +164,10 @@ class ToolRunner:
             # The URL may hold a secret: the log gets its host, the model not even that.
             host = HOST.match(webhook.url)
             where = f" at {host[1]}" if host else ""
-            log.error("%s could not be reached%s (%s): is its server up?", name, where, type(error).__name__)
+            if why := refusal(error):
+                log.error("%s could not be reached%s: %s", name, where, why)
+            else:
+                log.error("%s could not be reached%s (%s): is its server up?", name, where, type(error).__name__)
             raise ToolError(f"{name} could not be reached") from None
 
     async def _post(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_RequestProgress") -> str:

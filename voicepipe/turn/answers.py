@@ -142,7 +142,8 @@ def answers(text: str, asked: str) -> bool:
 
 
 def is_lone(text: str) -> bool:
-    """Whether `text` is a yes or a no without so much as a "please", which is how "yes, but ..." begins."""
+    """Whether `text` is a yes or a no without so much as a "please", which is how "yes, but ..." begins. The endpointer
+    asks (`endpoint.py`): such a turn waits `endpoint.yes_ms`, other answers `endpoint.answer_ms`."""
     return as_said(text) in LONE
 
 

@@ -37,6 +37,7 @@ class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     cut_ms: Ms = 600
     """Voice over a reply for so long is an interruption, and ends it. No backchannel does."""
     duck_db: Decibel = -15.0
+    """How much quieter a ducked reply is, in dB: one level, be the sound over it a voice or a noise that may be one."""
     resume_ms: Ms = 300
     """Silence after which a reply that was not cut goes on."""
     reopen_ms: Ms = 1000

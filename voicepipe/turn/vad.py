@@ -16,7 +16,7 @@ from voicepipe.base.ranges import Gain, Ms, Probability
 
 FRAME = RATE // 100
 WINDOW = 512
-"""Samples of one VAD window: 32 ms."""
+"""Samples of one VAD window at 16 kHz: 32 ms, as Silero wants them (`engines/vad/silero.py`)."""
 LOWEST_THRESHOLD = 0.05
 SURE_VOICE = 0.9
 HISS = RATE * 150 // 1000

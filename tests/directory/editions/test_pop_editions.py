@@ -2,13 +2,18 @@
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
 from tests.directory.fleets import (
     LONDON,
     LONG_S,
+    SIGNER,
     public_key,
     settings,
 )
@@ -27,8 +32,11 @@ from tests.directory.pushing import (
     taking,
 )
 from tests.support.waiting import until
-from voicepipe.base.errors import ConfigError, NoPop
+from voicepipe.base.errors import ConfigError, NoPop, Unauthorized
+from voicepipe.call_api import Grant
+from voicepipe.config import Config
 from voicepipe.config.directory_config import CanaryConfig
+from voicepipe.config.reloader import Reloader
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.editions import directory_editions
 from voicepipe.directory.editions.edition import Edition, EditionId
@@ -120,6 +128,28 @@ async def test_routes_and_tenants_reach_pops_and_directories(
         keys.delenv("HARBOUR_KEY")
         with pytest.raises(ConfigError, match="fleet.toml: .*HARBOUR_KEY"):
             await editions.push({**RULED, **GOOD_DAY})
+
+
+async def test_every_host_reads_the_keys_of_pushed_tenants_from_its_own_files(
+    tmp_path: Path, public: str, keys: pytest.MonkeyPatch
+) -> None:
+    bus, key = MemoryBus(), tmp_path / "harbour.key"
+    tenants = TENANTS.replace('key_env = "HARBOUR_KEY"', f'key_file = "{key}"')
+    async with (
+        taking(bus, tmp_path, http=WITH_KEY) as (editions, directory, rules),
+        pops(bus, directory, await pop_settings("fra", public, tmp_path)) as ([pop], _),
+    ):
+        with pytest.raises(ConfigError, match=rf"fleet.toml: tenants\[0\].key_file: there is no {key}: write the key"):
+            await editions.push({**HELLO, "fleet.toml": tenants})
+        key.write_text("k-harbour\n")
+        await editions.push({**HELLO, "fleet.toml": tenants})
+        await until(lambda: pop.config.tenants, LONG_S)
+        assert pop.tenant("k-harbour").name == rules.keys.tenant("k-harbour").name == "harbour"
+        with pytest.raises(ConfigError, match="would be somewhere else at each host; give an absolute path"):
+            await editions.push({**HELLO, "fleet.toml": TENANTS.replace("key_env", "key_file")})
+        hooks = '[hooks]\nafter_call = "https://example.com/"\nsecret_file = "hook.key"\n'
+        with pytest.raises(ConfigError, match="Agent front-desk: hooks.secret_file: no secret is pushed along"):
+            await editions.push({"agents/front-desk.toml": HELLO["agents/front-desk.toml"] + hooks})
 
 
 async def test_agents_alone_leave_routes_and_tenants_as_they_were_pushed(
@@ -301,3 +331,43 @@ async def test_an_edition_that_a_pop_cannot_keep_is_told_in_its_reports(
             await until(problem, LONG_S)
             assert problem().startswith("edition 1: fleet.editions: editions cannot be written into")
             assert numbers(directory) == {"fra": 0} and pop.agent(None).greeting != "Hello."
+
+
+async def test_a_reload_takes_a_pops_own_files_and_leaves_the_edition(
+    tmp_path: Path, public: str, keys: pytest.MonkeyPatch
+) -> None:
+    bus = MemoryBus()
+    own = await pop_settings("pop1", public, tmp_path, pop={"default_agent": "front-desk"})
+    files = [replace(own, http=replace(own.http, operator_key_env="OPS_KEY"), pop=replace(own.pop, slots=1))]
+    reloader = Reloader[Config](lambda running: files[-1], lambda config: None)
+    async with (
+        taking(bus, tmp_path, http=WITH_KEY) as (editions, directory, _),
+        member(own, bus, reloader=reloader) as pop,
+    ):
+        await until(lambda: len(directory.pops()) == 1, LONG_S)
+        await editions.push(RULED)
+        await until(lambda: "sales" in [agent.name for agent in pop.agents()], LONG_S)
+        reloader.ask()
+        await until(lambda: pop.may_scrape("k-ops"), LONG_S)
+        assert pop.tenant("k-harbour").name == "harbour" and pop.config.routes, "those are the edition's"
+        assert pop.config.pop.slots == own.pop.slots
+        assert [agent.name for agent in pop.agents()] == ["front-desk", "sales"]
+        await editions.push(HELLO, own_rules=True)
+        await until(lambda: not pop.config.tenants, LONG_S)
+        assert pop.may_scrape("k-ops"), "the next edition is laid over the files as they are now"
+        other = Ed25519PrivateKey.generate().public_key()
+        (tmp_path / "other.pem").write_bytes(
+            other.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        )
+        assert pop.membership
+        files.append(replace(files[0], fleet=replace(own.fleet, keys=(str(tmp_path / "other.pem"),))))
+        token = SIGNER.sign(Grant(id="1", tenant=""), "pop1", pop.membership.reporter.epoch, time.time())
+        assert pop.membership.read(token).id == "1"
+        reloader.ask()
+        await until(lambda: pop.config.fleet.keys != own.fleet.keys, LONG_S)
+        with pytest.raises(Unauthorized, match="not made by a directory that this PoP knows"):
+            pop.membership.read(token)
+        files.append(replace(files[0], pop=replace(own.pop, default_agent="nobody")))
+        reloader.ask()
+        await until(lambda: pop.rereads.problem, LONG_S)
+        assert "there is no agent nobody" in pop.health().warning and pop.config.pop.default_agent == "front-desk"

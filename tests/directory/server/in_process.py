@@ -48,10 +48,10 @@ async def asking(
     editions: DirectoryEditions | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client with this key."""
-    references = SignedKeys(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
+    signed_keys = SignedKeys(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
     operator = OperatorKeys("k-operator", "k-metrics")
     application = await asyncio.to_thread(
-        app, DirectoryRules(CONFIG, owners), directory, references, operator, httpx.AsyncClient(), editions=editions
+        app, DirectoryRules(CONFIG, owners), directory, signed_keys, operator, httpx.AsyncClient(), editions=editions
     )
     transport = httpx.ASGITransport(application)
     headers = {"Authorization": f"Bearer {key}"}

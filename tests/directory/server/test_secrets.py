@@ -29,7 +29,7 @@ async def test_a_key_is_the_directorys_and_its_session_the_pops() -> None:
         status, said = await made(at, expires_after={"anchor": "created_at", "seconds": 60})
         assert status == 200 and said["session"] == EFFECTIVE
         assert len(pops) == 1 and pops[0].heads[0].startswith("POST /v1/realtime/client_secrets ")
-        reference = at.references.read(said["value"])
+        reference = at.signed_keys.read(said["value"])
         assert (reference.tenant, reference.agent, reference.until) == ("acme", "front-desk", said["expires_at"])
 
 
@@ -43,7 +43,7 @@ async def test_a_key_is_the_directorys_and_its_session_the_pops() -> None:
 async def test_a_session_that_only_names_its_agent_is_kept_nowhere(session: dict[str, str], kept: bytes) -> None:
     async with directory_of(settles()) as (at, _):
         _, said = await made(at, session=session)
-        assert await at.references.session(at.references.read(said["value"])) == kept
+        assert await at.signed_keys.session(at.signed_keys.read(said["value"])) == kept
 
 
 async def test_a_session_that_is_too_long_is_asked_of_no_pop() -> None:
@@ -71,7 +71,7 @@ async def test_an_ek_key_makes_no_other() -> None:
 async def test_who_holds_a_key_is_its_tenant_with_what_it_was_made_for() -> None:
     async with directory_of(settles()) as (at, _):
         _, said = await made(at, locked=["instructions"])
-        keys = FleetKeys(at.references, Tenants(OWNERS, "directory"))
+        keys = FleetKeys(at.signed_keys, Tenants(OWNERS, "directory"))
         caller = keys.find(said["value"])
         assert (caller.tenant.name, caller.agent, caller.locked, caller.secret) == (
             "acme", "front-desk", ("instructions",), said["value"],
@@ -80,4 +80,4 @@ async def test_who_holds_a_key_is_its_tenant_with_what_it_was_made_for() -> None
             with pytest.raises(Unauthorized):
                 keys.find(other)
         with pytest.raises(Unauthorized, match="owner of this key is not known to this directory any more"):
-            FleetKeys(at.references, Tenants({"k-clinic": CLINIC}, "directory")).find(said["value"])
+            FleetKeys(at.signed_keys, Tenants({"k-clinic": CLINIC}, "directory")).find(said["value"])

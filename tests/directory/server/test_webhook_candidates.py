@@ -93,9 +93,9 @@ def directory_of(fleet: Fleet) -> tuple[Starlette, Bounced]:
         twilio=DirectoryTwilio(auth_token_env="TEST_TWILIO"),
         telnyx=DirectoryTelnyx(public_key=PUBLIC, api_key_env="TEST_TELNYX"),
     )
-    references = SignedKeys(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
+    signed_keys = SignedKeys(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
     pops = httpx.AsyncClient(transport=httpx.MockTransport(fleet.answer))
-    return app(DirectoryRules(config, {}), directory, references, OperatorKeys(""), pops), Bounced(directory)
+    return app(DirectoryRules(config, {}), directory, signed_keys, OperatorKeys(""), pops), Bounced(directory)
 
 
 async def told(

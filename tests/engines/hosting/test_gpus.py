@@ -78,5 +78,5 @@ def test_no_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(gpus, "DRIVER", tmp_path / "version")
     assert gpus.read() == Machine()
     (tmp_path / "version").write_text("NVRM version")
-    with pytest.raises(EngineMissing, match=r"pip install -e '\.\[gpu\]'"):
+    with pytest.raises(EngineMissing, match=r"pip install 'voicepipe-pop\[gpu\]'"):
         gpus.read()

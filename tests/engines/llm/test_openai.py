@@ -3,8 +3,10 @@
 import asyncio
 import json
 import re
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -13,6 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tests.engines.contract import ToolContract, texts
 from tests.engines.openai_server import DONE, Event, Json, Server, called, chunk, refusal, said, serving
+from tests.support.authority import Authority
 from tests.support.waiting import until
 from voicepipe.agent import ToolSpec
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
@@ -591,3 +594,16 @@ async def test_what_servers_send_beside_a_reply_breaks_nothing_off(desk: Desk, b
     await desk.llm.start()
     desk.server.answer = lambda body: [chunk(content="Hi."), behind]
     assert [delta async for delta in desk.llm.generate(HELLO)] == ["Hi."]
+
+
+async def test_a_server_of_a_private_authority_is_trusted_where_that_is_named(tmp_path: Path) -> None:
+    authority = await asyncio.to_thread(Authority, tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*await asyncio.to_thread(authority.certified))
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+    async with server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        with pytest.raises(EngineDead, match=r"its certificate is not trusted here .* as tls\.ca"):
+            await OpenAiLlm(OpenAiConfig(base_url=url, model="m")).start()
+        with pytest.raises(EngineDead, match="broke off"):  # It was trusted, and this one says nothing.
+            await OpenAiLlm(OpenAiConfig(base_url=url, model="m"), ca=str(authority.ca)).start()

@@ -108,6 +108,28 @@ async def test_where_hibari_cannot_be_loaded_espeak_speaks_and_the_log_says_why(
     await espeak.close()
 
 
+async def test_without_espeak_hibari_reads_every_language_and_the_log_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "espeakng_loader", None)
+    tts, hibari = AutoTts(EspeakConfig()), HibariTts()
+    await tts.start()
+    await hibari.start()
+    assert "hibari reads all languages as English" in caplog.text and "voicepipe-pop[espeak]" in tts.lacks
+    assert tts.alive and tts.rate == hibari.rate and tts.voices() == hibari.voices()
+    assert {tts.voice_for(*asked) for asked in (("", "en"), ("heart", "en"), ("", "de"), ("de", "de"))} == {"heart"}
+    assert_same_speech(await whole(tts, TEXT), await whole(hibari, TEXT))
+    assert not (await whole(tts, "您好，早上好。")).pcm.size
+    await tts.close()
+    await hibari.close()
+
+
+async def test_without_both_it_does_not_start(without_hibari: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "espeakng_loader", None)
+    with pytest.raises(EngineError, match="hibari is not installed"):
+        await AutoTts(EspeakConfig()).start()
+
+
 async def test_a_wrong_voice_of_espeak_is_refused() -> None:
     with pytest.raises(EngineError, match=r"espeak\.voice is 'en-uss'"):
         await AutoTts(EspeakConfig(voice="en-uss")).start()

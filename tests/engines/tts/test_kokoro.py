@@ -320,7 +320,7 @@ async def test_a_missing_file_says_what_to_fetch(config: KokoroConfig, key: str)
 
 async def test_a_missing_package_says_how_to_install_it(config: KokoroConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kokoro_onnx", None)
-    with pytest.raises(EngineMissing, match=r"pip install -e '\.\[kokoro\]'"):
+    with pytest.raises(EngineMissing, match=r"pip install 'voicepipe-pop\[kokoro\]'"):
         await KokoroTts(config).start()
 
 

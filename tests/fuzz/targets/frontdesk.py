@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tests.fuzz.target import Target
-from voicepipe.config import data_directory
+from voicepipe.config import shipped_files
 from voicepipe.config.agent_store import load_agent
 from voicepipe.conversation.prompt import Prompt
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue
@@ -38,7 +38,7 @@ WORDS = tuple(word.encode() for saying in SAYINGS for word in saying.split())
 
 @cache
 def _dialogue() -> FrontdeskDialogue:
-    return FrontdeskDialogue(load_agent(data_directory() / "agents" / "front-desk.toml"))
+    return FrontdeskDialogue(load_agent(shipped_files() / "configs" / "agents" / "front-desk.toml"))
 
 
 def answer(data: bytes) -> None:

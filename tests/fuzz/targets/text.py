@@ -4,7 +4,7 @@ from random import Random
 
 from tests.fuzz.target import Target
 from voicepipe.base.words import plain, written
-from voicepipe.conversation.phrases import SENTENCES, PhraseConfig, Phraser
+from voicepipe.conversation.phrases import SENTENCES, PhraseLengths, Phraser
 from voicepipe.conversation.speakable import pieces
 from voicepipe.turn.as_said import as_said
 
@@ -45,15 +45,15 @@ def _decoded(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-CUT = ((PhraseConfig(), False, 5), (PhraseConfig(), True, 60), (SENTENCES, False, 10_000))
+CUT = ((PhraseLengths(), False, 5), (PhraseLengths(), True, 60), (SENTENCES, False, 10_000))
 """How a reply is cut, whether in a hurry, and the letters of a token: of a model, of a fast one, of a fixed text."""
 
 
 def phrases(data: bytes) -> None:
     """Nothing of a reply is lost. Its length says how it comes."""
     text = _decoded(data)
-    config, hurry, step = CUT[len(data) % len(CUT)]
-    phraser = Phraser(config, hurry=hurry)
+    lengths, hurry, step = CUT[len(data) % len(CUT)]
+    phraser = Phraser(lengths, hurry=hurry)
     out = [phrase for at in range(0, len(text), step) for phrase in phraser.push(text[at : at + step])]
     assert "".join([*out, *phraser.flush()]) == text
 

@@ -8,7 +8,7 @@ from unittest import mock
 
 from tests.fuzz.target import Target
 from voicepipe.base.errors import ConfigError
-from voicepipe.config import check_together, data_directory, parse, toml_file
+from voicepipe.config import check_together, parse, shipped_files, toml_file
 from voicepipe.config.agent_store import load_agent
 
 WORDS = (
@@ -57,7 +57,7 @@ def agent(data: bytes) -> None:
 
 def _configs() -> list[bytes]:
     """The defaults, switched on and off: everything in `default.toml` is a comment's width away from being set."""
-    text = (data_directory() / "default.toml").read_bytes()
+    text = (shipped_files() / "configs" / "default.toml").read_bytes()
     live = [
         line.removeprefix(b"# ") if b" = " in line or line.startswith(b"# [") else line for line in text.splitlines()
     ]
@@ -68,7 +68,7 @@ def _configs() -> list[bytes]:
 def _agents() -> list[bytes]:
     """The first table of each agent that we ship, with some of its others."""
     seeds = []
-    for path in sorted((data_directory() / "agents").glob("*.toml")):
+    for path in sorted((shipped_files() / "configs" / "agents").glob("*.toml")):
         text = path.read_bytes().replace(b"\nintents_file", b"\n# intents_file")
         intents = path.parent / "intents" / path.name
         first, *others = (text + b"\n" + intents.read_bytes() if intents.exists() else text).split(b"\n[")

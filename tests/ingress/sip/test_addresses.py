@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.ingress.sip.addresses import Address, call_of, contact
+from voicepipe.ingress.sip.addresses import Address, contact, placement_of
 
 POP, ID = "203.0.113.5:5060", "call_0123456789abcdef"
 
@@ -31,15 +31,15 @@ POP, ID = "203.0.113.5:5060", "call_0123456789abcdef"
 def test_the_same_address_at_another_host(asked: str, told: str) -> None:
     made = contact(asked, POP, ID)
     assert made == told + ID
-    assert call_of(Address.of_uri(made)) == ID
+    assert placement_of(Address.of_uri(made)) == ID
 
 
 def test_what_is_no_address() -> None:
     with pytest.raises(ValueError, match="no SIP URI"):
         contact("urn:service:sos", POP, ID)
-    assert call_of(Address.of_uri("tel:+4930123")) == ""
-    assert call_of(Address.of_uri("sip:front@directory.example")) == ""
-    assert call_of(Address.of_uri(f"sip:front@directory.example;vp-call={'a' * 5000}")) == ""
+    assert placement_of(Address.of_uri("tel:+4930123")) == ""
+    assert placement_of(Address.of_uri("sip:front@directory.example")) == ""
+    assert placement_of(Address.of_uri(f"sip:front@directory.example;vp-call={'a' * 5000}")) == ""
 
 
 USER = st.text("abcXYZ019-_.!~*'()&=+$,;?/%", min_size=1, max_size=20)

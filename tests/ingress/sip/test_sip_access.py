@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import Phone, calling, phone, sip
@@ -65,6 +66,24 @@ async def logged_in(ann: Phone, method: str, **more: Any) -> Any:
 async def test_a_user_calls_with_a_password() -> None:
     async with calling(FakePop(sip(users=(DESK,)))) as ann:
         assert (await logged_in(ann, "INVITE")).code == 200
+        await ann.hang_up()
+
+
+async def test_users_trunks_and_passwords_change_while_a_call_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    pop = FakePop(sip(users=(DESK,)))
+    async with calling(pop) as ann, phone(pop) as bob:
+        assert (await logged_in(ann, "INVITE")).code == 200
+        monkeypatch.setenv("DESK_PASSWORD", "other")
+        (await asyncio.to_thread(pop.rereads.read, pop.config))()
+        assert (await logged_in(bob, "INVITE")).code == 403
+        async with phone(pop) as desk:
+            assert (await logged_in(desk, "INVITE", password="other")).code == 200
+            await desk.hang_up()
+        others = replace(pop.config, sip=replace(pop.config.sip, users=(), trunks=(TRUNK,)))
+        (await asyncio.to_thread(pop.rereads.read, others))()
+        async with phone(pop) as carl:
+            assert (await carl.dial()).code == 200
+            await carl.hang_up()
         await ann.hang_up()
 
 
@@ -238,5 +257,5 @@ def test_an_open_door_to_strangers_is_refused_at_the_start() -> None:
 
 def test_a_user_without_a_password_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DESK_PASSWORD")
-    with pytest.raises(ConfigError, match="set the environment variable DESK_PASSWORD"):
+    with pytest.raises(ConfigError, match="the environment variable DESK_PASSWORD is not set here"):
         SipAccess(sip(users=(DESK,)).sip)

@@ -1,5 +1,6 @@
 """Each provider's door is there if its secret is configured."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -56,3 +57,15 @@ def test_a_secret_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("TWILIO_TOKEN", raising=False)
     with pytest.raises(ConfigError, match="TWILIO_TOKEN"):
         providers(twilio={"auth_token_env": "TWILIO_TOKEN"})
+
+
+async def test_a_token_changes_while_the_server_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHER_TOKEN", twilio_provider.TOKEN)
+    monkeypatch.setenv("TWILIO_TOKEN", "old")
+    pop = FakePop(parse({"twilio": {"auth_token_env": "TWILIO_TOKEN"}}))
+    async with serving(pop) as address:
+        url = f"http://{address}/twilio/voice"
+        assert (await twilio_provider.post(url, CALL)).status_code == 403
+        fresh = parse({"twilio": {"auth_token_env": "OTHER_TOKEN"}})
+        (await asyncio.to_thread(pop.rereads.read, fresh))()
+        assert (await twilio_provider.post(url, CALL)).status_code == 200

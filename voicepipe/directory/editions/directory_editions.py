@@ -8,7 +8,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -89,7 +90,7 @@ def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryCo
     try:
         check_owners(config)
         check_who_may_call(config.http, config.tenants)
-        if config.tenants and not config.http.operator_key_env:
+        if config.tenants and not config.http.operator_key:
             raise ConfigError(
                 "tenants: this directory has no operator's key, so nobody could push, list or drain any more; set "
                 "http.operator_key_env in its file first"
@@ -153,7 +154,7 @@ class DirectoryEditions:
         own: DirectoryConfig,
         store: EditionStore,
         begun: DirectoryBeginning,
-        take: Callable[[DirectoryConfig], None],
+        take: Callable[[DirectoryConfig], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.current = begun.edition
@@ -184,6 +185,14 @@ class DirectoryEditions:
     def differing(self) -> dict[str, int]:
         """Other directories that have another edition, and its number."""
         return {name: head.number for name, head in self._there().items() if head.digest != self._head.digest}
+
+    @asynccontextmanager
+    async def rebased(self, own: DirectoryConfig) -> AsyncIterator[DirectoryConfig]:
+        """Yields the edition in use with another configuration of the directory's own, which is `own` from the end of
+        the context on; no edition is taken over meanwhile. Raises ConfigError: they do not go together."""
+        async with self._changing:
+            yield await asyncio.to_thread(with_rules, own, self.current.files if self.current else {})
+            self._own = own
 
     # --- what operators order
 
@@ -326,7 +335,7 @@ class DirectoryEditions:
         await asyncio.to_thread(self._store.use, edition)
         self.current, self._problem = edition, ""
         try:
-            self._take(with_rules(self._own, edition.files))
+            await self._take(await asyncio.to_thread(with_rules, self._own, edition.files))
         except ConfigError as error:
             self._problem = str(error)
             logger.error("the routes and tenants of edition %d are not taken over: %s", edition.number, error)

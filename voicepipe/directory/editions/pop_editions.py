@@ -6,7 +6,8 @@ Calls go on with the agent that they began with, as when an agent's file is edit
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,20 +55,23 @@ def store_of(config: Config) -> EditionStore | None:
     return EditionStore(Path(folder), config.pop.id, "fleet.editions") if folder else None
 
 
-def begun(own: Config, store: EditionStore | None, wanted: Path | None = None) -> PopBeginning:
+def begun(
+    own: Config, store: EditionStore | None, wanted: Path | None = None, known: AgentStore | None = None
+) -> PopBeginning:
     """The edition that the PoP stays at or used last; if that is no longer valid, the newest that is; its own files, if
-    it has never taken one over (`wanted`: as in `AgentStore`). Raises ConfigError: none of them is valid."""
+    it has never taken one over (`wanted`, `known`: as in `AgentStore`). Raises ConfigError: none of them is valid."""
     pinned = own.fleet.edition
     found = store.begin(lambda edition, folder: opened(own, folder), pinned) if store else None
-    (config, agents), edition, problem = found or ((own, open_agents(own, wanted)), None, "")
+    (config, agents), edition, problem = found or ((own, open_agents(own, wanted, known)), None, "")
     if pinned and not problem and not (edition and edition.number == pinned):
         problem = f"It is to stay at edition {pinned}, which it has not got yet."
     return PopBeginning(config, agents, edition, problem)
 
 
-def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
+def opened(own: Config, folder: Path, known: AgentStore | None = None) -> tuple[Config, AgentStore]:
     """A PoP's own configuration with the agents, routes and tenants of an edition that lies in `folder`; and the
-    agents. Raises ConfigError, with the paths of the edition: the PoP would not start with it."""
+    agents (`known`: as in `AgentStore`). Raises ConfigError, with the paths of the edition: the PoP would not start
+    with it."""
     with paths_in_edition(folder):
         config = replace(own, pop=replace(own.pop, agents=str(folder / AGENTS)))
         if (rules := folder / RULES).exists():
@@ -79,7 +83,14 @@ def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
                 if lacks := signing.lacks(tenant.hooks):
                     raise ConfigError(f"tenants[{index}].{lacks}")
         _check_functions(folder / AGENTS, own.fleet.functions)  # Before any is loaded.
-        return config, open_agents(config)
+        agents = open_agents(config, known=known)
+        for agent in agents:
+            if Path(agent.hooks.secret_file).is_relative_to((folder / AGENTS).resolve()):
+                raise ConfigError(
+                    f"Agent {agent.name}: hooks.secret_file: no secret is pushed along; give an absolute path that "
+                    "each PoP has, or one that begins with $CREDENTIALS_DIRECTORY/"
+                )
+        return config, agents
 
 
 def _check_functions(folder: Path, modules: Collection[str]) -> None:
@@ -127,10 +138,14 @@ class PopEditions:
         self._pop = own.pop.id
         self._pinned = own.fleet.edition
         self._store = store
+        self._agents = begun.agents
+        """Those that the PoP uses: the store becomes others."""
         self._current = begun.edition.head if begun.edition else NONE
         self._take = take
         self._report_now = report_now
         self._clock = clock
+        self._changing = asyncio.Lock()
+        """Held while it changes what the PoP uses."""
         self._failed, self._again_at = NONE, 0.0
         """The last edition that it could not take over, and when it is tried again."""
         self._problem = _short(begun.problem)
@@ -138,6 +153,20 @@ class PopEditions:
     def state(self) -> EditionState:
         """The state for reports."""
         return EditionState(self._current.number, self._current.digest, self._problem, bool(self._pinned))
+
+    @asynccontextmanager
+    async def rebased(self, own: Config) -> AsyncIterator[tuple[Config, AgentStore]]:
+        """Yields the edition in use, opened with another configuration of the PoP's own, which is `own` from the end of
+        the context on; no edition is taken over meanwhile. Raises ConfigError: the PoP would not start with them."""
+        async with self._changing:
+            yield await asyncio.to_thread(self._opened, own)
+            self._own = own
+
+    def _opened(self, own: Config) -> tuple[Config, AgentStore]:
+        edition = self._store.find(self._current.number) if self._current != NONE else None
+        if edition:
+            return opened(own, self._store.keep(edition), self._agents)
+        return own, open_agents(own, known=self._agents)
 
     async def listen(self) -> None:
         """Take over what is published, until cancelled."""
@@ -175,8 +204,9 @@ class PopEditions:
     async def _take_over(self, edition: Edition) -> None:
         """Use the edition, or stay at the present one and report the problem."""
         try:
-            config, agents = await asyncio.to_thread(self._kept, edition)
-            await self._take(config, agents)
+            async with self._changing:
+                config, agents = await asyncio.to_thread(self._kept, edition)
+                await self._take(config, agents)
         except ConfigError as error:
             self._failed, self._again_at = edition.head, self._clock() + AGAIN_S
             self._problem = _short(f"edition {edition.number}: {error}")

@@ -12,9 +12,9 @@ from starlette.requests import HTTPConnection
 from voicepipe.base.networks import network_of
 from voicepipe.base.places import Place, place_of
 from voicepipe.call_api import NO_TENANT, Grant
-from voicepipe.config.credentials import keys_of
 from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant
 from voicepipe.config.phone_config import PhoneKind
+from voicepipe.config.rereads import Rereads
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.router import CANDIDATES, WantedCall, eligible
@@ -56,13 +56,13 @@ class DirectoryRules:
 
     def __init__(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
         self.config = config
-        """Its tenants and routes may change; all else stays."""
         self.keys = Tenants(keys, "directory")
+        self.rereads = Rereads[DirectoryConfig]()
+        """What is read again while it runs, besides its tenants, routes and canaries."""
 
-    def become(self, config: DirectoryConfig) -> None:
-        """Use this configuration from now on. Raises ConfigError: a tenant's key is not in the environment; then
-        nothing has changed."""
-        self.keys.become(keys_of(config.tenants))
+    def become(self, config: DirectoryConfig, keys: Mapping[str, DirectoryTenant]) -> None:
+        """Use this configuration and its tenants' keys from now on."""
+        self.keys.become(keys)
         self.config = config
 
     def tenant(self, name: str) -> DirectoryTenant | None:
@@ -72,11 +72,11 @@ class DirectoryRules:
 class CallPlacing:
     """Chooses PoPs for calls over HTTP, by the rules of one directory's tenants."""
 
-    def __init__(self, rules: DirectoryRules, directory: Directory, references: SignedKeys) -> None:
+    def __init__(self, rules: DirectoryRules, directory: Directory, signed_keys: SignedKeys) -> None:
         self.here = place_of(rules.config.directory.place)
         self.bounced = directory.bounced
         self._directory = directory
-        self._references = references
+        self._signed_keys = signed_keys
         self._rules = rules
 
     async def place(self, who: Caller, asked: CallRequest, network: str, most: int = CANDIDATES) -> Placement:
@@ -88,7 +88,7 @@ class CallPlacing:
         if asked.place and not who.secret:  # Their server asks for them, and says where they are.
             network = ""
         grant = msgspec.structs.replace(self.grant(who), kind=asked.kind, agents=wanted.agents, network=network)
-        session = await self._references.session(self._references.read(who.secret)) if who.secret else b""
+        session = await self._signed_keys.session(self._signed_keys.read(who.secret)) if who.secret else b""
         return await self._directory.place(wanted, grant, session)
 
     def wanted(self, who: Caller, asked: CallRequest) -> WantedCall:
@@ -119,7 +119,7 @@ class CallPlacing:
 
     def grant(self, who: Caller) -> Grant:
         """The rights of this caller's tokens, whatever they ask for."""
-        holder = self._references.read(who.secret).ek if who.secret else ""
+        holder = self._signed_keys.read(who.secret).ek if who.secret else ""
         return Grant(id="", tenant=who.tenant.name, agents=who.tenant.agents, slots=who.tenant.slots, holder=holder,
                      agent=who.agent or "", locked=who.locked)  # fmt: skip
 

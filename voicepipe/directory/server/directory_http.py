@@ -1,9 +1,9 @@
 """A directory's HTTP server: it tells callers where to call, and relays for those who cannot ask."""
 
 import math
+import ssl
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +17,10 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from voicepipe.base.places import Place, distance_km
+from voicepipe.base.trust import for_sockets
 from voicepipe.config.credentials import OperatorKeys
+from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.config.rereads import Rereads
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.fleet_view import SeenPop
@@ -39,7 +42,7 @@ from voicepipe.directory.server.secrets import FleetKeys, SecretsApi
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.directory.tokens import VALID_S
 from voicepipe.ingress.access import AccessControl, body, decoded, nowhere, uncached
-from voicepipe.ingress.api_keys import Caller, may_scrape
+from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.loopback_only import LocalOnly
 from voicepipe.ingress.telephony.signatures import SIGNED
 from voicepipe.operator_api import metrics_http, pages
@@ -58,7 +61,7 @@ WEB = Path(__file__).parents[2] / "web"
 Status = Literal["ok", "cut_off", "no_pops", "draining"]
 
 
-class DirectoryHealth(msgspec.Struct, frozen=True):
+class DirectoryHealth(msgspec.Struct, frozen=True, omit_defaults=True):
     """Body of GET /healthz at a directory."""
 
     status: Status
@@ -66,15 +69,23 @@ class DirectoryHealth(msgspec.Struct, frozen=True):
     """PoPs that take calls."""
     relayed: int
     """Calls that go through the directory."""
+    warning: str = ""
+    """Files cannot be used as they are now: of the certificate, of a configuration that was read again."""
 
 
 class DirectoryApi:
     """The HTTP endpoints for callers who ask where to call."""
 
     def __init__(
-        self, directory: Directory, access: AccessControl, placement: CallPlacing, relay_drain: RelayDrain
+        self,
+        directory: Directory,
+        access: AccessControl,
+        placement: CallPlacing,
+        relay_drain: RelayDrain,
+        rereads: Rereads[DirectoryConfig],
     ) -> None:
         self._directory = directory
+        self._rereads = rereads
         self._access = access
         self._placement = placement
         self._relay_drain = relay_drain
@@ -108,7 +119,7 @@ class DirectoryApi:
         status: Status = "cut_off" if self._directory.is_cut_off else "ok" if pops else "no_pops"
         if self._relay_drain.has_begun:
             status = "draining"
-        return DirectoryHealth(status, len(pops), self._relay_drain.calls)
+        return DirectoryHealth(status, len(pops), self._relay_drain.calls, self._rereads.warning)
 
 
 async def _to_map(request: Request) -> Response:
@@ -119,7 +130,7 @@ async def _to_map(request: Request) -> Response:
 def app(
     rules: DirectoryRules,
     directory: Directory,
-    references: SignedKeys,
+    signed_keys: SignedKeys,
     operator: OperatorKeys,
     client: httpx.AsyncClient,
     beside: Sequence[BaseRoute] = (),
@@ -135,9 +146,10 @@ def app(
     def read(accept: str) -> Callable[[], tuple[bytes, str]]:
         return metrics.read(accept, directory.heard(), relay_drain.calls, directory.is_cut_off)
 
-    access = AccessControl(rules.keys, FleetKeys(references, rules.keys), PERCENT)
-    operators = OperatorAccess(rules.keys, operator.operator)
-    placement = CallPlacing(rules, directory, references)
+    access = AccessControl(rules.keys, FleetKeys(signed_keys, rules.keys), PERCENT)
+    operators = OperatorAccess(rules.keys, operator)
+    rules.rereads.join(operators.reread)
+    placement = CallPlacing(rules, directory, signed_keys)
     proxy = RequestProxy(access, directory, placement, client, operators)
     middleware = []
     if config.http.origins:
@@ -147,13 +159,15 @@ def app(
     middleware.append(Middleware(LocalOnly, log=access.log_refusal, origins=config.http.origins, public=public,
                                  has_keys=lambda: bool(rules.config.tenants)))  # fmt: skip
     routes: list[BaseRoute] = [
-        *DirectoryApi(directory, access, placement, relay_drain).routes(),
-        WebSocketRoute("/v1/realtime", Relay(access, placement, proxy, relay_drain).websocket),
-        *SecretsApi(access, references, proxy).routes(),
+        *DirectoryApi(directory, access, placement, relay_drain, rules.rereads).routes(),
+        WebSocketRoute(
+            "/v1/realtime", Relay(access, placement, proxy, relay_drain, for_sockets(config.tls.ca)).websocket
+        ),
+        *SecretsApi(access, signed_keys, proxy).routes(),
         *proxy.routes(),
-        *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), proxy).routes(),
+        *ProviderWebhooks(rules, directory, PhonePlacing(rules, directory), proxy).routes(),
         *OperatorApi(directory, operators, editions).routes(),
-        metrics_http.route(partial(may_scrape, rules.keys, operator), read),
+        metrics_http.route(operators.may_scrape, read),
         *beside,
         Mount("/v1", nowhere),
         Route("/map", pages.page(WEB / "map.html")),
@@ -164,12 +178,12 @@ def app(
     return Starlette(routes=routes, middleware=middleware, exception_handlers=access.answers())
 
 
-def reaching_pops() -> AbstractAsyncContextManager[httpx.AsyncClient]:
+def reaching_pops(verify: ssl.SSLContext | bool = True) -> AbstractAsyncContextManager[httpx.AsyncClient]:
     """Yields the client that forwards requests: connections to PoPs stay open, since call set-ups have no time to
     spare. Their number is limited for each PoP (`request_proxy.MOST_AT_ONE`), so that a PoP that was stopped does not
-    take all of them."""
+    take all of them. `verify`: whose certificates are trusted."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
-    return httpx.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False, trust_env=True)
+    return httpx.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False, trust_env=True, verify=verify)
 
 
 def _answer(placement: Placement) -> dict[str, Any]:
@@ -178,7 +192,7 @@ def _answer(placement: Placement) -> dict[str, Any]:
         for offer in placement.offers
     ]
     return {
-        "call_id": placement.call,
+        "call_id": placement.placement_id,
         "expires_in": int(VALID_S),
         "degraded": placement.degraded,
         "candidates": candidates,

@@ -10,12 +10,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import ConfigError, Unauthorized
+from voicepipe.config.credentials import OperatorKeys, keys_of, operator_keys
+from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.config.rereads import Use
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.editions.edition import TEXT_BYTES, Edition
 from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.ingress.access import body, decoded, uncached
-from voicepipe.ingress.api_keys import Tenants, is_key, offered
+from voicepipe.ingress.api_keys import Tenants, is_key, may_scrape, offered
 from voicepipe.ingress.wire_errors import WireError
 
 MOST_NETWORKS = 1000
@@ -50,17 +53,32 @@ class PushRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OperatorAccess:
-    """`key` opens it; without one it is open where the directory asks nobody for keys, that is, to its own machine."""
+    """The operator's key opens it; without one it is open where the directory asks nobody for keys, that is, to its own
+    machine."""
 
-    def __init__(self, tenants: Tenants, key: str) -> None:
+    def __init__(self, tenants: Tenants, keys: OperatorKeys) -> None:
         self.tenants = tenants
-        self._key = key
+        self._keys = keys
+
+    def reread(self, config: DirectoryConfig) -> Use:
+        """The keys, as `Rereads` has it."""
+        keys = operator_keys(config.http, keys_of(config.tenants))
+
+        def use() -> None:
+            self._keys = keys
+
+        return use
 
     def admits(self, request: Request) -> bool:
         """Whether the operator asks."""
-        if self._key and is_key(self._key, offered(request) or ""):
+        known = self._keys.operator
+        if known and is_key(known, offered(request) or ""):
             return True
-        return not (self.tenants or self._key)
+        return not (self.tenants or known)
+
+    def may_scrape(self, key: str | None) -> bool:
+        """As `api_keys.may_scrape`."""
+        return may_scrape(self.tenants, self._keys, key)
 
     def check(self, request: Request) -> None:
         """Raises Unauthorized."""

@@ -6,11 +6,9 @@ gives no answer, the next candidate is asked, while the caller hears it ring.
 
 import logging
 import time
-from base64 import b64decode
 from typing import Literal, NamedTuple
 
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -22,8 +20,9 @@ from voicepipe.call_api import Grant
 from voicepipe.config.credentials import telnyx_key, twilio_token
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.phone_config import PhoneKind
+from voicepipe.config.rereads import Use
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.server.call_placement import PhonePlacing
+from voicepipe.directory.server.call_placement import DirectoryRules, PhonePlacing
 from voicepipe.directory.server.request_proxy import ALONE_S, RequestProxy
 from voicepipe.ingress.access import body
 from voicepipe.ingress.phone import NoRoute
@@ -31,7 +30,15 @@ from voicepipe.ingress.refusal_log import RefusalLog
 from voicepipe.ingress.telephony import signatures, twilio_webhook
 from voicepipe.ingress.telephony.provider_access import WEBHOOK_BYTES
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, TelnyxApi, TelnyxPayload, TelnyxWebhook
+from voicepipe.ingress.telephony.telnyx_api import (
+    CAUSES,
+    VOICE,
+    CommandFailed,
+    TelnyxApi,
+    TelnyxPayload,
+    TelnyxWebhook,
+    public_key,
+)
 from voicepipe.ingress.telephony.telnyx_hangups import pop_of
 from voicepipe.ingress.telephony.twilio_webhook import signed_form
 
@@ -57,15 +64,31 @@ class ProviderWebhooks:
     secret is missing."""
 
     def __init__(
-        self, config: DirectoryConfig, directory: Directory, placement: PhonePlacing, proxy: RequestProxy
+        self, rules: DirectoryRules, directory: Directory, placement: PhonePlacing, proxy: RequestProxy
     ) -> None:
-        self._config = config
+        config = rules.config
+        self._rules = rules
         self._directory = directory
         self._placement = placement
         self._proxy = proxy
         self._token = twilio_token(config.twilio).value()
         self._api = TelnyxApi(config.telnyx, telnyx_key(config.telnyx).value())
         self._refusals = RefusalLog(logger, "webhooks")
+        rules.rereads.join(self._reread)
+
+    @property
+    def _config(self) -> DirectoryConfig:
+        return self._rules.config
+
+    def _reread(self, config: DirectoryConfig) -> Use:
+        """The providers' secrets, as `Rereads` has it."""
+        token, key = twilio_token(config.twilio).value(), telnyx_key(config.telnyx).value()
+
+        def use() -> None:
+            self._token = token
+            self._api.authorize(key)
+
+        return use
 
     def routes(self) -> list[BaseRoute]:
         found: list[BaseRoute] = []
@@ -88,8 +111,7 @@ class ProviderWebhooks:
         """POST: an event of a call. Always 200 for what is signed, or Telnyx would send it again."""
         sent = await _body(request)
         try:
-            key = Ed25519PublicKey.from_public_bytes(b64decode(self._config.telnyx.public_key))
-            signatures.telnyx(key, sent, request.headers, time.time())
+            signatures.telnyx(public_key(self._config.telnyx), sent, request.headers, time.time())
             said = decode(sent, TelnyxWebhook).data
         except Forbidden as error:
             return self._forbid(request, "telnyx", error)

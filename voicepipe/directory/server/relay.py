@@ -5,6 +5,7 @@ Their messages pass through, both ways. A call that can choose goes to its PoP d
 
 import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from websockets.typing import Subprotocol
 
 from voicepipe.base.errors import Refused
 from voicepipe.base.tasks import TaskGroup
+from voicepipe.base.trust import refusal
 from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import PopToken, WhyBounced
 from voicepipe.directory.server.call_placement import CallPlacing
@@ -70,8 +72,15 @@ class Relay:
     """The WebSocket endpoint that relays calls to PoPs."""
 
     def __init__(
-        self, access: AccessControl, placement: CallPlacing, proxy: RequestProxy, relay_drain: RelayDrain
+        self,
+        access: AccessControl,
+        placement: CallPlacing,
+        proxy: RequestProxy,
+        relay_drain: RelayDrain,
+        tls: ssl.SSLContext,
     ) -> None:
+        self._tls = tls
+        """For PoPs whose address is wss."""
         self._access = access
         self._placement = placement
         self._proxy = proxy
@@ -116,6 +125,7 @@ class Relay:
                     f"{there.url}?{query}" if query else there.url, additional_headers=headers,
                     subprotocols=[cast(Subprotocol, SUBPROTOCOL)], compression=None, open_timeout=OPEN_S,
                     max_size=None, ping_interval=None, proxy=None,
+                    ssl=self._tls if there.url.startswith("wss:") else None,
                 )  # fmt: skip
             except InvalidStatus as error:
                 logger.info("%s does not let a call in: %s", there.pop, error)
@@ -127,7 +137,10 @@ class Relay:
                 self._bounced(socket, there, "refused")
             except (OSError, TimeoutError, WebSocketException) as error:
                 self._bounced(socket, there, "no_answer")
-                logger.info("%s does not let a call in (%r): the next candidate is tried", there.pop, error)
+                if why := refusal(error):
+                    logger.warning("%s does not let a call in: %s", there.pop, why)
+                else:
+                    logger.info("%s does not let a call in (%r): the next candidate is tried", there.pop, error)
             else:
                 async with pop:
                     yield pop

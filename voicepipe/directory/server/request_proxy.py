@@ -23,6 +23,7 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.base import call_ids
 from voicepipe.base.errors import NoPop, Unauthorized, UnknownCall
+from voicepipe.base.trust import refusal
 from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Directory, PopToken, WhyBounced
 from voicepipe.directory.report import CALLS
@@ -295,7 +296,10 @@ class RequestProxy:
                         request.method, url, params=query or None, content=sent, headers=headers
                     )
         except (httpx.RequestError, httpx.InvalidURL, TimeoutError) as error:
-            logger.info("%s does not answer: %r", there.pop, error)
+            if why := refusal(error):
+                logger.warning("%s is not asked: %s", there.pop, why)
+            else:
+                logger.info("%s does not answer: %r", there.pop, error)
             _silent(there, _Unreached if isinstance(error, NOT_SENT) else NoPop)
         if answer.is_redirect:  # No PoP sends anybody elsewhere.
             _silent(there)

@@ -21,21 +21,21 @@ NAMES_AGENT = {"type", "model"}
 class FleetKeys:
     """The `ek_` keys of a fleet, as `api_keys.ShortLived`."""
 
-    def __init__(self, references: SignedKeys, tenants: Tenants) -> None:
-        self._references = references
+    def __init__(self, signed_keys: SignedKeys, tenants: Tenants) -> None:
+        self._signed_keys = signed_keys
         self._tenants = tenants
 
     def find(self, key: str) -> Caller:
-        said = self._references.read(key)
+        said = self._signed_keys.read(key)
         return Caller(self._tenants.named(said.tenant), said.agent, locked=said.locked, secret=key)
 
 
 class SecretsApi:
     """The HTTP endpoint that makes `ek_` keys."""
 
-    def __init__(self, access: AccessControl, references: SignedKeys, proxy: RequestProxy) -> None:
+    def __init__(self, access: AccessControl, signed_keys: SignedKeys, proxy: RequestProxy) -> None:
         self._access = access
-        self._references = references
+        self._signed_keys = signed_keys
         self._proxy = proxy
 
     def routes(self) -> list[BaseRoute]:
@@ -60,7 +60,7 @@ class SecretsApi:
         if answer.status_code != 200:
             return answer
         effective = msgspec.json.decode(bytes(answer.body), type=dict[str, Any])["session"]
-        value, until = await self._references.make(
+        value, until = await self._signed_keys.make(
             who.tenant.name,
             effective["model"],
             session if says_more else b"",

@@ -12,13 +12,16 @@ from ipaddress import ip_address
 
 from voicepipe.base.errors import Draining, NoPop, Reason
 from voicepipe.base.networks import network_of
-from voicepipe.base.places import place_of
+from voicepipe.base.places import Place, place_of
 from voicepipe.base.tasks import TaskGroup
+from voicepipe.config.credentials import sip_passwords
+from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.config.rereads import Use
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.server.call_placement import DirectoryRules, PhonePlacing
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.ingress.loopback_only import sip_host
-from voicepipe.ingress.sip.addresses import call_of, contact
+from voicepipe.ingress.sip.addresses import contact, placement_of
 from voicepipe.ingress.sip.sip_access import Challenge, SipAccess, SipRefusal, SipSender
 from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, of_no_call, refusal
 from voicepipe.ingress.sip.stack import IncomingRequest
@@ -39,9 +42,21 @@ class SipRedirect:
         self._relay_drain = relay_drain
         self._tasks = tasks
         self._placement = PhonePlacing(rules, directory)
-        self._gateways = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
+        self._gateways = _gateways(config)
+        self._access = SipAccess(sip)
         bind = sip_host(sip, config.http), sip.port
-        self._endpoint = SipEndpoint(bind, "", SipAccess(sip), self._requested, self._turned_away)
+        self._endpoint = SipEndpoint(bind, "", self._access, self._requested, self._turned_away)
+        rules.rereads.join(self._reread)
+
+    def _reread(self, config: DirectoryConfig) -> Use:
+        """Trunks, users and passwords, as `Rereads` has it."""
+        passwords = sip_passwords(config.sip.users)
+
+        def use() -> None:
+            self._access.become(config.sip, passwords)
+            self._gateways = _gateways(config)
+
+        return use
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -82,7 +97,7 @@ class SipRedirect:
     async def _invited(self, invite: IncomingRequest, who: SipSender) -> None:
         try:
             uri, placement = invite.uri.uri, await self._placed(invite, who)
-            self._redirect(invite, [contact(uri, offer.url.removeprefix("sip:"), placement.call)
+            self._redirect(invite, [contact(uri, offer.url.removeprefix("sip:"), placement.placement_id)
                                     for offer in placement.offers])  # fmt: skip
         except Exception as error:
             try:
@@ -101,7 +116,7 @@ class SipRedirect:
         if self._relay_drain.has_begun:
             raise Draining("This directory is being stopped and places no new calls; ask another one.")
         uri, gateway = invite.uri, self._gateways.get(who.trunk)
-        if call_of(uri):  # It would be sent here again, and each time take another slot for a while.
+        if placement_of(uri):  # It would be sent here again, and each time take another slot for a while.
             raise SipRefusal(
                 482, "Loop Detected", "it was told to call a PoP, and calls here: has it an outbound proxy?"
             )
@@ -109,6 +124,11 @@ class SipRedirect:
         return await self._placement.place(
             "sip", uri.user, gateway, domain=uri.domain, trunk=who.trunk, network=network
         )
+
+
+def _gateways(config: DirectoryConfig) -> dict[str, Place | None]:
+    """The place of each trunk's media gateway."""
+    return {trunk.name: place_of(trunk.place) for trunk in config.sip.trunks}
 
 
 def network_of_sound(sdp: str, source: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from voicepipe.base.environment import mps_runs, visible_gpus
 from voicepipe.base.errors import EngineMissing
+from voicepipe.engines.packages import extra
 
 T = TypeVar("T")
 DRIVER = Path("/proc/driver/nvidia/version")
@@ -96,7 +97,7 @@ def read() -> Machine:
         if DRIVER.exists():
             raise EngineMissing(
                 "this machine has an NVIDIA driver, and nvidia-ml-py, by which it is asked for its GPUs, is not "
-                "installed: pip install -e '.[gpu]', in voicepipe's checkout"
+                f"installed: pip install {extra('gpu')}"
             ) from None
         return Machine()
     try:

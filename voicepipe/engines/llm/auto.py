@@ -41,7 +41,9 @@ class AutoLlm:
         config: OpenAiConfig,
         key: str = "",
         look: Callable[[], Awaitable[LocalServer | None]] = local_servers.look,
+        ca: str = "",
     ) -> None:
+        self._ca = ca
         self._config = config
         self._key = key
         self._look = look
@@ -116,7 +118,7 @@ class AutoLlm:
                 if found is None:
                     return
                 config = msgspec.structs.replace(config, base_url=found.url, model=config.model or found.models[0])
-            model = OpenAiLlm(config, self._key)
+            model = OpenAiLlm(config, self._key, self._ca)
             try:
                 await model.start()
             except EngineError as error:

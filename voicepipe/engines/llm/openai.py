@@ -14,6 +14,7 @@ import httpx
 from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.base.tasks import ended, supervised
+from voicepipe.base.trust import for_http, refusal
 from voicepipe.base.web_answer import AT_A_TIME, PLAIN, coding, pieces, whole
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Message, Prompt
@@ -54,10 +55,12 @@ class OpenAiLlm:
     """A language model behind an OpenAI-compatible server. One pooled client serves all calls. Implements `base.Llm`
     and `base.CanBreak`.
 
-    The server may go and come back: it is asked every second whether it is there, and every reply tries it anew.
+    The server may go and come back: it is asked every second whether it is there, and every reply tries it anew. `ca`:
+    as `trust.trusting`.
     """
 
-    def __init__(self, config: OpenAiConfig, key: str = "") -> None:
+    def __init__(self, config: OpenAiConfig, key: str = "", ca: str = "") -> None:
+        self._ca = ca
         self._config = config
         self._key = key
         self._url = config.base_url.rstrip("/")
@@ -242,8 +245,10 @@ class OpenAiLlm:
                     self._judge(response.status_code)
                     raise await self._refused(response, path, body or {})
                 yield response
-        except (httpx.ConnectError, httpx.ConnectTimeout):
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             self._liveness.gone = True
+            if why := refusal(error):
+                raise EngineDead(f"{self._server}: {why}.") from None
             raise EngineDead(
                 f"No language model's server answers at {self._url}: start it, or set openai.base_url."
             ) from None
@@ -266,8 +271,10 @@ class OpenAiLlm:
         answer, status = await whole(response, LONGEST_ANSWER), response.status_code
         said = complaint(answer)
         if status in (401, 403):
-            key = self._config.api_key_env
-            todo = f"look at the key in the variable {key}" if key else "name its key's variable in openai.api_key_env"
+            key = self._config.api_key
+            todo = (
+                f"look at the key in {key}" if key else "name its key's variable or file in openai.api_key_env or _file"
+            )
             return EngineError(f"{self._server} does not let us in: {todo} ({said}).")
         if status == 404:
             return EngineError(await self._not_found(path, said))
@@ -297,4 +304,5 @@ class OpenAiLlm:
             timeout=httpx.Timeout(None, connect=CONNECT_S),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEP_ALIVE_S),
             trust_env=False,
+            verify=for_http(self._ca),
         )

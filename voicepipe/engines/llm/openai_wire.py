@@ -81,8 +81,9 @@ class StreamedReply:
         """The first event since the last words that has nothing of a reply: the server may have failed there."""
 
     def take(self, event: bytes) -> list[Delta]:
-        """The deltas that the event adds, perhaps none. Raises EngineError: the event reports an error, the server
-        babbles, or does not end."""
+        """The deltas that the event adds, perhaps none: words and corrections. Calls of tools are collected: `rest` has
+        them once the stream has ended. Raises EngineError: the event reports an error, the server babbles, or does not
+        end."""
         self._silent += 1
         if self._silent > self._most_silent:
             raise EngineError(f"The language model's server sent {self._silent} events that say nothing: see its log.")

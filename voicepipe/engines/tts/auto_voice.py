@@ -1,10 +1,11 @@
-"""The voice `auto`: hibari speaks English, espeak-ng what hibari cannot, and all where hibari is not to be had."""
+"""The voice `auto`: hibari speaks English, espeak-ng every other language; where one is not to be had, the other speaks
+for both."""
 
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
-from voicepipe.base.errors import EngineError
+from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config.engine_config import EspeakConfig
 from voicepipe.engines.base import Speech
 from voicepipe.engines.tts.conversion import Conversion, converter
@@ -19,7 +20,7 @@ class AutoTts:
     `base.Restarts` and `base.LacksPart`.
 
     It has the voices of both: "heart", and espeak-ng's "de", "en-gb". Without a name the callers' language decides. If
-    hibari is lacking, "en-us" speaks for "heart".
+    hibari is lacking, "en-us" speaks for "heart"; without espeak-ng, which is optional, "heart" reads all languages.
     """
 
     rate = HibariTts.rate
@@ -27,44 +28,51 @@ class AutoTts:
     def __init__(self, espeak: EspeakConfig) -> None:
         self._espeak = EspeakTts(espeak.voice, espeak.words_per_minute)
         self._hibari = HibariTts()
-        self._voices: Mapping[str, str] = {}
+        self._present: tuple[EspeakTts | HibariTts, ...] = ()
         self.lacks = ""
-        """Why hibari does not speak; empty: it does."""
 
     @property
     def alive(self) -> bool:
-        return self._espeak.alive and (bool(self.lacks) or self._hibari.alive)
+        return bool(self._present) and all(voice.alive for voice in self._present)
 
     @property
     def restarts(self) -> int:
         return self._espeak.restarts + self._hibari.restarts
 
     async def start(self) -> None:
-        """Load both. Raises EngineError: there is no espeak-ng."""
-        await self._espeak.start()
+        """Load both, or one. Raises EngineError: neither is to be had, or espeak-ng has no voice as configured."""
+        self.lacks, present = "", list[EspeakTts | HibariTts]()
+        try:
+            await self._espeak.start()
+            present.append(self._espeak)
+        except EngineMissing as error:
+            self.lacks = f"hibari reads all languages as English: {error}"
         try:
             await self._hibari.start()
-            self.lacks = ""
+            present.append(self._hibari)
         except EngineError as error:
-            self.lacks = str(error)
-            log.warning("espeak-ng speaks English, too: %s", error)
-        self.rate = self._espeak.rate if self.lacks else self._hibari.rate
-        self._voices = {**self._hibari.voices(), **self._espeak.voices()}
+            if not present:
+                raise
+            self.lacks = f"espeak-ng speaks English, too: {error}"
+        if self.lacks:
+            log.warning(self.lacks)
+        self._present = tuple(present)
+        self.rate = present[-1].rate
 
     async def close(self) -> None:
-        self._voices = {}
+        self._present = ()
         await self._hibari.close()
         await self._espeak.close()
 
     def voices(self) -> Mapping[str, str]:
-        return self._voices
+        return {name: language for voice in reversed(self._present) for name, language in voice.voices().items()}
 
     def voice_for(self, asked: str, language: str = "") -> str:
         """English of any country without a name: "heart"."""
         if asked in self._hibari.voices() or self._espeak.voice_for(asked) == asked:
             return asked
         english = language.lower().partition("-")[0] in ("", "en")
-        if english and not self.lacks:
+        if self._hibari in self._present and (english or self._espeak not in self._present):
             return self._hibari.voice_for("")
         return self._espeak.voice_for("", language)
 
@@ -79,10 +87,10 @@ class AutoTts:
                 async for speech in pieces:
                     silent = False
                     yield speech
-            if not silent:
+            if not silent or self._espeak not in self._present:
                 return
             name = ""  # None of it was in Latin letters: better read by a machine than not at all.
         convert = Conversion(self._espeak.rate, self.rate)
         async with aclosing(self._espeak.speak(text, voice=name, speed=speed, first=first)) as pieces:
             async for speech in pieces:
-                yield speech if self.lacks else await converter.submit(convert, speech)
+                yield speech if self.rate == self._espeak.rate else await converter.submit(convert, speech)

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 
-import espeakng_loader
 import numpy as np
 
 from voicepipe.audio import Pcm
@@ -29,6 +28,7 @@ from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
+from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.tts.shaping import pieces, shape
 
 # speak_lib.h
@@ -101,6 +101,11 @@ class _LibraryCopy:
     """The library, or a copy of it, with a state of its own. Raises EngineMissing, EngineError."""
 
     def __init__(self) -> None:
+        try:
+            import espeakng_loader  # Not above: an extra, since it is GPL-3.0.
+        except ImportError as error:
+            way_out = f"pip install {INSTALLS['espeakng_loader']}"
+            raise EngineMissing(f"espeak-ng is not installed ({error}): {way_out}") from None
         path, is_copy = espeakng_loader.get_library_path(), next(_loads) > 0
         try:
             with tempfile.TemporaryDirectory() if is_copy else nullcontext() as folder:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 import regex
 
@@ -25,6 +24,7 @@ from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.base.punctuation import in_latin
 from voicepipe.base.words import WRITTEN
 from voicepipe.base.worker import Worker
+from voicepipe.engines import onnx_schema
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
@@ -183,10 +183,10 @@ def _matched(written: list[str], read: list[str]) -> Iterator[tuple[int, int]]:
 
 def timed(path: Path) -> bytes:
     """The model with its phonemes' lengths as its last output. Raises EngineMissing."""
-    model = onnx.load(str(path))
+    model = onnx_schema.load(path)
     if not any(LENGTHS in node.output and node.op_type == "Clip" for node in model.graph.node):
         raise EngineMissing(OTHER)
-    model.graph.output.append(onnx.ValueInfoProto(name=LENGTHS))
+    model.graph.output.append(onnx_schema.output(LENGTHS))
     return bytes(model.SerializeToString())
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 
 from voicepipe.audio import Pcm
 from voicepipe.base.errors import EngineError, EngineMissing
+from voicepipe.engines import onnx_schema
 
 WINDOW = 512
-"""Samples of one window at 16 kHz: 32 ms."""
+"""Samples of one window at 16 kHz: 32 ms. `turn/vad.py` has the same number: the front end cuts windows by that."""
 
 CONTEXT = 64
 """Samples of the window before that the model wants to see again."""
@@ -119,7 +119,7 @@ def for_many() -> bytes:
     """The model, made for windows of several streams. As it comes, they are one stream's, one after the other: its
     encoder's batch is the LSTM's time. Here it is the LSTM's batch, each with a state of its own. Raises
     EngineMissing."""
-    model = onnx.load(str(model_path()))
+    model = onnx_schema.load(model_path())
     lstm = next(node for node in model.graph.node if node.op_type == "LSTM")
     before = next(node for node in model.graph.node if lstm.input[0] in node.output)
     if before.op_type != "Transpose" or list(before.attribute[0].ints) != [0, 2, 1]:

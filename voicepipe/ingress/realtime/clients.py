@@ -66,7 +66,7 @@ class RealtimeClients:
         )
         self._control = None if call.is_over else ClientControl(call, self._translator, self._emit)
         """None once the call is over."""
-        call.listen(self)
+        call.add_listener(self)
 
     @classmethod
     def of(cls, call: HostedCall) -> "RealtimeClients":

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from starlette.websockets import WebSocket
 
 from voicepipe.base.cpu_metering import PaidBy
+from voicepipe.base.round_robin import owned_by
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime.clients import RealtimeClients
@@ -28,6 +29,13 @@ async def converse(
     its id within the context of `known`."""
     call = clients.call
     client = _Client(socket, clients, rights, call.limits.idle_ms / 1000, on_full=lambda: call.end("closed"))
+    with owned_by(call.id):
+        await _converse(client, call, known)
+
+
+async def _converse(
+    client: "_Client", call: HostedCall, known: Callable[[HostedCall], AbstractContextManager[str]]
+) -> None:
     async with TaskGroup() as tasks:
         writer = tasks.create_task(client.write())
         reader = tasks.create_task(_until_gone(client, call))
@@ -47,16 +55,21 @@ async def listen_in(socket: WebSocket, clients: RealtimeClients, subprotocol: st
     client = _Client(socket, clients, rights, None, on_full=lambda: None)
     try:
         await client.accept(subprotocol)
-        async with TaskGroup() as tasks:
-            with PaidBy(clients.share.payer()):  # Each event is written to each of them once more.
-                writer = tasks.create_task(client.write())
-            reader = tasks.create_task(client.read())
-            await asyncio.wait({writer, reader}, return_when=asyncio.FIRST_COMPLETED)
-            clients.leave(client.outbox)
-            reader.cancel()
-            await client.sender.flush(writer)
+        with owned_by(clients.call.id):
+            await _listen_in(client, clients)
     finally:
         clients.leave(client.outbox)
+
+
+async def _listen_in(client: "_Client", clients: RealtimeClients) -> None:
+    async with TaskGroup() as tasks:
+        with PaidBy(clients.share.payer()):  # Each event is written to each of them once more.
+            writer = tasks.create_task(client.write())
+        reader = tasks.create_task(client.read())
+        await asyncio.wait({writer, reader}, return_when=asyncio.FIRST_COMPLETED)
+        clients.leave(client.outbox)
+        reader.cancel()
+        await client.sender.flush(writer)
 
 
 class _Client:

@@ -31,9 +31,9 @@ _GLOBAL = re.compile(r"\+[().-]*[0-9][0-9().-]*")
 _LOCAL = re.compile(r"(?=[^0-9*#]*[0-9*#])[0-9A-Fa-f*#().-]+")
 """A local number (RFC 3966, 3), with at least one digit."""
 CALL_PARAM = "vp-call"
-"""A parameter of the address: the id of a call for which a directory has chosen this PoP. It admits nobody. The PoP
-sees by it that the call has come; where a carrier leaves it out, its directories wait a few seconds for that."""
-_CALL = re.compile(r"call_[0-9a-f]{16}")
+"""A parameter of the address: the id of the placement by which a directory has chosen this PoP. It admits nobody. The
+PoP sees by it that the call has come; where a carrier leaves it out, its directories wait a few seconds for that."""
+_PLACEMENT = re.compile(r"call_[0-9a-f]{16}")
 _OF_THE_WAY = frozenset({"maddr", "ttl", "transport", "lr", CALL_PARAM})
 """Parameters that say how the request came here (RFC 3261, 19.1.1), or are ours."""
 _OF_A_USER = "%-_.!~*'()&=+$,;?/"
@@ -118,27 +118,27 @@ def _number(text: str) -> str:
     return text.translate(_SEPARATORS) if _GLOBAL.fullmatch(text) or _LOCAL.fullmatch(text) else text
 
 
-def contact(uri: str, host: str, call: str) -> str:
-    """`uri` at `host` ("203.0.113.5:5060"), with its user part and its parameters, for the call with this id. A
+def contact(uri: str, host: str, placement_id: str) -> str:
+    """`uri` at `host` ("203.0.113.5:5060"), with its user part and its parameters, for the call of this placement. A
     telephone number with its parameters is a user part (RFC 3261, 19.1.6).
 
     Raises ValueError: it is neither a `sip:` nor a `tel:` URI."""
     scheme, _, rest = uri.partition(":")
     if scheme.lower() == "tel":
         user = quote(rest, safe=_OF_A_USER)
-        return f"sip:{user}@{host};user=phone;{CALL_PARAM}={call}"
+        return f"sip:{user}@{host};user=phone;{CALL_PARAM}={placement_id}"
     parts = SIP_PARTS.fullmatch(rest)
     if scheme.lower() not in CALLED or parts is None:
         raise ValueError(f"{uri[:80]!r} is no SIP URI and no telephone number")
     kept = [param for param in (parts["params"] or "").split(";") if param and _name(param) not in _OF_THE_WAY]
     user = f"{parts['user']}@" if parts["user"] else ""
-    return f"sip:{user}{host}{''.join(f';{param}' for param in kept)};{CALL_PARAM}={call}"
+    return f"sip:{user}{host}{''.join(f';{param}' for param in kept)};{CALL_PARAM}={placement_id}"
 
 
-def call_of(address: Address) -> str:
-    """The id of the call for which a directory has made this address; empty: it has none."""
+def placement_of(address: Address) -> str:
+    """The id of the placement for which a directory has made this address; empty: it has none."""
     said = address.uri_params.get(CALL_PARAM) or ""
-    return said if _CALL.fullmatch(said) else ""
+    return said if _PLACEMENT.fullmatch(said) else ""
 
 
 def _name(param: str) -> str:

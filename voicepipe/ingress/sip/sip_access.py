@@ -6,6 +6,7 @@ import math
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -102,17 +103,21 @@ class SipAccess:
     def __init__(self, sip: SipEndpointConfig) -> None:
         self._realm = sip.realm
         self._nonces = Nonces()
-        self._passwords = sip_passwords(sip.users)
-        self._trunks = [(ipaddress.IPv4Network(net), trunk.name) for trunk in sip.trunks for net in trunk.addresses]
-        self.trunk = lru_cache(KNOWN)(self._found_trunk)
-        """The trunk that has an IPv4 address; empty: none."""
-        self._open = not sip.trunks and not sip.users
+        self.become(sip, sip_passwords(sip.users))
         self._answers: OrderedDict[str, float] = OrderedDict()
         """Answers to challenges, right or wrong, and when they came."""
         each, all_of_them = GUESSES
         self._guesses = {False: Throttle(each, all_of_them), True: Throttle(each, Rate(math.inf, 0))}
         """Wrong passwords from addresses that are not known, and from those that are."""
         self._known: OrderedDict[str, None] = OrderedDict()
+
+    def become(self, sip: SipEndpointConfig, passwords: Mapping[str, str]) -> None:
+        """Use other trunks and users, with `passwords` as `credentials.sip_passwords` finds them."""
+        self._passwords = passwords
+        self._trunks = [(ipaddress.IPv4Network(net), trunk.name) for trunk in sip.trunks for net in trunk.addresses]
+        self.trunk = lru_cache(KNOWN)(self._found_trunk)
+        """The trunk that has an IPv4 address; empty: none."""
+        self._open = not sip.trunks and not sip.users
 
     def _found_trunk(self, source: str) -> str:
         address = ipaddress.IPv4Address(source)

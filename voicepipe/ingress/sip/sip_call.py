@@ -273,7 +273,7 @@ class SipCall:
             if self.awaits_ack:
                 self._warn_unacknowledged()
                 self._unacknowledged()
-            if not self.hosted.ended.is_set():
+            if not self.hosted.hung_up.is_set():
                 await self._converse(clock)
             await self._hang_up()
         except Exception:

@@ -15,13 +15,18 @@ import msgspec
 from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.caller_number import last_three
 from voicepipe.base.errors import PopFull, Reason, TenantFull
+from voicepipe.base.round_robin import owned_by
 from voicepipe.call_api import CallSlot, PopApi, Tenant
+from voicepipe.config import Config
+from voicepipe.config.credentials import sip_passwords
+from voicepipe.config.phone_config import SipConfig
+from voicepipe.config.rereads import Use
 from voicepipe.ingress.access import Attempt
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.loopback_only import check_sip, sip_host
 from voicepipe.ingress.phone import placed
-from voicepipe.ingress.sip.addresses import Address, call_of
+from voicepipe.ingress.sip.addresses import Address, placement_of
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.dialog import LEAST_S, Dialog, DialogId, TooShort, negotiated, new_call
 from voicepipe.ingress.sip.header_text import SipError
@@ -60,8 +65,9 @@ class SipServer:
         self._pop = pop
         self._calls = calls
         bind = sip_host(sip, pop.config.http), sip.port
+        self._access = SipAccess(sip)
         self._endpoint = SipEndpoint(
-            bind, sip.public_address, SipAccess(sip), self._requested, self._refused, self._goes_on
+            bind, sip.public_address, self._access, self._requested, self._refused, self._goes_on
         )
         self._stack = self._endpoint.stack
         self._dialogs: dict[DialogId, SipCall] = {}
@@ -69,14 +75,24 @@ class SipServer:
         """INVITEs that are being answered, or were and their calls go on."""
         self._in_progress: Counter[SipSender] = Counter()
         """Calls in progress by their sender."""
-        self._most = {SipSender(trunk=one.name): one.calls for one in sip.trunks}
-        self._most |= {SipSender(user=one.name): one.calls for one in sip.users}
+        self._most = _most_calls(sip)
         """Calls at a time."""
         self._ring_s = sip.ring_ms / 1000
         self._unacknowledged = UnacknowledgedCalls[SipCall](
             max(LEAST_UNACKNOWLEDGED, pop.config.pop.slots // 2), self._ring_s
         )
         self._ringing: dict[asyncio.Task[None], _Invited] = {}
+        pop.rereads.join(self._reread)
+
+    def _reread(self, config: Config) -> Use:
+        """Trunks, users and passwords, as `Rereads` has it."""
+        sip, passwords = config.sip, sip_passwords(config.sip.users)
+
+        def use() -> None:
+            self._access.become(sip, passwords)
+            self._most = _most_calls(sip)
+
+        return use
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -116,7 +132,8 @@ class SipServer:
             if call is None:
                 raise of_no_call()
             check_required(request)
-            return call.handle(request)
+            with owned_by(call.hosted.id):
+                return call.handle(request)
         self._endpoint.admit(
             request, CAPABILITIES, partial(self._invite, asked=asked), lambda: self._pop.status == "ok"
         )
@@ -133,7 +150,7 @@ class SipServer:
             raise error
         if _begins_call(request) and answer.code != MERGED and not isinstance(answer, Challenge):
             asked.refused(answer.reason, answer.code)
-        if isinstance(error, TenantFull) and call_of(request.uri):
+        if isinstance(error, TenantFull) and placement_of(request.uri):
             answer = SipRefusal(
                 503, "Service Unavailable", answer.why, reason=answer.reason
             )  # The next contact may have room.
@@ -240,15 +257,21 @@ class SipServer:
             self._refuse(wanted.invite, error, wanted.attempt)
 
     def _accept(self, wanted: _Invited, call: SipCall, sdp: str, resources: ExitStack) -> None:
-        call_id = self._calls.hold(call, Caller(wanted.tenant), resources)
-        if self._pop.tokens and (placed_as := call_of(wanted.invite.uri)):
-            self._pop.tokens.came(placed_as)
+        call_id = self._calls.adopt(call, Caller(wanted.tenant), resources)
+        if self._pop.tokens and (placement_id := placement_of(wanted.invite.uri)):
+            self._pop.tokens.came(placement_id)
         self._dialogs[call.dialog.id] = call
         try:
             call.accept(wanted.invite, sdp, call_id)
         except BaseException:
             call.give_up()
             raise
+
+
+def _most_calls(sip: SipConfig) -> dict[SipSender, int | None]:
+    """The calls at a time of each sender."""
+    trunks = {SipSender(trunk=one.name): one.calls for one in sip.trunks}
+    return trunks | {SipSender(user=one.name): one.calls for one in sip.users}
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from starlette.websockets import WebSocket
 
 from voicepipe.agent import CallSettings, Origin
 from voicepipe.base.errors import Refused
+from voicepipe.base.round_robin import owned_by
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call_api import PopApi
 from voicepipe.ingress.access import Attempt
@@ -190,6 +191,7 @@ class StreamEndpoint:
             )
             call = HostedCall(line, slot, settings, limits)
             resources.enter_context(self._calls.known(Caller(tenant), call, start.call_id))
+            resources.enter_context(owned_by(call.id))
             async with TaskGroup() as tasks:
                 writer = tasks.create_task(wire.write())
                 reader = tasks.create_task(self._feed(wire, line, call))

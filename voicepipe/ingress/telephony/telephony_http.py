@@ -6,7 +6,9 @@ import logging
 from starlette.routing import BaseRoute
 
 from voicepipe.call_api import PopApi
+from voicepipe.config import Config
 from voicepipe.config.credentials import telnyx_key, twilio_token
+from voicepipe.config.rereads import Use
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.telephony.signatures import SIGNED
 from voicepipe.ingress.telephony.telnyx import Telnyx
@@ -24,6 +26,19 @@ class Providers:
         self._pop = pop
         self._twilio = Twilio(pop, calls, token) if token else None
         self._telnyx = Telnyx(pop, calls, TelnyxApi(pop.config.telnyx, key)) if key else None
+        pop.rereads.join(self._reread)
+
+    def _reread(self, config: Config) -> Use:
+        """The providers' secrets, as `Rereads` has it."""
+        token, key = twilio_token(config.twilio).value(), telnyx_key(config.telnyx).value()
+
+        def use() -> None:
+            if self._twilio:
+                self._twilio.token = token
+            if self._telnyx:
+                self._telnyx.api.authorize(key)
+
+        return use
 
     def routes(self) -> list[BaseRoute]:
         """The routes of the configured providers."""

@@ -5,13 +5,11 @@ A call that is answered is streamed by a command of its own: only that one takes
 
 import logging
 import time
-from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,7 +29,15 @@ from voicepipe.ingress.telephony.dialects import TELNYX, SoundFormat, StreamStar
 from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import StreamedCall, StreamEndpoint
-from voicepipe.ingress.telephony.telnyx_api import CAUSES, VOICE, CommandFailed, TelnyxApi, TelnyxPayload, TelnyxWebhook
+from voicepipe.ingress.telephony.telnyx_api import (
+    CAUSES,
+    VOICE,
+    CommandFailed,
+    TelnyxApi,
+    TelnyxPayload,
+    TelnyxWebhook,
+    public_key,
+)
 from voicepipe.ingress.telephony.telnyx_hangups import HangUps, PopRun, TransferLegs
 
 logger = logging.getLogger(__name__)
@@ -60,11 +66,10 @@ class Telnyx:
     dialect = TELNYX
 
     def __init__(self, pop: PopApi, calls: Calls, api: TelnyxApi) -> None:
-        self._key = Ed25519PublicKey.from_public_bytes(b64decode(pop.config.telnyx.public_key))
         self._pop = pop
         self._access = ProviderAccess(pop, self.dialect.kind)
         self._streams = StreamEndpoint(pop, calls, self, self._access)
-        self._api, self._hangups = api, HangUps(api)
+        self.api, self._hangups = api, HangUps(api)
         self._tokens = OneTimeTokens[str](time.monotonic)
         self._ringing: dict[str, _Ringing] = {}
         self._boot = PopRun(pop.config, calls.boot)
@@ -87,7 +92,7 @@ class Telnyx:
         data = await self._access.body(request)
         try:
             if not forwarded:
-                signatures.telnyx(self._key, data, request.headers, time.time())
+                signatures.telnyx(public_key(self._config), data, request.headers, time.time())
         except Forbidden as error:
             return self._access.forbid(request, "a webhook", error)
         pays(request)
@@ -123,17 +128,17 @@ class Telnyx:
 
     async def end_left_behind(self, application: str) -> None:
         """Hang up the calls that an earlier run of this PoP has left in progress when it died. Raises CommandFailed."""
-        for call_id in self._boot.left_behind(await self._api.active_calls(application)):
+        for call_id in self._boot.left_behind(await self.api.active_calls(application)):
             if call_id in self._taken_up:  # By now: each command takes a while.
                 continue
             logger.warning("telnyx: %s was left behind by an earlier run of this PoP: hanging up", call_id)
-            await self._api.command(call_id, "hangup")
+            await self.api.command(call_id, "hangup")
 
     async def _initiated(self, call: TelnyxPayload, asked: str) -> None:
         if call.direction != "incoming":
             return  # To whom a call is being transferred.
         if reason := self._access.turns_down(call.called or "", asked):
-            return await self._api.command(call.call_control_id, "reject", cause=CAUSES[reason])
+            return await self.api.command(call.call_control_id, "reject", cause=CAUSES[reason])
         await self._answer(call, asked)
 
     async def _assigned(self, call: TelnyxPayload, asked: str, placed: Grant) -> Response:
@@ -153,7 +158,7 @@ class Telnyx:
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
         self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked, placed)
         # By the id Telnyx knows the order again, be it of another PoP: a call is answered once.
-        await self._api.command(call.call_control_id, "answer", command_id="voicepipe-answer",
+        await self.api.command(call.call_control_id, "answer", command_id="voicepipe-answer",
                                 client_state=self._boot.state, **more)  # fmt: skip
 
     @property
@@ -173,7 +178,7 @@ class Telnyx:
         custom = [{"name": name, "value": value} for name, value in said.items() if value]
         parameters = {"custom_parameters": custom} if custom else {}
         try:
-            await self._api.command(
+            await self.api.command(
                 call.call_control_id,
                 "streaming_start",
                 command_id="voicepipe-stream",
@@ -225,7 +230,7 @@ class Telnyx:
         """Returns once the call to the target was answered. Raises TransferFailed."""
         to, leg = number(target) or target, self._legs.begin(start.call_id)
         try:
-            await self._api.command(
+            await self.api.command(
                 start.call_id, "transfer", to=to, timeout_secs=ring_s, target_leg_client_state=leg.state
             )
         except CommandFailed as error:

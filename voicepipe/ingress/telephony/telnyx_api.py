@@ -6,10 +6,12 @@ end.
 """
 
 import asyncio
+from base64 import b64decode
 from typing import Any
 
 import httpx
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from voicepipe.base.errors import VoicepipeError
 from voicepipe.base.foreign_json import decode
@@ -94,6 +96,11 @@ class TelnyxWebhook(msgspec.Struct, frozen=True):
     data: _Data
 
 
+def public_key(account: TelnyxAccount) -> Ed25519PublicKey:
+    """The key by which the account's webhooks are checked."""
+    return Ed25519PublicKey.from_public_bytes(b64decode(account.public_key))
+
+
 class TelnyxApi:
     """A client of Telnyx's HTTP API. `key`: an API key of the account. Connects at the first command."""
 
@@ -107,6 +114,10 @@ class TelnyxApi:
             timeout=SILENT_S,
             limits=httpx.Limits(max_keepalive_connections=0),
         )
+
+    def authorize(self, key: str) -> None:
+        """Use another API key from now on."""
+        self._client.headers["Authorization"] = f"Bearer {key}"
 
     async def command(self, call_id: str, action: str, **fields: object) -> None:
         """Send a command about one call. Raises CommandFailed."""
@@ -145,7 +156,7 @@ class TelnyxApi:
     async def _refused(self, answer: httpx.Response, what: str) -> bytes:
         """Handle an error answer: returns if the call has ended, and otherwise raises CommandFailed."""
         if answer.status_code in (401, 403):
-            raise CommandFailed(f"{what}: Telnyx does not accept the key in ${self._config.api_key_env}")
+            raise CommandFailed(f"{what}: Telnyx does not accept the key in {self._config.api_key}")
         try:
             body = await whole(answer, ERROR_BYTES)
         except httpx.HTTPError as error:  # It broke off, or is compressed: the status is known all the same.

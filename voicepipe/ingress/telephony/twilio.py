@@ -60,7 +60,7 @@ class Twilio:
         self._pop = pop
         self._access = ProviderAccess(pop, self.dialect.kind)
         self._streams = StreamEndpoint(pop, calls, self, self._access)
-        self._token = token
+        self.token = token
         self._tokens = OneTimeTokens[_Expected](time.monotonic)
         self._transfers: dict[str, tuple[float, TransferTarget]] = {}
         """The target of each call that is transferred, and until when it is remembered."""
@@ -126,7 +126,7 @@ class Twilio:
 
     async def _form(self, request: Request) -> TwilioForm:
         """The form of a request that Twilio has signed. Raises Forbidden."""
-        form = await signed_form(request, self._token, self._public_url, self._access.body)
+        form = await signed_form(request, self.token, self._public_url, self._access.body)
         pays(request)
         return form
 
@@ -143,7 +143,7 @@ class Twilio:
     # StreamProvider
 
     def check(self, socket: WebSocket) -> str:
-        signatures.twilio(self._token, address(socket, self._public_url), (), socket.headers)
+        signatures.twilio(self.token, address(socket, self._public_url), (), socket.headers)
         return ""
 
     def admit(self, start: StreamStart, expected: str) -> StreamedCall:

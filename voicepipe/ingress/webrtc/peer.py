@@ -85,7 +85,7 @@ class WebRtcCall:
     async def _connect(self) -> None:
         """Wait for the caller to connect. Raises ConnectionError, also where the call is ended meanwhile."""
         connecting = asyncio.create_task(self._transport.connect(self._offer.remote))
-        ended = asyncio.create_task(self.hosted.ended.wait())
+        ended = asyncio.create_task(self.hosted.hung_up.wait())
         try:
             await asyncio.wait({connecting, ended}, timeout=self._connect_s, return_when=asyncio.FIRST_COMPLETED)
             if not connecting.done():

@@ -6,9 +6,7 @@ import hmac
 import logging
 import socket
 import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 import ifaddr
@@ -17,11 +15,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.audio import opus
-from voicepipe.base.errors import ConfigError, TenantFull
+from voicepipe.base.errors import ConfigError
+from voicepipe.base.round_robin import owned_by
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config
 from voicepipe.config.credentials import secret_of
 from voicepipe.config.pop_config import WebRtcConfig
+from voicepipe.config.rereads import Use
 from voicepipe.ingress.access import AccessControl, Attempt, attempt, body, find_agent
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
@@ -32,19 +32,13 @@ from voicepipe.ingress.realtime.rights import Rights, effective_session, permitt
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.webrtc import offer
 from voicepipe.ingress.webrtc.peer import WebRtcCall
+from voicepipe.ingress.webrtc.unconnected import UnconnectedCalls
 from voicepipe.ingress.wire_errors import WireError
 from voicepipe.rtp import sdp
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.transport import UdpNetwork, certificate
 
 logger = logging.getLogger(__name__)
-
-LEAST_WAITING = 4
-"""Calls of a tenant that may wait on the smallest PoP."""
-LEAST_OF_KEY, OF_KEY = 2, 4
-"""Calls of one `ek_` key that may wait: at least the first, or one in four of its tenant's. A page that is reloaded, or
-dials again after a time-out, leaves one or two calls waiting behind it; an app that gives one key to several devices
-has a few more."""
 
 
 def prepared(config: Config) -> UdpNetwork:
@@ -76,42 +70,6 @@ def _try(address: str) -> None:
         ) from error
 
 
-class UnconnectedCalls:
-    """Limits the slots of one PoP that are held by offers whose callers have not connected yet. An offer takes a slot
-    and costs its sender nothing, and a caller that never connects keeps it for `webrtc.connect_ms`. So where several
-    tenants share a PoP, none may have more than half of its slots waiting. All `ek_` keys of a tenant, which browsers
-    have, may together have half of the tenant's, and one of them a quarter."""
-
-    def __init__(self, config: Config) -> None:
-        self._most = max(LEAST_WAITING, config.pop.slots // 2) if config.is_shared else config.pop.slots
-        self._waiting: Counter[tuple[str, str]] = Counter()
-        """Waiting calls by tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
-
-    @contextmanager
-    def slot(self, who: Caller) -> Iterator[None]:
-        """One more call of this caller waits within the context. Raises TenantFull."""
-        name, most = who.tenant.name, min(self._most, who.tenant.slots or self._most)
-        self._check((name, ""), self._most, f"tenant {name}")
-        if who.secret:
-            self._check((name, "ek_"), max(LEAST_WAITING, most // 2), "ek_ keys")
-            of_key = max(LEAST_OF_KEY, most // OF_KEY)
-            self._check((name, who.secret), max(1, min(of_key, most - 1)), "this ek_ key")  # One is left to others.
-        counted = {(name, ""), (name, who.secret), *([(name, "ek_")] if who.secret else [])}
-        self._waiting.update(counted)
-        try:
-            yield
-        finally:
-            self._waiting.subtract(counted)
-            self._waiting += Counter()  # What is down to nothing is forgotten: keys come and go.
-
-    def _check(self, of: tuple[str, str], most: int, whose: str) -> None:
-        if self._waiting[of] >= most:
-            raise TenantFull(
-                f"{most} calls of {whose} wait for their callers to connect; let these do so, or hang them up, and try "
-                "again."
-            )
-
-
 class WebRtcHttp:
     """The HTTP endpoints for WebRTC: POST /v1/realtime/calls, and /v1/realtime/ice-servers. Endpoints for all calls are
     in `calls_api.py`."""
@@ -121,8 +79,18 @@ class WebRtcHttp:
         self._access = access
         self._calls = calls
         self._network = network
-        self._turn_secret = secret_of(pop.config, "webrtc.turn_secret_env")
+        self._turn_secret = secret_of(pop.config, "webrtc.turn_secret")
         self._waiting = UnconnectedCalls(pop.config)
+        pop.rereads.join(self._reread)
+
+    def _reread(self, config: Config) -> Use:
+        """The secret that coturn has, too, as `Rereads` has it."""
+        secret = secret_of(config, "webrtc.turn_secret")
+
+        def use() -> None:
+            self._turn_secret = secret
+
+        return use
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -166,9 +134,10 @@ class WebRtcHttp:
             described, config = sdp.read(sent_sdp), self._pop.config
             call = WebRtcCall(described, self._network, slot, session, settings, config, rights, who.network)
             try:
-                answer = await call.answer()
+                with owned_by(call.hosted.id):  # So are the sockets that it opens.
+                    answer = await call.answer()
                 call.waits = waits.pop_all()
-                return self._calls.hold(call, who, resources), answer
+                return self._calls.adopt(call, who, resources), answer
             except BaseException:
                 await call.close()
                 raise

@@ -6,11 +6,11 @@ import unicodedata
 import pytest
 
 from voicepipe.config.pop_config import LONGEST
-from voicepipe.redaction.kept_text import KeptText, json_or_plain, plain, split
+from voicepipe.redaction.maskable_text import MaskableText, json_or_plain, plain, split
 from voicepipe.redaction.numbers_read import Gap, Number, read
 
 
-def numbered(text: KeptText, masks: str = "") -> KeptText:
+def numbered(text: MaskableText, masks: str = "") -> MaskableText:
     """Its numbers are read, and those whose place in `masks` has an x are masked."""
     for part in text.parts:
         part.numbers = read(part.text, set()).numbers

@@ -1,4 +1,4 @@
-"""One text that is kept: its numbers, and the text with some of them masked. JSON stays JSON. Pure."""
+"""One text with its numbers, and how it reads with some of them masked. JSON stays JSON. Pure."""
 
 import json
 import re
@@ -35,6 +35,7 @@ class TextPart:
         self.text = unicodedata.normalize("NFC", self.text)  # "três", an operator's pattern: with one accent alone
 
     def reads(self) -> str:
+        """The part with its masks, and the text before it."""
         spans = [*self.replaced, *_masked(self.numbers)]
         if not spans:
             return self.before + (self.raw or self.text)
@@ -51,8 +52,9 @@ class TextPart:
 
 
 @dataclass(slots=True, eq=False)
-class KeptText:
-    """One text that is kept, with its numbers, some of which may be masked. JSON stays JSON."""
+class MaskableText:
+    """One text as it was said or written, with its numbers, some of which may be masked: only what `reads` returns may
+    be kept. JSON stays JSON."""
 
     key: Hashable
     parts: list[TextPart]
@@ -60,13 +62,14 @@ class KeptText:
     """The text behind the last part."""
     cut: bool = False
     kept: str = ""
-    """The text as it was last returned."""
+    """The text, masked, as the redactor last returned it."""
 
     @property
     def is_json(self) -> bool:
         return not self.parts or bool(self.parts[0].raw)
 
     def reads(self) -> str:
+        """The text with its masks."""
         return "".join([part.reads() for part in self.parts]) + self.after
 
     def numbers(self) -> list[Number]:
@@ -85,11 +88,11 @@ def split(numbers: Iterable[Number], at: Gap) -> Iterator[list[Number]]:
         yield stretch
 
 
-def plain(key: Hashable, text: str) -> KeptText:
-    return KeptText(key, [TextPart(text[:LONGEST])], cut=len(text) > LONGEST)
+def plain(key: Hashable, text: str) -> MaskableText:
+    return MaskableText(key, [TextPart(text[:LONGEST])], cut=len(text) > LONGEST)
 
 
-def json_or_plain(key: Hashable, text: str) -> KeptText:
+def json_or_plain(key: Hashable, text: str) -> MaskableText:
     if len(text) <= LONGEST and text.lstrip()[:1] in '{["-0123456789':
         try:
             json.loads(text)
@@ -99,7 +102,7 @@ def json_or_plain(key: Hashable, text: str) -> KeptText:
     return plain(key, text)
 
 
-def _json(key: Hashable, text: str) -> KeptText:
+def _json(key: Hashable, text: str) -> MaskableText:
     parts: list[TextPart] = []
     path: list[str] = []
     """The name at each depth."""
@@ -127,7 +130,7 @@ def _json(key: Hashable, text: str) -> KeptText:
             if firsts and firsts[-1]:
                 firsts[-1] = False
             at = end
-    return KeptText(key, parts, text[at:])
+    return MaskableText(key, parts, text[at:])
 
 
 def _masked(numbers: Sequence[Number]) -> Iterator[tuple[int, int, str]]:
