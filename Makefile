@@ -29,6 +29,9 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   openssl:openssl:keys_of_directories \
   prometheus:prometheus:what_a_Prometheus_reads \
   kubectl:kubernetes-client:the_deployment_for_Kubernetes \
+  systemd-analyze:systemd:units_and_PoPs_as_services \
+  dbus-daemon:dbus:checks_with_the_secrets_of_a_service \
+  nft:nftables:the_firewall \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
 # Weights that tests hear, speak and judge with: fetched once, then looked at (a second).

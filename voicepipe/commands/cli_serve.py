@@ -117,7 +117,7 @@ def _pop(args: argparse.Namespace) -> int:
     from voicepipe import config
     from voicepipe.config.pop_config import with_slots
     from voicepipe.config.reloader import Reloader
-    from voicepipe.serving import logs, runtime
+    from voicepipe.serving import logs, runtime, service_manager
 
     def log(settings: "Config") -> None:
         logs.configure(settings.log, pop=settings.pop.id)
@@ -130,7 +130,7 @@ def _pop(args: argparse.Namespace) -> int:
 
     settings = logged(args, config.load(args.config, args.pop))
     log(settings)
-    reloader = Reloader(read, _check_pop, log)
+    reloader = Reloader(read, _check_pop, log, service_manager.of_environment().reloading)
     with about(args.config, args.pop):
         return runtime.run(runtime.serve(listening(args, settings), reloader), reloader.ask)
 
@@ -139,7 +139,7 @@ def _pop(args: argparse.Namespace) -> int:
 def _directory(args: argparse.Namespace) -> int:
     from voicepipe.config import load_directory
     from voicepipe.config.reloader import Reloader
-    from voicepipe.serving import logs, runtime
+    from voicepipe.serving import logs, runtime, service_manager
 
     def log(settings: "DirectoryConfig") -> None:
         logs.configure(settings.log, directory=settings.directory.id)
@@ -152,7 +152,7 @@ def _directory(args: argparse.Namespace) -> int:
 
     settings = logged(args, load_directory(args.config))
     log(settings)
-    reloader = Reloader(read, runtime.check_directory, log)
+    reloader = Reloader(read, runtime.check_directory, log, service_manager.of_environment().reloading)
     with about(args.config):
         settings = runtime.with_address(settings, args.host, args.port)
         return runtime.run(runtime.serve_directory(settings, reloader), reloader.ask)

@@ -6,6 +6,7 @@ All or nothing: files with an error change nothing, and the server's health says
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Generic
 
 from voicepipe.base.errors import ConfigError
@@ -22,17 +23,19 @@ class Reloader(Generic[Served]):
 
     `read` reads the files as at the start, for a server that runs with another configuration. `check` checks a
     configuration as at the start. Both raise ConfigError, and are called in a thread. `used` is told which
-    configuration is used now."""
+    configuration is used now. Each reload takes place within a context of `during`."""
 
     def __init__(
         self,
         read: Callable[[Served], Served],
         check: Callable[[Served], None],
         used: Callable[[Served], None] = lambda config: None,
+        during: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._read = read
         self._check = check
         self._used = used
+        self._during = during
         self._asked = asyncio.Event()
         self._own: Served | None = None
 
@@ -46,7 +49,8 @@ class Reloader(Generic[Served]):
         while True:
             await self._asked.wait()
             self._asked.clear()
-            rereads.problem = await self._reload(self._own or own, take)
+            with self._during():
+                rereads.problem = await self._reload(self._own or own, take)
             await asyncio.sleep(PAUSE_S)
 
     async def _reload(self, own: Served, take: Callable[[Served], Awaitable[None]]) -> str:

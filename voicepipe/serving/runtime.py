@@ -8,7 +8,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import uvloop
@@ -23,6 +23,11 @@ from voicepipe.config.reloader import Reloader
 from voicepipe.directory.tokens import check_keys
 from voicepipe.ingress.certificate import check_certificate
 from voicepipe.ingress.loopback_only import check_exposure, check_phones, is_loopback, sip_host
+from voicepipe.serving import service_manager
+from voicepipe.serving.service_manager import ServiceState
+
+if TYPE_CHECKING:
+    from voicepipe.pop.pop import Pop
 
 logger = logging.getLogger(__name__)
 C = TypeVar("C", Config, DirectoryConfig)
@@ -126,16 +131,38 @@ async def serve(config: Config, reloader: Reloader[Config] | None = None) -> int
     # Here, not above: the engines' libraries take a second to import, and `doctor` needs only the port.
     from voicepipe.pop.running import running
 
-    async with running(config, reloader=reloader) as pop:
+    pop: Pop | None = None
+    manager = service_manager.of_environment()
+    async with manager.informed(lambda: state_of(pop)), running(config, reloader=reloader) as pop:  # noqa: F811
         where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"
         elsewhere = (
             "" if is_loopback(sip_host(config.sip, config.http)) else " (from other machines: this one's own address)"
         )
         phones = f", and phones at {sip_url(config)}{elsewhere}" if config.sip.port else ""
         print(f"{config.pop.id} answers at {where}{phones}; Ctrl-C drains and stops", flush=True)
-        await pop.dismissed()
+        manager.tell()
+        try:
+            await pop.dismissed()
+        finally:
+            manager.stopping(config.pop.drain_ms / 1000)
         await pop.drain()  # Here, so that a first signal only ends this wait; the PoP still drains until a second one.
         return 0
+
+
+def state_of(pop: "Pop | None") -> ServiceState:
+    """What the service manager is told of a PoP; None: its engines are loading."""
+    if not pop:
+        return ServiceState(False, "starting: engines load")
+    slots = f"{pop.calls} of {pop.config.pop.slots} slots are taken"
+    match pop.status:
+        case "ok":
+            return ServiceState(True, f"takes calls; {slots}")
+        case "draining":
+            return ServiceState(True, f"draining: takes no new calls; {pop.calls} go on")
+        case "starting" | "engine_down" as status:
+            return ServiceState(False, f"{status}: takes no calls; {slots}")
+        case status:
+            return ServiceState(True, f"{status}: takes no more calls at present; {slots}")
 
 
 async def serve_directory(config: DirectoryConfig, reloader: Reloader[DirectoryConfig] | None = None) -> int:
@@ -145,14 +172,23 @@ async def serve_directory(config: DirectoryConfig, reloader: Reloader[DirectoryC
 
     check(config)
     ready, relay_drain = asyncio.Event(), RelayDrain()
-    async with asyncio.TaskGroup() as group:
+    drain_s = config.directory.drain_ms / 1000
+    manager = service_manager.of_environment()
+
+    def state() -> ServiceState:
+        does = "draining: relays no new calls" if relay_drain.has_begun else "answers" if ready.is_set() else "starting"
+        return ServiceState(ready.is_set(), f"{does}; {relay_drain.calls} calls are relayed")
+
+    async with manager.informed(state), asyncio.TaskGroup() as group:
         group.create_task(serve(config, ready, relay_drain=relay_drain, reloader=reloader))
         await ready.wait()
         print(f"{config.directory.id} answers at {url(config.http)}; Ctrl-C drains and stops", flush=True)
+        manager.tell()
         try:
             return await forever()
         finally:
-            await relay_drain.over(config.directory.drain_ms / 1000)
+            manager.stopping(drain_s)
+            await relay_drain.over(drain_s)
 
 
 def check_directory(config: DirectoryConfig) -> None:

@@ -1,0 +1,219 @@
+"""The units under a real systemd, as the page on production has them installed."""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.deploy.booted_host import BootedHost, booted, needs_systemd
+from tests.support.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, needs_systemd]
+
+PAGE = (ROOT / "pops" / "production.md").read_text()
+POP, DIRECTORY, NATS = "voicepipe-pop@fra1", "voicepipe-directory", "voicepipe-nats"
+CHECKOUT = "/opt/voicepipe/checkout"
+HERE = r"^(apt-get|python3|/opt/voicepipe/bin/pip|runuser) "
+"""Commands of the page that need a network: the host has none, and has what they would fetch."""
+MANIFEST = """
+[pop]
+id = "fra1"
+slots = 4
+budget_ms = 600000
+loop_lag_ms = 60000
+
+[records]
+folder = "/var/lib/voicepipe/fra1"
+"""
+
+
+def follow(host: BootedHost, heading: str, begins: str = "", folder: str = CHECKOUT) -> None:
+    """Run the commands that stand below this heading of the page: all, or those of the block that begins so."""
+    section = re.split(r"^#+ ", PAGE.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    for block in re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines() if block.startswith(begins) else ():
+            if not re.match(HERE, line):
+                host.run("bash", "-c", f"cd {folder} && {line}")
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
+    """A host with the units, and a PoP that runs."""
+    with booted(tmp_path_factory.mktemp("booted") / "box") as host:
+        follow(host, "## Firewall")
+        follow(host, "## Install", "install -D")
+        follow(host, "## Secrets")
+        host.run("touch", "/etc/voicepipe/voicepipe.toml")
+        host.write("/etc/voicepipe/pops/fra1.toml", MANIFEST)
+        yield host
+
+
+@pytest.fixture
+def pop(host: BootedHost) -> BootedHost:
+    """The host, with its PoP started."""
+    host.run("systemctl", "start", POP)
+    return host
+
+
+def calling(host: BootedHost) -> "subprocess.Popen[str]":
+    """A spoken call to the PoP."""
+    probe = (sys.executable, "-m", "latency_probes", "ws://127.0.0.1:8080/v1/realtime")
+    inside = ("nsenter", "--target", str(host.pid), "--net")
+    return subprocess.Popen(
+        (*inside, *probe, "--set", "finished", "--calls", "1"),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
+    )  # fmt: skip
+
+
+def until_status(host: BootedHost, begins: str, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not (said := host.shows(POP, "StatusText")).startswith(begins):
+        assert time.monotonic() < deadline, said
+        time.sleep(0.2)
+
+
+def test_secrets_are_the_services_and_nobody_elses(pop: BootedHost) -> None:
+    credentials = f"/run/credentials/{POP}.service"
+    assert pop.run("ls", credentials).split() == ["secret_harbour-house"]
+    of_pop = ("setpriv", "--reuid=voicepipe", "--regid=voicepipe", "--clear-groups")
+    assert pop.run(*of_pop, "cat", f"{credentials}/secret_harbour-house")
+    for hidden in ("/etc/voicepipe/secrets/pop/harbour-house", "/etc/voicepipe/secrets/directory/directory.pem"):
+        assert pop.run("bash", "-c", f"! {' '.join(of_pop)} cat {hidden} 2>/dev/null") == ""
+    another = f"! setpriv --reuid=voicepipe-nats --clear-groups cat {credentials}/* 2>/dev/null"
+    assert pop.run("bash", "-c", another) == ""
+
+
+def test_a_process_that_hangs_is_ended_and_comes_again(pop: BootedHost) -> None:
+    """By the watchdog's signal, at which it writes down its stacks."""
+    soon = f"/run/systemd/system/{POP}.service.d/soon.conf"
+    pop.write(soon, "[Service]\nWatchdogSec=10\nTimeoutAbortSec=1\n")
+    pop.run("systemctl", "daemon-reload")
+    first = pop.shows(POP, "MainPID")
+    pop.run("systemctl", "kill", "--kill-who=main", "--signal=ABRT", POP)
+    second = until_it_came_again(pop, first)
+    assert "Fatal Python error: Aborted" in pop.log(POP)
+    pop.run("kill", "-STOP", second)
+    until_it_came_again(pop, second)
+    assert "Watchdog timeout" in pop.log(POP)
+    pop.run("rm", soon)
+    pop.run("systemctl", "daemon-reload")
+
+
+def until_it_came_again(host: BootedHost, first: str) -> str:
+    """The PoP takes calls, and is another process; which one."""
+    deadline = time.monotonic() + 240
+    while (now := host.shows(POP, "MainPID")) in (first, "0") or host.shows(POP, "ActiveState") != "active":
+        assert time.monotonic() < deadline, host.log(POP)
+        time.sleep(0.2)
+    return now
+
+
+def test_a_pop_answers_a_call_in_its_sandbox_and_a_stop_waits_for_the_call(pop: BootedHost) -> None:
+    assert pop.shows(POP, "ActiveState") == "active"
+    assert pop.shows(POP, "StatusText") == "takes calls; 0 of 4 slots are taken"
+    call = calling(pop)
+    until_status(pop, "takes calls; 1 of 4")
+    pop.run("systemctl", "reload", POP)
+    deadline = time.monotonic() + 60
+    while "the files were read again" not in pop.log(POP) or pop.shows(POP, "ActiveState") != "active":
+        assert time.monotonic() < deadline, pop.log(POP)
+        time.sleep(0.2)
+    pop.run("systemctl", "stop", "--no-block", POP)
+    until_status(pop, "draining")
+    assert pop.shows(POP, "ActiveState") == "deactivating"
+    said, _ = call.communicate(timeout=300)
+    assert "1 calls, 0 failed or ended early" in said
+    pop.wait(POP, "ActiveState", "inactive")
+    assert pop.shows(POP, "Result") == "success"
+    assert "Traceback" not in pop.log(POP)
+
+
+def test_a_second_signal_ends_the_calls(pop: BootedHost) -> None:
+    call = calling(pop)
+    until_status(pop, "takes calls; 1 of 4")
+    pop.run("systemctl", "stop", "--no-block", POP)
+    until_status(pop, "draining")
+    pop.run("systemctl", "kill", "--kill-who=main", POP)
+    pop.wait(POP, "ActiveState", "inactive")
+    call.communicate(timeout=300)
+
+
+def test_a_pop_that_goes_by_order_stays_away(pop: BootedHost) -> None:
+    """By `voicepipe drain` it ends in the same way: by itself, and well."""
+    before = pop.shows(POP, "NRestarts")
+    pop.run("kill", "-TERM", pop.shows(POP, "MainPID"))
+    pop.wait(POP, "ActiveState", "inactive")
+    time.sleep(7)  # It would come again after 5.
+    assert (pop.shows(POP, "ActiveState"), pop.shows(POP, "NRestarts")) == ("inactive", before)
+
+
+DIRECTORY_TOML = """
+[directory]
+key = "$CREDENTIALS_DIRECTORY/secret_directory.pem"
+editions = "/var/lib/voicepipe-directory/editions"
+
+[bus]
+servers = ["tls://localhost:4222"]
+user = "directory"
+password_file = "$CREDENTIALS_DIRECTORY/secret_bus"
+
+[http]
+port = 443
+cert = "/etc/voicepipe/tls/fullchain.pem"
+key = "/etc/voicepipe/tls/privkey.pem"
+
+[tls]
+ca = "/etc/voicepipe/tls/fleet-ca.pem"
+"""
+OF_A_FLEET = """
+[fleet]
+keys = ["/etc/voicepipe/directory.pub.pem"]
+url = "http://127.0.0.1:8080"
+
+[bus]
+servers = ["tls://localhost:4222"]
+user = "fra1"
+password_file = "$CREDENTIALS_DIRECTORY/secret_bus"
+
+[tls]
+ca = "/etc/voicepipe/tls/fleet-ca.pem"
+"""
+CERTIFICATES = """
+mkdir /srv/certificates
+cd /srv/certificates
+openssl req -x509 -newkey ed25519 -nodes -keyout ca.key -out fleet-ca.pem -subj /CN=fleet
+openssl req -x509 -newkey ed25519 -nodes -CA fleet-ca.pem -CAkey ca.key -keyout privkey.pem -out fullchain.pem \\
+  -subj /CN=localhost -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE
+install -m 644 fleet-ca.pem /etc/voicepipe/tls/
+"""
+
+
+def test_nats_a_directory_and_a_pop_find_each_other(host: BootedHost) -> None:
+    host.run("systemctl", "stop", POP)
+    follow(host, "## NATS", "apt-get")
+    host.run("bash", "-ec", CERTIFICATES)
+    follow(host, "## Install", "install -m 640 -g voicepipe", folder="/srv/certificates")
+    assert host.run("bash", "-c", "! nats-server -t -c /etc/voicepipe/nats.conf") == "", "it has no passwords yet"
+    host.run("sed", "-i", r's/\$\([A-Z0-9]*\)_PASSWORD/"secret-of-\1"/', "/etc/voicepipe/nats-users.conf")
+    follow(host, "## NATS", "nats-server -t")
+
+    host.write("/etc/voicepipe/directory.toml", DIRECTORY_TOML)
+    host.write("/etc/voicepipe/secrets/directory/bus", "secret-of-DIRECTORY", 0o600)
+    host.write("/etc/voicepipe/secrets/pop/bus", "secret-of-FRA1", 0o600)
+    host.write("/etc/voicepipe/pops/fra1.toml", MANIFEST + OF_A_FLEET)
+    follow(host, "## Directories")
+    assert host.shows(DIRECTORY, "StatusText") == "answers; 0 calls are relayed"
+    follow(host, "## PoPs", "runuser")
+    fleet = ("curl", "--silent", "--cacert", "/etc/voicepipe/tls/fleet-ca.pem", "https://localhost/v1/pops")
+    deadline = time.monotonic() + 60
+    while '"fra1"' not in (heard := host.run(*fleet, check=False)):
+        assert time.monotonic() < deadline, (heard, host.log(DIRECTORY), host.log(POP))
+        time.sleep(0.5)
+
+    for unit in (DIRECTORY, NATS, POP):
+        host.run("systemctl", "stop", unit)
+        assert (host.shows(unit, "ActiveState"), host.shows(unit, "Result")) == ("inactive", "success"), host.log(unit)
+        assert "Traceback" not in host.log(unit)
