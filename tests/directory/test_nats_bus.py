@@ -127,6 +127,25 @@ async def test_no_host_speaks_in_anothers_name(tmp_path: Path, caplog: pytest.Lo
             assert not stranger.is_connected()
 
 
+async def test_no_password_is_said_in_clear_where_tls_is_expected(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = bytearray()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'INFO {"server_id":"x","version":"2.10.0","max_payload":1048576,"auth_required":true}\r\n')
+        with suppress(ConnectionError):
+            said.extend(await reader.read(4096))
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1") as plain:
+        port = plain.sockets[0].getsockname()[1]
+        config = BusConfig(servers=(f"tls://127.0.0.1:{port}",), user="fra", password_env="NATS_fra")
+        async with NatsBus.connected(config) as bus, asyncio.timeout(LONG_S):
+            await until(lambda: "asks for no TLS" in caplog.text)
+            assert not said and not bus.is_connected()
+
+
 async def test_a_password_that_was_replaced_is_read_at_the_next_try(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -63,6 +63,18 @@ class _Subscriber:
         put(self._waiting, BusMessage(message.subject, message.data))
 
 
+class _TlsClient(Client):
+    """nats-py's client, which says nothing in clear where the address is tls://. By itself it would, if the server,
+    or somebody on the way, asks for no TLS."""
+
+    def _connect_command(self) -> bytes:
+        """The first message to a server, which holds the password. Raises Error: it would go out in clear."""
+        server = self._current_server
+        if server and server.uri.scheme == "tls" and not self._server_info.get("tls_required"):
+            raise Error(f"{server.uri.hostname} asks for no TLS, and its address is tls://: nothing is said to it")
+        return bytes(super()._connect_command())
+
+
 class NatsBus:
     """The bus between hosts, by NATS: implements `bus.Bus`."""
 
@@ -70,7 +82,7 @@ class NatsBus:
         self._read_password = read_password
         self._password = password
         """As last read; after each error it is read again, since it may have been replaced."""
-        self._client = Client()
+        self._client: Client = _TlsClient()
         self._listeners: list[_Subscriber] = []
         self._reached = asyncio.Event()
         self._troubled_at = -LOG_EVERY_S
@@ -122,7 +134,7 @@ class NatsBus:
         that the server rejects (its user is unknown or has expired, say) is closed for good, and replaced here."""
         while True:
             closed = asyncio.Event()
-            self._client = Client()
+            self._client = _TlsClient()
             try:
                 await self._connect(config, tls, closed)
                 if self._ends:  # nats-py swallows a cancellation that comes while it connects.
