@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.support.paths import ROOT
 
-MIRROR, SUITE = "http://deb.debian.org/debian", "bookworm"
+SUITE = "bookworm"
 IMAGE = "localhost/voicepipe-pop:test"
 FOLDERS = ("/opt/wheels", "/opt/pypi", "/opt/pypi-more", "/etc/xdg/pip", "/etc/ssl/certs")
 """Of this machine, which builds may see: where its pip finds packages, and whom it trusts."""
@@ -27,7 +27,7 @@ def run(*command: str, within_s: float = 1200) -> str:
 def base(name: str, packages: Sequence[str], folder: Path) -> str:
     """An image of Debian with these packages; its name."""
     root, image = folder / name, f"localhost/voicepipe-{name}"
-    run("debootstrap", "--variant=minbase", f"--include={','.join(packages)}", SUITE, str(root), MIRROR)
+    run("debootstrap", "--variant=minbase", f"--include={','.join(packages)}", SUITE, str(root))
     for left_out in LEFT_OUT:
         shutil.rmtree(root / left_out, ignore_errors=True)
     container = run("buildah", "from", "scratch").strip()
