@@ -28,6 +28,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   /usr/sbin/nats-server:nats-server:the_bus_between_hosts \
   openssl:openssl:keys_of_directories \
   prometheus:prometheus:what_a_Prometheus_reads \
+  kubectl:kubernetes-client:the_deployment_for_Kubernetes \
   systemd-analyze:systemd:units_and_PoPs_as_services \
   dbus-daemon:dbus:checks_with_the_secrets_of_a_service \
   nft:nftables:the_firewall \
@@ -36,7 +37,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
 # Weights that tests hear, speak and judge with: fetched once, then looked at (a second).
 MODELS := Systran/faster-whisper-tiny.en smart-turn-v3.2 kokoro-v1.0.int8
 
-.PHONY: help demo models test test-system test-clients test-engines lint types bench bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots dist venv system clean
+.PHONY: help demo models test test-system test-clients test-engines test-containers lint types bench bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots dist venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -68,6 +69,12 @@ test-clients: venv system models $(CLIENTS)/.installed $(NODE_MODULES)/.installe
 test-engines: venv system models $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on this CPU; environments of 10 GB
 	@$(BIN)/python -m pytest tests/gpu_engines --ignore-glob='*/test_vllm*' $(ARGS)
 	@$(ON_A_CPU) $(VLLM)/bin/python -m pytest -o faulthandler_timeout=1200 tests/gpu_engines/test_vllm*.py $(ARGS)
+
+# As root: containers are built from Debian's packages, without a daemon and without a base image from elsewhere.
+test-containers: venv system  ## The image and the compose file, built and called: 10 minutes, by hand (ARGS are pytest's)
+	@for package in buildah podman debootstrap runc; do command -v $$package >/dev/null || { $(call install,$$package); }; done
+	@$(PIP) install -q podman-compose==1.6.0
+	@$(BIN)/python -m pytest -s tests/containers $(ARGS)
 
 lint: venv  ## ruff, the floors of the package (import-linter), and what has grown long
 	@$(BIN)/ruff check .

@@ -157,6 +157,7 @@ def quietest(clip: Pcm) -> Pcm:
     return clip[start : start + ms_to_samples(ROOM_MS, WIRE_RATE)]
 
 
+@lru_cache(64)  # Probes that run for days say the same again and again.
 def decode(path: Path) -> Pcm:
     """An Ogg/Opus file as int16[n] at 24 kHz mono."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=WIRE_RATE)

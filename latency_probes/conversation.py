@@ -9,6 +9,7 @@ import numpy as np
 from latency_probes import clips, sound
 from latency_probes.caller import Caller
 from latency_probes.clips import Speech
+from latency_probes.failed_call import CallFailed
 from latency_probes.guests import Conversation
 from latency_probes.plan import CallPlan, Over, Turn
 from latency_probes.records import MISSED_S, CallRecord, Said
@@ -30,15 +31,16 @@ OVER_MS = (500, 1200)
 ECHO_S = 4.0
 
 
-async def converse(caller: Caller, plan: CallPlan, seed: int) -> CallRecord:
-    """Place the call and hold it; a call that fails says so in `failure` and keeps what was said before."""
+async def converse(caller: Caller, plan: CallPlan, seed: int, dial_s: float | None = None) -> CallRecord:
+    """Place the call and hold it; a call that fails says so in `error` and keeps what was said before. `dial_s`: it is
+    given up where it is not up so many seconds after it was asked for."""
     record = CallRecord(plan, caller.timeline)
     # Clips are decoded before the call so that nothing but sending and receiving happens while it lasts.
     speeches = [await asyncio.to_thread(clips.speech, turn.utterance, seed) for turn in plan.turns]
     overs = [await asyncio.to_thread(over_speech, turn.over, seed) for turn in plan.turns]
     rng = rng_for(seed, f"call {plan.number}")
     try:
-        await caller.dial()
+        await dial(caller, dial_s)
         await greeting_over(caller)
         if plan.guest:
             await visit(caller, record, Conversation(plan.guest, plan.voice), seed)
@@ -47,14 +49,23 @@ async def converse(caller: Caller, plan: CallPlan, seed: int) -> CallRecord:
             into = rng.uniform(*OVER_MS) / 1000
             record.said.append(await take_turn(caller, turn, speech, over, into))
     except ProbeError as error:
-        record.failure = str(error)
+        record.error = error
     finally:
         record.lag_s = caller.worst_lag()
         try:
             await caller.hang_up()
         except ProbeError as error:
-            record.failure = str(error)
+            record.error = error
     return record
+
+
+async def dial(caller: Caller, seconds: float | None) -> None:
+    """As `Caller.dial`, and raises CallFailed where it takes longer than this."""
+    try:
+        async with asyncio.timeout(seconds):
+            await caller.dial()
+    except TimeoutError:
+        raise CallFailed(f"the call is not up within {seconds:g} s: look at the network between", "connect") from None
 
 
 async def visit(caller: Caller, record: CallRecord, guest: Conversation, seed: int) -> None:
@@ -102,7 +113,7 @@ async def take_turn(caller: Caller, turn: Turn, speech: Speech, over: Speech | N
     last = start + speech.voiced[1] - 1
     await until(caller, lambda: len(line.sent) * BLOCK > last, REPLY_S)
     if len(line.sent) * BLOCK <= last:
-        raise ProbeError("the server ended the call before the caller had finished")
+        raise CallFailed("the server ended the call before the caller had finished", "ended")
     over_start, voice_end = 0, last
     if turn.over and await until(caller, lambda: audible_for(line, last) > into, MISSED_S + into):
         over_start, over = await interrupt(caller, turn.over, over)

@@ -17,6 +17,7 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, InvalidURI, WebSocketException
 
+from latency_probes.failed_call import refused, unreachable
 from latency_probes.mouth import Mouth, Talker
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, CREATED, Event, Timeline
@@ -88,7 +89,7 @@ class RealtimeCaller(Talker[str]):
                 open_timeout=DIAL_S,
             )
         except InvalidStatus as error:
-            raise ProbeError(refusal(url, error.response.status_code)) from error
+            raise refused(url, error.response.status_code, error.response.body) from error
         except InvalidURI as error:
             raise ProbeError(f"{url} is not a WebSocket address: give ws://host:port/v1/realtime") from error
         except (OSError, TimeoutError, WebSocketException) as error:
@@ -167,26 +168,6 @@ def reset(socket: ClientConnection) -> None:
     with suppress(OSError):
         raw.setsockopt(SOL_SOCKET, SO_LINGER, pack("ii", 1, 0))
     socket.transport.abort()
-
-
-def unreachable(url: str, error: Exception) -> ProbeError:
-    """Nobody answers, for whatever reason."""
-    if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return ProbeError(f"{url} has a certificate that is not trusted here ({error}): give the certificate of the "
-                          "authority that signed it by --ca FILE, or the name for which it was signed")  # fmt: skip
-    return ProbeError(f"no server answers at {url} ({error}): start one, or correct the address")
-
-
-def refusal(url: str, status: int) -> str:
-    """One sentence on a refused handshake."""
-    reasons = {
-        401: "it wants a key, or another one: give it by --key",
-        403: "this key may not call: give another by --key",
-        404: "it knows no such path or agent: check the address and --agent",
-        429: "it is full: try again with fewer calls at a time",
-        503: "it is full or draining: try again with fewer calls at a time",
-    }
-    return f"the server at {url} refused the call (HTTP {status}): {reasons.get(status, 'see its log')}"
 
 
 def frame_of(pcm: Pcm) -> str:

@@ -8,6 +8,7 @@ from latency_probes.clips import Speech
 from latency_probes.guests import Visit
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.timeline import Timeline
+from voicepipe.base.errors import ProbeError
 
 MISSED_S = 4.0
 """An answer that takes longer is no answer."""
@@ -34,10 +35,16 @@ class CallRecord:
     plan: CallPlan
     timeline: Timeline
     said: list[Said] = field(default_factory=list)
-    failure: str = ""
+    error: ProbeError | None = None
+    """Why it could not be placed, or ended early."""
     lag_s: float = 0.0
     visit: Visit | None = None
     """Of a guest's call."""
+
+    @property
+    def failure(self) -> str:
+        """The error in a sentence; empty: there was none."""
+        return str(self.error) if self.error else ""
 
 
 class TurnResult(msgspec.Struct):

@@ -12,10 +12,10 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
-from latency_probes.realtime import DIAL_S, endpoint, refusal, tls_of, unreachable
+from latency_probes.failed_call import refused, unreachable
+from latency_probes.realtime import DIAL_S, endpoint, tls_of
 from latency_probes.timeline import AUDIBLE_DBFS, Event, Timeline, frame_levels
 from voicepipe.audio import Pcm
-from voicepipe.base.errors import ProbeError
 
 EARLY_S = 0.1
 """By so much a reply's sound may overtake the event that announces it."""
@@ -79,7 +79,7 @@ async def beside(url: str, call_id: str, key: str) -> ClientConnection:
             open_timeout=DIAL_S,
         )
     except InvalidStatus as error:
-        raise ProbeError(refusal(address, error.response.status_code)) from error
+        raise refused(address, error.response.status_code, error.response.body) from error
     except (OSError, TimeoutError, WebSocketException) as error:
         raise unreachable(address, error) from error
 

@@ -1,6 +1,6 @@
 """A caller by telephone: SIP (RFC 3261) over UDP, PCMU by RTP both ways, and the call's events by a sideband.
 
-As much of SIP as a call takes that nobody disturbs: INVITE, ACK, BYE.
+As much of SIP as a call takes that nobody disturbs: INVITE, ACK, BYE; a password, and a directory's 302.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import md5
 from typing import Any
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection
 
+from latency_probes.failed_call import CallFailed
 from latency_probes.mouth import Mouth, Talker
 from latency_probes.realtime import DIAL_S, reset
 from latency_probes.sideband import UNANNOUNCED, Ascriber, beside, listen
@@ -24,7 +25,6 @@ from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
 from latency_probes.webrtc import local_address
 from voicepipe.audio import Pcm, g711
 from voicepipe.audio.resample import Resampler
-from voicepipe.base.errors import ProbeError
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 
 PORT = 5060
@@ -35,6 +35,8 @@ AGAIN_S = 0.5
 """An INVITE that is not answered is sent again (RFC 3261, 17.1.1.2)."""
 
 Address = tuple[str, int]
+CONTACT = re.compile(r"contact:\s*<(sips?:(?:[^@>]*@)?([0-9.]+)(?::(\d+))?[^>]*)>", re.IGNORECASE)
+"""The URI, the address and the port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,11 @@ class Dialled:
     _invite: bytes = b""
     """Is sent again until it is answered."""
     _seq: int = 1
-    """Its number: 2 with the password, which the server asks for."""
+    """Its number. It grows with each password that is asked for, and with a redirection."""
+    _known_at: set[Address] = field(default_factory=set)
+    """Servers that have been told the password."""
+    _moved: bool = False
+    """A directory has said where to call."""
 
     async def dial(self) -> None:
         """Raises ProbeError."""
@@ -124,6 +130,7 @@ class Dialled:
         self._rtp, rtp_port = await bound(self._local, self.on_media)
         self._target = f"sip:{self.agent}@{self.server[0]}:{self.server[1]}"
         self._to = f"<{self._target}>"
+        self.server = await asyncio.to_thread(resolved, self.server)
         self._sdp = (f"v=0\r\no=- 1 1 IN IP4 {self._local}\r\ns=-\r\nc=IN IP4 {self._local}\r\nt=0 0\r\n"
                      f"m=audio {rtp_port} RTP/AVP {PCMU}\r\na=rtpmap:{PCMU} PCMU/8000\r\n")  # fmt: skip
         self.asked = time.monotonic()
@@ -136,10 +143,12 @@ class Dialled:
             except TimeoutError:
                 continue
         else:
-            raise ProbeError(f"no telephone is answered at {self.server[0]}:{self.server[1]}: start the PoP with "
-                             "--sip-port, and name it with --phone HOST:PORT")  # fmt: skip
+            raise CallFailed(f"no telephone is answered at {self.server[0]}:{self.server[1]}: start the PoP with "
+                             "--sip-port, and name it with --phone HOST:PORT", "connect",
+                             "redirected" if self._moved else "")  # fmt: skip
         if self._refused:
-            raise ProbeError(f"the call is refused: {self._refused}; the PoP's log says why")
+            code = f"sip_{self._refused.partition(' ')[0]}"
+            raise CallFailed(f"the call is refused: {self._refused}; the PoP's log says why", "refused", code)
 
     def _request(self, method: str, seq: int, body: str = "", branch: str = "", login: str = "") -> bytes:
         """`branch`: of an INVITE whose refusal this acknowledges. `login`: its Authorization."""
@@ -174,24 +183,40 @@ class Dialled:
             self._accepted(headers, body, arrived)
         elif code[0] == "2":
             self._sip.sendto(self._request("ACK", self._seq), self.server)
-        elif code == "401" and self.subscriber.user and headers["cseq"].startswith("1 "):
+        elif code[0] > "2" and headers["cseq"].partition(" ")[0] != str(self._seq):
+            return  # An INVITE that was sent twice is refused twice.
+        elif code == "401" and self.subscriber.user and self.server not in self._known_at:
             self._log_in(headers)
+        elif code == "302" and not self._moved and (there := best_contact(lines)):
+            self._follow(headers, *there)
         elif code[0] > "2":
             self._refused = start.removeprefix("SIP/2.0 ")
-            self._to = headers["to"]
-            self._sip.sendto(self._request("ACK", self._seq, branch=self._branch), self.server)
+            self._acknowledge(headers)
             self.answered.set()
 
     def _log_in(self, headers: dict[str, str]) -> None:
-        """Call again, with the password. That the first INVITE is sent again, and refused again, changes nothing."""
-        if self._seq > 1:
-            return
-        anew, self._to = self._to, headers["to"]
-        self._sip.sendto(self._request("ACK", 1, branch=self._branch), self.server)
-        self._to, self._seq = anew, 2
-        login = self.subscriber.answer(headers["www-authenticate"], self._target)
-        self._invite = self._request("INVITE", 2, self._sdp, login=login)
+        """Call again, with the password."""
+        self._known_at.add(self.server)
+        to, login = self._to, self.subscriber.answer(headers["www-authenticate"], self._target)
+        self._acknowledge(headers)
+        self._invite_again(to, login)
+
+    def _follow(self, headers: dict[str, str], uri: str, there: Address) -> None:
+        """Call where a directory says (RFC 3261, 8.1.3.4)."""
+        self._moved = True
+        to = self._to
+        self._acknowledge(headers)
+        self._target, self.server = uri, there
+        self._invite_again(to)
+
+    def _invite_again(self, to: str, login: str = "") -> None:
+        self._to, self._seq = to, self._seq + 1
+        self._invite = self._request("INVITE", self._seq, self._sdp, login=login)
         self._sip.sendto(self._invite, self.server)
+
+    def _acknowledge(self, headers: dict[str, str]) -> None:
+        self._to = headers["to"]
+        self._sip.sendto(self._request("ACK", self._seq, branch=self._branch), self.server)
 
     def _obey(self, method: str, lines: list[str]) -> None:
         """The server hangs up."""
@@ -270,6 +295,7 @@ class SipCaller(Talker[Pcm]):
         """See `Caller.dial`."""
         self.timeline.began = time.monotonic()
         await self._call.dial()
+        self.timeline.call_id = self._call.call_id
         self.timeline.setup["answer"] = self._call.took_ms
         self._tasks = [asyncio.create_task(self._mouth.speak(self._send)), asyncio.create_task(self._gone())]
         self._sideband = await beside(self._url, self._call.call_id, self._key)
@@ -306,6 +332,23 @@ def telephone(url: str, phone: str) -> Address:
     """Where the telephone is, of the probes' options."""
     host, _, port = phone.rpartition(":") if ":" in phone else (phone, "", str(PORT))
     return host or urlsplit(url if "://" in url else f"//{url}").hostname or "", int(port)
+
+
+def resolved(server: Address) -> Address:
+    """With the IPv4 address of its name. Blocks; raises CallFailed."""
+    try:
+        return socket.gethostbyname(server[0]), server[1]
+    except OSError as error:
+        raise CallFailed(f"{server[0]} has no IPv4 address ({error}): correct the name", "resolve") from error
+
+
+def best_contact(lines: Sequence[str]) -> tuple[str, Address] | None:
+    """The URI and the address of the first contact of a redirection, which is a directory's best choice; None: it has
+    none that can be called."""
+    for line in lines:
+        if found := CONTACT.match(line):
+            return found[1], (found[2], int(found[3] or PORT))
+    return None
 
 
 def free_port() -> int:

@@ -124,6 +124,8 @@ class Timeline:
     """Milliseconds from then on until each of a call's beginnings, where there are such."""
     route: Route | None = None
     """None: no directory was asked."""
+    call_id: str = ""
+    """As the server names the call; empty: it has not said."""
     _open: set[str] = field(default_factory=set)
     _chunks: list[Chunk] = field(default_factory=list)
 

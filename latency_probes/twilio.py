@@ -22,8 +22,9 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
+from latency_probes.failed_call import refusal, unreachable
 from latency_probes.mouth import Mouth, Talker
-from latency_probes.realtime import DIAL_S, origin, refusal, reset, tls_of, unreachable
+from latency_probes.realtime import DIAL_S, origin, reset, tls_of
 from latency_probes.sideband import UNANNOUNCED, Ascriber, beside, listen
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import httpx
 import msgspec
 
-from latency_probes.realtime import origin, refusal, trusted, unreachable
+from latency_probes.failed_call import CallFailed, code_of, refusal, unreachable
+from latency_probes.realtime import origin, trusted
 from latency_probes.timeline import Route, Timeline
 from voicepipe.base.errors import ProbeError
 
@@ -58,18 +59,18 @@ class Via:
         Raises ProbeError: no candidate takes the call, or the directory names none.
         """
         line.began = time.monotonic()
-        refused: dict[str, str] = {}
+        refused: dict[str, ProbeError] = {}
         for asked in (1, 2):
             told = await self._asked_again(refused) if refused else await self.ask()
             for there in told.candidates:
                 try:
                     entered = await let_in(enter, there)
                 except ProbeError as error:
-                    refused[there.pop] = str(error)
+                    refused[there.pop] = error
                     continue
                 line.route = Route(there.pop, there.url, there.turn_ms_est, told.degraded, asked, len(refused) + 1)
                 return entered
-        raise ProbeError(f"no PoP that the directory names takes the call: {sentences(refused)}")
+        raise first_of(refused, f"no PoP that the directory names takes the call: {sentences(refused)}")
 
     async def ask(self, tried: tuple[str, ...] = ()) -> Told:
         """Where to call; not at PoPs that were `tried`. Raises ProbeError."""
@@ -81,20 +82,21 @@ class Via:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise unreachable(url, error) from error
         if answer.status_code != httpx.codes.OK:
-            raise ProbeError(f"{refusal(url, answer.status_code)} ({said(answer)})")
+            code = code_of(answer.content) or f"http_{answer.status_code}"
+            raise CallFailed(f"{refusal(url, answer.status_code)} ({said(answer)})", "refused", code)
         try:
             told = msgspec.json.decode(answer.content, type=Told)
         except msgspec.DecodeError as error:
             raise ProbeError(f"the answer of {url}{CALLS} is no directory's: {error}") from error
         if not told.candidates:
-            raise ProbeError(f"the directory at {url} names no PoP")
+            raise CallFailed(f"the directory at {url} names no PoP", "refused", "no_pop")
         return told
 
-    async def _asked_again(self, refused: Mapping[str, str]) -> Told:
+    async def _asked_again(self, refused: Mapping[str, ProbeError]) -> Told:
         try:
             return await self.ask(tuple(refused))
         except ProbeError as error:
-            raise ProbeError(f"{error}; before that {sentences(refused)}") from error
+            raise first_of(refused, f"{error}; before that {sentences(refused)}") from error
 
     def _question(self, tried: tuple[str, ...]) -> dict[str, Any]:
         asked: dict[str, Any] = {"kind": self.kind, "rtt_ms": dict(self.rtt_ms), "tried": tried}
@@ -109,10 +111,17 @@ async def let_in(enter: Callable[[str, str], Awaitable[T]], there: Candidate) ->
         async with asyncio.timeout(LET_IN_S):
             return await enter(there.url, there.token)
     except TimeoutError:
-        raise ProbeError(f"{there.url} does not let the caller in within {LET_IN_S:.0f} s") from None
+        raise CallFailed(f"{there.url} does not let the caller in within {LET_IN_S:.0f} s", "connect") from None
 
 
-def sentences(refused: Mapping[str, str]) -> str:
+def first_of(refused: Mapping[str, ProbeError], text: str) -> CallFailed:
+    """The failure of a call, by that of the first PoP that was tried: the directory's best choice."""
+    pop, error = next(iter(refused.items()))
+    step, why = (error.step, error.why) if isinstance(error, CallFailed) else ("connect", "")
+    return CallFailed(text, step, why, pop)
+
+
+def sentences(refused: Mapping[str, ProbeError]) -> str:
     """What became of each PoP that was tried."""
     return ", ".join(f"{pop}: {why}" for pop, why in refused.items())
 

@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 import httpx
 from aiortc import RTCDataChannel
 
+from latency_probes.failed_call import CallFailed, Step, refused, unreachable
 from latency_probes.mouth import Mouth, Talker
-from latency_probes.realtime import DIAL_S, Directory, origin, refusal, trusted, unreachable
+from latency_probes.realtime import DIAL_S, Directory, origin, trusted
 from latency_probes.sideband import Ascriber
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, CREATED, WIRE_RATE, Timeline
@@ -89,7 +90,7 @@ async def place(
             await transport.connect(said.remote)
     except (ConnectionError, TimeoutError) as error:
         await transport.close()
-        raise ProbeError(f"the server at {url} answered, but is not reached by UDP ({error})") from error
+        raise CallFailed(f"the server at {url} answered, but is not reached by UDP ({error})", "media") from error
     except BaseException:
         await transport.close()
         raise
@@ -107,7 +108,7 @@ async def _answer(url: str, key: str, agent: str, offer: str) -> tuple[sdp.WebRt
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise unreachable(url, error) from error
     if answer.status_code != httpx.codes.CREATED:
-        raise ProbeError(refusal(url, answer.status_code))
+        raise refused(url, answer.status_code, answer.content)
     try:
         return sdp.read(answer.text), asked, answered
     except SdpError as error:
@@ -184,4 +185,5 @@ def local_address(url: str) -> str:
             probe.connect((parts.hostname or "", parts.port or 80))
             return str(probe.getsockname()[0])
     except OSError as error:
-        raise ProbeError(f"there is no way to {url} ({error.strerror}): correct the address") from error
+        step: Step = "resolve" if isinstance(error, socket.gaierror) else "connect"
+        raise CallFailed(f"there is no way to {url} ({error.strerror}): correct the address", step) from error

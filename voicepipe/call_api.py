@@ -63,7 +63,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     and region:
     the PoP tells directories how far it is from there. Empty: nothing is to be learned from it."""
     operator: bool = False
-    """The directory's operator asks: they may know how many calls all tenants have."""
+    """The directory's operator asks, who may read and delete all records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +192,9 @@ class DashboardApi(Protocol):
     def delete(self, call_id: str, tenant: str | None) -> "Deleted":
         """Delete what is shown of one call, unless it goes on: for PoPs that keep no records."""
 
+    def delete_matching(self, query: "CallSelection") -> "Deleted":
+        """Delete what is shown of these calls, unless they go on: for PoPs that keep no records."""
+
 
 DoorKind = Literal["websocket", "webrtc", "sip", "twilio", "telnyx"]
 
@@ -237,6 +240,9 @@ class Tokens(Protocol):
         """Note that a call has begun that a directory placed here, as in `Grant.id`, by a door that takes no tokens.
         Directories are notified; it lets nobody in."""
 
+    def owner(self, placement_id: str) -> str:
+        """The tenant for whom a directory has placed this call, which brings no token. Empty: none is known."""
+
     async def session(self, grant: Grant) -> bytes:
         """The session of a briefed grant, as JSON; it may still be on its way. It uses no token up. Raises
         SessionMissing: it does not come."""
@@ -253,21 +259,26 @@ class MetricsApi(Protocol):
         says its content type: some milliseconds of Python, so not for the event loop."""
 
 
-class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A query for kept calls, the newest first."""
+class CallSelection(msgspec.Struct, frozen=True, kw_only=True):
+    """Kept calls that meet all of these conditions."""
 
     tenant: str | None = None
-    """None: everyone's."""
-    limit: int = 100
-    before: tuple[float, str] | None = None
-    """The list goes on after the call that began at this Unix second and has this id."""
+    """None: everyone's, also those of no tenant."""
     since: float | None = None
     """Calls that began at this Unix second or later, ..."""
     until: float | None = None
     """... and before this one."""
-    agent: str = ""
     caller: str = ""
-    """A calling number, or the end of one."""
+    """A whole calling number, however it is spelled; empty: any."""
+
+
+class RecordQuery(CallSelection, frozen=True, kw_only=True):
+    """A query for kept calls, the newest first. `caller` may also be the end of a number."""
+
+    limit: int = 100
+    before: tuple[float, str] | None = None
+    """The list goes on after the call that began at this Unix second and has this id."""
+    agent: str = ""
     reason: str = ""
 
 
@@ -290,11 +301,11 @@ class CostQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deleted(NamedTuple):
-    """The outcome of a request to delete calls."""
+    """The outcome of a request to delete calls, by their ids."""
 
     ids: Sequence[str] = ()
-    """Ids of the calls of which nothing is kept any more."""
-    in_progress: int = 0
+    """The calls of which nothing is kept any more."""
+    in_progress: Sequence[str] = ()
     """Calls that are kept, since they go on."""
     not_permitted: int = 0
     """Calls that are kept, since they are not the tenant's. Only what the tenant may know of is counted: calls of no
@@ -316,9 +327,8 @@ class RecordsApi(Protocol):
     async def delete(self, call_id: str, tenant: str | None) -> Deleted:
         """Delete one call, unless it goes on. Raises RecordsFailing."""
 
-    async def delete_caller(self, caller: str, tenant: str | None, *, for_operator: bool = False) -> Deleted:
-        """Delete all calls from exactly this number that have ended. `for_operator`: calls of other tenants are counted
-        as not permitted, too. Raises RecordsFailing."""
+    async def delete_matching(self, query: CallSelection) -> Deleted:
+        """Delete those that have ended. A caller's calls of no tenant are not a tenant's. Raises RecordsFailing."""
 
 
 class PopApi(KeyHolders, Protocol):

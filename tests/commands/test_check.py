@@ -297,7 +297,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     async def nobody() -> None:
         return None
 
-    def run(command: Coroutine[Any, Any, int], **_: object) -> int:
+    def run(command: Coroutine[Any, Any, int], *_: object) -> int:
         return asyncio.run(asyncio.wait_for(command, 20))  # A mistake that nobody sees would run for ever.
 
     monkeypatch.setattr(local_servers, "look", nobody)

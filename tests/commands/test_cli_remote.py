@@ -55,13 +55,28 @@ def test_a_key_is_in_one_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not allowed with argument --key-env" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("what", [("--delete", "rtc_1"), ("--delete-caller", "+4930123456")])
-@pytest.mark.parametrize("more", ["--since", "--until", "--agent", "--caller", "--reason"])
-def test_no_choice_of_calls_goes_with_deleting(
-    capsys: pytest.CaptureFixture[str], what: tuple[str, str], more: str
+@pytest.mark.parametrize("what", [("--delete", "rtc_1"), ("--delete-caller", "+4930123456"), ("--delete-all",)])
+@pytest.mark.parametrize("more", ["--agent", "--caller", "--reason"])
+def test_no_other_choice_of_calls_goes_with_deleting(
+    capsys: pytest.CaptureFixture[str], what: tuple[str, ...], more: str
 ) -> None:
     assert main([*NOWHERE, *what, more, "1h"]) == 2
-    assert "--delete and --delete-caller go with no other choice of calls: leave it out" in capsys.readouterr().err
+    assert "--delete goes with no other choice of calls" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", ["--since", "--until", "--tenant"])
+def test_one_call_is_chosen_by_its_id_alone(capsys: pytest.CaptureFixture[str], more: str) -> None:
+    assert main([*NOWHERE, "--delete", "rtc_1", more, "1h"]) == 2
+    assert "--delete goes with no other choice of calls" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [(("--delete-all",), "say which calls"), (("--delete-caller", " ", "--tenant", "acme"), "give the whole number")],
+)
+def test_all_calls_are_never_meant(capsys: pytest.CaptureFixture[str], what: tuple[str, ...], said: str) -> None:
+    assert main([*NOWHERE, *what]) == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("argv", [("rtc_1", "--costs", "agent"), ("--delete", "a", "--delete-caller", "+49")])

@@ -66,11 +66,11 @@ async def test_one_call_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture
 async def test_a_caller_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with running(settings(tmp_path)) as pop:
         await phoned(pop, 2)
-        with phoning(pop, 9):
+        with phoning(pop, 9) as goes_on:
             status, out, _ = await said(capsys, pop, "--delete-caller", NUMBER)
             assert (status, out) == (1, (
                 "Deleted: 2 calls from +4930123456\n"
-                "Kept, since still in progress: 1 call. Delete again after that.\n"))  # fmt: skip
+                f"Kept, since still in progress: {goes_on}. Delete again after that.\n"))  # fmt: skip
             assert (await said(capsys, pop, "--delete-caller", NUMBER, "--json"))[0] == 1
         assert await said(capsys, pop, "--delete-caller", NUMBER) == (0, "Deleted: 1 call from +4930123456\n", "")
         status, out, _ = await said(capsys, pop, "--delete-caller", NUMBER)
@@ -82,7 +82,16 @@ async def test_what_deletes_all_or_does_not_belong_there_is_refused(
 ) -> None:
     async with running(settings(tmp_path)) as pop:
         (one,) = await phoned(pop, 1)
-        for argv in (("--delete-caller", ""), ("--delete-caller", NUMBER, "--since", "2h"), ("--delete", one, "--agent",
-                     "front-desk")):  # fmt: skip
+        for argv in (("--delete-caller", ""), ("--delete-caller", "", "--tenant", "acme"), ("--delete-all",),
+                     ("--delete-caller", NUMBER, "--agent", "front-desk"), ("--delete", one, "--since", "2h"),
+                     ("--delete", one, "--agent", "front-desk")):  # fmt: skip
             assert (await said(capsys, pop, *argv))[0] == 2
         assert one in (await said(capsys, pop))[1]
+
+
+async def test_calls_of_a_time_are_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with running(settings(tmp_path)) as pop:
+        await phoned(pop, 2)
+        assert (await said(capsys, pop, "--delete-all", "--until", "1h"))[:2] == (0, "Deleted: 0 calls\n")
+        status, out, _ = await said(capsys, pop, "--delete-all", "--tenant", "acme", "--since", "1h", "--json")
+        assert (status, json.loads(out)["deleted"]) == (0, 2)

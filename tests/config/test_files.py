@@ -27,7 +27,7 @@ def test_the_routes_of_a_configuration_may_name_the_tenants_of_a_manifest(write:
     assert loaded.routes[0].tenant == "b"
 
 
-OTHERS = {ROOT / "configs/directory.toml", ROOT / "configs/fleet.toml"}
+OTHERS = {ROOT / "configs" / name for name in ("directory.toml", "fleet.toml", "probe.toml")}
 """Not a PoP's."""
 
 

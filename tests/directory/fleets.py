@@ -20,6 +20,7 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection,
 from voicepipe.directory.bus import Bus, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
+from voicepipe.directory.known_pops import KnownPops
 from voicepipe.directory.server.call_placement import DirectoryRules
 from voicepipe.directory.server.directory_http import app, reaching_pops
 from voicepipe.directory.server.relay import MESSAGE_BYTES
@@ -70,7 +71,7 @@ def settings(name: str, public: str, place: tuple[float, float], **changes: Any)
 async def fleet(*configs: Config, bus: Bus | None = None) -> AsyncIterator[tuple[Directory, list[Pop]]]:
     """They run, and the directory has heard of all that they are ready."""
     bus = bus or MemoryBus()
-    directory = Directory(bus, SIGNER)
+    directory = Directory(bus, SIGNER, known=KnownPops())
     async with asyncio.TaskGroup() as group:
         hearing = group.create_task(directory.run())
         async with AsyncExitStack() as stack:

@@ -40,3 +40,14 @@ async def test_one_that_is_larger_than_all_there_may_be_is_not_kept() -> None:
     assert await kept.get("acme", "call_0") is None
     await kept.put("clinic", "call_1", b"x" * 1000)
     assert await kept.get("clinic", "call_1") == b"x" * 1000
+
+
+async def test_whose_call_it_is_is_known_by_its_session() -> None:
+    now = 0.0
+    kept = KeySessions(lambda: now)
+    await kept.put("acme", "call_0", b"{}")
+    await kept.put("clinic", "call_1", b"{}")
+    assert [kept.owner(f"call_{number}") for number in range(3)] == ["acme", "clinic", ""]
+    now = KEPT_S
+    await kept.put("acme", "call_2", b"{}")
+    assert kept.owner("call_0") == kept.owner("") == ""

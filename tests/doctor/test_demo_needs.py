@@ -131,7 +131,7 @@ def test_a_voice_that_espeak_has_to_replace(monkeypatch: pytest.MonkeyPatch) -> 
     assert only(demo_needs.engines(None)).state == "ok"
     monkeypatch.setitem(sys.modules, "hibari", None)
     speaks, lacks = demo_needs.engines(None)
-    assert (speaks.state, lacks.what, lacks.state) == ("ok", "hibari", "note")
+    assert (speaks.state, lacks.what, lacks.state) == ("ok", "speech synthesis", "note")
     assert "hibari is not installed" in lacks.detail
 
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 from websockets.asyncio.client import connect
-from websockets.frames import Frame
+from websockets.frames import Close, Frame, Opcode
 
 from tests.attacks import ping_flood
 from tests.ingress.fake_pop import FakePop, serving
@@ -44,6 +44,21 @@ async def test_a_flood_of_pings_gets_small_pieces_of_the_loop_and_keeps_no_pongs
     assert max(sizes) <= 2 * LEAST_CHUNK / len(ping_flood.PING) + 1, "in one step of the loop"
     assert len(ours) > 3 and sum(sizes) <= len(ours) * 2 * frames.SPARE.burst, "hung up soon"
     assert max(kept) < 1_000_000
+
+
+async def test_a_server_that_stops_while_a_client_says_goodbye_does_not_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours: list[WebSocketConnection] = []
+    made = WebSocketConnection.connection_made
+
+    def noted(self: WebSocketConnection, transport: asyncio.Transport) -> None:
+        made(self, transport)
+        ours.append(self)
+
+    monkeypatch.setattr(WebSocketConnection, "connection_made", noted)
+    async with serving(FakePop()) as address, connect(f"ws://{address}/v1/realtime", proxy=None) as socket:
+        await socket.recv()
+        ours[0].conn.receive_data(Frame(Opcode.CLOSE, Close(1000, "").serialize()).serialize(mask=True))
+        ours[0].shutdown()  # By TLS the connection is closed a round trip after that.
 
 
 async def test_who_floods_us_with_pings_is_told_why() -> None:

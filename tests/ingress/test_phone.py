@@ -44,5 +44,7 @@ def test_whose_call_it_is() -> None:
     clinic = TenantConfig(name="clinic", key_env="CLINIC_KEY", agents=("clinic",), slots=2)
     shop = TenantConfig(name="shop", key_env="SHOP_KEY")
     assert tenant_of(RouteConfig(), Config()) == Tenant("local")
+    assert tenant_of(RouteConfig(), Config(), "acme") == Tenant("acme"), "a directory has placed it for them"
+    assert tenant_of(RouteConfig(), Config(tenants=(clinic,)), "acme").name == "clinic"
     assert tenant_of(RouteConfig(), Config(tenants=(clinic,))) == Tenant("clinic", ("clinic",), 2)
     assert tenant_of(RouteConfig(tenant="shop"), Config(tenants=(clinic, shop))) == Tenant("shop")

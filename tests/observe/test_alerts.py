@@ -12,8 +12,10 @@ import pytest
 
 from tests.observe.test_metrics import HEALTH, POP
 from tests.support.fake_nvml import FakeDriver, FakeGpu
+from voicepipe.config.probe_config import ProbeConfig
 from voicepipe.directory.server.fleet_metrics import FleetMetrics
 from voicepipe.observe.metrics import Metrics
+from voicepipe.probe.probe_metrics import ProbeMetrics
 from voicepipe.records.records import Records
 from voicepipe.records.store import Spool
 
@@ -34,11 +36,15 @@ def test_promtool_agrees(asked: tuple[str, ...]) -> None:
 
 
 def told(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The names of all series that PoPs and directories have, without vLLM's."""
+    """The names of all series that PoPs, directories and probes have, without vLLM's."""
     FakeDriver([FakeGpu()]).install(monkeypatch)
     metrics = Metrics(POP, lambda: HEALTH)
     metrics.others.append(partial(Records.read_metrics, cast(Records, RECORDS)))
-    text = metrics.read("")()[0] + FleetMetrics("d").read("", [], 0, False)()[0]
+    text = (
+        metrics.read("")()[0]
+        + FleetMetrics("d").read("", [], 0, False)()[0]
+        + ProbeMetrics(ProbeConfig()).read("")()[0]
+    )
     return {
         name + suffix
         for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text.decode(), re.MULTILINE)

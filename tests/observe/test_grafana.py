@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from itertools import combinations, count
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -29,13 +30,20 @@ from tests.directory.reports import report
 from tests.observe.otlp_receiver import receiver
 from tests.observe.prometheus import Prometheus, installed, scraping
 from tests.observe.test_alerts import told
+from tests.probe.series import series
 from tests.support.fake_nvml import FakeDriver, FakeGpu
 from tests.support.ports import free_port
 from tests.support.spoken import spoken
-from voicepipe.config import Config, PopConfig
+from voicepipe.config import Config, HttpConfig, PopConfig
+from voicepipe.config.probe_config import ProbeConfig
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import BusMessage, MemoryBus
+from voicepipe.ingress import server
 from voicepipe.observe.cost import CostMeter
+from voicepipe.probe.probe_metrics import ProbeMetrics
+from voicepipe.probe.probe_service import ProbeService
+from voicepipe.probe.run import app
+from voicepipe.probe.verdict import ProbeVerdict
 
 VLLM: dict[str, type[Counter] | type[Gauge] | type[Histogram]] = {
     "vllm:num_requests_running": Gauge,
@@ -54,6 +62,7 @@ SIGNS: dict[Needs, str] = {
     "records": "voicepipe_(records|deliveries)_",
     "vllm": "vllm:",
     "gpu": "voicepipe_gpu_",
+    "probe": "voicepipe_probe_",
 }
 """Of metrics that not every PoP has."""
 BUILT_IN = {"__rate_interval", "__range", "__url_time_range", "__value", "__all"}
@@ -222,9 +231,21 @@ def config(name: str, public: str, place: tuple[float, float], folder: Path, col
 
 
 @asynccontextmanager
+async def probing() -> AsyncIterator[str]:
+    """A stand-in for a probe of the first PoP, which has called it once. Its address."""
+    metrics, http = ProbeMetrics(ProbeConfig()), HttpConfig(port=0)
+    metrics.called(series(), ProbeVerdict("fra", None, "", True, "", 0.2, 0.0, True, 0.03), 0)
+    application = app(cast(ProbeService, SimpleNamespace(status="ok")), metrics, "")
+    listener = server.bind(http)
+    serving = asyncio.create_task(server.serve(application, listener, http, 10, 4096, asyncio.Event()))
+    yield f"127.0.0.1:{listener.getsockname()[1]}"
+    serving.cancel()
+
+
+@asynccontextmanager
 async def everything(folder: Path) -> AsyncIterator[tuple[Prometheus, str, str, int]]:
-    """A directory, two PoPs and a third that has fallen silent, and a Prometheus that scrapes them. Also given: the
-    addresses of the directory and of the first PoP, and that PoP's SIP port."""
+    """A directory, two PoPs and a third that has fallen silent, a probe, and a Prometheus that scrapes them. Also
+    given: the addresses of the directory and of the first PoP, and that PoP's SIP port."""
     public, phone, bus = await asyncio.to_thread(public_key, folder), free_port(), MemoryBus()
     async with AsyncExitStack() as stack:
         collector = stack.enter_context(receiver())
@@ -237,6 +258,7 @@ async def everything(folder: Path) -> AsyncIterator[tuple[Prometheus, str, str, 
         targets = {
             "voicepipe": [pop.fleet.url.removeprefix("http://") for pop in (fra, lhr)],
             "directory": [at.url.removeprefix("http://")],
+            "voicepipe-probe": [await stack.enter_async_context(probing())],
         }
         (folder / "prometheus").mkdir()
         scraped = scraping(folder / "prometheus", "1s", targets, {"directory": OPERATOR})
@@ -269,7 +291,7 @@ async def test_each_query_of_each_panel_has_an_answer(monkeypatch: pytest.Monkey
     FakeDriver([FakeGpu(busy=40), FakeGpu(uuid="GPU-1")]).install(monkeypatch)
     with standing_in_for_vllm() as work:
         async with everything(tmp_path) as (prometheus, directory, pop, phone):
-            await holds(lambda: sum(prometheus.asked("up").values()) == 3)
+            await holds(lambda: sum(prometheus.asked("up").values()) == 4)
             await load(prometheus, directory, pop, phone)
             work()
             unanswered = [

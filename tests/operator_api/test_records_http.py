@@ -7,7 +7,8 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from tests.records.test_records import caller, got, over, secrets, settings  # noqa: F401
-from voicepipe.call_api import CostQuery, RecordQuery
+from voicepipe.call_api import CallSelection, CostQuery, RecordQuery
+from voicepipe.ingress.access import NotPermitted
 from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api.records_http import USUAL, cost_query, cursor, deletion, query
 from voicepipe.pop.running import running
@@ -84,21 +85,36 @@ def test_a_list_goes_on_behind_the_call_that_its_cursor_names() -> None:
 
 @pytest.mark.parametrize("said", ["caller=%2B4930123456", "caller=+4930123456"])
 def test_a_plus_that_came_as_a_space_is_a_plus(said: str) -> None:
-    assert query(QueryParams(said), None).caller == deletion(QueryParams(said)) == "+4930123456"
+    assert query(QueryParams(said), None).caller == deletion(QueryParams(said), None).caller == "+4930123456"
 
 
 @pytest.mark.parametrize(
     ("said", "parameter", "why"),
     [
-        ("", "caller", "Say whose calls are to be deleted"),
-        ("caller=", "caller", "Say whose calls are to be deleted"),
+        ("", "caller", "Say which calls are to be deleted"),
+        ("caller=", "caller", "Say which calls are to be deleted"),
+        ("caller=&tenant=acme", "caller", "Say which calls are to be deleted"),
+        ("tenant=&since=0", "caller", "Say which calls are to be deleted"),
         ("caller=1&limit=5", "limit", "Unknown parameter 'limit': expected one of caller"),
     ],
 )
 def test_nobody_deletes_all_calls_by_mistake(said: str, parameter: str, why: str) -> None:
     with pytest.raises(WireError, match=why) as caught:
-        deletion(QueryParams(said))
+        deletion(QueryParams(said), None)
     assert caught.value.param == parameter
+
+
+def test_a_deletion_is_of_a_number_a_tenant_or_a_time() -> None:
+    asked = QueryParams("caller=%2B1&tenant=acme&since=1&until=2.5")
+    assert deletion(asked, None) == CallSelection(caller="+1", tenant="acme", since=1.0, until=2.5)
+    assert deletion(QueryParams("until=5"), "acme") == CallSelection(tenant="acme", until=5.0)
+
+
+def test_a_tenants_key_reaches_no_other_tenants_calls() -> None:
+    for read in (query, deletion):
+        assert read(QueryParams("tenant=acme"), "acme").tenant == "acme"
+        with pytest.raises(NotPermitted, match="the calls of tenant 'acme' alone"):
+            read(QueryParams("tenant=clinic"), "acme")
 
 
 def test_costs_are_those_of_the_last_day() -> None:

@@ -296,6 +296,9 @@ async def test_health() -> None:
         pop.status = "draining"
         assert (await client.get("/readyz")).status_code == 503
         assert (await client.get("/healthz")).status_code == 200
+        pop.status = "full"
+        for left_out, ready in (("", 503), ("?exclude=late", 503), ("?exclude=late&exclude=full", 200)):
+            assert (await client.get(f"/readyz{left_out}")).status_code == ready
 
 
 async def test_a_call_in_progress_when_the_server_stops() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -90,8 +91,9 @@ async def test_a_callers_calls_are_deleted(tmp_path: Path, monkeypatch: pytest.M
         with phoning(pop, 99) as goes_on:
             said = await deleted(pop, "/v1/records?caller=%2B4930123456")
         assert said.status_code == 200
-        assert said.json() == {"object": "records.deleted", "caller": NUMBER, "deleted": 5, "in_progress": 1,
-                               "not_permitted": 0}  # fmt: skip
+        assert said.json() == {"object": "records.deleted", "caller": NUMBER, "tenant": "", "since": None,
+                               "until": None, "deleted": 5, "in_progress": 1, "calls_in_progress": [goes_on],
+                               "not_permitted": 0, "complete": False}  # fmt: skip
         left = {row["id"] for row in (await got(pop, "/v1/records", "k-operator")).json()["data"]}
         assert left == {goes_on, *ids[5:]}
         assert [(await got(pop, f"/v1/dashboard/turns/turn_{n}", "k-operator")).status_code for n in (0, 5, 6)] == [
@@ -147,9 +149,9 @@ async def test_a_number_that_nobody_called_from_and_a_plus_as_it_is(tmp_path: Pa
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("", "Say whose calls are to be deleted: DELETE /v1/records?caller=%2B4930123456, the whole number"),
-        ("?caller=", "Say whose calls are to be deleted"),
-        ("?caller=1&since=0", "Unknown parameter 'since': expected one of caller"),
+        ("", "Say which calls are to be deleted: DELETE /v1/records?caller=%2B4930123456, the whole number"),
+        ("?caller=", "Say which calls are to be deleted"),
+        ("?caller=1&agent=x", "Unknown parameter 'agent': expected one of caller"),
         ("?callers=1", "Unknown parameter 'callers': expected one of caller"),
     ],
 )
@@ -163,9 +165,42 @@ async def test_who_does_not_say_whose_is_told_how(tmp_path: Path, asked: str, sa
 
 async def test_a_pop_that_keeps_none_says_so(tmp_path: Path) -> None:
     async with running(settings(tmp_path, records={"folder": ""})) as pop:
-        for path in ("/v1/records?caller=1", "/v1/records/rtc_fra1.000000000000"):
-            said = await deleted(pop, path)
-            assert said.status_code == 404 and "records.folder" in said.json()["error"]["message"]
+        said = await deleted(pop, "/v1/records/rtc_fra1.000000000000")
+        assert said.status_code == 404 and "records.folder" in said.json()["error"]["message"]
+
+
+async def test_a_pop_that_keeps_none_forgets_what_its_dashboard_shows_of_a_caller(tmp_path: Path) -> None:
+    async with running(settings(tmp_path, records={"folder": ""})) as pop:
+        for number, its in enumerate(({}, {"caller": "+1"}, {"tenant": "clinic"}, {"tenant": "local"})):
+            with phoning(pop, number, **its):
+                pass
+        with phoning(pop, 9) as goes_on:
+            said = (await deleted(pop, "/v1/records?caller=%2B49-30-123456")).json()
+        assert (said["deleted"], said["calls_in_progress"], said["not_permitted"]) == (1, [goes_on], 1)
+        said = (await deleted(pop, "/v1/records?caller=%2B4930123456")).json()
+        assert (said["deleted"], said["not_permitted"], said["complete"]) == (1, 1, False), "it has ended meanwhile"
+
+        async def shown(key: str) -> list[int]:
+            return [n for n in (0, 1, 2, 3, 9)
+                    if (await got(pop, f"/v1/dashboard/turns/turn_{n}", key)).status_code == 200]  # fmt: skip
+
+        assert await shown("k-operator") == [1, 2, 3]
+        said = (await deleted(pop, "/v1/records?caller=%2B4930123456", "k-operator")).json()
+        assert (said["deleted"], said["complete"]) == (2, True) and await shown("k-operator") == [1]
+        assert (await deleted(pop, "/v1/records?tenant=acme", "k-operator")).json()["deleted"] == 1
+        assert await shown("k-operator") == []
+
+
+async def test_calls_of_a_tenant_or_of_a_time_are_deleted(tmp_path: Path) -> None:
+    async with running(settings(tmp_path)) as pop:
+        await phoned(pop, {}, {"tenant": "clinic"}, {})
+        assert (await deleted(pop, "/v1/records?tenant=clinic")).status_code == 403
+        assert (await deleted(pop, "/v1/records?until=1")).json()["deleted"] == 0
+        assert (await deleted(pop, "/v1/records?since=1")).json()["deleted"] == 2, "the tenant's alone"
+        listed = await got(pop, "/v1/records?tenant=clinic", "k-operator")
+        assert [row["tenant"] for row in listed.json()["data"]] == ["clinic"]
+        assert (await deleted(pop, "/v1/records?tenant=clinic", "k-operator")).json()["deleted"] == 1
+        assert (await got(pop, "/v1/records", "k-operator")).json()["data"] == []
 
 
 async def test_a_pop_that_keeps_none_forgets_what_its_dashboard_shows_of_a_call(tmp_path: Path) -> None:
@@ -270,3 +305,20 @@ async def test_who_reads_the_file_for_long_is_told_of_in_the_log(
             assert (await deleted(pop, f"/v1/records/{one}")).status_code == 200
         db.close()
         assert "what was deleted is still in fra1.db-wal" in caplog.text
+
+
+async def test_its_line_for_log_shippers_is_erased(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "calls.jsonl"
+    async with running(settings(tmp_path, records={"lines": str(file)})) as pop:
+        one, other = await phoned(pop, {}, {})
+        with monkeypatch.context() as failing:
+            failing.setattr(records, "erase_lines", Mock(side_effect=OSError(28, "No space left on device")))
+            said = await deleted(pop, "/v1/records?caller=%2B4930123456")
+            assert said.status_code == 503 and "records.lines" in said.json()["error"]["message"]
+        assert len((await got(pop, "/v1/records")).json()["data"]) == 2, "so that the lines are found later"
+        assert (await deleted(pop, f"/v1/records/{one}")).status_code == 200
+        text = await asyncio.to_thread(file.read_text)
+        assert "number 0" not in text and "number 1" in text
+        assert (await deleted(pop, "/v1/records?caller=%2B4930123456")).json()["complete"]
+        text = await asyncio.to_thread(file.read_text)
+        assert "Rumpelstiltskin" not in text and NUMBER not in text and other in text

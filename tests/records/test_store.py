@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
 from voicepipe.base.secret_source import SecretSource
-from voicepipe.call_api import Deleted, RecordQuery
+from voicepipe.call_api import CallSelection, Deleted, RecordQuery
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.last_turns import FullTurn
@@ -184,18 +184,18 @@ def test_of_a_call_that_is_deleted_nothing_is_left(its: Store, db: sqlite3.Conne
     for number in (1, 2):
         kept(its, call(number), turns=3)
         its.add_delivery(told_of(call(number)))
-    assert its.delete([call(1).id, "rtc_fra1.none"], None) == Deleted([call(1).id])
+    assert its.delete([call(1).id, "rtc_fra1.none"], None) == Deleted([call(1).id], [])
     assert [row.id for row in store.listed(db, RecordQuery())] == [call(2).id]
     assert db.execute("SELECT DISTINCT call FROM said").fetchall() == [(call(2).id,)]
     assert [delivery.call for delivery in store.due(db, 0, 9)] == [call(2).id]
-    assert its.delete([call(1).id], None) == Deleted([])
+    assert its.delete([call(1).id], None) == Deleted([], [])
 
 
 def test_a_call_that_goes_on_or_is_anothers_is_not_deleted(its: Store, db: sqlite3.Connection) -> None:
     its.began(call(1))
     kept(its, call(2, tenant="clinic"))
-    assert its.delete([call(1).id, call(2).id], "acme") == Deleted([], 1)
-    assert its.delete([call(2).id], "acme") == Deleted([])
+    assert its.delete([call(1).id, call(2).id], "acme") == Deleted([], [call(1).id])
+    assert its.delete([call(2).id], "acme") == Deleted([], [])
     assert len(store.listed(db, RecordQuery())) == 2
 
 
@@ -203,15 +203,14 @@ def test_a_call_of_no_tenant_is_not_deleted_for_one_who_is_told_of_it(its: Store
     its.began(call(1, tenant="local"))
     for number, tenant in ((2, "local"), (3, "clinic"), (4, "acme")):
         kept(its, call(number, tenant=tenant))
-    caller = call(1).caller
 
-    def others(tenant: str | None, for_operator: bool = False) -> int:
-        return store.not_permitted_of(db, caller, tenant, for_operator=for_operator)
+    def others(tenant: str | None) -> int:
+        return store.not_permitted(db, CallSelection(tenant=tenant, caller=call(1).caller))
 
     assert (others("acme"), others("clinic"), others("local"), others(None)) == (2, 2, 0, 0)
-    assert (others("(operator)", True), others("local", True)) == (4, 2)
-    assert its.delete([call(1).id, call(2).id, call(3).id], "acme") == Deleted([], 0, 2)
-    assert its.delete([call(1).id, call(2).id], "local") == Deleted([call(2).id], 1)
+    assert store.not_permitted(db, CallSelection(tenant="acme", since=0)) == 0, "of a time only the tenant's are meant"
+    assert its.delete([call(1).id, call(2).id, call(3).id], "acme") == Deleted([], [], 2)
+    assert its.delete([call(1).id, call(2).id], "local") == Deleted([call(2).id], [call(1).id])
 
 
 def test_who_is_to_be_told_later_of_a_deleted_call_is_not_told(its: Store, db: sqlite3.Connection) -> None:
@@ -227,17 +226,33 @@ def test_a_callers_calls_are_those_of_exactly_that_number(its: Store, db: sqlite
     for number, caller in enumerate(("+4930123456", "30123456", "+4930123456", "", "%")):
         kept(its, call(number, caller=caller, tenant="clinic" if number == 2 else "acme"))
     its.began(call(9))
-    assert store.of_caller(db, "+4930123456", None) == [call(0).id, call(2).id, call(9).id]
-    assert store.of_caller(db, "+4930123456", "acme") == [call(0).id, call(9).id]
-    assert store.of_caller(db, "%", None) == [call(4).id]
+    assert store.matching(db, CallSelection(caller="+4930123456", tenant=None)) == [call(0).id, call(2).id, call(9).id]
+    assert store.matching(db, CallSelection(caller="+4930123456", tenant="acme")) == [call(0).id, call(9).id]
+    assert store.matching(db, CallSelection(caller="%", tenant=None)) == [call(4).id]
 
 
 @pytest.mark.parametrize("asked", ["+49-30-123456", "+49 (30) 123.456", "+4930123456"])
 def test_a_number_is_the_same_however_it_is_spelled(its: Store, db: sqlite3.Connection, asked: str) -> None:
     for number, caller in enumerate(("+4930123456", "+49 30 123456", "4930123456", "+4930123456-x", "alice-b")):
         kept(its, call(number, caller=caller))
-    assert store.of_caller(db, asked, None) == [call(0).id, call(1).id]
-    assert store.of_caller(db, "aliceb", None) == []
+    assert store.matching(db, CallSelection(caller=asked, tenant=None)) == [call(0).id, call(1).id]
+    assert store.matching(db, CallSelection(caller="aliceb", tenant=None)) == []
+
+
+def test_calls_of_a_tenant_and_of_a_time(its: Store, db: sqlite3.Connection) -> None:
+    for number, tenant in ((1, "acme"), (2, "clinic"), (3, "acme")):
+        kept(its, replace(call(number, tenant=tenant), since=LONG_AGO + number))
+    assert store.matching(db, CallSelection(tenant="acme")) == [call(1).id, call(3).id]
+    assert store.matching(db, CallSelection(since=LONG_AGO + 2, until=LONG_AGO + 3)) == [call(2).id]
+    assert store.matching(db, CallSelection(tenant="acme", until=LONG_AGO + 3)) == [call(1).id]
+
+
+def test_words_that_are_told_of_a_deleted_call_are_not_kept(its: Store, db: sqlite3.Connection) -> None:
+    kept(its, call(1))
+    its.delete([call(1).id], None)
+    kept_turns = db.execute("SELECT count(*) FROM said").fetchone()
+    its.said(call(1).id, said(call(1), 7))
+    assert db.execute("SELECT count(*) FROM said").fetchone() == kept_turns == (0,)
 
 
 def test_what_is_deleted_is_gone_from_the_file_and_its_log(its: Store, tmp_path: Path) -> None:

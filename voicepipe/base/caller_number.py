@@ -25,5 +25,10 @@ def compact(caller: str) -> str:
     return bare if _COMPACT.fullmatch(bare) else ""
 
 
+def same_number(one: str, other: str) -> bool:
+    """Whether two callers' numbers are the same, however they are spelled."""
+    return one == other or bool(compact(one)) and compact(one) == compact(other)
+
+
 def _shortened(number: re.Match[str]) -> str:
     return "..." + "".join(filter(str.isdigit, number[0].lower().removeprefix("%2b")))[-3:]

@@ -7,13 +7,14 @@ from pathlib import Path
 from voicepipe import config
 from voicepipe.agent import Agent, Intents
 from voicepipe.base.errors import ConfigError, EngineError, EngineMissing
-from voicepipe.config import credentials, load_directory, load_rules, toml_file
+from voicepipe.config import credentials, load_directory, load_probe, load_rules, toml_file
 from voicepipe.config.agent_store import load_agent, no_voice, open_agents
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.config.phone_config import takes_phones
 from voicepipe.config.pop_config import with_slots
+from voicepipe.config.probe_config import ProbeConfig, secrets_of
 from voicepipe.directory import tokens
 from voicepipe.directory.server.run import check as check_directory
 from voicepipe.engines import packages
@@ -66,6 +67,8 @@ def _verdict(file: Path, names: Names) -> int:
             toml_file.read(file, Intents)
         elif kind == "rules":
             load_rules(file)
+        elif kind == "probe":
+            warned = _warnings_of_probe(load_probe(file))
         elif kind == "directory":
             warned = _warnings_of_directory(load_directory(file))
         else:
@@ -204,6 +207,14 @@ def _warnings_of_directory(settings: DirectoryConfig) -> Iterator[str]:
         credentials.bus_password(settings.bus).value()
     except ConfigError as error:
         yield f"a directory does not start like this: {error}"
+
+
+def _warnings_of_probe(settings: ProbeConfig) -> Iterator[str]:
+    if not settings.targets:
+        yield "a probe does not start like this: add a [[targets]] table with name and url, or directory"
+    for secret in secrets_of(settings):
+        if secret.problem:
+            yield f"a probe cannot call like this: {secret.key}: {secret.problem}"
 
 
 def _warnings(file: Path, settings: config.Config, agents: Iterable[Agent], *, part: bool) -> Iterator[str]:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from voicepipe import __version__
 from voicepipe.base.errors import ConfigError, VoicepipeError
-from voicepipe.commands import cli_bench, cli_remote, cli_serve
+from voicepipe.commands import cli_bench, cli_probe, cli_remote, cli_serve
 from voicepipe.commands.cli_serve import LOG_LEVELS, about, add_address, listening, port
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ def parser() -> argparse.ArgumentParser:
 
     cli_serve.add(commands)
     cli_remote.add(commands)
+
+    probe = commands.add_parser("probe", help="place spoken calls at PoPs, again and again, and show how they went")
+    cli_probe.add(probe)
+    probe.set_defaults(run=cli_probe.run)
 
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
     cli_bench.add(bench)

@@ -20,6 +20,7 @@ def add(commands: Any) -> None:
         "--compare", nargs=2, metavar=("A", "B"),
         help="two versions, or PoPs, by their last hour: is B worse than A? Exit status 1 if it is",
     )  # fmt: skip
+    pops.add_argument("--forget", metavar="POP", help="one that was taken away for good is not named any more")
     pops.set_defaults(run=_pops)
     drain = _asking(commands.add_parser("drain", help="have a PoP take no new calls, and end with its last one"))
     drain.add_argument("pop", metavar="POP", help="its id, as `voicepipe pops` has it")
@@ -49,12 +50,15 @@ def _add_records(command: argparse.ArgumentParser) -> None:
     what.add_argument("--costs", choices=("agent", "tenant"), help="what calls have cost, by agent or by tenant")
     what.add_argument("--delete", metavar="ID", help="delete all that is kept of one call")
     what.add_argument("--delete-caller", metavar="NUMBER", help="delete all calls from exactly this number")
+    what.add_argument("--delete-all", action="store_true",
+                      help="delete all calls of --tenant, or of the time that --since and --until give")  # fmt: skip
     command.add_argument("--url", dest="server", metavar="URL", default="http://127.0.0.1:8080",
                          help="where the PoP answers, or a directory (default %(default)s)")  # fmt: skip
     _add_key(command, "VOICEPIPE_KEY", "a tenant's key or the operator's")
     command.add_argument("--since", metavar="TIME", default="", help="30m, 2h or 7d ago, or a date (2026-11-27)")
     command.add_argument("--until", metavar="TIME", default="", help="likewise: calls that began before then")
     command.add_argument("--limit", type=int, metavar="N", default=50, help="calls at most (default %(default)s)")
+    command.add_argument("--tenant", metavar="NAME", default="", help="calls of this tenant alone, for the operator")
     command.add_argument("--agent", metavar="NAME", default="", help="calls of this agent alone")
     command.add_argument("--caller", metavar="NUMBER", default="", help="calls from this number, or from its end")
     command.add_argument(
@@ -94,6 +98,8 @@ def _pops(args: argparse.Namespace) -> int:
     if args.compare:
         known, new = args.compare
         return compare.run(known, new, _server(args))
+    if args.forget:
+        return fleet.forget(args.forget, _server(args))
     return fleet.pops(_server(args))
 
 
@@ -127,15 +133,22 @@ def _records(args: argparse.Namespace) -> int:
 
     server = replace(_server(args), kinds=("PoP", "directory"), option="--url", within_s=RECORDS_S)
     asked = records.RecordsQuery(server=server, as_json=args.json)
-    if args.delete is not None or args.delete_caller is not None:
-        if any((args.since, args.until, args.agent, args.caller, args.reason)):
-            raise ConfigError("--delete and --delete-caller go with no other choice of calls: leave it out")
+    if args.delete is not None or args.delete_caller is not None or args.delete_all:
+        others = args.agent, args.caller, args.reason, args.delete and (args.since or args.until or args.tenant)
+        if any(others):
+            raise ConfigError("--delete goes with no other choice of calls, --delete-caller and --delete-all with "
+                              "--tenant, --since and --until alone: leave the others out")  # fmt: skip
         if args.delete is not None:
             return records.delete(asked, args.delete)
-        return records.delete_caller(asked, args.delete_caller)
+        if args.delete_caller is not None and not args.delete_caller.strip():
+            raise ConfigError("--delete-caller: give the whole number; it is empty")
+        if args.delete_all and not (args.since or args.until or args.tenant):
+            raise ConfigError("--delete-all: say which calls: --tenant, --since or --until")
+        return records.delete_matching(asked, caller=args.delete_caller or "", tenant=args.tenant, since=args.since,
+                                       until=args.until)  # fmt: skip
     if args.call:
         return records.one(asked, args.call)
     if args.costs:
         return records.costs(asked, since=args.since, until=args.until, by=args.costs)
-    return records.listed(asked, since=args.since, until=args.until, limit=args.limit, agent=args.agent,
-                          caller=args.caller, reason=args.reason)  # fmt: skip
+    return records.listed(asked, since=args.since, until=args.until, limit=args.limit,
+                          tenant=args.tenant, agent=args.agent, caller=args.caller, reason=args.reason)  # fmt: skip

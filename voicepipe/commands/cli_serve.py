@@ -13,8 +13,9 @@ from voicepipe.base.errors import ConfigError, EngineMissing
 if TYPE_CHECKING:
     from voicepipe.config import Config
     from voicepipe.config.directory_config import DirectoryConfig
+    from voicepipe.config.probe_config import ProbeConfig
 
-C = TypeVar("C", "Config", "DirectoryConfig")
+C = TypeVar("C", "Config", "DirectoryConfig", "ProbeConfig")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -25,13 +26,13 @@ def add(commands: Any) -> None:
     pop.add_argument("--pop", type=Path, metavar="FILE", help="this PoP's manifest, over the configuration")
     add_address(pop)
     pop.add_argument("--sip-port", type=port, metavar="PORT", help="UDP port for phones, in place of sip.port")
-    _add_log(pop)
+    add_log(pop)
     pop.set_defaults(run=_pop)
 
     directory = commands.add_parser("directory", help="say to callers which of several PoPs to call")
     directory.add_argument("--config", type=Path, metavar="FILE", required=True, help="as configs/directory.toml")
     add_address(directory)
-    _add_log(directory)
+    add_log(directory)
     directory.set_defaults(run=_directory)
 
 
@@ -41,7 +42,8 @@ def add_address(command: argparse.ArgumentParser) -> None:
     command.add_argument("--port", type=port, metavar="PORT", help="port to listen on (default: 8080; 0: any free one)")
 
 
-def _add_log(command: argparse.ArgumentParser) -> None:
+def add_log(command: argparse.ArgumentParser) -> None:
+    """The options of a command that is a service."""
     command.add_argument("--log", choices=LOG_LEVELS, help="what is logged: from this level on, in place of log.level")
     command.add_argument("--log-format", choices=("text", "json"), help="how it is logged, in place of log.format")
 
@@ -92,7 +94,7 @@ def _check_pop(settings: "Config") -> None:
         check(settings)
 
 
-def _logged(args: argparse.Namespace, settings: C) -> C:
+def logged(args: argparse.Namespace, settings: C) -> C:
     """The configuration with the command line's log."""
     from msgspec.structs import replace
 
@@ -122,11 +124,11 @@ def _pop(args: argparse.Namespace) -> int:
 
     def read(running: "Config") -> "Config":
         with about(args.config, args.pop):
-            fresh = runtime.with_address_of(_logged(args, config.load(args.config, args.pop)), running, args)
+            fresh = runtime.with_address_of(logged(args, config.load(args.config, args.pop)), running, args)
             _check_pop(fresh)
         return with_slots(fresh)
 
-    settings = _logged(args, config.load(args.config, args.pop))
+    settings = logged(args, config.load(args.config, args.pop))
     log(settings)
     reloader = Reloader(read, _check_pop, log, service_manager.of_environment().reloading)
     with about(args.config, args.pop):
@@ -144,11 +146,11 @@ def _directory(args: argparse.Namespace) -> int:
 
     def read(running: "DirectoryConfig") -> "DirectoryConfig":
         with about(args.config):
-            fresh = runtime.with_address_of(_logged(args, load_directory(args.config)), running, args)
+            fresh = runtime.with_address_of(logged(args, load_directory(args.config)), running, args)
             runtime.check_directory(fresh)
         return fresh
 
-    settings = _logged(args, load_directory(args.config))
+    settings = logged(args, load_directory(args.config))
     log(settings)
     reloader = Reloader(read, runtime.check_directory, log, service_manager.of_environment().reloading)
     with about(args.config):

@@ -46,6 +46,13 @@ def drain(pop: str, directory: RemoteServer) -> int:
     return 0
 
 
+def forget(pop: str, directory: RemoteServer) -> int:
+    """Have a directory forget a PoP that was taken away for good. Raises ConfigError: it reports, or is unknown."""
+    directory.asked("DELETE", f"/v1/pops/{quote(pop, safe='')}")
+    print(f"{pop} is forgotten at this directory: it is not named any more where something is asked of all PoPs")
+    return 0
+
+
 def table(rows: list[dict[str, Any]], newest: dict[str, Any] | None = None) -> Table:
     """A line for each PoP. `newest`: the edition that the fleet is to have."""
     made = headed("PoP", "region", "zone", "version", "status", ">calls", ">predicted ms", ">budget", ">heard s ago",

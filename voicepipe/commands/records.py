@@ -22,6 +22,12 @@ from voicepipe.commands.remote_server import RemoteServer
 RECORDS = "/v1/records"
 LEAST = 1e-9
 """The least amount of money; below it 0.00 is shown."""
+UNSURE = {
+    "cut_off": "This directory is cut off from the bus, and may not know of all PoPs: ask again, or ask another one.",
+    "forgets": "This directory remembers PoPs for a day, and until it ends: it does not know of one that has been down "
+               "for longer. Set directory.known_pops.",
+}  # fmt: skip
+"""What an incomplete deletion's `unsure` means."""
 AGO = re.compile(r"(\d+(?:\.\d+)?)([mhd])")
 SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 
@@ -39,10 +45,9 @@ class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):
         return self.server.asked(method, where)
 
 
-def listed(asked: RecordsQuery, *, since: str, until: str, limit: int, agent: str, caller: str, reason: str) -> int:
-    """Print calls, the newest first. Raises ConfigError."""
-    query = {"limit": limit, "agent": agent, "caller": caller, "reason": reason}
-    said = asked.of(RECORDS, _time_of(since, until) | query)
+def listed(asked: RecordsQuery, *, since: str, until: str, limit: int, **conditions: str) -> int:
+    """Print calls, the newest first. `conditions`: tenant, agent, caller, reason. Raises ConfigError."""
+    said = asked.of(RECORDS, _time_of(since, until) | {"limit": limit} | conditions)
     if asked.as_json:
         return _json(said)
     console = for_tables()
@@ -91,23 +96,26 @@ def delete(asked: RecordsQuery, call_id: str) -> int:
     return 0
 
 
-def delete_caller(asked: RecordsQuery, number: str) -> int:
-    """Delete the records of all calls from exactly this number; exit status 1: not all of them were. Raises
-    ConfigError."""
-    said = asked.of(RECORDS, {"caller": number}, "DELETE")
-    left = bool(said["in_progress"] or said.get("not_permitted"))
+def delete_matching(asked: RecordsQuery, *, caller: str, tenant: str, since: str, until: str) -> int:
+    """Delete the records of all calls from exactly this number, of this tenant and of this time; exit status 1: some
+    may be left. Raises ConfigError."""
+    said = asked.of(RECORDS, _time_of(since, until) | {"caller": caller, "tenant": tenant}, "DELETE")
     if asked.as_json:
-        return _json(said, left)
+        return _json(said, not said["complete"])
     console = for_tables()
-    console.print(f"Deleted: {_calls(said['deleted'])} from {escape(said['caller'])}")
-    if not said["deleted"] and not left:
-        console.print("Give the whole number: --caller and its last digits show it.",
-                      style="dim")  # fmt: skip
+    console.print(f"Deleted: {_calls(said['deleted'])}{f' from {escape(caller)}' if caller else ''}{_where(said)}")
+    if caller and not said["deleted"] and said["complete"]:
+        console.print("Give the whole number: --caller and its last digits show it.", style="dim")
     if said["in_progress"]:
-        console.print(f"[yellow]Kept, since still in progress: {_calls(said['in_progress'])}. Delete again after "
-                      "that.[/]")  # fmt: skip
-    _tell_not_permitted(console, said)
-    return max(left, _told_missing(console, said, "and what they keep of this caller may still be there (ask again)"))
+        console.print(f"[yellow]Kept, since still in progress: {escape(', '.join(said['calls_in_progress']))}. Delete "
+                      "again after that.[/]")  # fmt: skip
+    if said["not_permitted"]:
+        console.print(f"[yellow]Kept, since this key may not delete them: {_calls(said['not_permitted'])} of no tenant."
+                      " The operator deletes them, with the key of http.operator_key_env (--key-env).[/]")  # fmt: skip
+    if said.get("unsure"):
+        console.print(f"[yellow]{UNSURE[said['unsure']]}[/]")
+    _told_missing(console, said, "and what they keep of such calls may still be there (ask again)")
+    return 0 if said["complete"] else 1
 
 
 def costs(asked: RecordsQuery, *, since: str, until: str, by: str) -> int:
@@ -178,16 +186,10 @@ def _told_missing(console: Console, said: Mapping[str, Any], so: str = "and what
     return 1 if missing else 0
 
 
-def _tell_not_permitted(console: Console, said: Mapping[str, Any]) -> None:
-    """Print how many calls this key may not delete, and which key may."""
-    if not (calls := said.get("not_permitted")):
-        return
-    pops = said.get("not_permitted_at")
-    where = f" at {escape(', '.join(pops))}" if pops else ""
-    there = "at each of these PoPs (--url), " if pops else ""
-    console.print(f"[yellow]Kept, since this key may not delete them: {_calls(calls)}{where}[/]")
-    console.print(f"[yellow]The operator deletes them {there}with the PoP's operator key (--key-env), or without a key "
-                  "on the host of a PoP that has no tenants.[/]")  # fmt: skip
+def _where(said: Mapping[str, Any]) -> str:
+    """The PoPs at which calls were deleted; a single PoP does not say."""
+    there = ", ".join(f"{calls} at {pop}" for pop, calls in said.get("deleted_at", {}).items())
+    return f" ({escape(there)})" if there else ""
 
 
 def _remarks(said: Mapping[str, Any]) -> str:

@@ -38,6 +38,10 @@ class DirectorySection(Section, frozen=True):
     editions: str = ""
     """Folder for pushed editions: agents, routes and tenants for the whole fleet. Empty: it takes no pushes."""
 
+    known_pops: str = ""
+    """File in which it remembers the PoPs that keep records, so that a deletion names each that does not answer. Empty:
+    it remembers them for a day, and until it ends."""
+
     def __post_init__(self) -> None:
         check_place(self.place)
 

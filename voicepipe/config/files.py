@@ -15,6 +15,7 @@ from voicepipe.config.cross_checks import check_owners, check_together
 from voicepipe.config.directory_config import DirectoryConfig, FleetRules
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.pop_config import Config, Manifest
+from voicepipe.config.probe_config import ProbeConfig, check_targets
 
 PATHS = (
     ("pop", "agents"),
@@ -50,7 +51,7 @@ MODELS = (
 A name that is no relative path ("org/name" on the hub, "python3") stays as it is."""
 
 MADE = (("records", "folder"), ("records", "lines"), ("fleet", "editions"))
-DIRECTORY_MADE = (("directory", "editions"),)
+DIRECTORY_MADE = (("directory", "editions"), ("directory", "known_pops"))
 """Tables and keys that name files which are created; "-" is standard output."""
 
 
@@ -99,6 +100,25 @@ def load_directory(file: Path) -> DirectoryConfig:
             raise ConfigError(
                 "telephony.public_url: say how Twilio and Telnyx reach this directory, as https://voice.example.com"
             )
+    except ConfigError as error:
+        raise located(error, file) from None
+    return config
+
+
+def load_probe(file: Path) -> ProbeConfig:
+    """The configuration of a probe. Paths in the result are absolute. Raises ConfigError with one line for each
+    problem."""
+    tables = toml_file.tables(file)
+    check_kind(file, tables, "probe")
+    locate_secrets(toml_file.convert(tables, ProbeConfig, file), tables, file)
+    locate(tables, (("tls", "ca"),), file)
+    for target in tables.get("targets", ()):
+        question = file.resolve().parent / Path(target.get("question", "")).expanduser()
+        if question.is_file():
+            target["question"] = str(question)
+    config = toml_file.convert(tables, ProbeConfig, file)
+    try:
+        check_targets(config)
     except ConfigError as error:
         raise located(error, file) from None
     return config

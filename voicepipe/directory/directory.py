@@ -25,6 +25,7 @@ from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.call_claims import CallClaims
 from voicepipe.directory.call_shares import CallShares
 from voicepipe.directory.fleet_view import FleetView, SeenPop
+from voicepipe.directory.known_pops import KnownPops
 from voicepipe.directory.nearness import TripSource
 from voicepipe.directory.report import PopReport
 from voicepipe.directory.round_trips import LearnedTrip, RoundTrips
@@ -124,7 +125,11 @@ class Directory:
         canaries: Sequence[CanaryConfig] = (),
         *,
         learns: bool = True,
+        known: KnownPops | None = None,
     ) -> None:
+        self.known = known
+        """The PoPs that keep records, remembered for long. None: they are remembered for a day, and until this
+        directory ends."""
         self.placed: deque[PlacedCall] = deque(maxlen=REMEMBERED)
         """The newest last."""
         self.followers: list[PlacementFollower] = []
@@ -153,7 +158,9 @@ class Directory:
             return
         with decoding(message):
             if message.subject == subjects.of_pop(subjects.REPORTS, pop):
-                self._view.heard(pop, msgspec.json.decode(message.data, type=PopReport), self._clock())
+                report = msgspec.json.decode(message.data, type=PopReport)
+                if self._view.heard(pop, report, self._clock()) and self.known:
+                    self.known.heard(pop, report.condition.keep_days)
             elif message.subject == subjects.of_pop(subjects.GOODBYES, pop):
                 self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch, self._clock())
             elif message.subject == subjects.of_pop(subjects.ROUND_TRIPS, pop):
@@ -165,8 +172,8 @@ class Directory:
 
     async def place(self, wanted: WantedCall, grant: Grant, session: bytes = b"") -> Placement:
         """The PoPs to which a call may go. `grant` has the rights of its tokens, and the network from which the call
-        comes; the placement's id is put into it. `session`: of the caller's `ek_` key; the PoPs get it by the bus.
-        Raises NoPop."""
+        comes; the placement's id is put into it. `session`: as in `CallSession`, for the PoPs by the bus. Raises
+        NoPop."""
         for pop in wanted.tried:
             self.bounced(pop, "told")
         try:
@@ -234,9 +241,10 @@ class Directory:
         for follower in self.followers:
             follower.refused(kind, reason)
 
-    def request_token(self, grant: Grant, pop: str) -> PopToken:
-        """A token for one request to this PoP, with the base of its URL. Raises NoPop: the PoP does not report."""
-        seen = next((seen for seen in self.pops() if seen.pop == pop), None)
+    def request_token(self, grant: Grant, pop: str, *, lost: bool = False) -> PopToken:
+        """A token for one request to this PoP, with the base of its URL. `lost`: also if it fell silent within a day;
+        it may still answer. Raises NoPop: the PoP does not report."""
+        seen = next((seen for seen in (self.heard() if lost else self.pops()) if seen.pop == pop), None)
         if seen is None:
             raise NoPop(f"The PoP {pop!r} does not answer at present; try again later.")
         granted = msgspec.structs.replace(grant, id=f"ask_{secrets.token_hex(8)}", begins=False)
@@ -269,8 +277,16 @@ class Directory:
 
     def keepers(self) -> set[str]:
         """PoPs that may keep records of calls: all that were there within a day, also those that have said goodbye,
-        since they may come again."""
-        return {seen.pop for seen in self.heard()} | self._view.gone(self._clock())
+        since they may come again; and those that are `known`."""
+        known = self.known.names() if self.known else set()
+        return known | {seen.pop for seen in self.heard()} | self._view.gone(self._clock())
+
+    def forget(self, pop: str) -> bool:
+        """A PoP was taken away for good, with what it kept. Returns whether it was known. Raises NoPop: it reports."""
+        if any(seen.pop == pop and not seen.silent for seen in self.pops()):
+            raise NoPop(f"The PoP {pop!r} reports, so it is there: drain it, and forget it once it has ended.")
+        known = self._view.forget(pop)
+        return bool(self.known and self.known.forget(pop)) or known
 
     def knows(self, pop: str) -> bool:
         """Whether the PoP reported within the last minute, though it may be silent now."""

@@ -61,8 +61,8 @@ class SeenPop:
 
 
 class FleetView:
-    """A directory's view of all PoPs, by their reports. Only `heard`, `left` and `assigned` change it. Monotonic
-    seconds of the directory are passed in."""
+    """A directory's view of all PoPs, by their reports. Only `heard`, `left`, `forget` and `assigned` change it.
+    Monotonic seconds of the directory are passed in."""
 
     def __init__(self) -> None:
         self._known: dict[str, _KnownRun] = {}
@@ -95,6 +95,11 @@ class FleetView:
         if known and known.report.epoch == epoch:
             del self._known[pop]
             self._gone[pop] = now
+
+    def forget(self, pop: str) -> bool:
+        """The PoP was taken away for good. Returns whether it was known."""
+        known, gone = self._known.pop(pop, None), self._gone.pop(pop, None)
+        return known is not None or gone is not None
 
     def assigned(self, pop: str, placement_id: str, now: float) -> None:
         """A call was assigned to the PoP, by this directory or another."""

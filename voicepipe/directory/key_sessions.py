@@ -1,4 +1,5 @@
-"""Sessions of `ek_` keys that directories made, at the PoP that their holders may call. Pure except for waiting."""
+"""Sessions of `ek_` keys that directories made, at the PoP that their holders may call; and the tenants of calls by
+SIP, which bring no token and have an empty session. Pure except for waiting."""
 
 import asyncio
 import time
@@ -41,6 +42,10 @@ class KeySessions:
             self._forget(max(self._size, key=self._size.__getitem__))
         async with self._came:
             self._came.notify_all()
+
+    def owner(self, placement_id: str) -> str:
+        """The tenant of a call whose session has come; empty: none has."""
+        return next((tenant for tenant, theirs in self._sessions.items() if placement_id in theirs), "")
 
     async def get(self, tenant: str, placement_id: str) -> bytes | None:
         """The session of a call. None: it did not come within `WAIT_S`."""

@@ -61,6 +61,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Its weight where it shares a crowd of calls with others as near."""
     price_per_hour: float = 0.0
     """In whatever currency its operator counts; 0: unknown. It is shown, and changes no choice."""
+    keep_days: Annotated[float, Meta(ge=0)] = 0
+    """For how long it keeps records of calls; 0: it keeps none."""
     recent: RecentTurns | None = None
     """None: this PoP's version does not report it."""
     edition: EditionState | None = None

@@ -48,7 +48,8 @@ class Assignment(msgspec.Struct, frozen=True):
 
 
 class CallSession(msgspec.Struct, frozen=True):
-    """The session of a caller's `ek_` key, for all PoPs that the caller may try."""
+    """The session of a caller's `ek_` key, for all PoPs that the caller may try; of a call by SIP an empty one, which
+    only says whose call it is."""
 
     tenant: str
     call: str

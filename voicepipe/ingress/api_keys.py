@@ -125,6 +125,11 @@ def account(viewer: str | None) -> Caller:
     return Caller(Tenant(OPERATOR if viewer is None else viewer))
 
 
+def viewer_of(who: Caller) -> str | None:
+    """The tenant whose calls this caller may see; None: everyone's. The inverse of `account`."""
+    return None if who.tenant.name == OPERATOR else who.tenant.name
+
+
 @dataclass(slots=True)
 class _TenantSecrets:
     """The `ek_` keys of one tenant."""

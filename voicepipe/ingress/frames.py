@@ -13,6 +13,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.http11 import Request
+from websockets.protocol import State
 
 from voicepipe.base.token_bucket import Bucket, Rate
 from voicepipe.ingress.asgi_scope import LINGER, PEER, REFUSALS, VISIT
@@ -252,6 +253,11 @@ class WebSocketConnection(ChunkedParser, WebSocketsSansIOProtocol):
 
     def abort(self) -> None:
         self.transport.abort()
+
+    def shutdown(self) -> None:
+        """The server stops. Where the client has said goodbye already, uvicorn's would fail, and the whole server."""
+        self.close_sent = self.close_sent or self.conn.state in (State.CLOSING, State.CLOSED)
+        super().shutdown()
 
 
 def tcp_rtt_ms(sock: Any) -> float | None:

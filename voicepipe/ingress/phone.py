@@ -24,12 +24,12 @@ class NoRoute(Refused):
 
 
 def placed(
-    pop: PopApi, kind: PhoneKind, called: str, asked: str = "", *, domain: str = "", trunk: str = ""
+    pop: PopApi, kind: PhoneKind, called: str, asked: str = "", *, domain: str = "", trunk: str = "", owner: str = ""
 ) -> tuple[Tenant, Agent]:
     """The tenant and the agent of a phone call: the route's agent, or else the one that was `asked` for, or the
-    default. Raises NoRoute, UnknownModel."""
+    default. `owner`: as in `tenant_of`. Raises NoRoute, UnknownModel."""
     route = route_for(pop.config.routes, RouteConfig(), kind=kind, called=called, domain=domain, trunk=trunk)
-    tenant = tenant_of(route, pop.config)
+    tenant = tenant_of(route, pop.config, owner)
     return tenant, find_agent(pop, tenant, route.agent or asked or None)
 
 
@@ -72,11 +72,12 @@ def plain(number: str) -> str:
     return user.partition("@")[0].partition(";")[0].translate(_FILLERS)
 
 
-def tenant_of(route: RouteConfig, config: Config) -> Tenant:
-    """The tenant of a call. Without tenants it is "local"; where there is only one, it need not be named."""
-    owners = {owner.name: owner for owner in config.tenants}
-    if not owners:
-        return Tenant(NO_TENANT)
-    [name] = [route.tenant] if route.tenant else owners  # Never a guess among several: `config.check_together`.
-    owner = owners[name]
-    return Tenant(owner.name, owner.agents, owner.slots)
+def tenant_of(route: RouteConfig, config: Config, owner: str = "") -> Tenant:
+    """The tenant of a call; where there is only one, it need not be named. Without tenants it is `owner`, the one for
+    whom a directory has placed the call here, and otherwise "local"."""
+    tenants = {tenant.name: tenant for tenant in config.tenants}
+    if not tenants:
+        return Tenant(owner or NO_TENANT)
+    [name] = [route.tenant] if route.tenant else tenants  # Never a guess among several: `config.check_together`.
+    its = tenants[name]
+    return Tenant(its.name, its.agents, its.slots)

@@ -134,7 +134,7 @@ class LiveCall:
         if self._last and reply.record.continues:
             self._was_cut_in(self._last)
         full, earlier = self._kept.of(full_turn(asked, reply, self._budget_ms))
-        self._turns.add(full)
+        self._turns.add(full, self._known.caller, self._known.since)
         interrupted = reply.status == "cancelled" and reply.reason == "turn_detected" and not full.turn.cut_in
         for follower in self._followers:
             follower.turn(self._known, full)

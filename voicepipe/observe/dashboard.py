@@ -7,8 +7,9 @@ from functools import partial
 
 import msgspec
 
+from voicepipe.base.caller_number import same_number
 from voicepipe.base.errors import Reason
-from voicepipe.call_api import NO_TENANT, Deleted, Refusal
+from voicepipe.call_api import NO_TENANT, CallSelection, Deleted, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.config.pop_config import USUAL, RedactionConfig
 from voicepipe.health import Health
@@ -113,10 +114,21 @@ class Dashboard:
     def delete(self, call_id: str, tenant: str | None) -> Deleted:
         """Delete all turns of a call without records, unless it goes on."""
         if any(row.id == call_id for row in self._calls.rows(tenant)):
-            return Deleted(in_progress=1)
+            return Deleted(in_progress=[call_id])
         if not (gone := self._turns.forget([call_id], tenant)) and tenant is not None:
             return Deleted(not_permitted=int(self._shows(call_id, NO_TENANT)))
         return Deleted(list(gone))
+
+    def delete_matching(self, query: CallSelection) -> Deleted:
+        """Delete all turns of these calls without records, unless they go on."""
+        live = {row.id: row.tenant for row in self._calls.rows() if _fits(query, row.caller, row.since)}
+        shown = {call.id: call.tenant for call in self._turns.calls() if _fits(query, call.caller, call.began)}
+        in_progress = {call_id for call_id, tenant in live.items() if query.tenant in (None, tenant)}
+        gone = {call_id for call_id, tenant in shown.items() if query.tenant in (None, tenant)} - in_progress
+        self._turns.forget(gone)
+        others = [call_id for call_id, tenant in (shown | live).items() if tenant == NO_TENANT != query.tenant]
+        not_permitted = len(others) if query.caller and query.tenant is not None else 0
+        return Deleted(sorted(gone), sorted(in_progress), not_permitted)
 
     def _shows(self, call_id: str, tenant: str) -> bool:
         return any(row.id == call_id for row in self._calls.rows(tenant)) or any(
@@ -166,6 +178,15 @@ class Dashboard:
             vllm=vllm_loads(),
         )
         return delay_causes(seen, self._pop)
+
+
+def _fits(query: CallSelection, caller: str, began: float) -> bool:
+    """Whether a call is one of those that are to be deleted, whosever it is."""
+    return (
+        (not query.caller or same_number(query.caller, caller))
+        and (query.since is None or began >= query.since)
+        and (query.until is None or began < query.until)
+    )
 
 
 def _shares(totals: Figures) -> TurnRates:

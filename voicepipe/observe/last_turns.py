@@ -101,6 +101,17 @@ class TurnWithStages(NamedTuple):
     stages: Stages
 
 
+class ShownCall(NamedTuple):
+    """A call of which turns are kept."""
+
+    id: str
+    tenant: str
+    caller: str
+    """The calling number of a phone call; else empty."""
+    began: float
+    """Unix seconds at which it was answered."""
+
+
 class LastTurns:
     """The last `KEPT` turns of a PoP, oldest first.
 
@@ -112,17 +123,18 @@ class LastTurns:
         self.forgotten_at = 0.0
         """When the newest turn that is no longer kept was confirmed; 0: all are kept."""
 
-    def add(self, full: FullTurn) -> None:
-        """A turn's reply is over."""
-        self._packed[full.turn.id] = _pack(full)
+    def add(self, full: FullTurn, caller: str = "", began: float = 0.0) -> None:
+        """A turn's reply is over. `caller`, `began`: of its call, as in `ShownCall`."""
+        self._packed[full.turn.id] = _pack(full, caller, began)
         if len(self._packed) > KEPT:
             oldest = _listed(self._packed.pop(next(iter(self._packed))))
             self.forgotten_at = max(self.forgotten_at, oldest.turn.at)
 
     def amend(self, full: FullTurn) -> None:
         """Change the words of a turn, if it is still kept."""
-        if full.turn.id in self._packed:
-            self._packed[full.turn.id] = _pack(full)
+        if packed := self._packed.get(full.turn.id):
+            call = _call(packed)
+            self._packed[full.turn.id] = _pack(full, call.caller, call.began)
 
     def forget(self, calls: Collection[str], tenant: str | None = None) -> set[str]:
         """Delete the turns of these calls that are `tenant`'s, or anybody's with None. Returns the calls that had
@@ -132,6 +144,10 @@ class LastTurns:
         for turn in gone:
             del self._packed[turn.id]
         return {turn.call for turn in gone}
+
+    def calls(self) -> set[ShownCall]:
+        """The calls of which turns are kept."""
+        return set(map(_call, self._packed.values()))
 
     def since(self, when: float, tenant: str | None = None) -> Iterator[TurnWithStages]:
         """Turns confirmed at `when` or later, in the order in which they ended; `tenant`'s, or all with None."""
@@ -149,22 +165,28 @@ class LastTurns:
         return full if full and tenant in (None, full.turn.tenant) else None
 
 
-def _pack(full: FullTurn) -> bytes:
+def _pack(full: FullTurn, caller: str, began: float) -> bytes:
     # Without the fields' names, which would be half of it. What only one turn in full needs is read for that alone.
     rest = _encode(
         (full.heard, full.answered, astuple(full.record), tuple(map(astuple, full.tools)), *astuple(full)[5:])
     )
-    _encode_into((astuple(full.turn), astuple(stages(full.record)), rest), buffer := bytearray())
+    _encode_into((astuple(full.turn), astuple(stages(full.record)), rest, caller, began), buffer := bytearray())
     return bytes(buffer)  # What `encode` returns holds on to a third more than it says.
 
 
 def _listed(packed: bytes) -> TurnWithStages:
-    turn, took, _ = _decode(packed)
+    turn, took, *_ = _decode(packed)
     return TurnWithStages(ListedTurn(*turn), Stages(*took))
 
 
+def _call(packed: bytes) -> ShownCall:
+    turn, _, _, caller, began = _decode(packed)
+    its = ListedTurn(*turn)
+    return ShownCall(its.call, its.tenant, caller, began)
+
+
 def _full(packed: bytes) -> FullTurn:
-    turn, _, rest = _decode(packed)
+    turn, _, rest, *_ = _decode(packed)
     heard, answered, record, tools, *others = _decode(rest)
     used = tuple(ToolUse(*use) for use in tools)
     return FullTurn(ListedTurn(*turn), heard, answered, TurnSummary(*record), used, *others)

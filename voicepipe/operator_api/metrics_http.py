@@ -29,14 +29,15 @@ class HasStatus(Protocol):
 
 
 def health_routes(health: Callable[[], HasStatus]) -> list[Route]:
-    """/healthz answers with 200 as long as the server does, /readyz with 503 unless calls are taken."""
+    """/healthz answers with 200 as long as the server does, /readyz with 503 unless calls are taken. As Kubernetes' own
+    servers do, /readyz?exclude=full leaves a check out: it answers 200 while the status is "full", too."""
 
     async def healthz(request: Request) -> Response:
         return uncached(health())
 
     async def readyz(request: Request) -> Response:
         now = health()
-        return uncached(now, 200 if now.status == "ok" else 503)
+        return uncached(now, 200 if now.status in ("ok", *request.query_params.getlist("exclude")) else 503)
 
     return [Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)]
 

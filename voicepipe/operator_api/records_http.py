@@ -3,16 +3,17 @@
 import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import Unauthorized
-from voicepipe.call_api import CostQuery, KeptCall, PopApi, RecordQuery, RecordsApi
+from voicepipe.call_api import CallSelection, CostQuery, KeptCall, PopApi, RecordQuery, RecordsApi
 from voicepipe.ingress.access import AccessControl, CallGoesOn, NotPermitted, UnknownRecord, uncached, viewer
 from voicepipe.ingress.api_keys import account, brings_token
 from voicepipe.ingress.wire_errors import WireError
@@ -20,8 +21,8 @@ from voicepipe.ingress.wire_errors import WireError
 RECORDS, COSTS = "/v1/records", "/v1/costs"
 MOST, USUAL = 1000, 100
 """Calls in one answer: the most, and the default."""
-QUERY = ("limit", "before", "since", "until", "agent", "caller", "reason")
-DELETION = ("caller",)
+QUERY = ("limit", "before", "since", "until", "tenant", "agent", "caller", "reason")
+DELETION = ("caller", "tenant", "since", "until")
 COST_QUERY = ("since", "until", "by")
 BY: dict[str, Literal["agent", "tenant"]] = {"agent": "agent", "tenant": "tenant"}
 DAY_S = 86_400.0
@@ -48,21 +49,22 @@ class RecordsDeleted(msgspec.Struct, frozen=True, kw_only=True):
     """Body of DELETE /v1/records."""
 
     object: str = "records.deleted"
-    caller: str
-    """The number, as it was read."""
+    caller: str = ""
+    """The number, as it was read; empty: any."""
+    tenant: str = ""
+    """The tenant that was named; empty: none was."""
+    since: float | None = None
+    until: float | None = None
     deleted: int = 0
     """Calls that were deleted."""
     in_progress: int = 0
-    """Calls from this number that are still kept, since they go on."""
+    """Such calls that are still kept, since they go on."""
+    calls_in_progress: Sequence[str] = ()
+    """Their ids."""
     not_permitted: int = 0
-    """Calls from this number that are still kept, since the key may not delete them."""
-
-
-class _Asker(NamedTuple):
-    viewer: str | None
-    """As `PopApi.viewer`."""
-    for_operator: bool = False
-    """A directory asks on behalf of its operator."""
+    """Calls from this number that are still kept, since the key may not delete them: they are no tenant's."""
+    complete: bool = True
+    """Nothing is left of such calls, as far as the server can know."""
 
 
 class RecordsHttp:
@@ -75,82 +77,86 @@ class RecordsHttp:
     def routes(self) -> list[BaseRoute]:
         return [
             Route(RECORDS, self._endpoint(self._list), methods=["GET"]),
-            Route(RECORDS, self._endpoint(self._delete_caller), methods=["DELETE"]),
+            Route(RECORDS, self._endpoint(self._delete_matching), methods=["DELETE"]),
             Route(f"{RECORDS}/{{call_id}}", self._endpoint(self._one), methods=["GET"]),
             Route(f"{RECORDS}/{{call_id}}", self._endpoint(self._delete), methods=["DELETE"]),
             Route(COSTS, self._endpoint(self._costs)),
         ]
 
     def _endpoint(
-        self, answer: Callable[[Request, _Asker], Coroutine[Any, Any, msgspec.Struct]]
+        self, answer: Callable[[Request, str | None], Coroutine[Any, Any, msgspec.Struct]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint for who may read records; it counts on their account."""
+        """An endpoint for who may read records; it counts on their account. The second argument of `answer` is the
+        tenant whose records these are, as in `PopApi.viewer`."""
 
         async def endpoint(request: Request) -> Response:
-            who = self._asker(request)
+            tenant = self._viewer(request)
 
             async def answered() -> Response:
-                return uncached(await answer(request, who))  # Encoding counts, too.
+                return uncached(await answer(request, tenant))  # Encoding counts, too.
 
-            return await self._access.carry_out(account(who.viewer), answered())
+            return await self._access.carry_out(account(tenant), answered())
 
         return endpoint
 
-    async def _list(self, request: Request, who: _Asker) -> RecordList:
+    async def _list(self, request: Request, tenant: str | None) -> RecordList:
         """GET: calls, the newest first."""
-        asked = query(request.query_params, who.viewer)
+        asked = query(request.query_params, tenant)
         rows = await self._records().listed(asked)
         shown = rows[: asked.limit - 1]
         more = cursor(shown[-1].began, shown[-1].id) if len(rows) == asked.limit else None
         return RecordList(data=shown, next=more)
 
-    async def _costs(self, request: Request, who: _Asker) -> msgspec.Struct:
+    async def _costs(self, request: Request, tenant: str | None) -> msgspec.Struct:
         """GET: the cost of calls, by agent or by tenant; of the last day by default."""
-        asked = cost_query(request.query_params, who.viewer, time.time())
+        asked = cost_query(request.query_params, tenant, time.time())
         return await self._records().costs(asked)
 
-    async def _one(self, request: Request, who: _Asker) -> msgspec.Struct:
+    async def _one(self, request: Request, tenant: str | None) -> msgspec.Struct:
         """GET: the record of a call; while it goes on, what there is so far."""
         call_id = request.path_params["call_id"]
-        record = await self._records().found(call_id, who.viewer)
+        record = await self._records().found(call_id, tenant)
         if record is None:
             raise _unknown(call_id)
         return record
 
-    async def _delete(self, request: Request, who: _Asker) -> RecordDeleted:
+    async def _delete(self, request: Request, tenant: str | None) -> RecordDeleted:
         """DELETE: the record of a call; 409 while it goes on, 403 where it is no tenant's and a tenant asks."""
         call_id = request.path_params["call_id"]
         records, shown = self._pop.records, self._pop.dashboard
-        deleted = await records.delete(call_id, who.viewer) if records else shown.delete(call_id, who.viewer)
+        deleted = await records.delete(call_id, tenant) if records else shown.delete(call_id, tenant)
         if deleted.in_progress:
             raise CallGoesOn(
                 f"The call {call_id[:200]!r} goes on: wait for its end or hang up, then delete its record."
             )
         if deleted.not_permitted:
             raise NotPermitted(
-                f"The call {call_id[:200]!r} belongs to no tenant, so it is still kept: only the operator of the PoP "
-                f"{self._pop.config.pop.id} can delete it, at that PoP."
+                f"The call {call_id[:200]!r} belongs to no tenant, so it is still kept: only the operator can delete "
+                "it, with the key of http.operator_key_env, at the directory or at the PoP."
             )
         if not deleted.ids:
             self._records()  # Who keeps none says so.
             raise _unknown(call_id)
         return RecordDeleted(id=call_id)
 
-    async def _delete_caller(self, request: Request, who: _Asker) -> RecordsDeleted:
-        """DELETE: the records of all calls from one number, except those that go on."""
-        number = deletion(request.query_params)
-        its = await self._records().delete_caller(number, who.viewer, for_operator=who.for_operator)
-        return RecordsDeleted(caller=number, deleted=len(its.ids), in_progress=its.in_progress,
-                              not_permitted=its.not_permitted)  # fmt: skip
+    async def _delete_matching(self, request: Request, tenant: str | None) -> RecordsDeleted:
+        """DELETE: the records of all calls from one number, of one tenant, or of a time, except those that go on."""
+        asked, records = deletion(request.query_params, tenant), self._pop.records
+        # A PoP without records shows its last turns on its dashboard.
+        its = await records.delete_matching(asked) if records else self._pop.dashboard.delete_matching(asked)
+        return replace(nothing_deleted(request.query_params), deleted=len(its.ids), in_progress=len(its.in_progress),
+                       calls_in_progress=its.in_progress, not_permitted=its.not_permitted,
+                       complete=not its.in_progress and not its.not_permitted)  # fmt: skip
 
-    def _asker(self, request: Request) -> _Asker:
-        """The sender of a request. Raises Unauthorized."""
+    def _viewer(self, request: Request) -> str | None:
+        """The tenant whose records the sender of a request may read and delete; None: everyone's. Raises
+        Unauthorized."""
         if not brings_token(request):
-            return _Asker(viewer(self._pop, request))
+            return viewer(self._pop, request)
         who = self._access.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key or a call's token cannot read records: use the tenant's own.")
-        return _Asker(who.tenant.name, bool(who.grant and who.grant.operator))
+        return None if who.grant and who.grant.operator else who.tenant.name
 
     def _records(self) -> RecordsApi:
         if self._pop.records is None:
@@ -189,20 +195,37 @@ def query(asked: QueryParams, tenant: str | None) -> RecordQuery:
     if not 1 <= limit <= MOST:
         raise WireError("invalid_value", f"limit must be a whole number from 1 to {MOST}.", "limit")
     return RecordQuery(
-        tenant=tenant, limit=limit + 1, before=_position(asked.get("before", "")), since=_time(asked, "since"),
-        until=_time(asked, "until"), agent=asked.get("agent", ""), caller=_number(asked),
-        reason=asked.get("reason", ""),
+        tenant=_whose(asked, tenant), limit=limit + 1, before=_position(asked.get("before", "")),
+        since=_time(asked, "since"), until=_time(asked, "until"), agent=asked.get("agent", ""),
+        caller=_number(asked), reason=asked.get("reason", ""),
     )  # fmt: skip
 
 
-def deletion(asked: QueryParams) -> str:
-    """The number whose calls are to be deleted. Raises WireError: none is given; not all calls are meant then."""
+def deletion(asked: QueryParams, tenant: str | None) -> CallSelection:
+    """The calls that are to be deleted. Raises WireError: it does not say which, or names an empty number, since then
+    not all calls are meant; NotPermitted."""
     _check_names(asked, DELETION)
-    if not (number := _number(asked)):
-        raise WireError("missing_required_parameter", "Say whose calls are to be deleted: DELETE "
-                        f"{RECORDS}?caller=%2B4930123456, the whole number. One call: DELETE {RECORDS}/ID.",
-                        "caller")  # fmt: skip
-    return number
+    if not any(asked.get(name) for name in DELETION) or "" in (asked.get(name) for name in DELETION):
+        raise WireError("missing_required_parameter", "Say which calls are to be deleted: DELETE "
+                        f"{RECORDS}?caller=%2B4930123456, the whole number; or those of a tenant=, or of a time, "
+                        f"since= and until=. One call: DELETE {RECORDS}/ID.", "caller")  # fmt: skip
+    return CallSelection(tenant=_whose(asked, tenant), caller=_number(asked), since=_time(asked, "since"),
+                         until=_time(asked, "until"))  # fmt: skip
+
+
+def nothing_deleted(asked: QueryParams) -> RecordsDeleted:
+    """The answer to such a request before anything is deleted. Raises WireError."""
+    return RecordsDeleted(caller=_number(asked), tenant=asked.get("tenant", ""), since=_time(asked, "since"),
+                          until=_time(asked, "until"))  # fmt: skip
+
+
+def _whose(asked: QueryParams, tenant: str | None) -> str | None:
+    """The tenant whose calls are asked for; None: everyone's. `tenant`: who asks, None: the operator. Raises
+    NotPermitted."""
+    named = asked.get("tenant", "")
+    if named and tenant not in (None, named):
+        raise NotPermitted(f"This key reads and deletes the calls of tenant {tenant!r} alone: leave tenant= out.")
+    return named or tenant
 
 
 def cost_query(asked: QueryParams, tenant: str | None, now: float) -> CostQuery:

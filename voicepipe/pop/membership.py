@@ -82,6 +82,9 @@ class Membership:
     def came(self, placement_id: str) -> None:
         self.reporter.began(placement_id)
 
+    def owner(self, placement_id: str) -> str:
+        return self._key_sessions.owner(placement_id)
+
     async def session(self, grant: Grant) -> bytes:
         session = await self._key_sessions.get(grant.tenant, grant.id)
         if session is None:

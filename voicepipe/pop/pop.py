@@ -337,6 +337,7 @@ class Pop:
             share=self._failing.share(lets_in=status in ("ok", "full")),
             weight=fleet.weight,
             price_per_hour=pop.price_per_hour,
+            keep_days=self.config.records.keep_days if self.records else 0,
             recent=self._recent.figures(),
             edition=self.edition() if self.edition else None,
             hour=self._hour.tally(),

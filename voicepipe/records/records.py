@@ -3,10 +3,8 @@
 import asyncio
 import fcntl
 import logging
-import os
 import secrets
 import sqlite3
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,12 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-import msgspec
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from voicepipe.agent import Hooks
 from voicepipe.base.errors import ConfigError, RecordsFailing
-from voicepipe.call_api import CostQuery, Deleted, RecordQuery
+from voicepipe.call_api import CallSelection, CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.last_turns import FullTurn
@@ -28,6 +25,7 @@ from voicepipe.observe.metric_families import HERE, at_present
 from voicepipe.records import signing
 from voicepipe.records.costs import Costs, costs
 from voicepipe.records.deliveries import Deliveries
+from voicepipe.records.json_lines import erase_lines, write_line
 from voicepipe.records.record import CallRecord, CallSummary, RecordedHost
 from voicepipe.records.store import (
     AT_A_TIME,
@@ -37,8 +35,9 @@ from voicepipe.records.store import (
     checkpoint,
     found,
     listed,
-    not_permitted_of,
-    of_caller,
+    matching,
+    not_permitted,
+    permitted,
     reading,
 )
 from voicepipe.records.writer import RecordWriter, Then
@@ -56,34 +55,11 @@ READERS = 2
 T = TypeVar("T")
 HooksOf = Callable[[str, str], Hooks]
 """Gives the receivers of webhooks, by the names of an agent and a tenant."""
-STDOUT = "-"
 
 
 class _Notice(NamedTuple):
     hooks: Hooks
     message_id: str
-
-
-def _for_its_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def write_line(record: CallRecord, destination: str) -> None:
-    """Write a record as a JSON line, for log shippers. Blocking. `destination`: a file, which may be rotated at any
-    time, or `STDOUT`; empty: nothing is written. A file that cannot be written loses the line: the record itself is
-    kept."""
-    if not destination:
-        return
-    line = msgspec.json.encode(record) + b"\n"
-    try:
-        if destination == STDOUT:
-            sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
-        else:
-            with open(destination, "ab", opener=_for_its_owner) as file:
-                file.write(line)
-    except OSError as error:
-        logger.error("%s: not written to records.lines: %s", record.id, error)
 
 
 class Records(CallFollower):
@@ -187,29 +163,44 @@ class Records(CallFollower):
         """As `Store.delete`. Raises RecordsFailing."""
         return await self._deleted([call_id], tenant)
 
-    async def delete_caller(self, caller: str, tenant: str | None, *, for_operator: bool = False) -> Deleted:
-        """Delete all calls of this number. Raises RecordsFailing."""
+    async def delete_matching(self, query: CallSelection) -> Deleted:
+        """As `RecordsApi.delete_matching`."""
         await self._written(lambda store: None)  # What was reported of calls until now is read, too.
-        others = await self._asked(lambda db: not_permitted_of(db, caller, tenant, for_operator=for_operator))
-        deleted = await self._deleted(await self._asked(lambda db: of_caller(db, caller, tenant)), tenant)
+        others = await self._asked(lambda db: not_permitted(db, query))
+        deleted = await self._deleted(await self._asked(lambda db: matching(db, query)), query.tenant)
         return deleted._replace(not_permitted=others)
 
     async def _deleted(self, ids: Sequence[str], tenant: str | None) -> Deleted:
-        gone, in_progress, not_permitted = list[str](), 0, 0
+        gone, in_progress, others = list[str](), list[str](), 0
+        # Before the records, by which they are found when somebody asks again.
+        read = await self._lines_erased(await self._asked(lambda db: permitted(db, ids, tenant)))
         for at in range(0, len(ids), AT_A_TIME):
             some = ids[at : at + AT_A_TIME]
             done = await self._written(lambda store: store.delete(some, tenant), self._gone)  # noqa: B023
             gone += done.ids
             in_progress += done.in_progress
-            not_permitted += done.not_permitted
+            others += done.not_permitted
         if gone:
+            await self._lines_erased(gone, read)  # Of calls that ended meanwhile.
             with suppress(TimeoutError):
                 async with asyncio.timeout(BUSY_S):
                     await self._clean.wait()
             if not self._clean.is_set():
                 logger.warning("what was deleted is still in %s-wal, since another program reads the records, or they "
                                "cannot be written; it is taken out soon after that", self._path.name)  # fmt: skip
-        return Deleted(gone, in_progress, not_permitted)
+        return Deleted(gone, in_progress, others)
+
+    async def _lines_erased(self, ids: Collection[str], start: int = 0) -> int:
+        """As `erase_lines`. Raises RecordsFailing."""
+        try:
+            if not ids:
+                return 0
+            return await asyncio.get_running_loop().run_in_executor(
+                self._readers, erase_lines, frozenset(ids), self._lines, start
+            )
+        except OSError as error:
+            raise RecordsFailing(f"{self._lines} (records.lines) cannot be written at present ({error.strerror}). What "
+                                 "you asked for is not deleted: ask again later.") from None  # fmt: skip
 
     def _gone(self, deleted: Deleted) -> None:
         """Calls were deleted from the file: have all else that holds them delete them."""

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec.structs import asdict, astuple
+from msgspec.structs import asdict, astuple, replace
 
 from voicepipe.base.caller_number import SEPARATORS, compact
-from voicepipe.call_api import NO_TENANT, Deleted, RecordQuery
+from voicepipe.call_api import NO_TENANT, CallSelection, Deleted, RecordQuery
 from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.last_turns import FullTurn
 from voicepipe.records.record import CUT, CallRecord, CallSummary, RecordedHost, summary
@@ -110,8 +110,10 @@ class Store:
         self._put(call, summary(call, self._host))
 
     def said(self, call_id: str, full: FullTurn) -> None:
-        """Write a turn, in place of one with the same number."""
-        self._db.execute("INSERT OR REPLACE INTO said VALUES (?, ?, ?)", (call_id, full.number, _encode(full)))
+        """Write a turn, in place of one with the same number, unless the call was deleted meanwhile."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO said SELECT id, ?, ? FROM calls WHERE id = ?", (full.number, _encode(full), call_id)
+        )
 
     def ended(self, call: CallFacts, end: CallEnd) -> CallRecord:
         """Write a call's final record."""
@@ -156,15 +158,13 @@ class Store:
     def delete(self, ids: Sequence[str], tenant: str | None) -> Deleted:
         """Delete those of these calls that have ended and are `tenant`'s (None: anybody's), also if deliveries are
         left."""
-        gone, in_progress, not_permitted = list[str](), 0, 0
+        gone, in_progress, not_permitted = list[str](), list[str](), 0
         for call_id in ids:
             for owner, goes_on in self._db.execute("SELECT tenant, ended IS NULL FROM calls WHERE id = ?", (call_id,)):
                 if tenant not in (None, owner):
                     not_permitted += owner == NO_TENANT
-                elif goes_on:
-                    in_progress += 1
                 else:
-                    gone.append(call_id)
+                    (in_progress if goes_on else gone).append(call_id)
         self._delete([(call_id,) for call_id in gone])
         return Deleted(gone, in_progress, not_permitted)
 
@@ -234,11 +234,16 @@ def listed(db: sqlite3.Connection, query: RecordQuery) -> list[CallSummary]:
         ("caller LIKE ? ESCAPE '\\'", f"%{_literal(query.caller)}" if query.caller else None),
         ("reason = ?", query.reason or None),
     )
-    asked = [(condition, value) for condition, value in conditions if value is not None]
-    where = f"WHERE {' AND '.join(condition for condition, _ in asked)}" if asked else ""
-    values = [each for _, value in asked for each in (value if isinstance(value, tuple) else (value,))]
+    where, values = _where(*conditions)
     rows = db.execute(f"SELECT summary FROM calls {where} ORDER BY began DESC, id DESC LIMIT ?", (*values, query.limit))
     return [_summary.decode(encoded) for (encoded,) in rows]
+
+
+def _where(*conditions: tuple[str, Any]) -> tuple[str, list[Any]]:
+    """The WHERE clause of those conditions that have a value, and their values: one, or a tuple of several."""
+    asked = [(condition, value) for condition, value in conditions if value is not None]
+    where = f"WHERE {' AND '.join(condition for condition, _ in asked)}" if asked else ""
+    return where, [each for _, value in asked for each in (value if isinstance(value, tuple) else (value,))]
 
 
 def found(db: sqlite3.Connection, call_id: str, tenant: str | None) -> CallRecord | None:
@@ -250,26 +255,28 @@ def found(db: sqlite3.Connection, call_id: str, tenant: str | None) -> CallRecor
     return _record(db, _summary.decode(row[0]))
 
 
-def of_caller(db: sqlite3.Connection, caller: str, tenant: str | None) -> list[str]:
-    """Ids of all calls from exactly this number, however it is spelled, also of those that go on."""
-    rows = db.execute(
-        f"SELECT id FROM calls WHERE {FROM_CALLER} AND tenant = coalesce(?, tenant)", (*_spelled(caller), tenant)
+def matching(db: sqlite3.Connection, query: CallSelection) -> list[str]:
+    """Ids of the calls that are to be deleted, also of those that go on."""
+    where, values = _where(
+        ("tenant = ?", query.tenant),
+        (FROM_CALLER, (query.caller, compact(query.caller) or None) if query.caller else None),
+        ("began >= ?", query.since),
+        ("began < ?", query.until),
     )
-    return [call_id for (call_id,) in rows]
+    return [call_id for (call_id,) in db.execute(f"SELECT id FROM calls {where}", values)]
 
 
-def not_permitted_of(db: sqlite3.Connection, caller: str, tenant: str | None, *, for_operator: bool) -> int:
-    """Calls from this number (as in `of_caller`) that `tenant` may not delete: no tenant's, and for the operator other
-    tenants', too."""
-    (calls,) = db.execute(
-        f"SELECT count(*) FROM calls WHERE {FROM_CALLER} AND tenant != coalesce(?, tenant) AND (? OR tenant = ?)",
-        (*_spelled(caller), tenant, for_operator, NO_TENANT),
-    ).fetchone()
-    return int(calls)
+def permitted(db: sqlite3.Connection, ids: Sequence[str], tenant: str | None) -> list[str]:
+    """Those of these calls that have ended and that `tenant` may delete."""
+    asked = "SELECT 1 FROM calls WHERE id = ? AND ended IS NOT NULL AND tenant = coalesce(?, tenant)"
+    return [call_id for call_id in ids if db.execute(asked, (call_id, tenant)).fetchone()]
 
 
-def _spelled(caller: str) -> tuple[str, str | None]:
-    return caller, compact(caller) or None
+def not_permitted(db: sqlite3.Connection, query: CallSelection) -> int:
+    """Calls of no tenant from the caller whose calls a tenant deletes."""
+    if not query.caller or query.tenant in (None, NO_TENANT):
+        return 0
+    return len(matching(db, replace(query, tenant=NO_TENANT)))
 
 
 def due(db: sqlite3.Connection, now: float, of_each: int) -> list[Delivery]:

@@ -55,6 +55,10 @@ TO_POP = "/d/voicepipe-pop?var-pop=${__value.text:percentencode}&${datasource:qu
 ADDRESS = "${scheme}://${address}"
 TO_CALLS = "${scheme}://${__value.text}/calls"
 
+OF_PROBE = "target, way, pop, by"
+PROBED = "{{target}} {{pop}}: {{by}}, {{way}}"
+"""A series of a probe."""
+
 REGION = values("region", "Region", "voicepipe_slots")
 POPS = values("pop", "PoP", 'voicepipe_slots{region=~"$region"}')
 ONE_POP = values("pop", "PoP", 'voicepipe_slots{region=~"$region"}', several=False)
@@ -73,6 +77,11 @@ def hourly_cost(by: str = "", of: str = "") -> dict[str, str]:
 def coloured(unit: str, *colours: tuple[float, str]) -> Json:
     """A table's column."""
     return {"unit": unit, "custom.cellOptions": {"type": "color-text"}, "thresholds": steps((None, "text"), *colours)}
+
+
+def probed(name: str) -> str:
+    """What a probe heard, of calls to any address too."""
+    return f'voicepipe_probe_{name}{{pop=~"$pop|"}}'
 
 
 SILENT = {
@@ -138,6 +147,15 @@ FLEET = Dashboard(
             Panel("Cut-ins", {"{{pop}}": share(CUT_INS, TURNS, "pop")}, "percentunit",
                   about="Turns in which the agent spoke before the caller had finished."),
             Panel("Turns without an answer", {"{{pop}}": share(MISSED, TURNS, "pop")}, "percentunit"),
+        )),
+        Row("Probes", (
+            Panel("Heard gap of probe calls", {PROBED: latest(probed("last_heard_gap_seconds"), OF_PROBE)}, "s",
+                  about="What the last call heard.", needs="probe"),
+            Panel("Probe calls that are answered", {PROBED: latest(probed("up"), OF_PROBE)},
+                  about="1: the last call was answered, and rightly; 0: it was not. The alerts name fault and stage.",
+                  needs="probe"),
+            Panel("Probe calls that are up after", {PROBED: latest(probed("setup_seconds"), OF_PROBE)}, "s",
+                  needs="probe"),
         )),
         Row("Room", (
             Panel("Calls in progress by PoP", {"{{pop}}": total(CALLS, "pop")}, stacked=True),

@@ -15,13 +15,14 @@ WIDTH = 24
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 Json = dict[str, Any]
 Kind = Literal["timeseries", "stat", "table", "heatmap", "bargauge", "text"]
-Needs = Literal["", "price", "records", "vllm", "gpu"]
+Needs = Literal["", "price", "records", "vllm", "gpu", "probe"]
 NEEDED: Mapping[Needs, str] = {
     "": "",
     "price": "Needs pop.price_per_hour.",
     "records": "Needs records.folder.",
     "vllm": 'With llm = "vllm".',
     "gpu": "With a GPU and nvidia-ml-py.",
+    "probe": "Needs voicepipe probe.",
 }
 REFS = "ABCDEFGHIJKLMNOP"
 """Names of a panel's queries."""

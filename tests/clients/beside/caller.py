@@ -11,8 +11,9 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
+from latency_probes.failed_call import unreachable
 from latency_probes.mouth import Mouth, Talker
-from latency_probes.realtime import DIAL_S, reset, unreachable
+from latency_probes.realtime import DIAL_S, reset
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, WIRE_RATE, Event, Timeline
 from voicepipe.audio import RATE, Pcm

@@ -149,6 +149,22 @@ async def test_a_tenants_zone_is_never_left() -> None:
         assert placed.tenant == "clinic"
 
 
+@pytest.mark.e2e
+async def test_a_redirected_call_is_its_tenants_at_a_pop_that_has_none(two: tuple[Config, Config]) -> None:
+    fra, lhr = two
+    config = asking(tenants=(DirectoryTenant(name="clinic", key_env="CLINIC_KEY"),))
+    async with fleet(lhr, fra) as (directory, pops), telephone(config, directory) as phone:
+        answer = await phone.dial(uri="sip:front-desk@127.0.0.1")
+        uri = answer.all("contact")[0].partition("<")[2].partition(">")[0]
+        for asked, tenant in ((uri, "clinic"), ("sip:front-desk@127.0.0.1", "local")):
+            async with Phone(("127.0.0.1", fra.sip.port)) as there:
+                assert (await there.dial(uri=asked)).code == 200
+                [row] = pops[1].dashboard.view(None, 5).calls
+                assert row.tenant == tenant
+                await there.hang_up()
+                await until(lambda: not pops[1].calls)
+
+
 async def test_whom_nobody_takes() -> None:
     """No route: 404. No room: 503, and when to ask again. No PoP for such calls: 480."""
     told = Bounced(directory := knowing("fra"))

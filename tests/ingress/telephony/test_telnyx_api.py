@@ -12,7 +12,7 @@ from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
 @pytest.mark.parametrize(
     ("status", "answer", "why"),
     [
-        (401, {}, "does not accept the key in $TEST_TELNYX_KEY"),
+        (401, {}, "does not accept the key in the environment variable TEST_TELNYX_KEY"),
         (422, {"errors": [{"code": "90018", "title": "Call has already ended"}]}, ""),
         (
             422,

@@ -20,7 +20,7 @@ from voicepipe.directory.fleet_view import SeenPop
 from voicepipe.directory.router import CANDIDATES, WantedCall, eligible
 from voicepipe.directory.signed_keys import SignedKeys
 from voicepipe.ingress.access import UnknownModel
-from voicepipe.ingress.api_keys import Caller, Tenants
+from voicepipe.ingress.api_keys import Caller, Tenants, viewer_of
 from voicepipe.ingress.phone import route_for
 from voicepipe.ingress.wire_errors import WireError
 
@@ -121,7 +121,7 @@ class CallPlacing:
         """The rights of this caller's tokens, whatever they ask for."""
         holder = self._signed_keys.read(who.secret).ek if who.secret else ""
         return Grant(id="", tenant=who.tenant.name, agents=who.tenant.agents, slots=who.tenant.slots, holder=holder,
-                     agent=who.agent or "", locked=who.locked)  # fmt: skip
+                     agent=who.agent or "", locked=who.locked, operator=viewer_of(who) is None)  # fmt: skip
 
 
 def network_of_client(connection: HTTPConnection) -> str:
@@ -177,7 +177,8 @@ class PhonePlacing:
         )
         tenant = owner.name if owner else NO_TENANT
         grant = Grant(id="", tenant=tenant, kind=kind, agents=agents, network=network)
-        return await self._directory.place(wanted, grant)
+        # A telephone brings no token to the PoP: whose call it is goes there by the bus.
+        return await self._directory.place(wanted, grant, b"{}" if kind == "sip" and owner else b"")
 
     def _owner(self, route: DirectoryRoute) -> DirectoryTenant | None:
         """The tenant of a call; never a guess among several: `cross_checks.check_owners`."""

@@ -35,6 +35,7 @@ from voicepipe.directory.server.call_placement import (
 from voicepipe.directory.server.fleet_metrics import FleetMetrics
 from voicepipe.directory.server.operator import OperatorAccess, OperatorApi
 from voicepipe.directory.server.provider_webhooks import ProviderWebhooks
+from voicepipe.directory.server.records_proxy import RecordsProxy
 from voicepipe.directory.server.relay import Relay
 from voicepipe.directory.server.relay_drain import RelayDrain
 from voicepipe.directory.server.request_proxy import TIMEOUT, RequestProxy
@@ -150,7 +151,7 @@ def app(
     operators = OperatorAccess(rules.keys, operator)
     rules.rereads.join(operators.reread)
     placement = CallPlacing(rules, directory, signed_keys)
-    proxy = RequestProxy(access, directory, placement, client, operators)
+    proxy = RequestProxy(access, directory, placement, client)
     middleware = []
     if config.http.origins:
         middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],
@@ -165,6 +166,7 @@ def app(
         ),
         *SecretsApi(access, signed_keys, proxy).routes(),
         *proxy.routes(),
+        *RecordsProxy(access, directory, operators, proxy).routes(),
         *ProviderWebhooks(rules, directory, PhonePlacing(rules, directory), proxy).routes(),
         *OperatorApi(directory, operators, editions).routes(),
         metrics_http.route(operators.may_scrape, read),

@@ -1,5 +1,5 @@
 """What operators see, order and push in a fleet: GET /v1/pops, GET /v1/round-trips, POST /v1/pops/{id}/drain,
-/v1/editions."""
+DELETE /v1/pops/{id}, /v1/editions."""
 
 import time
 from typing import Any
@@ -17,7 +17,7 @@ from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions
 from voicepipe.directory.editions.edition import TEXT_BYTES, Edition
 from voicepipe.directory.fleet_view import SeenPop
-from voicepipe.ingress.access import body, decoded, uncached
+from voicepipe.ingress.access import UnknownRecord, body, decoded, uncached
 from voicepipe.ingress.api_keys import Tenants, is_key, may_scrape, offered
 from voicepipe.ingress.wire_errors import WireError
 
@@ -97,6 +97,7 @@ class OperatorApi:
     def routes(self) -> list[BaseRoute]:
         return [
             Route("/v1/pops", self.pops),
+            Route("/v1/pops/{pop}", self.forget, methods=["DELETE"]),
             Route("/v1/pops/{pop}/drain", self.drain, methods=["POST"]),
             Route("/v1/round-trips", self.round_trips),
             Route("/v1/editions", self.editions, methods=["GET", "POST"]),
@@ -135,6 +136,14 @@ class OperatorApi:
         pop = request.path_params["pop"]
         await self._directory.drain(pop)
         return JSONResponse({"pop": pop, "ordered": "drain"}, 202)
+
+    async def forget(self, request: Request) -> Response:
+        """DELETE: a PoP that was taken away for good is not named any more. Raises NoPop: it reports."""
+        self._operators.check(request)
+        pop = request.path_params["pop"]
+        if not self._directory.forget(pop):
+            raise UnknownRecord(f"This directory knows of no PoP {pop[:200]!r}.")
+        return JSONResponse({"pop": pop, "object": "pop.forgotten"})
 
     async def editions(self, request: Request) -> Response:
         """GET: the editions to which the fleet may be rolled back. POST: 201 and the new edition, or 400 and its

@@ -21,6 +21,13 @@ class PopList(msgspec.Struct):
     data: list[dict[str, Any]]
 
 
+class PopCosts(PopList):
+    """The cost of the calls of one PoP, and for the operator that of its host."""
+
+    host_cost: float | None = None
+    idle_cost: float | None = None
+
+
 class PopRecords(msgspec.Struct):
     """The records of one PoP, the newest first, as raw JSON."""
 

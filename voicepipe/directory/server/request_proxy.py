@@ -6,9 +6,8 @@ comes by here: a WebRTC call's goes straight to the PoP that has answered the of
 
 import asyncio
 import logging
-import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -16,7 +15,6 @@ from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlencode
 
 import httpx
-from msgspec.structs import asdict, replace
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -28,14 +26,11 @@ from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Directory, PopToken, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, askable, network_of_client
-from voicepipe.directory.server.operator import OperatorAccess
-from voicepipe.directory.server.pop_lists import PopList, PopRecords, merged, not_answered, read, says_unknown
-from voicepipe.ingress.access import AccessControl, UnknownRecord, body
-from voicepipe.ingress.api_keys import Caller, account
-from voicepipe.ingress.asgi_scope import pays
+from voicepipe.directory.server.pop_lists import PopList, not_answered, read
+from voicepipe.ingress.access import AccessControl, body
+from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.trace_context import HEADERS
 from voicepipe.ingress.webrtc import offer
-from voicepipe.operator_api.records_http import COSTS, RECORDS, RecordsDeleted, cost_query, deletion, query
 
 logger = logging.getLogger(__name__)
 
@@ -64,11 +59,9 @@ class RequestProxy:
     """The HTTP endpoints that a directory forwards to PoPs."""
 
     def __init__(
-        self, access: AccessControl, directory: Directory, placement: CallPlacing, client: httpx.AsyncClient,
-        operators: OperatorAccess,
-    ) -> None:  # fmt: skip
+        self, access: AccessControl, directory: Directory, placement: CallPlacing, client: httpx.AsyncClient
+    ) -> None:
         self._access = access
-        self._operators = operators
         self._directory = directory
         self._placement = placement
         self._client = client
@@ -77,17 +70,12 @@ class RequestProxy:
 
     def routes(self) -> list[BaseRoute]:
         callers = partial(self._endpoint, self._access.caller)
-        owners = partial(self._endpoint, self._owner)
         return [
             Route(CALLS, self.create, methods=["POST"]),
-            Route(CALLS, owners(self.calls), methods=["GET"]),
+            Route(CALLS, self._endpoint(self.owner, self.calls), methods=["GET"]),
             Route(f"{CALLS}/{{call_id}}", self.about_call, methods=["DELETE"]),
             *(Route(f"{CALLS}/{{call_id}}/{what}", self.about_call, methods=["POST"])
               for what in ("hangup", "refer", "dtmf")),
-            Route(RECORDS, owners(self.records), methods=["GET"]),
-            Route(RECORDS, self.delete_caller, methods=["DELETE"]),
-            Route(f"{RECORDS}/{{call_id}}", owners(self.record), methods=["GET", "DELETE"]),
-            Route(COSTS, owners(self.costs)),
             Route("/v1/models", callers(self.models)),
             *(Route(path, callers(self.ask_any)) for path in
               ("/v1/realtime/ice-servers", "/v1/models/{model_id}", "/v1/voices")),
@@ -132,91 +120,32 @@ class RequestProxy:
         pop = call_ids.pop_of(call_id)
         if pop is None or not self._directory.knows(pop):
             raise UnknownCall(f"No call has the id {call_id[:200]!r}.")
-        return self._directory.request_token(self._placement.grant(who), pop)
+        return self.token(who, pop)
 
     async def calls(self, who: Caller, request: Request) -> Response:
         """GET: the tenant's calls at all PoPs; `missing` names PoPs that did not answer."""
-        lists = await self._everyones(who, request, PopList)
+        lists = await self.everyones(who, request, PopList)
         rows = sorted(chain(*(its.data for its in lists.values() if its)), key=lambda row: row["since"])
         return JSONResponse({"object": "list", "data": rows, "missing": not_answered(lists)})
 
-    def _owner(self, request: Request) -> Caller:
+    def owner(self, request: Request) -> Caller:
         """The tenant that asks. Raises Unauthorized, as at a PoP, which this directory does not ask then."""
-        if self._operators.tenants and self._operators.admits(request):
-            raise Unauthorized("At a directory, records are for tenants. The operator asks each PoP, with the key of "
-                               "its http.operator_key_env.")  # fmt: skip
         who = self._access.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key cannot list calls: use the tenant's own.")
         return who
 
-    def _missing(self, answers: Mapping[str, object]) -> list[str]:
-        """PoPs whose records are missing from these answers: they did not answer, or are silent or gone, for up to a
-        day."""
-        silent = self._directory.keepers() - answers.keys()
-        return sorted(silent | set(not_answered(answers)))
-
-    async def _everyones(
+    async def everyones(
         self, who: Caller, request: Request, shape: type[T], none: T | None = None, within_s: float = PATIENCE_S,
-        for_operator: bool = False,
+        *, lost: bool = False,
     ) -> dict[str, T | None]:  # fmt: skip
-        """The answers of all PoPs, as `pop_lists.read`."""
-        tokens = self._tokens(who, (seen.pop for seen in self._directory.pops()), for_operator)
+        """The answers of all PoPs, as `pop_lists.read`. `lost`: also of those that fell silent within a day."""
+        pops = self._directory.heard() if lost else self._directory.pops()
+        tokens = [self.token(who, seen.pop, lost=lost) for seen in pops]
         answers = await self._answers(request, tokens, within_s)
         return await asyncio.to_thread(
             lambda: {there.pop: read(answer, shape, none) for there, answer in zip(tokens, answers, strict=True)}
         )
-
-    async def records(self, who: Caller, request: Request) -> Response:
-        """GET: records of the tenant's calls at all PoPs, the newest first; `missing` as in `calls`."""
-        limit = query(request.query_params, None).limit - 1
-        lists = await self._everyones(who, request, PopRecords, none=PopRecords())
-        return Response(
-            await asyncio.to_thread(merged, lists, limit, self._missing(lists)), media_type="application/json"
-        )
-
-    async def record(self, who: Caller, request: Request) -> Response:
-        """GET, DELETE: one record, at the PoP that keeps it. Raises NoPop: that one is silent or gone, for up to a
-        day."""
-        pop = call_ids.pop_of(request.path_params["call_id"])
-        if pop not in self._directory.keepers():
-            raise UnknownRecord("No record of such a call is kept by a PoP that this directory has heard of.")
-        there = self._directory.request_token(self._placement.grant(who), pop)
-        answer = last_word(await self.sent(request, _address(there, request), there, b"", ALONE_S))
-        if answer.status_code == 404 and not says_unknown(answer):
-            _silent(there)
-        return answer
-
-    async def delete_caller(self, request: Request) -> Response:
-        """DELETE: records of all calls from one number, at all PoPs; `missing` as in `records`: their records of the
-        caller still exist. For the operator nothing is deleted: the answer names the PoPs that keep any."""
-        if (for_operator := self._operators.admits(request)) and self._operators.tenants:
-            pays(request)
-            who = account(None)
-        else:
-            who = self._owner(request)
-        number = deletion(request.query_params)
-        return await self._access.carry_out(who, self._deleted(who, request, number, for_operator))
-
-    async def _deleted(self, who: Caller, request: Request, number: str, for_operator: bool) -> Response:
-        nothing = RecordsDeleted(caller=number)
-        answers = await self._everyones(who, request, RecordsDeleted, nothing, ALONE_S, for_operator)
-        there = {pop: its for pop, its in answers.items() if its}
-        total = replace(
-            nothing,
-            deleted=sum(its.deleted for its in there.values()),
-            in_progress=sum(its.in_progress for its in there.values()),
-            not_permitted=sum(its.not_permitted for its in there.values()),
-        )
-        not_permitted_at = sorted(pop for pop, its in there.items() if its.not_permitted)
-        return JSONResponse({**asdict(total), "not_permitted_at": not_permitted_at, "missing": self._missing(answers)})
-
-    async def costs(self, who: Caller, request: Request) -> Response:
-        """GET: the cost of the tenant's calls, at each PoP."""
-        cost_query(request.query_params, None, time.time())
-        lists = await self._everyones(who, request, PopList, none=PopList([]))
-        rows = list(chain(*(its.data for its in lists.values() if its)))
-        return JSONResponse({"object": "list", "data": rows, "missing": self._missing(lists)})
 
     async def models(self, who: Caller, request: Request) -> Response:
         """GET: the agents that the caller may call, at whichever PoP they are."""
@@ -240,11 +169,11 @@ class RequestProxy:
     def _askable(self, who: Caller, model: str | None = None, about: str = "") -> list[PopToken]:
         """The PoPs to ask. Raises NoPop."""
         wanted = self._placement.wanted(who, CallRequest(kind="", require=self._placement.named(model)))
-        return self._tokens(who, (seen.pop for seen in askable(self._directory.pops(), wanted, about)))
+        return [self.token(who, seen.pop) for seen in askable(self._directory.pops(), wanted, about)]
 
-    def _tokens(self, who: Caller, pops: Iterable[str], for_operator: bool = False) -> list[PopToken]:
-        grant = replace(self._placement.grant(who), operator=for_operator)
-        return [self._directory.request_token(grant, pop) for pop in pops]
+    def token(self, who: Caller, pop: str, *, lost: bool = False) -> PopToken:
+        """As `Directory.request_token`."""
+        return self._directory.request_token(self._placement.grant(who), pop, lost=lost)
 
     async def _first_of(self, request: Request, tokens: Sequence[PopToken], sent: bytes) -> Response:
         return await self.first(request, [(there, _address(there, request)) for there in tokens], sent)
@@ -300,9 +229,9 @@ class RequestProxy:
                 logger.warning("%s is not asked: %s", there.pop, why)
             else:
                 logger.info("%s does not answer: %r", there.pop, error)
-            _silent(there, _Unreached if isinstance(error, NOT_SENT) else NoPop)
+            silent(there, _Unreached if isinstance(error, NOT_SENT) else NoPop)
         if answer.is_redirect:  # No PoP sends anybody elsewhere.
-            _silent(there)
+            silent(there)
         kept = {name: value for name in HANDED_BACK if (value := answer.headers.get(name))}
         return Response(answer.content, answer.status_code, kept)
 
@@ -310,7 +239,7 @@ class RequestProxy:
     def _counted(self, there: PopToken) -> Iterator[None]:
         """Count a request in progress there. Raises NoPop: there are too many already."""
         if self._under_way[there.pop] >= MOST_AT_ONE:
-            _silent(there, _Unreached)
+            silent(there, _Unreached)
         self._under_way[there.pop] += 1
         try:
             yield
@@ -340,5 +269,6 @@ def forwarded_for(request: Any) -> Mapping[str, str]:
     return {"X-Forwarded-For": request.client.host} if request.client else {}
 
 
-def _silent(there: PopToken, kind: type[NoPop] = NoPop) -> NoReturn:
+def silent(there: PopToken, kind: type[NoPop] = NoPop) -> NoReturn:
+    """Raise NoPop: this PoP does not answer."""
     raise kind(f"The PoP {there.pop!r} does not answer at present; try again later.")

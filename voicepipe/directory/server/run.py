@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from starlette.routing import BaseRoute
@@ -20,6 +21,7 @@ from voicepipe.config.reloader import Reloader
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.editions.directory_editions import DirectoryEditions, begun, store_of
+from voicepipe.directory.known_pops import KnownPops
 from voicepipe.directory.nats_bus import NatsBus
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory.server.call_placement import DirectoryRules
@@ -59,11 +61,12 @@ async def serve(
     rules = DirectoryRules(config, keys_of(config.tenants))
     signing = signer(config.directory.key)
     operator = operator_keys(config.http, keys_of(config.tenants))
+    known = await asyncio.to_thread(known_pops, config, own_bus)
     tls = await asyncio.to_thread(for_http, config.tls.ca)
     hearing = nullcontext(own_bus) if own_bus else NatsBus.connected(config.bus, config.tls.ca)
     async with hearing as bus, reaching_pops(tls) as client, asyncio.TaskGroup() as group:
         # PoPs of one process are all as near as it is.
-        directory = Directory(bus, signing, canaries=config.canaries, learns=own_bus is None)
+        directory = Directory(bus, signing, canaries=config.canaries, learns=own_bus is None, known=known)
         signed_keys = SignedKeys(bus, signing, known_keys(signing, config))
         rules.rereads.join(lambda fresh: partial(signed_keys.become, known_keys(signing, fresh)))
         group.create_task(supervised("hearing of PoPs", directory.run))
@@ -77,6 +80,8 @@ async def serve(
         application = await asyncio.to_thread(  # it reads pages
             app, rules, directory, signed_keys, operator, client, beside, relay_drain, editions
         )
+        if known and not own_bus:
+            group.create_task(supervised("remembering PoPs", known.run))
         if reloader:
             reading = partial(_reload, serving, reloader, own, rules, directory, editions)
             group.create_task(supervised("reading the file again", reading))
@@ -87,6 +92,14 @@ async def serve(
         room = await asyncio.to_thread(open_files.for_relays, config.directory.connections)
         async with redirecting(rules, directory, relay_drain):
             await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving, rules.rereads)
+
+
+def known_pops(config: DirectoryConfig, own_bus: Bus | None) -> KnownPops | None:
+    """The PoPs that keep records, as they are remembered; None: for a day. `own_bus`: no PoP outlives this process.
+    Blocking. Raises ConfigError."""
+    if own_bus:
+        return KnownPops()
+    return KnownPops(Path(config.directory.known_pops)) if config.directory.known_pops else None
 
 
 def known_keys(signing: Signer, config: DirectoryConfig) -> dict[str, Ed25519PublicKey]:

@@ -181,8 +181,9 @@ class SipServer:
             invite.on_cancel = task.cancel
 
     def _wanted(self, invite: IncomingRequest, who: SipSender, asked: Attempt) -> _Invited:
-        uri = invite.uri
-        tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.domain, trunk=who.trunk)
+        uri, tokens = invite.uri, self._pop.tokens
+        owner = tokens.owner(placement_of(uri)) if tokens else ""
+        tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.domain, trunk=who.trunk, owner=owner)
         asked.by(tenant, agent)
         # Who knows one password is not to pass for somebody else.
         origin = Origin(who.user or _caller(invite, trusted=bool(who.trunk)), uri.user, invite.extra())

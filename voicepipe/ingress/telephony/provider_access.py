@@ -72,11 +72,11 @@ class ProviderAccess:
         if placed and self._pop.tokens:
             self._pop.tokens.came(placed.id)
 
-    def check(self, called: str, asked: str) -> None:
-        """Raises Refused: such a call is not answered here. `asked`: as in `phone.placed`."""
+    def check(self, called: str, asked: str, owner: str = "") -> None:
+        """Raises Refused: such a call is not answered here. `asked`, `owner`: as in `phone.placed`."""
         attempt = self.attempt()
         try:
-            tenant, agent = placed(self._pop, self._kind, called, asked)
+            tenant, agent = placed(self._pop, self._kind, called, asked, owner=owner)
             attempt.by(tenant, agent)
             with self._pop.admit(tenant, agent):
                 return

@@ -63,6 +63,8 @@ class StreamedCall(NamedTuple):
     """The call was transferred, and nobody answered: it is a new call here, which the caller takes for the same one."""
     network: str = ""
     """As `Grant.network`; empty: no directory has sent the call here."""
+    owner: str = ""
+    """As in `phone.placed`."""
 
 
 class StreamProvider(Protocol):
@@ -170,7 +172,9 @@ class StreamEndpoint:
     ) -> str:
         """Have the call answered; returns why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
-        tenant, agent = placed(self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent)
+        tenant, agent = placed(
+            self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent, owner=arrival.owner
+        )
         asked.by(tenant, agent)
         if arrival.returned:
             agent = msgspec.structs.replace(agent, greeting=agent.transfer_failed)

@@ -47,6 +47,8 @@ ANSWER_S = 60.0
 """Seconds between our command to answer a call and Telnyx's report that it is answered."""
 NETWORK = "voicepipe_network"
 """Name of a stream's parameter with the caller's network (`Grant.network`), which comes back with the stream."""
+OWNER = "voicepipe_tenant"
+"""Name of a stream's parameter with the tenant for whom a directory has placed the call, which comes back likewise."""
 SOUNDS = {"PCMU": SoundFormat("pcmu", 8000), "PCMA": SoundFormat("pcma", 8000), "L16": SoundFormat("l16", 16_000)}
 
 
@@ -143,7 +145,7 @@ class Telnyx:
 
     async def _assigned(self, call: TelnyxPayload, asked: str, placed: Grant) -> Response:
         """The webhook's call was sent here by a directory. Raises Refused: the directory is to choose another PoP."""
-        self._access.check(call.called or "", asked)
+        self._access.check(call.called or "", asked, placed.tenant)
         query = f"?{urlencode({'agent': asked})}" if asked else ""
         try:
             await self._answer(call, asked, placed, webhook_url=f"{self._public}{VOICE}{query}")
@@ -174,7 +176,9 @@ class Telnyx:
             return
         self._access.came(ringing.placed)
         sound = SOUNDS[self._config.codec]
-        said = {"agent": ringing.agent, NETWORK: ringing.placed.network if ringing.placed else ""}
+        said = {"agent": ringing.agent}
+        if ringing.placed:
+            said |= {NETWORK: ringing.placed.network, OWNER: ringing.placed.tenant}
         custom = [{"name": name, "value": value} for name, value in said.items() if value]
         parameters = {"custom_parameters": custom} if custom else {}
         try:
@@ -222,9 +226,9 @@ class Telnyx:
         if start.call_id != expected:
             raise Forbidden("it is of another call than its token")
         rest = dict(start.parameters)
-        agent, network = rest.pop("agent", ""), rest.pop(NETWORK, "")
+        agent, network, owner = (rest.pop(name, "") for name in ("agent", NETWORK, OWNER))
         origin = Origin(start.caller, start.called, rest)
-        return StreamedCall(origin, agent, SOUNDS[self._config.codec], network=network)
+        return StreamedCall(origin, agent, SOUNDS[self._config.codec], network=network, owner=owner)
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """Returns once the call to the target was answered. Raises TransferFailed."""

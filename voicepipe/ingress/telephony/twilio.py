@@ -87,7 +87,9 @@ class Twilio:
             return self._access.forbid(request, "a webhook", error)
         asked, called = request.query_params.get("agent", ""), form.fields.get("To", "")
         if forwarded:
-            self._access.check(called, asked)  # What it raises has the directory go on to the next PoP.
+            self._access.check(
+                called, asked, forwarded.tenant
+            )  # What it raises has the directory go on to the next PoP.
         elif reason := self._access.turns_down(called, asked):
             return twilio_webhook.reject(reason)
         return self._streamed(form.fields, form.url, asked, placed=forwarded)
@@ -161,8 +163,8 @@ class Twilio:
             )
         self._streamed_before.append(hash(start.call_id))
         self._access.came(stream.placed)
-        network = stream.placed.network if stream.placed else ""
-        return StreamedCall(Origin(caller, called, rest), agent, start.sound, stream.returned, network)
+        network, owner = (stream.placed.network, stream.placed.tenant) if stream.placed else ("", "")
+        return StreamedCall(Origin(caller, called, rest), agent, start.sound, stream.returned, network, owner)
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """Remember the target: Twilio asks for it once the stream has ended, and again if nobody answered. Raises

@@ -1,0 +1,1 @@
+"""`voicepipe probe`: spoken calls at live PoPs, again and again, and what was heard as metrics."""
