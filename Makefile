@@ -74,7 +74,7 @@ test-engines: venv system models $(COQUI)/.installed $(VLLM)/.installed  ## GPU 
 test-containers: venv system  ## The image and the compose file, built and called: 10 minutes, by hand (ARGS are pytest's)
 	@for package in buildah podman debootstrap runc; do command -v $$package >/dev/null || { $(call install,$$package); }; done
 	@$(PIP) install -q podman-compose==1.6.0
-	@$(BIN)/python -m pytest -s tests/containers $(ARGS)
+	@$(BIN)/python -m pytest -s -o faulthandler_timeout=1800 tests/containers $(ARGS)
 
 lint: venv  ## ruff, the floors of the package (import-linter), and what has grown long
 	@$(BIN)/ruff check .

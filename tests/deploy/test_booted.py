@@ -154,6 +154,7 @@ DIRECTORY_TOML = """
 [directory]
 key = "$CREDENTIALS_DIRECTORY/secret_directory.pem"
 editions = "/var/lib/voicepipe-directory/editions"
+known_pops = "/var/lib/voicepipe-directory/known-pops.json"
 
 [bus]
 servers = ["tls://localhost:4222"]
