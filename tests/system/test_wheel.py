@@ -73,7 +73,12 @@ def test_what_is_optional_is_not_installed(installed: Path, tmp_path: Path) -> N
 
 def test_its_files_are_there_by_name(installed: Path, tmp_path: Path) -> None:
     listed = run(installed, tmp_path, "voicepipe", "configs", "list")
-    for name in ("configs/gpu.toml", "pops/fra1.toml", "pops/alerts/voicepipe.rules.yml", "pops/deploy/kamailio.cfg"):
+    for name in (
+        "configs/gpu.toml",
+        "pops/fra1.toml",
+        "pops/alerts/voicepipe.rules.yml",
+        "pops/deploy/kubernetes/base/deletion_cost.py",
+    ):
         assert name in listed
     run(installed, tmp_path, "voicepipe", "configs", "copy", "gpu.toml")
     assert (tmp_path / "gpu.toml").read_bytes() == (ROOT / "configs" / "gpu.toml").read_bytes()

@@ -4,7 +4,8 @@ what systemd, Kubernetes and Kamailio need. Their names are their paths in the r
 import difflib
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from voicepipe.base.figures import for_tables
 from voicepipe.config import shipped_files
 
 FOLDERS = ("configs", "pops")
-IN_A_CHECKOUT = (".py", ".pyc", ".png")
-"""Endings of files that are in these folders of a checkout, and do not come with voicepipe."""
+IN_A_CHECKOUT = ("*.png", "*.pyc", "pops/dashboards/*.py", "pops/deploy/containers/secrets/*")
+"""Files that are in these folders of a checkout, and do not come with voicepipe."""
 
 
 def listed() -> int:
@@ -48,13 +49,15 @@ def copy(name: str, to: Path) -> int:
     target = to / source.name
     if target.exists():
         raise ConfigError(f"{target} is there already; remove it, or name another folder")
-    ignored = shutil.ignore_patterns("__pycache__", *(f"*{ending}" for ending in IN_A_CHECKOUT))
+    whole = {shipped_files() / each for each in names()}
     try:
         to.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, target, copy_function=shutil.copyfile, ignore=ignored)
+            for path in sorted(whole & set(source.rglob("*"))):
+                (made := target / path.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, made)
         else:
-            shutil.copyfile(source, target)
+            shutil.copy(source, target)
     except OSError as error:
         raise ConfigError(f"{target} cannot be written: {error.strerror}") from None
     print(target)
@@ -66,19 +69,20 @@ def names() -> Iterator[str]:
     root = shipped_files()
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
-            if path.is_file() and path.suffix not in IN_A_CHECKOUT:
-                yield path.relative_to(root).as_posix()
+            name = path.relative_to(root).as_posix()
+            if path.is_file() and not any(fnmatchcase(name, pattern) for pattern in IN_A_CHECKOUT):
+                yield name
 
 
 def found(name: str) -> Path:
-    """The file or folder of this name, which may be shorter than its path where only one ends so: "gpu" for
-    configs/gpu.toml. Raises ConfigError."""
+    """The file or folder of this name, or else the file that ends so, or else the folder: "gpu" is configs/gpu.toml. Of
+    several the one nearest to the top is meant. Raises ConfigError: there is none, or several are as near."""
     asked, root, known = name.strip("/"), shipped_files(), list(names())
     folders = {parent.as_posix() for each in known for parent in Path(each).parents}
     if asked in known or asked in folders - {"."}:
         return root / asked
     ends = (f"/{asked}", f"/{asked}.toml")
-    meant = [each for each in (*known, *sorted(folders)) if each.endswith(ends)]
+    meant = _nearest(known, ends) or _nearest(sorted(folders), ends)
     if len(meant) == 1:
         return root / meant[0]
     stems = {Path(each).stem: each for each in known}
@@ -86,6 +90,13 @@ def found(name: str) -> Path:
     what = f"several files are called {name}" if meant else f"there is no {name!r}"
     near = f": {', '.join(close)}" if close else ""
     raise ConfigError(f"configs: {what}{near} (`voicepipe configs list` names all)")
+
+
+def _nearest(names: Sequence[str], ends: tuple[str, ...]) -> list[str]:
+    """Those of `names` with one of these ends that are in the fewest folders."""
+    found = [name for name in names if name.endswith(ends)]
+    depth = min((name.count("/") for name in found), default=0)
+    return [name for name in found if name.count("/") == depth]
 
 
 def _first_comment(path: Path) -> str:
