@@ -223,7 +223,10 @@ def told(prometheus: Prometheus, alert: str, pop: str) -> None:
 
     seconds = wait(of_pop, alert)
     [one] = of_pop()
-    print(f"{alert} after {seconds:.0f} s: {one['fault']} {one.get('stage', '')} at {one['pop']}", flush=True)
+    unsure = sum(prometheus.asked("voicepipe_probe_unsure_total").values())
+    of_all = sum(prometheus.asked("voicepipe_probe_calls_total").values())
+    print(f"{alert} after {seconds:.0f} s: {one['fault']} {one.get('stage', '')} at {one['pop']} "
+          f"({unsure:.0f} of {of_all:.0f} calls so far were unsure)", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -35,10 +35,10 @@ def call(made: Made, error: ProbeError | None = None, *, greets: bool = True) ->
 
 
 def judged(
-    record: CallRecord, its: ProbeSeries | None = None, question: ProbeQuestion = QUESTION, *, is_late: bool = False
+    record: CallRecord, its: ProbeSeries | None = None, question: ProbeQuestion = QUESTION, *, lag_ms: float = 0.0
 ) -> ProbeVerdict:
     result = judge(record.said[0], record.timeline) if record.said else None
-    return verdict(record, result, its or series(), question, is_late)
+    return verdict(record, result, its or series(), question, lag_ms)
 
 
 def answered(
@@ -129,8 +129,13 @@ def test_an_agent_that_speaks_before_the_end_cuts_in() -> None:
 
 
 def test_a_late_probe_blames_nobody_for_what_it_may_have_done_itself() -> None:
-    assert not judged(call(answered(0.7, record=SLOW_LLM)), is_late=True).sure
-    assert judged(call(answered(0.2, record=IN_TIME)), is_late=True).sure, "in time all the same"
+    late = call(answered(0.7, record=SLOW_LLM))  # by some 320 ms
+    assert [judged(late, lag_ms=lag_ms).sure for lag_ms in (0, 250, 350)] == [True, True, False]
+    wrong = call(answered(0.2, "Lunch is eighteen dollars.", IN_TIME))
+    assert [judged(wrong, lag_ms=lag_ms).sure for lag_ms in (0, 60)] == [True, False], "a hole in the question"
+    missed = call(Made().heard(2.0, HEARD))
+    assert [judged(missed, lag_ms=lag_ms).sure for lag_ms in (60, 499, 500)] == [True, True, False]
+    assert judged(call(answered(0.2, record=IN_TIME)), lag_ms=2000).sure, "in time all the same"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +148,7 @@ def test_a_late_probe_blames_nobody_for_what_it_may_have_done_itself() -> None:
 )
 def test_a_call_that_is_not_placed(error: ProbeError, seen: tuple[str, str]) -> None:
     record = CallRecord(CallPlan(1, "quiet", ()), Timeline(), error=error)
-    found = judged(record, is_late=True)
+    found = judged(record, lag_ms=5000)
     assert (found.fault, found.stage, found.pop) == (*seen, "fra1")
     assert found.sure == (seen[0] == "refused"), "a late probe may have missed an answer, but no refusal"
 

@@ -34,7 +34,7 @@ class ProbeSection(Section, frozen=True):
     limit_s: Annotated[int, Meta(ge=10, le=600)] = 45
     """Seconds after which a call is ended, whatever is still said."""
     unsure_ms: Ms = 50
-    """Milliseconds: while this process itself was later than that, what it measured is not taken for a target's
+    """Milliseconds: where this process itself was later than that, what this may explain is not taken for a target's
     fault."""
 
     def __post_init__(self) -> None:

@@ -75,8 +75,8 @@ async def probed(
         record = await _held(series, plan, probe)
     worst_s = max(lag.worst_s, record.lag_s)
     late(worst_s)
-    is_late = 1000 * worst_s > probe.unsure_ms
-    return await asyncio.to_thread(_judged, record, series, question, is_late)
+    lag_ms = 1000 * worst_s
+    return await asyncio.to_thread(_judged, record, series, question, lag_ms if lag_ms > probe.unsure_ms else 0.0)
 
 
 async def _held(series: ProbeSeries, plan: CallPlan, probe: ProbeSection) -> CallRecord:
@@ -98,6 +98,6 @@ async def _held(series: ProbeSeries, plan: CallPlan, probe: ProbeSection) -> Cal
     return record
 
 
-def _judged(record: CallRecord, series: ProbeSeries, question: ProbeQuestion, is_late: bool) -> ProbeVerdict:
+def _judged(record: CallRecord, series: ProbeSeries, question: ProbeQuestion, lag_ms: float) -> ProbeVerdict:
     results = judge_call(record, {}) if record.said else []
-    return verdict(record, results[0] if results else None, series, question, is_late)
+    return verdict(record, results[0] if results else None, series, question, lag_ms)

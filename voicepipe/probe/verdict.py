@@ -20,6 +20,10 @@ Fault = Literal[Step, "greeting", "cut_in", "missed", "wrong", "late"]
 finished; there was no answer within 4 s, a wrong one, or a late one."""
 CERTAIN = ("refused", "resolve", "tls")
 """Faults that a late probe cannot make."""
+LONG_WAITS = ("connect", "media", "ended", "missed", "failed")
+"""Faults that show after seconds: a little lateness does not make them."""
+LITTLE_MS = 500
+"""So much lateness leaves a hole in the question that a PoP may take for its end."""
 UNKNOWN = "unknown"
 GAVE_UP = ("fallback", "stall")
 """Steps of a late reply at which the caller hears no answer."""
@@ -52,20 +56,21 @@ def verdict(
     result: TurnResult | None,
     series: ProbeSeries,
     question: ProbeQuestion,
-    is_late: bool,
+    lag_ms: float,
 ) -> ProbeVerdict:
-    """`result`: of the one turn; None: the call failed before. `is_late`: this process itself was."""
+    """`result`: of the one turn; None: the call failed before. `lag_ms`: how late this process itself was, 0 where that
+    does not matter."""
     line = record.timeline
     setup_ms = line.setup.get(CREATED, line.setup.get("answer"))
     setup_s = None if setup_ms is None else setup_ms / 1000
     if result is None or not record.said:
-        return _failed(record, series, is_late)._replace(setup_s=setup_s)
+        return _failed(record, series, lag_ms)._replace(setup_s=setup_s)
     found, stage, gap_ms, right = _heard(record, result, series, question)
     return ProbeVerdict(
         pop=_pop(line, series),
         fault=found,
         stage=stage,
-        sure=found is None or not is_late,
+        sure=found is None or _is_sure(found, (gap_ms or 0.0) - series.its.budget_ms, lag_ms),
         says=_sentence(found, stage, gap_ms, result) if found else "",
         heard_gap_s=None if gap_ms is None else gap_ms / 1000,
         words_wrong=result.word_errors,
@@ -74,13 +79,21 @@ def verdict(
     )
 
 
-def _failed(record: CallRecord, series: ProbeSeries, is_late: bool) -> ProbeVerdict:
+def _is_sure(fault: Fault, over_ms: float, lag_ms: float) -> bool:
+    """Whether the fault is the PoP's own, though this process was late. `over_ms`: by how much an answer is late."""
+    if not lag_ms or fault in CERTAIN:
+        return True
+    explained = over_ms <= lag_ms if fault == "late" else fault not in LONG_WAITS
+    return lag_ms < LITTLE_MS and not explained
+
+
+def _failed(record: CallRecord, series: ProbeSeries, lag_ms: float) -> ProbeVerdict:
     error = record.error
     failed = error if isinstance(error, CallFailed) else None
     fault: Fault = failed.step if failed else "failed"
     pop = _pop(record.timeline, series) or (failed.pop if failed else "")
     stage = (failed.why if failed else "") or ("" if pop else "directory")
-    return ProbeVerdict(pop, fault, stage, fault in CERTAIN or not is_late, str(error or "the call failed"))
+    return ProbeVerdict(pop, fault, stage, _is_sure(fault, 0.0, lag_ms), str(error or "the call failed"))
 
 
 def _pop(line: Timeline, series: ProbeSeries) -> str:
