@@ -113,12 +113,12 @@ async def test_nobody_is_told_where_there_is_no_manager(monkeypatch: pytest.Monk
         manager.stopping(1)
 
 
-@pytest.mark.parametrize(("pid", "is_watched"), [("", True), (str(os.getpid()), True), ("1", False)])
+@pytest.mark.parametrize(("pid", "is_watched"), [("", True), ("own", True), ("1", False)])
 async def test_the_watchdogs_time_is_for_the_process_that_is_named(
     listening: NotifySocket, monkeypatch: pytest.MonkeyPatch, pid: str, is_watched: bool
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", listening.address)
     monkeypatch.setenv("WATCHDOG_USEC", "30000000")
-    monkeypatch.setenv("WATCHDOG_PID", pid)
+    monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()) if pid == "own" else pid)
     async with service_manager.of_environment().informed(lambda: ServiceState(True, "")):
         assert listening.count("WATCHDOG") == is_watched
