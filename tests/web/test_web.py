@@ -15,7 +15,8 @@ from voicepipe.ingress.access import AccessControl
 from voicepipe.ingress.api_keys import ClientSecrets
 from voicepipe.operator_api import dashboard_http
 
-FILES = sorted(path for path in WEB.rglob("*") if path.is_file())
+FILES = sorted(path for path in WEB.iterdir() if path.is_file())
+"""Those of our own: `vendor/` has Plotly's."""
 MODULES = [path for path in FILES if path.suffix == ".js"]
 STYLES = [path for path in FILES if path.suffix == ".css"]
 MAX_LINES = 200
