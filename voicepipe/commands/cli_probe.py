@@ -22,13 +22,14 @@ def add(probe: argparse.ArgumentParser) -> None:
                        help="instead: call the PoP at this address; may be given more than once")  # fmt: skip
     probe.add_argument("--directory", metavar="URL", default="", help="instead: call where this directory says")
     probe.add_argument("--straight", action="store_true", help="and each PoP of the directory at its own address")
-    probe.add_argument("--by", type=_doors, default=("websocket",), metavar="DOOR,...",
+    probe.add_argument("--by", type=_doors, metavar="DOOR,...",
                        help=f"some of {','.join(DOORS)}: each is a call of its own (default websocket)")  # fmt: skip
     probe.add_argument("--agent", default="", metavar="NAME", help="the agent that is called (default: the first)")
     probe.add_argument("--key-env", default="", metavar="NAME", help="environment variable with the key of these")
     probe.add_argument("--operator-key-env", default="", metavar="NAME",
                        help="environment variable with the operator's key, for --straight")  # fmt: skip
-    probe.add_argument("--budget-ms", type=int, default=400, metavar="MS", help="a longer wait is late (default 400)")
+    probe.add_argument("--ca", default="", metavar="FILE", help="certificates (PEM) of authorities to trust, too")
+    probe.add_argument("--budget-ms", type=int, metavar="MS", help="a longer wait is late (default 400)")
     probe.add_argument("--every", type=int, metavar="SECONDS", help="in place of probe.every_s (60)")
     probe.add_argument("--host", metavar="HOST", help="address of /metrics (default: 127.0.0.1, this machine only)")
     probe.add_argument("--port", type=int, metavar="PORT", help="port of /metrics (default: 9465; 0: any free one)")
@@ -64,11 +65,11 @@ def configuration(args: argparse.Namespace) -> "ProbeConfig":
     from voicepipe.config.probe_config import ProbeConfig, check_targets
 
     if args.config:
-        if args.url or args.directory:
-            raise ConfigError("--config says whom to call: give it, or --url and --directory")
+        if given := [option for option, its in _whom(args).items() if its]:
+            raise ConfigError(f"--config says whom to call, and how: leave {', '.join(given)} out, or --config")
         found = config.load_probe(args.config)
     else:
-        found = toml_file.convert({"targets": _targets(args)}, ProbeConfig, "the options")
+        found = toml_file.convert({"targets": _targets(args), "tls": {"ca": args.ca}}, ProbeConfig, "the options")
     changes = {key: value for key, value in (("host", args.host), ("port", args.port)) if value is not None}
     found = logged(args, replace(found, http=replace(found.http, **changes)))
     if args.every is not None:
@@ -83,10 +84,19 @@ def configuration(args: argparse.Namespace) -> "ProbeConfig":
     return found
 
 
+def _whom(args: argparse.Namespace) -> dict[str, Any]:
+    """The options in place of a file, as given."""
+    return {"--url": args.url, "--directory": args.directory, "--straight": args.straight, "--by": args.by,
+            "--agent": args.agent, "--key-env": args.key_env, "--operator-key-env": args.operator_key_env,
+            "--budget-ms": args.budget_ms, "--ca": args.ca}  # fmt: skip
+
+
 def _targets(args: argparse.Namespace) -> list[dict[str, Any]]:
     """The targets of the options, as a file has them."""
-    both: dict[str, Any] = {"by": list(args.by), "agent": args.agent, "key_env": args.key_env,
-                            "budget_ms": args.budget_ms}  # fmt: skip
+    if args.straight and not args.directory:
+        raise ConfigError("--straight calls the PoPs of a directory: give --directory, or leave it out")
+    both: dict[str, Any] = {"by": list(args.by or ("websocket",)), "agent": args.agent, "key_env": args.key_env,
+                            "budget_ms": args.budget_ms or 400}  # fmt: skip
     named = [{"name": _name(url), "url": url, **both} for url in args.url]
     if args.directory:
         named.append({"name": _name(args.directory), "directory": args.directory, "straight": args.straight,

@@ -130,9 +130,10 @@ def _pop(args: argparse.Namespace) -> int:
 
     settings = logged(args, config.load(args.config, args.pop))
     log(settings)
-    reloader = Reloader(read, _check_pop, log, service_manager.of_environment().reloading)
+    manager = service_manager.of_environment()
+    reloader = Reloader(read, _check_pop, log, manager.reloading)
     with about(args.config, args.pop):
-        return runtime.run(runtime.serve(listening(args, settings), reloader), reloader.ask)
+        return runtime.run(runtime.serve(listening(args, settings), reloader, manager), reloader.ask)
 
 
 @_hangups_ignored()
@@ -152,7 +153,8 @@ def _directory(args: argparse.Namespace) -> int:
 
     settings = logged(args, load_directory(args.config))
     log(settings)
-    reloader = Reloader(read, runtime.check_directory, log, service_manager.of_environment().reloading)
+    manager = service_manager.of_environment()
+    reloader = Reloader(read, runtime.check_directory, log, manager.reloading)
     with about(args.config):
         settings = runtime.with_address(settings, args.host, args.port)
-        return runtime.run(runtime.serve_directory(settings, reloader), reloader.ask)
+        return runtime.run(runtime.serve_directory(settings, reloader, manager), reloader.ask)

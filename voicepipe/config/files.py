@@ -224,8 +224,12 @@ def _existing(file: Path, key: str, name: str) -> str:
     path = placed(file, name)
     if path.startswith(f"${CREDENTIALS}/"):
         raise ConfigError(f"{file}: {key}: there is no {path}, {OUTSIDE}")
-    if not os.path.exists(path):
-        raise ConfigError(f"{file}: {key}: there is no {path}; paths are relative to this file")
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        raise ConfigError(f"{file}: {key}: there is no {path}; paths are relative to this file") from None
+    except OSError as error:
+        raise ConfigError(f"{file}: {key}: {path} cannot be reached: {error.strerror}") from None
     return path
 
 

@@ -119,7 +119,7 @@ def show(called: Sequence[tuple[ProbeSeries, ProbeVerdict]]) -> None:
         gap = "" if verdict.heard_gap_s is None else f" after {1000 * verdict.heard_gap_s:.0f} ms"
         what = f"{series.target} {verdict.pop or '-'} ({series.way}) by {series.by}: "
         if verdict.fault is None:
-            console.print(f"[green]ok[/] {escape(what)}answered{gap}")
+            console.print(f"[green]ok[/] {escape(what + (verdict.says or 'answered'))}{gap}")
             continue
         stage = f" ({verdict.stage})" if verdict.stage else ""
         unsure = "" if verdict.sure else ", or this machine is too slow to tell"

@@ -23,8 +23,7 @@ from voicepipe.config.reloader import Reloader
 from voicepipe.directory.tokens import check_keys
 from voicepipe.ingress.certificate import check_certificate
 from voicepipe.ingress.loopback_only import check_exposure, check_phones, is_loopback, sip_host
-from voicepipe.serving import service_manager
-from voicepipe.serving.service_manager import ServiceState
+from voicepipe.serving.service_manager import ServiceManager, ServiceState
 
 if TYPE_CHECKING:
     from voicepipe.pop.pop import Pop
@@ -126,13 +125,13 @@ def _tell_ignored(number: signal.Signals) -> None:
     logger.warning("%s is ignored: SIGHUP reads the files again, SIGTERM lets live calls end and stops", number.name)
 
 
-async def serve(config: Config, reloader: Reloader[Config] | None = None) -> int:
-    """Run a PoP until a signal. `reloader` reads its files again."""
+async def serve(config: Config, reloader: Reloader[Config] | None = None, manager: ServiceManager | None = None) -> int:
+    """Run a PoP until a signal. `reloader` reads its files again; `manager` hears how it is."""
     # Here, not above: the engines' libraries take a second to import, and `doctor` needs only the port.
     from voicepipe.pop.running import running
 
     pop: Pop | None = None
-    manager = service_manager.of_environment()
+    manager = manager or ServiceManager()
     async with manager.informed(lambda: state_of(pop)), running(config, reloader=reloader) as pop:  # noqa: F811
         where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"
         elsewhere = (
@@ -165,15 +164,18 @@ def state_of(pop: "Pop | None") -> ServiceState:
             return ServiceState(True, f"{status}: takes no more calls at present; {slots}")
 
 
-async def serve_directory(config: DirectoryConfig, reloader: Reloader[DirectoryConfig] | None = None) -> int:
-    """Run a directory until a signal. `reloader` reads its file again. Raises ConfigError."""
+async def serve_directory(
+    config: DirectoryConfig, reloader: Reloader[DirectoryConfig] | None = None, manager: ServiceManager | None = None
+) -> int:
+    """Run a directory until a signal. `reloader` reads its file again; `manager` hears how it is. Raises
+    ConfigError."""
     from voicepipe.directory.server.relay_drain import RelayDrain
     from voicepipe.directory.server.run import check, serve
 
     check(config)
     ready, relay_drain = asyncio.Event(), RelayDrain()
     drain_s = config.directory.drain_ms / 1000
-    manager = service_manager.of_environment()
+    manager = manager or ServiceManager()
 
     def state() -> ServiceState:
         does = "draining: relays no new calls" if relay_drain.has_begun else "answers" if ready.is_set() else "starting"

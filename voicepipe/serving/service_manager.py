@@ -95,7 +95,11 @@ class ServiceManager:
 
     @contextmanager
     def reloading(self) -> Iterator[None]:
-        """Within the context the service reads its configuration again."""
+        """Within the context the service reads its configuration again. Nothing is said before it was ready: the end of
+        a reload would count as the end of its start."""
+        if not self._ready:
+            yield
+            return
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
         try:
             yield

@@ -38,7 +38,8 @@ def placed(waiting: UnconnectedCalls, who: Caller, held: ExitStack) -> int:
 def test_neither_one_ek_key_nor_all_of_them_have_all_places_of_their_tenant(
     tenants: tuple[TenantConfig, ...], slots: int, of_tenant: int | None, one_key: int, ek_keys: int, own_key: int
 ) -> None:
-    waiting = UnconnectedCalls(msgspec.structs.replace(Config(), tenants=tenants, pop=PopConfig(slots=slots)))
+    config = msgspec.structs.replace(Config(), tenants=tenants, pop=PopConfig(slots=slots))
+    waiting = UnconnectedCalls(lambda: config)
     tenant = Tenant("acme", slots=of_tenant)
     with ExitStack() as held:
         assert placed(waiting, Caller(tenant, secret="ek_0"), held) == one_key
@@ -48,3 +49,13 @@ def test_neither_one_ek_key_nor_all_of_them_have_all_places_of_their_tenant(
         assert placed(waiting, Caller(tenant, secret="ek_0"), held) == one_key, "what was given back is free"
     with ExitStack() as held:
         assert placed(waiting, Caller(tenant), held) == own_key, "its own key asks for many"
+
+
+def test_a_tenant_that_comes_by_a_reload_has_its_half() -> None:
+    config = msgspec.structs.replace(Config(), tenants=(ACME,), pop=PopConfig(slots=36))
+    waiting = UnconnectedCalls(lambda: config)
+    with ExitStack() as held:
+        assert placed(waiting, Caller(Tenant("acme")), held) == 36
+    config = msgspec.structs.replace(config, tenants=(ACME, OTHER))
+    with ExitStack() as held:
+        assert placed(waiting, Caller(Tenant("acme")), held) == 18

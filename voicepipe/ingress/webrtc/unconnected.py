@@ -1,7 +1,7 @@
 """Limits calls whose callers have not connected yet: an offer costs its sender nothing. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from voicepipe.base.errors import TenantFull
@@ -22,16 +22,19 @@ class UnconnectedCalls:
     tenants share a PoP, none may have more than half of its slots waiting. All `ek_` keys of a tenant, which browsers
     have, may together have half of the tenant's, and one of them a quarter."""
 
-    def __init__(self, config: Config) -> None:
-        self._most = max(LEAST_WAITING, config.pop.slots // 2) if config.is_shared else config.pop.slots
+    def __init__(self, config: Callable[[], Config]) -> None:
+        """`config`: the PoP's configuration at present, whose tenants a reload may change."""
+        self._config = config
         self._waiting: Counter[tuple[str, str]] = Counter()
         """Waiting calls by tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
 
     @contextmanager
     def slot(self, who: Caller) -> Iterator[None]:
         """One more call of this caller waits within the context. Raises TenantFull."""
-        name, most = who.tenant.name, min(self._most, who.tenant.slots or self._most)
-        self._check((name, ""), self._most, f"tenant {name}")
+        config = self._config()
+        of_tenant = max(LEAST_WAITING, config.pop.slots // 2) if config.is_shared else config.pop.slots
+        name, most = who.tenant.name, min(of_tenant, who.tenant.slots or of_tenant)
+        self._check((name, ""), of_tenant, f"tenant {name}")
         if who.secret:
             self._check((name, "ek_"), max(LEAST_WAITING, most // 2), "ek_ keys")
             of_key = max(LEAST_OF_KEY, most // OF_KEY)

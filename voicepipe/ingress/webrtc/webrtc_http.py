@@ -80,7 +80,7 @@ class WebRtcHttp:
         self._calls = calls
         self._network = network
         self._turn_secret = secret_of(pop.config, "webrtc.turn_secret")
-        self._waiting = UnconnectedCalls(pop.config)
+        self._waiting = UnconnectedCalls(lambda: pop.config)
         pop.rereads.join(self._reread)
 
     def _reread(self, config: Config) -> Use:
