@@ -65,7 +65,7 @@ class Pod:
             command, environment = self._command(container, container["command"])
             begun = await asyncio.create_subprocess_exec(
                 *command,
-                env={**os.environ, **environment},
+                env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **environment},
                 stdout=PIPE,
                 stderr=STDOUT,
             )

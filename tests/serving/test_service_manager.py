@@ -78,13 +78,22 @@ def test_a_stop_may_take_as_long_as_its_calls(listening: NotifySocket) -> None:
     assert listening.read() == [{"STOPPING": "1", "EXTEND_TIMEOUT_USEC": f"{(3660 + STOP_S) * 1e6:.0f}"}]
 
 
-def test_a_reload_is_told_with_its_time_and_its_end(listening: NotifySocket) -> None:
-    before = time.monotonic()
-    with pytest.raises(ValueError), ServiceManager(listening.address).reloading():
-        raise ValueError
-    begun, done = listening.read()
+async def test_a_reload_is_told_with_its_time_and_its_end(listening: NotifySocket) -> None:
+    before, manager = time.monotonic(), ServiceManager(listening.address)
+    async with manager.informed(lambda: ServiceState(True, "takes calls")):
+        with pytest.raises(ValueError), manager.reloading():
+            raise ValueError
+        begun, done = listening.read()[-2:]
     assert begun["RELOADING"] == "1" and before <= int(begun["MONOTONIC_USEC"]) / 1e6 + 1e-3 <= time.monotonic() + 1e-3
     assert done == {"READY": "1"}
+
+
+async def test_a_reload_while_it_starts_says_not_that_it_is_ready(listening: NotifySocket) -> None:
+    manager = ServiceManager(listening.address)
+    async with manager.informed(lambda: ServiceState(False, "starting")):
+        with manager.reloading():
+            pass
+    assert not [said for said in listening.read() if "READY" in said or "RELOADING" in said]
 
 
 async def test_what_could_not_be_told_is_told_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
