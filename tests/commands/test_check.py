@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -368,3 +369,15 @@ def test_what_the_command_line_says_is_no_mistake_of_a_file(here: Path, capsys: 
         phone.bind(("127.0.0.1", 0))
         assert cli.main([*POP, "my.toml", "--sip-port", str(phone.getsockname()[1])]) == 2
     assert capsys.readouterr().err.startswith("voicepipe: --sip-port: UDP port ")
+
+
+def test_agents_whom_an_english_voice_would_read_are_named(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "espeakng_loader", None)
+    for name, language in (("hall", "de"), ("desk", "en-GB")):
+        (here / f"{name}.toml").write_text(f'name = "{name}"\nlanguage = "{language}"\n')
+    assert cli.main(["check", "hall.toml", "desk.toml"]) == 0
+    said = capsys.readouterr().out
+    assert "hall.toml: note: Agent hall is spoken to in 'de' by an English voice: espeak-ng is not installed" in said
+    assert "voicepipe-pop[espeak]" in said and "Agent desk is spoken to" not in said

@@ -1,5 +1,6 @@
 """`voicepipe configs`: the files that come along, by name."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,11 @@ def test_a_name_that_is_none_gets_near_ones(capsys: pytest.CaptureFixture[str], 
 def test_a_folder_cannot_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["configs", "show", "alerts"]) == 2
     assert "`voicepipe configs copy alerts`" in capsys.readouterr().err
+
+
+def test_secrets_of_a_checkout_are_in_no_wheel_and_in_no_image() -> None:
+    secrets = "pops/deploy/containers/secrets"
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert secrets in wheel["exclude"]
+    for ignored in (ROOT / "pops" / "deploy" / "containers" / "Containerfile.dockerignore", ROOT / ".gitignore"):
+        assert secrets in {line.rstrip("/") for line in ignored.read_text().splitlines()}

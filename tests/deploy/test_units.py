@@ -34,6 +34,7 @@ def test_there_are_units_for_all_that_runs() -> None:
         "voicepipe-pop@.service",
         "voicepipe-directory.service",
         "voicepipe-nats.service",
+        "voicepipe-probe.service",
     }
 
 
@@ -92,6 +93,10 @@ def test_a_stop_outlasts_the_drain(unit: Path, drain_ms: int) -> None:
 def test_what_was_told_to_go_stays_away_and_what_failed_comes_again(unit: Path) -> None:
     assert setting(unit, "Restart") == "on-failure"
     assert setting(unit, "StartLimitIntervalSec") == "0"
+
+
+def test_a_probe_comes_again_whatever_it_ended_for() -> None:
+    assert setting(SYSTEMD / "voicepipe-probe.service", "Restart") == "always"
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)

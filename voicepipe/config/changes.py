@@ -19,7 +19,8 @@ REREAD = frozenset({
     "webrtc.turn_urls", "webrtc.turn_secret", "webrtc.turn_ttl_s",
     "fleet.keys", "directory.keys",
 })  # fmt: skip
-"""Tables and keys that are used at once. A secret stands here without the end of its keys, `_env` or `_file`."""
+"""Tables and keys that are used at once: whoever uses one reads it at each use, or joins `Rereads`. A secret
+stands here without the end of its keys, `_env` or `_file`."""
 SWITCHES = frozenset({
     "http.cert", "http.key", "twilio.auth_token", "telnyx.public_key", "telnyx.api_key", "fleet.keys",
 })  # fmt: skip

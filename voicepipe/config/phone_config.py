@@ -115,7 +115,7 @@ class TelephonyConfig(Section, frozen=True):
 
 
 class TwilioAccount(Section, frozen=True):
-    """The account at Twilio."""
+    """`[twilio]`: the secret of an account at Twilio, by which its requests are known."""
 
     auth_token_env: Variable = ""
     """Names the environment variable with the account's auth token, ..."""
@@ -136,7 +136,7 @@ class TwilioConfig(TwilioAccount, frozen=True):
 
 
 class TelnyxAccount(Section, frozen=True):
-    """The account at Telnyx."""
+    """`[telnyx]`: the keys of an account at Telnyx: its own, which signs, and ours to its API."""
 
     public_key: str = ""
     """The account's public key, by which its webhooks are checked (Ed25519, base64); empty: Telnyx sends no calls."""
