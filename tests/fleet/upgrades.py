@@ -18,7 +18,8 @@ from tests.fleet.scale import Outcome, Scale, Watching, scenario
 WAVE_S = 3.0
 """Callers are told to come for so long, again and again."""
 TIMES = 3.0
-"""The longest of their calls lasts for so many times as long as in other scenarios: it goes on when its PoP is to end."""
+"""The longest of their calls lasts for so many times as long as in other scenarios: it goes on when its PoP is to
+end."""
 OLD, NEW = "1", "2"
 """Versions."""
 SECOND = "second"

@@ -289,8 +289,8 @@ class Directory:
         return bool(self.known and self.known.forget(pop)) or known
 
     def knows(self, pop: str) -> bool:
-        """Whether the PoP reported within the last minute, though it may be silent now."""
-        return any(seen.pop == pop for seen in self._view.alive(self._clock(), deaf=True))
+        """Whether the PoP takes part in choices, or reported within the last minute, though it may be silent now."""
+        return self._view.knows(pop, self._clock()) or any(seen.pop == pop for seen in self.pops())
 
     def takes_calls(self, kind: str) -> bool:
         """Whether a PoP takes such calls at present."""
