@@ -1,5 +1,6 @@
 """The units under a real systemd, as the page on production has them installed."""
 
+import json
 import re
 import subprocess
 import sys
@@ -15,8 +16,11 @@ pytestmark = [pytest.mark.e2e, needs_systemd]
 
 PAGE = (ROOT / "pops" / "production.md").read_text()
 POP, DIRECTORY, NATS = "voicepipe-pop@fra1", "voicepipe-directory", "voicepipe-nats"
-CHECKOUT = "/opt/voicepipe/checkout"
-HERE = r"^(apt-get|python3|/opt/voicepipe/bin/pip|runuser) "
+OLD, NEW = "0.1.0", "0.2.0"
+"""Versions, as the page has them."""
+CHECKOUT = f"/opt/voicepipe-{OLD}/checkout"
+VOICEPIPE = "/opt/voicepipe/bin/voicepipe"
+HERE = r"^(apt-get|python3|/opt/voicepipe-[\d.]+/bin/pip|runuser) "
 """Commands of the page that need a network: the host has none, and has what they would fetch."""
 MANIFEST = """
 [pop]
@@ -44,6 +48,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
     """A host with the units, and a PoP that runs."""
     with booted(tmp_path_factory.mktemp("booted") / "box") as host:
         follow(host, "## Firewall")
+        follow(host, "## Install", "apt-get")
         follow(host, "## Install", "install -D")
         follow(host, "## Secrets")
         host.run("touch", "/etc/voicepipe/voicepipe.toml")
@@ -150,6 +155,56 @@ def test_a_pop_that_goes_by_order_stays_away(pop: BootedHost) -> None:
     assert (pop.shows(POP, "ActiveState"), pop.shows(POP, "NRestarts")) == ("inactive", before)
 
 
+def runs_from(host: BootedHost) -> str:
+    """The version of the PoP's process."""
+    environment = host.run("cat", f"/proc/{host.shows(POP, 'MainPID')}/environ")
+    found = re.search(r"PYTHONPATH=/opt/voicepipe-([\d.]+)/", environment)
+    assert found, environment
+    return found[1]
+
+
+def test_an_upgrade_is_another_link_and_so_is_the_way_back(pop: BootedHost) -> None:
+    assert runs_from(pop) == OLD
+    call = calling(pop)
+    until_status(pop, "takes calls; 1 of 4")
+    follow(pop, "### The new version beside the old one")
+    follow(pop, "### A fleet", "systemctl stop")
+    said, _ = call.communicate(timeout=300)
+    assert "1 calls, 0 failed or ended early" in said
+    assert (runs_from(pop), pop.shows(POP, "StatusText")) == (NEW, "takes calls; 0 of 4 slots are taken")
+    follow(pop, "### Back to the old version")
+    assert runs_from(pop) == OLD
+    follow(pop, "### In a pipeline", "systemd-run")
+    pop.wait(POP, "ActiveState", "active")
+
+
+def kept(host: BootedHost) -> dict[str, str]:
+    """The records, and how each call ended."""
+    rows = json.loads(host.run(VOICEPIPE, "records", "--json"))["data"]
+    return {row["id"]: row["reason"] for row in rows}
+
+
+def test_records_that_are_backed_up_under_a_call_are_put_back(pop: BootedHost) -> None:
+    before = kept(pop)
+    call = calling(pop)
+    until_status(pop, "takes calls; 1 of 4")
+    follow(pop, "### Back up")
+    call.communicate(timeout=300)
+    until_status(pop, "takes calls; 0 of 4")
+    [that] = kept(pop).keys() - before.keys()
+    assert kept(pop)[that] == "caller"
+    pop.run(VOICEPIPE, "records", "--delete", that)
+    assert kept(pop) == before
+
+    pop.run("rm", "/etc/voicepipe/pops/fra1.toml")
+    follow(pop, "### Put back")
+    assert kept(pop) == {**before, that: "cut"}, "what was erased is there again, as it was when it was copied"
+    assert pop.run("stat", "--format=%U %a", "/var/lib/voicepipe/fra1/fra1.db") == "voicepipe 600\n"
+    follow(pop, "### What was erased, and comes back")
+    pop.run(VOICEPIPE, "records", "--delete", that)
+    assert kept(pop) == before
+
+
 DIRECTORY_TOML = """
 [directory]
 key = "$CREDENTIALS_DIRECTORY/secret_directory.pem"
@@ -182,21 +237,28 @@ password_file = "$CREDENTIALS_DIRECTORY/secret_bus"
 [tls]
 ca = "/etc/voicepipe/tls/fleet-ca.pem"
 """
-CERTIFICATES = """
-mkdir /srv/certificates
-cd /srv/certificates
+CERTIFICATES, RENEWED = "/srv/certificates", "/etc/letsencrypt/live/fra1.example.com"
+AUTHORITY = f"""
+mkdir {CERTIFICATES}
+cd {CERTIFICATES}
 openssl req -x509 -newkey ed25519 -nodes -keyout ca.key -out fleet-ca.pem -subj /CN=fleet
-openssl req -x509 -newkey ed25519 -nodes -CA fleet-ca.pem -CAkey ca.key -keyout privkey.pem -out fullchain.pem \\
-  -subj /CN=localhost -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE
 install -m 644 fleet-ca.pem /etc/voicepipe/tls/
 """
+CERTIFICATE = f"""
+mkdir -p "$1"
+openssl req -x509 -newkey ed25519 -nodes -CA {CERTIFICATES}/fleet-ca.pem -CAkey {CERTIFICATES}/ca.key \\
+  -keyout "$1/privkey.pem" -out "$1/fullchain.pem" \\
+  -subj /CN=localhost -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE
+"""
+SERVED = "openssl s_client -connect localhost:443 </dev/null 2>/dev/null | openssl x509 -noout -fingerprint"
 
 
 def test_nats_a_directory_and_a_pop_find_each_other(host: BootedHost) -> None:
     host.run("systemctl", "stop", POP)
     follow(host, "## NATS", "apt-get")
-    host.run("bash", "-ec", CERTIFICATES)
-    follow(host, "## Install", "install -m 640 -g voicepipe", folder="/srv/certificates")
+    host.run("bash", "-ec", AUTHORITY)
+    host.run("bash", "-ec", CERTIFICATE, "certificate", CERTIFICATES)
+    follow(host, "## Install", "install -m 640 -g voicepipe", folder=CERTIFICATES)
     assert host.run("bash", "-c", "! nats-server -t -c /etc/voicepipe/nats.conf") == "", "it has no passwords yet"
     host.run("sed", "-i", r's/\$\([A-Z0-9]*\)_PASSWORD/"secret-of-\1"/', "/etc/voicepipe/nats-users.conf")
     follow(host, "## NATS", "nats-server -t")
@@ -214,7 +276,54 @@ def test_nats_a_directory_and_a_pop_find_each_other(host: BootedHost) -> None:
         assert time.monotonic() < deadline, (heard, host.log(DIRECTORY), host.log(POP))
         time.sleep(0.5)
 
+    renew(host)
+    sign_with_another_key(host)
+    follow(host, "### A fleet", "ln -sfn")
+    follow(host, "### A fleet", "systemctl restart voicepipe-nats")
+    assert host.run("readlink", "/opt/voicepipe") == f"/opt/voicepipe-{NEW}\n"
+    host.run("ln", "-sfn", f"/opt/voicepipe-{OLD}", "/opt/voicepipe")
+
     for unit in (DIRECTORY, NATS, POP):
         host.run("systemctl", "stop", unit)
         assert (host.shows(unit, "ActiveState"), host.shows(unit, "Result")) == ("inactive", "success"), host.log(unit)
         assert "Traceback" not in host.log(unit)
+
+
+def renew(host: BootedHost) -> None:
+    """The certificate, by the ACME client's hook."""
+    before = host.run("bash", "-c", SERVED)
+    host.run("bash", "-ec", CERTIFICATE, "certificate", RENEWED)
+    follow(host, "## A renewed certificate")
+    deadline = time.monotonic() + 60
+    while (served := host.run("bash", "-c", SERVED, check=False)) in (before, ""):
+        assert time.monotonic() < deadline, served
+        time.sleep(0.5)
+    assert served == host.run("openssl", "x509", "-noout", "-fingerprint", "-in", f"{RENEWED}/fullchain.pem")
+    assert "Reloaded server configuration" in host.log(NATS)
+
+
+def sign_with_another_key(host: BootedHost) -> None:
+    """The directory's, as the page has it: both are taken, then it signs with the other one."""
+    follow(host, "## New keys and passwords", "openssl")
+    assert host.run("stat", "--format=%G %a", "/etc/voicepipe/keys/harbour-house-2") == "voicepipe 640\n"
+    both = '["/etc/voicepipe/directory.pub.pem", "/etc/voicepipe/directory-2.pub.pem"]'
+    one = '["/etc/voicepipe/directory.pub.pem"]'
+    host.write("/etc/voicepipe/pops/fra1.toml", (MANIFEST + OF_A_FLEET).replace(one, both))
+    own = DIRECTORY_TOML.replace("\neditions", f"\nkeys = {both}\neditions", 1)
+    host.write("/etc/voicepipe/directory.toml", own)
+    for unit, key in ((POP, "fleet.keys"), (DIRECTORY, "directory.keys")):
+        host.run("systemctl", "reload", unit)
+        deadline = time.monotonic() + 60
+        while f"changed: {key}" not in (said := host.log(unit)):
+            assert time.monotonic() < deadline, said
+            time.sleep(0.2)
+    host.write("/etc/voicepipe/directory.toml", own.replace("secret_directory.pem", "secret_directory-2.pem"))
+    host.run("systemctl", "restart", DIRECTORY)
+    asks = "curl --silent --cacert /etc/voicepipe/tls/fleet-ca.pem --data {} https://localhost/v1/calls"
+    token = json.loads(host.run("bash", "-c", asks))["candidates"][0]["token"]
+    socket = f"http://127.0.0.1:8080/v1/realtime?token={token}"
+    asking = (
+        "curl --silent --max-time 5 --http1.1 --include --header 'Connection: Upgrade' --header 'Upgrade: websocket'"
+    )
+    headers = "--header 'Sec-WebSocket-Version: 13' --header 'Sec-WebSocket-Key: dm9pY2VwaXBlLXRlc3QtMQ=='"
+    assert "101 Switching" in host.run("bash", "-c", f"{asking} {headers} '{socket}'", check=False)
