@@ -27,7 +27,6 @@ from voicepipe.engines.llm import local_servers
 from voicepipe.engines.llm.local_servers import LocalServer
 from voicepipe.observe import traces
 
-
 ALL_SCRIPTED = '[engines]\nvad = "scripted"\nasr = "scripted"\nllm = "scripted"\ntts = "scripted"\n'
 
 
