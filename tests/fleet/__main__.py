@@ -154,7 +154,7 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument("faults", nargs="*", metavar="FAULT", help=f"of {', '.join(FAULTS)}; all if none is named")
     cli.add_argument("--set-ups", type=int, default=LONG.set_ups, metavar="N",
                      help="while PoPs are killed (default %(default)s)")  # fmt: skip
-    cli.add_argument("--seconds", type=float, default=1800.0, metavar="S",
+    cli.add_argument("--seconds", type=float, default=3600.0, metavar="S",
                      help="begin no fault after this (default %(default)g)")  # fmt: skip
     cli.add_argument("--loopback", action="store_true", help="without network namespaces, also where they are allowed")
     cli.add_argument("--json", type=Path, metavar="FILE", help="write what was seen there, too")

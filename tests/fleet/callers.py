@@ -16,7 +16,7 @@ import httpx
 import msgspec
 import uvloop
 
-from tests.fleet.caller import Caller, Order, ProgramCaller
+from tests.fleet.caller import Caller, Order, ProgramCaller, RelayedCaller
 from tests.fleet.network import API_PORT
 from tests.fleet.phone_caller import PhoneCaller
 from tests.fleet.telnyx_caller import TelnyxCaller
@@ -33,6 +33,7 @@ class Callers:
         self._client = client
         self._kinds: dict[str, Callable[..., Caller[Any]]] = {
             "websocket": ProgramCaller,
+            "relayed": RelayedCaller,
             "sip": PhoneCaller,
             "twilio": TwilioCaller,
             "telnyx": partial(TelnyxCaller, telnyx),

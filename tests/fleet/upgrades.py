@@ -2,7 +2,7 @@
 replaced. No caller notices: each asks a directory and gets a call, which ends when they hang up."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 import httpx
@@ -20,6 +20,9 @@ WAVE_S = 3.0
 TIMES = 3.0
 """The longest of their calls lasts for so many times as long as in other scenarios: it goes on when its PoP is to
 end."""
+PROGRAMS = ("websocket", "relayed")
+KINDS = (*PROGRAMS, "sip")
+"""By which callers come: those who ask and then call a PoP, whose calls a directory relays, and telephones."""
 OLD, NEW = "1", "2"
 """Versions."""
 SECOND = "second"
@@ -31,7 +34,7 @@ async def upgraded(rig: Rig, scale: Scale) -> Outcome:
     async with scenario(rig, scale) as seen:
         first, *_ = rig.pops
         before = await _versions(rig)
-        async with calling(seen):
+        async with calling(seen, *KINDS):
             for pop in rig.pops:
                 await _replaced(seen, pop, NEW)
             after = await _versions(rig)
@@ -57,7 +60,7 @@ async def keys_replaced(rig: Rig, scale: Scale) -> Outcome:
         first, *_ = rig.directories
         shown = await rig.browser_key(first)
         both = (manifests.DIRECTORY, SECOND)
-        async with calling(seen):
+        async with calling(seen, *PROGRAMS):
             await _reloaded(seen, rig.pops, keys=both)
             await _reloaded(seen, rig.directories, keys=both, acme=("ACME_KEY", "ACME_NEXT_KEY"))
             broken = [f"{name} refused the tenant's {which} key while both are good"
@@ -68,7 +71,7 @@ async def keys_replaced(rig: Rig, scale: Scale) -> Outcome:
                 await _restarted(seen, directory)
                 if await _status(rig, directory, shown) != 200:
                     broken.append(f"{directory} refused an ek_ key of the old key while both are good")
-        async with calling(seen, key=manifests.ACME_NEXT):
+        async with calling(seen, *PROGRAMS, key=manifests.ACME_NEXT):
             await _reloaded(seen, rig.pops, keys=(SECOND,))
             await _reloaded(seen, rig.directories, keys=(), acme=("ACME_NEXT_KEY",))
             broken += [f"{name} still takes the {what}" for name in rig.directories
@@ -98,10 +101,10 @@ def unnoticed(seen: Watching) -> tuple[str, list[str]]:
 
 
 @asynccontextmanager
-async def calling(seen: Watching, **changes: str) -> AsyncIterator[None]:
-    """Callers come everywhere meanwhile. All their calls are over afterwards."""
+async def calling(seen: Watching, *kinds: str, **changes: str) -> AsyncIterator[None]:
+    """Callers of these kinds come everywhere meanwhile. All their calls are over afterwards."""
     over = asyncio.Event()
-    coming = asyncio.create_task(_come(seen, over, changes))
+    coming = asyncio.create_task(_come(seen, over, kinds, changes))
     try:
         yield
     finally:
@@ -111,15 +114,14 @@ async def calling(seen: Watching, **changes: str) -> AsyncIterator[None]:
         await seen.over(wave)
 
 
-async def _come(seen: Watching, over: asyncio.Event, changes: dict[str, str]) -> list[list[Load]]:
+async def _come(seen: Watching, over: asyncio.Event, kinds: Sequence[str], changes: dict[str, str]) -> list[list[Load]]:
     waves: list[list[Load]] = []
     shortest, longest = seen.scale.hold_s
+    each = round(WAVE_S * seen.scale.per_second / len(kinds))
     while not over.is_set():
-        waves.append(
-            seen.everywhere(
-                round(WAVE_S * seen.scale.per_second), hold_s=[shortest, TIMES * longest], seed=len(waves), **changes
-            )
-        )
+        for kind in kinds:
+            hold_s = [shortest, TIMES * longest]
+            waves.append(seen.everywhere(each, hold_s=hold_s, seed=len(waves), kind=kind, **changes))
         await asyncio.sleep(WAVE_S)
     return waves
 
