@@ -97,7 +97,8 @@ def unnoticed(seen: Watching) -> tuple[str, list[str]]:
     told += f", {set_up(seen.history)}; refused: {len(refused)}; calls cut: {cut(seen.history)}"
     if elsewhere:
         told += f"; {elsewhere} asked twice"
-    return told, broken + [f"call {call.number} was refused by {call.placements[-1].directory}" for call in refused]
+    answers = [[(one.directory, one.status, one.code) for one in call.placements] for call in refused]
+    return told, broken + [f"refused after {each}" for each in answers]
 
 
 @asynccontextmanager
@@ -117,11 +118,11 @@ async def calling(seen: Watching, *kinds: str, **changes: str) -> AsyncIterator[
 async def _come(seen: Watching, over: asyncio.Event, kinds: Sequence[str], changes: dict[str, str]) -> list[list[Load]]:
     waves: list[list[Load]] = []
     shortest, longest = seen.scale.hold_s
-    each = round(WAVE_S * seen.scale.per_second / len(kinds))
+    each, part = round(WAVE_S * seen.scale.per_second / len(kinds)), 1 / len(kinds)
     while not over.is_set():
         for kind in kinds:
             hold_s = [shortest, TIMES * longest]
-            waves.append(seen.everywhere(each, hold_s=hold_s, seed=len(waves), kind=kind, **changes))
+            waves.append(seen.everywhere(each, part, hold_s=hold_s, seed=len(waves), kind=kind, **changes))
         await asyncio.sleep(WAVE_S)
     return waves
 
