@@ -56,10 +56,10 @@ class Callers:
         lots = random.Random(f"{order.seed} {order.name}")
         at = time.monotonic()
         for number in range(order.count):
+            at += lots.expovariate(order.per_second) if order.per_second else 0.0
             await asyncio.sleep(max(0.0, at - time.monotonic()))
             caller = self._kinds[order.kind](order, number, self._client, self._hang_up[order.name])
             tasks.create_task(_told(caller, out))
-            at += lots.expovariate(order.per_second) if order.per_second else 0.0
 
 
 async def _told(caller: Caller[Any], out: TextIO) -> None:

@@ -40,7 +40,8 @@ QUICK = Scale(
 )
 LONGER = QUICK._replace(dead_s=10.0, set_ups=84)
 """A PoP is dead, or drains, for longer than it may be named."""
-UPGRADE = QUICK._replace(least=1.0)
+UPGRADE = QUICK._replace(per_second=4.0, least=1.0)
+"""Nobody is refused, so there is room for all though a PoP of four is away."""
 IMPATIENT = QUICK._replace(patience_s=10.0, dead_s=12.0)
 """By UDP nobody is told that a directory is dead: it is waited for, for less long than it is dead."""
 
@@ -72,7 +73,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         (faults.nats_killed, QUICK),
         (most_nats_killed, QUICK),
         (faults.region_cut_off, QUICK),
-        (region_killed, LONGER),
+        (region_killed, LONGER._replace(per_second=3.0)),
         (faults.pop_paused, QUICK),
         (strangers, QUICK),
         (partial(crowded, crowd=34, runs=1, most=float("inf")), QUICK),
