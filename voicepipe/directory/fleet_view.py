@@ -134,6 +134,10 @@ class FleetView:
         kept = deaf or self.cut_off(now)
         return [_seen(pop, known, now) for pop, known in sorted(self._recent(now)) if kept or _alive(known, now)]
 
+    def heard_since(self, then: float) -> bool:
+        """Whether any report has come since."""
+        return self._heard_at > then
+
     def knows(self, pop: str, now: float) -> bool:
         """Whether the PoP reported within `KNOWN_S`."""
         return any(name == pop for name, _ in self._recent(now))
