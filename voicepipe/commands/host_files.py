@@ -39,8 +39,8 @@ def names_of(host: HostConfig, fleet: HostsConfig) -> list[str]:
 
 
 def files_of(host: HostConfig, fleet: HostsConfig, made: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The path below `/etc/voicepipe` and the text of each of its files but those in `tls/`. `made` has passwords, keys and
-    the authority's certificate, by name."""
+    """The path below `/etc/voicepipe` and the text of each of its files but those in `tls/`. `made` has passwords, keys
+    and the authority's certificate, by name."""
     yield CA, made[CA]
     yield "nftables.conf", _firewall(host, fleet)
     if host.nats:
@@ -59,7 +59,6 @@ def files_of(host: HostConfig, fleet: HostsConfig, made: Mapping[str, str]) -> I
         phone = [_phone(PROBE)] if fleet.takes_phones else []
         yield from _secrets("probe", [OPERATOR, METRICS, _tenant(PROBE), *phone], made)
         yield "prometheus/prometheus.yml", _prometheus(fleet)
-        yield "prometheus/metrics.key", made[METRICS]
         yield "prometheus/voicepipe.rules.yml", _shipped("alerts/voicepipe.rules.yml")
 
 

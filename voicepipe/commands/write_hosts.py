@@ -18,8 +18,8 @@ CA_KEY = "fleet-ca.key"
 
 
 def write(file: Path, folder: Path) -> int:
-    """Write what the hosts in `file` need into `folder`, and print each host's folder. What was made there before, keys,
-    passwords and the authority, stays; certificates are made anew. Returns the exit status. Raises ConfigError."""
+    """Write what the hosts in `file` need into `folder`, and print each host's folder. Keys, passwords and the
+    authority that are there stay; certificates are made anew. Returns the exit status. Raises ConfigError."""
     fleet = load_hosts(file)
     try:
         made = _made(fleet, folder / "secrets")
@@ -41,7 +41,7 @@ def write(file: Path, folder: Path) -> int:
 def _made(fleet: HostsConfig, folder: Path) -> dict[str, str]:
     """Keys, passwords and the authority, by name: those in `folder`, and new ones where they are missing."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    makers: dict[str, Callable[[], str]] = {name: _password for name in passwords(fleet)}
+    makers: dict[str, Callable[[], str]] = dict.fromkeys(passwords(fleet), _password)
     makers[DIRECTORY_KEY] = _signing_key
     makers[CA_KEY] = fleet_certificates.new_key
     made = {name: _kept(folder / name, make) for name, make in makers.items()}

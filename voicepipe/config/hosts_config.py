@@ -1,5 +1,5 @@
-"""`hosts.toml`: the names of a fleet's hosts, and what runs on each. All that they need in `/etc/voicepipe` is made from
-it (`commands/host_files.py`); `pops/deploy/hosts.toml` is one to copy."""
+"""`hosts.toml`: the names of a fleet's hosts, and what runs on each. `pops/deploy/hosts.toml` is one to copy; what the
+hosts have in `/etc/voicepipe` is made from it (`commands/host_files.py`)."""
 
 import re
 from typing import Annotated, Literal
@@ -22,10 +22,10 @@ class HostConfig(Section, frozen=True):
     """Its name in the DNS, as "fra1.example.com"."""
     address: str
     """Its public IPv4 address."""
-    nat: bool = False
-    """Whether it stands behind a 1:1 NAT, which gives it that address."""
     place: tuple[float, ...]
     """Its place on the globe: latitude and longitude in degrees."""
+    nat: bool = False
+    """Whether it stands behind a 1:1 NAT, which gives it that address."""
     region: Name = "local"
     zone: str = ""
     """The zone in which its data are by law, such as "eu"."""
