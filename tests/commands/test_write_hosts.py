@@ -189,3 +189,13 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "fleet").write_text("")
     assert cli.main(["configs", "write", str(HOSTS), str(tmp_path / "fleet")]) == 2
     assert f"{tmp_path / 'fleet'} cannot be written" in capsys.readouterr().err
+
+
+def test_a_directory_and_pops_share_a_host_without_its_ports(tmp_path: Path) -> None:
+    fleet = written(tmp_path, ('pops = ["sin1"]', 'pops = ["sin1", "sin2"]\ndirectory = true'))
+    host = fleet / SIN
+    files = [toml_file.tables(host / name) for name in ("directory.toml", "pops/sin1.toml", "pops/sin2.toml")]
+    assert [its["sip"]["port"] for its in files] == [5060, 5061, 5062]
+    assert [its["http"]["port"] for its in files] == [443, 8443, 8444]
+    rules = (host / "nftables.conf").read_text()
+    assert "define http = { 443, 8443, 8444 }" in rules and "define sip = { 5060, 5061, 5062 }" in rules

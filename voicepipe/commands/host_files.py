@@ -163,8 +163,9 @@ def _pop(pop: str, number: int, host: HostConfig, fleet: HostsConfig) -> Tables:
         "editions": f"{state}/editions",
     }
     if fleet.takes_phones:
-        fleet_table["sip"] = f"{host.address}:{SIP_PORT + number}"
-        tables["sip"] |= {"port": SIP_PORT + number, **_media(SIP_PORTS, number, host)}
+        sip = SIP_PORT + int(host.directory) + number
+        fleet_table["sip"] = f"{host.address}:{sip}"
+        tables["sip"] |= {"port": sip, **_media(SIP_PORTS, number, host)}
     return {
         "pop": its,
         "fleet": fleet_table,
@@ -248,7 +249,7 @@ def _firewall(host: HostConfig, fleet: HostsConfig) -> str:
     """The rules with what runs on this host. nft takes no empty set, so what is not there stays as it came."""
     text = _shipped("deploy/nftables.conf")
     http = [*((DIRECTORY_PORT,) if host.directory else ()), *(POP_PORT + number for number in range(len(host.pops)))]
-    sip = [SIP_PORT + number for number in range(max(len(host.pops), int(host.directory)))]
+    sip = [SIP_PORT + number for number in range(int(host.directory) + len(host.pops))]
     callers = ["0.0.0.0/0"] if fleet.phones else [each for trunk in fleet.trunks for each in trunk.addresses]
     callers += [each.address for each in fleet.hosts if each.probe and not fleet.phones]
     members = [each.address for each in fleet.hosts if each.directory or each.pops]
