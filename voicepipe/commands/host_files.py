@@ -10,6 +10,7 @@ from typing import Any
 
 from voicepipe.base.places import apart_ms, place_of
 from voicepipe.config import shipped_files
+from voicepipe.config.directory_config import DirectoryTrunk
 from voicepipe.config.hosts_config import PROBE, HostConfig, HostsConfig
 from voicepipe.config.probe_config import CALL_S
 
@@ -30,7 +31,7 @@ def passwords(fleet: HostsConfig) -> Iterator[str]:
     yield from (OPERATOR, METRICS, _bus("directory"))
     yield from (_bus(pop) for host in fleet.hosts for pop in host.pops)
     yield from map(_tenant, _tenants(fleet))
-    yield from map(_phone, _users(fleet))
+    yield from map(_phone, fleet.phones)
 
 
 def names_of(host: HostConfig, fleet: HostsConfig) -> list[str]:
@@ -56,8 +57,7 @@ def files_of(host: HostConfig, fleet: HostsConfig, made: Mapping[str, str]) -> I
         yield f"pops/{pop}.toml", _toml(_pop(pop, number, host, fleet))
     if host.probe:
         yield "probe.toml", _toml(_probe(fleet))
-        phone = [_phone(PROBE)] if fleet.takes_phones else []
-        yield from _secrets("probe", [OPERATOR, METRICS, _tenant(PROBE), *phone], made)
+        yield from _secrets("probe", [OPERATOR, METRICS, _tenant(PROBE)], made)
         yield "prometheus/prometheus.yml", _prometheus(fleet)
         yield "prometheus/voicepipe.rules.yml", _shipped("alerts/voicepipe.rules.yml")
 
@@ -68,15 +68,19 @@ def _secrets(service: str, names: Sequence[str], made: Mapping[str, str]) -> Ite
 
 def _shared(fleet: HostsConfig) -> list[str]:
     """The secrets that directories and PoPs have in common."""
-    return [OPERATOR, METRICS, *map(_tenant, _tenants(fleet)), *map(_phone, _users(fleet))]
+    return [OPERATOR, METRICS, *map(_tenant, _tenants(fleet)), *map(_phone, fleet.phones)]
 
 
 def _tenants(fleet: HostsConfig) -> list[str]:
     return [*fleet.customers, *((PROBE,) if fleet.is_probed else ())]
 
 
-def _users(fleet: HostsConfig) -> list[str]:
-    return [*fleet.phones, *((PROBE,) if fleet.is_probed and fleet.takes_phones else ())]
+def _trunks(fleet: HostsConfig) -> list[DirectoryTrunk]:
+    """Who calls by SIP without a password: the probe, too, whose calls are its tenant's."""
+    probes = [
+        DirectoryTrunk(name=PROBE, addresses=(host.address,), place=host.place) for host in fleet.hosts if host.probe
+    ]
+    return [*probes, *fleet.trunks]
 
 
 def _tenant(name: str) -> str:
@@ -126,10 +130,11 @@ def _both(host: HostConfig, fleet: HostsConfig) -> Tables:
         tables["sip"] = {
             "port": SIP_PORT,
             "host": "0.0.0.0",
-            "trunks": [{"name": each.name, "addresses": list(each.addresses)} for each in fleet.trunks],
-            "users": [{"name": name, "password_file": _credential(_phone(name))} for name in _users(fleet)],
+            "trunks": [{"name": each.name, "addresses": list(each.addresses)} for each in _trunks(fleet)],
+            "users": [{"name": name, "password_file": _credential(_phone(name))} for name in fleet.phones],
         }
-        tables["routes"] = [{"called": "*", "tenant": fleet.customers[0]}]
+        probed = [{"trunk": PROBE, "tenant": PROBE}] if fleet.is_probed else []
+        tables["routes"] = [*probed, {"called": "*", "tenant": fleet.customers[0]}]
     return tables
 
 
@@ -143,8 +148,9 @@ def _directory(host: HostConfig, fleet: HostsConfig) -> Tables:
         "known_pops": f"{state}/known-pops.json",
     }
     tables = _both(host, fleet)
-    for trunk, known in zip(tables.get("sip", {}).get("trunks", ()), fleet.trunks, strict=True):
-        trunk["place"] = list(known.place)
+    if fleet.takes_phones:
+        for trunk, known in zip(tables["sip"]["trunks"], _trunks(fleet), strict=True):
+            trunk["place"] = list(known.place)
     return {"directory": its, **tables}
 
 
@@ -194,8 +200,6 @@ def _probe(fleet: HostsConfig) -> Tables:
         "key_file": _credential(_tenant(PROBE)),
         "operator_key_file": _credential(OPERATOR),
     }
-    if fleet.takes_phones:
-        target |= {"user": PROBE, "password_file": _credential(_phone(PROBE))}
     return {
         "probe": {"calls": max(2, -(-series * CALL_S // 60))},
         "http": {"metrics_key_file": _credential(METRICS)},
@@ -250,8 +254,7 @@ def _firewall(host: HostConfig, fleet: HostsConfig) -> str:
     text = _shipped("deploy/nftables.conf")
     http = [*((DIRECTORY_PORT,) if host.directory else ()), *(POP_PORT + number for number in range(len(host.pops)))]
     sip = [SIP_PORT + number for number in range(int(host.directory) + len(host.pops))]
-    callers = ["0.0.0.0/0"] if fleet.phones else [each for trunk in fleet.trunks for each in trunk.addresses]
-    callers += [each.address for each in fleet.hosts if each.probe and not fleet.phones]
+    callers = ["0.0.0.0/0"] if fleet.phones else [each for trunk in _trunks(fleet) for each in trunk.addresses]
     members = [each.address for each in fleet.hosts if each.directory or each.pops]
     servers = [each.address for each in fleet.hosts if each.nats]
     defines = {

@@ -11,7 +11,7 @@ from voicepipe.base.ranges import Name, Section, check_hosts
 from voicepipe.config.directory_config import DirectoryTrunk
 
 PROBE = "probe"
-"""The tenant, and the SIP user, as whom a probe calls."""
+"""The tenant and the trunk as whom a probe calls."""
 _HOST = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,}")
 
 
@@ -66,9 +66,12 @@ class HostsConfig(Section, frozen=True):
         check_name("callers", self.callers)
         pops = [pop for host in self.hosts for pop in host.pops]
         several = {
-            "customers": [*self.customers, PROBE], "phones": [*self.phones, PROBE], "hosts.pops": pops,
+            "customers": [*self.customers, PROBE],
+            "phones": list(self.phones),
+            "trunks": [*(trunk.name for trunk in self.trunks), PROBE],
+            "hosts.pops": pops,
             "hosts.name": [self.callers, *(host.name for host in self.hosts)],
-        }  # fmt: skip
+        }
         for key, names in several.items():
             if twice := next((name for name in names if names.count(name) > 1), ""):
                 raise ValueError(f"{key}: {twice} is taken; give each a name of its own")
