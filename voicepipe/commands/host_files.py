@@ -18,8 +18,6 @@ HOME = "/etc/voicepipe"
 DIRECTORY_PORT, POP_PORT, SIP_PORT, NATS_PORT, ROUTE_PORT = 443, 8443, 5060, 4222, 6222
 WEBRTC_PORTS, SIP_PORTS = range(20000, 22000), range(22000, 24000)
 """For sound; PoPs of one host share them out."""
-PROBE_SLOTS = 2
-"""Calls of the probe at a time, at each PoP."""
 DIRECTORY_KEY, PUBLIC_KEY, CA = "directory.pem", "directory.pub.pem", "fleet-ca.pem"
 OPERATOR, METRICS = "operator", "metrics"
 Tables = dict[str, Any]
@@ -125,7 +123,7 @@ def _both(host: HostConfig, fleet: HostsConfig) -> Tables:
         "tenants": [{"name": name, "key_file": _credential(_tenant(name))} for name in _tenants(fleet)],
     }
     if fleet.is_probed:
-        tables["tenants"][-1]["slots"] = PROBE_SLOTS
+        tables["tenants"][-1]["slots"] = _probe_calls(fleet) + 1  # One that has ended is heard of a moment later.
     if fleet.takes_phones:
         tables["sip"] = {
             "port": SIP_PORT,
@@ -190,22 +188,30 @@ def _media(ports: range, number: int, host: HostConfig) -> Tables:
 
 
 def _probe(fleet: HostsConfig) -> Tables:
-    doors = ["websocket", "webrtc", *(("sip",) if fleet.takes_phones else ())]
-    series = len(doors) * (1 + sum(len(host.pops) for host in fleet.hosts))
     target: Tables = {
         "name": "fleet",
         "directory": f"https://{fleet.callers}",
         "straight": True,
-        "by": doors,
+        "by": _doors(fleet),
         "key_file": _credential(_tenant(PROBE)),
         "operator_key_file": _credential(OPERATOR),
     }
     return {
-        "probe": {"calls": max(2, -(-series * CALL_S // 60))},
+        "probe": {"calls": _probe_calls(fleet)},
         "http": {"metrics_key_file": _credential(METRICS)},
         "tls": {"ca": f"{HOME}/{CA}"},
         "targets": [target],
     }
+
+
+def _doors(fleet: HostsConfig) -> list[str]:
+    return ["websocket", "webrtc", *(("sip",) if fleet.takes_phones else ())]
+
+
+def _probe_calls(fleet: HostsConfig) -> int:
+    """Calls at a time, so that all of a round fit into its minute."""
+    series = len(_doors(fleet)) * (1 + sum(len(host.pops) for host in fleet.hosts))
+    return max(2, -(-series * CALL_S // 60))
 
 
 def _prometheus(fleet: HostsConfig) -> str:
