@@ -23,7 +23,20 @@ from voicepipe.base.errors import (
     TransferFailed,
     Unauthorized,
 )
-from voicepipe.call_api import CallControl, CallSlot, Observer, RecordsApi, Refusal, ReplyRequest, Size, Tenant, Tokens
+from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.call_api import (
+    CallControl,
+    CallSlot,
+    Observer,
+    PredecessorApi,
+    RecordsApi,
+    Refusal,
+    ReplyRequest,
+    Size,
+    SuccessorApi,
+    Tenant,
+    Tokens,
+)
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.rereads import Rereads
 from voicepipe.conversation.events import (
@@ -51,6 +64,7 @@ from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.metrics import Metrics
 from voicepipe.pop import pop_http
+from voicepipe.pop.successor import Successor
 
 QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"
@@ -270,6 +284,7 @@ class FakePop:
         self.serving = asyncio.Event()
         self.tokens: Tokens | None = None
         self.rereads = Rereads[Config]()
+        self.takeover_parts = TakeoverParts()
         self.keys = keys
         self.lacking: dict[str, str] = {}
         """Name of an agent -> what it lacks."""
@@ -340,6 +355,11 @@ class FakePop:
         return self.wrap(call)
 
     status: Status = "ok"
+    predecessor: PredecessorApi | None = None
+
+    @property
+    def successor(self) -> SuccessorApi:
+        return Successor(self.takeover_parts, lambda: self.config)
 
     def health(self) -> Health:
         return Health(status=self.status, calls=self.live, predicted_ms=160, decoders=0, tasks=len(asyncio.all_tasks()),

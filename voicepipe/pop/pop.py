@@ -16,6 +16,7 @@ from voicepipe.agent import Agent, CallSettings
 from voicepipe.base import call_ids
 from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
 from voicepipe.base.places import place_of
+from voicepipe.base.takeover_parts import TakeoverParts
 from voicepipe.call.call import Call
 from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
@@ -42,7 +43,9 @@ from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
 from voicepipe.pop.membership import Membership
+from voicepipe.pop.predecessor import Predecessor
 from voicepipe.pop.prepared_agents import PreparedAgents
+from voicepipe.pop.successor import Successor
 from voicepipe.records.records import Records
 from voicepipe.sizing.prediction import latency_ms
 from voicepipe.tools.tool_runner import ToolRunner
@@ -112,6 +115,8 @@ class Pop:
         tools: ToolRunner,
         records: Records | None = None,
         traces: CallTracer = UNTRACED,
+        takeover_parts: TakeoverParts | None = None,
+        predecessor: Predecessor | None = None,
     ) -> None:
         self.config = config
         self.tools = tools
@@ -135,6 +140,13 @@ class Pop:
             records.deleted.append(self.dashboard.forget)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
+        self.takeover_parts = takeover_parts or TakeoverParts()
+        self.takeover_parts.join("calls by tenant", dict[str, int], lambda: self._calls, self._take_over)
+        self.successor = Successor(self.takeover_parts, lambda: self.config)
+        """Starts the process that replaces this one."""
+        self._predecessor = predecessor
+        self._elsewhere: dict[str, int] = {}
+        """Calls by tenant that go on in the process before this one. They take slots of the same machine."""
         self.membership: Membership | None = None
         """None: no directory sends calls here."""
         self.edition: Callable[[], EditionState] | None = None
@@ -177,6 +189,13 @@ class Pop:
     @property
     def tokens(self) -> Tokens | None:
         return self.membership
+
+    @property
+    def predecessor(self) -> Predecessor | None:
+        return None if self._predecessor is None or self._predecessor.gone.is_set() else self._predecessor
+
+    def _take_over(self, calls: dict[str, int]) -> None:
+        self._elsewhere = calls
 
     def _reread(self, config: Config) -> Use:
         """The operator's keys, as `Rereads` has it."""
@@ -223,12 +242,14 @@ class Pop:
         self._admitted_at = time.monotonic()
         self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
         self._empty.clear()
+        self.takeover_parts.changed("calls by tenant")
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
                 yield _AdmittedCall(self, tenant.name, watched, predicted_ms, self._admitted_at)
         finally:
             self._calls[tenant.name] -= 1
-            if not self.calls:
+            self.takeover_parts.changed("calls by tenant")
+            if not self._calls_here:
                 self._empty.set()
 
     def refused(self, refusal: Refusal) -> None:
@@ -243,7 +264,7 @@ class Pop:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         if not self.engines.alive:
             raise EngineDown("An engine of this PoP does not work at present; try another PoP, or again soon.")
-        mine, all_calls = self._calls.get(tenant.name, 0), self.calls
+        mine, all_calls = self._calls.get(tenant.name, 0) + self._elsewhere.get(tenant.name, 0), self.calls
         if replaced:
             mine, all_calls = mine - (replaced.owner == tenant.name), all_calls - 1
         if all_calls >= self.config.pop.slots:
@@ -278,7 +299,16 @@ class Pop:
 
     @property
     def calls(self) -> int:
-        """Calls in progress."""
+        """Calls in progress, with those of the process before this one."""
+        return self._calls_here + self.calls_elsewhere
+
+    @property
+    def calls_elsewhere(self) -> int:
+        """Calls that go on in the process before this one."""
+        return sum(self._elsewhere.values())
+
+    @property
+    def _calls_here(self) -> int:
         return sum(self._calls.values())
 
     @property
@@ -363,14 +393,15 @@ class Pop:
         return "late" if late else "ok"
 
     async def drain(self) -> None:
-        """Take no new calls; returns when the last one has ended, or `pop.drain_ms` after this was first asked for."""
+        """Take no new calls; returns when the last one has ended, here and in the process before this one, or
+        `pop.drain_ms` after this was first asked for."""
         self._draining = True
         if self.membership:
             self.membership.reporter.report_now()
         now = asyncio.get_running_loop().time()
         self._drained_by = self._drained_by or now + self.config.pop.drain_ms / 1000
         drain_s = max(0.0, self._drained_by - now)
-        empty = asyncio.ensure_future(self._empty.wait())
+        empty = asyncio.ensure_future(self._is_empty())
         try:
             await asyncio.wait({empty}, timeout=min(SOON_S, drain_s))
             if empty.done() or not drain_s:
@@ -383,9 +414,19 @@ class Pop:
         finally:
             empty.cancel()
 
+    def end_calls(self) -> None:
+        """Drain no longer: the calls that go on are ended."""
+        self._drained_by = asyncio.get_running_loop().time()
+        self._empty.set()
+
+    async def _is_empty(self) -> None:
+        await self._empty.wait()
+        if before := self.predecessor:
+            await before.gone.wait()
+
     async def dismissed(self) -> None:
-        """Returns when an operator orders this PoP to drain and to exit."""
-        await (self.membership.dismissed if self.membership else asyncio.Event()).wait()
+        """Returns when an operator orders this PoP to drain and to exit, or another process has taken over."""
+        await (self.membership.dismissed if self.membership else self.successor.taken_over).wait()
 
     async def watch_engines(self) -> None:
         """Check the engines regularly, so that it is known since when one is down."""

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from voicepipe.base import memory, open_files
+from voicepipe.base.takeover_parts import TakeoverParts
 from voicepipe.base.tasks import supervised
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
@@ -22,8 +23,9 @@ from voicepipe.engines.loader import loaded
 from voicepipe.observe.traces import traced
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.pop import Pop
+from voicepipe.pop.predecessor import Predecessor
 from voicepipe.pop.prepared_agents import beginning
-from voicepipe.records.records import kept
+from voicepipe.records.records import Records, kept
 from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.tools.tool_runner import ToolRunner
 from voicepipe.turn.sentence_ends import callers_ends
@@ -34,23 +36,27 @@ Opened = Callable[[Config], AbstractAsyncContextManager[tuple[Config, AgentStore
 
 @asynccontextmanager
 async def running(
-    config: Config, agent_file: Path | None = None, reloader: Reloader[Config] | None = None
-) -> AsyncIterator["Pop"]:
+    config: Config, agent_file: Path | None = None, reloader: Reloader[Config] | None = None,
+    predecessor: Predecessor | None = None,
+) -> AsyncIterator["Pop"]:  # fmt: skip
     """Yields a PoP that answers at `config.http`; drained when the context ends. `agent_file`: the one that is wanted,
-    as in `AgentStore`. `reloader` reads its files again. Raises ConfigError, EngineError."""
+    as in `AgentStore`. `reloader` reads its files again. `predecessor`: the process whose sockets it takes over. Raises
+    ConfigError, EngineError."""
     async with AsyncExitStack() as stack:
         bus: Bus | None = None
         if config.bus.servers:
             from voicepipe.directory.nats_bus import NatsBus  # Its library takes 0.1 s to import.
 
             bus = await stack.enter_async_context(NatsBus.connected(config.bus, config.tls.ca))
-        yield await stack.enter_async_context(member(config, bus, agent_file=agent_file, reloader=reloader))
+        yield await stack.enter_async_context(
+            member(config, bus, agent_file=agent_file, reloader=reloader, predecessor=predecessor)
+        )
 
 
 @asynccontextmanager
 async def member(
     config: Config, bus: Bus | None, shared: Engines | None = None, listener: socket.socket | None = None,
-    agent_file: Path | None = None, reloader: Reloader[Config] | None = None,
+    agent_file: Path | None = None, reloader: Reloader[Config] | None = None, predecessor: Predecessor | None = None,
 ) -> AsyncIterator["Pop"]:  # fmt: skip
     """As `running`, as a member of the fleet on `bus`; None: without a fleet. `shared`: engines of `engines_for`, which
     several PoPs have. `listener`: its socket, from `server.bind`; None: it makes one itself."""
@@ -58,18 +64,23 @@ async def member(
 
     open_files.raise_limit()
     sys.setswitchinterval(SWITCH_S)
+    if predecessor:
+        predecessor.open()
     own, store = with_slots(config), store_of(config)
     its = await asyncio.to_thread(begun, own, store, agent_file)
-    config, agents = its.config, its.agents
+    config, agents, parts = its.config, its.agents, TakeoverParts()
+    lock = predecessor.inherited.lock if predecessor else None
     await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.
     async with (
-        kept(config, partial(hooks_of, config, agents)) as records,
+        kept(config, partial(hooks_of, config, agents), parts, lock) as records,
         traced(config) as traces,
         warmed(shared, agents) if shared else engines_for(config, agents) as engines,
         ToolRunner(ca=config.tls.ca) as tools,
     ):
-        pop = Pop(config, agents, engines, tools, records, traces)
+        pop = Pop(config, agents, engines, tools, records, traces, parts, predecessor)
         pop.log_what_is_missing()
+        pop.successor.lock = records.lock if records else None
+        pop.successor.end_calls = pop.end_calls
         editions: PopEditions | None = None
         if bus:
             pop.membership = Membership(bus, config, pop.condition)
@@ -81,16 +92,24 @@ async def member(
             beside = _beside(pop)
             if editions:
                 beside["taking over editions"] = editions.listen
+            if predecessor:
+                beside["waiting for the end of the process before"] = partial(_outlive, predecessor, pop)
             if reloader:
                 opened = editions.rebased if editions else partial(_opened, store, agent_file, agents)
                 beside["reading the files again"] = partial(_reload, pop, reloader, own, opened)
             serves = group.create_task(serve(pop, listener))
             jobs = [group.create_task(supervised(what, job)) for what, job in beside.items()]
             await pop.serving.wait()
+            if predecessor:
+                predecessor.serving()
             try:
                 yield pop
             finally:
-                await pop.drain()
+                try:
+                    await pop.drain()
+                finally:
+                    if predecessor:
+                        predecessor.end_calls()
                 serves.cancel()
                 if records:  # Calls that did not end by themselves have ended now.
                     await asyncio.wait({serves})
@@ -112,12 +131,26 @@ def _beside(pop: Pop) -> dict[str, Callable[[], Awaitable[None]]]:
     if pop.records:
         beside["forgetting old records"] = pop.records.tidy
         beside["emptying the log of records"] = pop.records.empty_log
-        beside["telling of calls that ended"] = pop.records.deliveries.run
+        beside["telling of calls that ended"] = partial(_deliver, pop, pop.records)
     if pop.membership:
         beside["reporting to directories"] = pop.membership.reporter.run
         beside["hearing directories"] = pop.membership.listen
         beside["telling round trips"] = pop.membership.round_trips.run
     return beside
+
+
+async def _deliver(pop: Pop, records: Records) -> None:
+    """Deliver what is due, once this process takes the calls: until then the one before it does."""
+    await pop.serving.wait()
+    await records.deliveries.run()
+
+
+async def _outlive(predecessor: Predecessor, pop: Pop) -> None:
+    """Once the process before this one has ended, nothing is asked of it any more."""
+    await predecessor.gone.wait()
+    if pop.records:
+        pop.records.cut_elsewhere()
+    pop.takeover_parts.empty()
 
 
 async def _reload(pop: Pop, reloader: Reloader[Config], own: Config, opened: Opened) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from voicepipe.base.secret_source import SecretSource
+from voicepipe.base.takeover_parts import TakeoverParts
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.base.trust import for_http, refusal
 from voicepipe.base.web_answer import PLAIN
@@ -34,14 +35,20 @@ LAST_S = 5.0
 TRY_LATER = (408, 425, 429)
 """Statuses below 500 after which the same request may succeed later."""
 EVENT = "call.ended"
+RECORDS = "records"
+"""What is handed over of records (`TakeoverParts`)."""
 
 
 class Deliveries:
     """Delivers webhooks about calls that have ended to their receivers: at least once, also when a receiver or the PoP
-    was down meanwhile. `path`: the PoP's records; `ca`: as `trust.trusting`."""
+    was down meanwhile. `path`: the PoP's records; `ca`: as `trust.trusting`; `parts`: once another process has taken
+    over, that one delivers."""
 
-    def __init__(self, path: Path, writer: RecordWriter, loop: asyncio.AbstractEventLoop, ca: str = "") -> None:
+    def __init__(
+        self, path: Path, writer: RecordWriter, loop: asyncio.AbstractEventLoop, ca: str, parts: TakeoverParts
+    ) -> None:
         self._ca = ca
+        self._parts = parts
         self.spool = Spool(0, None, None)
         """The deliveries that are due, as last read."""
         self.failed = 0
@@ -57,14 +64,18 @@ class Deliveries:
 
     def wake(self) -> None:
         """There is a new delivery. May be called from any thread."""
-        self._loop.call_soon_threadsafe(self._woken.set)
+        self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._woken.set()
+        self._parts.changed(RECORDS)
 
     async def run(self) -> None:
         """Deliver until cancelled."""
         async with await asyncio.to_thread(self._client) as client, TaskGroup() as tasks:
             while True:
                 self._woken.clear()
-                for delivery in await asyncio.to_thread(self._due):
+                for delivery in [] if self._parts.is_handed_over else await asyncio.to_thread(self._due):
                     if delivery.id not in self._under_way and len(self._under_way) < AT_ONCE:
                         self._under_way.add(delivery.id)
                         self._idle.clear()

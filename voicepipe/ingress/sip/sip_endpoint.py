@@ -2,6 +2,7 @@
 refused."""
 
 import logging
+import socket
 import time
 from collections.abc import Callable
 
@@ -46,9 +47,9 @@ class SipEndpoint:
         self._in_call = goes_on
         self._limits, self._refusals = SipLimits(access, self._goes_on), RefusalLog(logger, "SIP requests")
 
-    def open(self) -> None:
-        """Listen. Raises ConfigError."""
-        self.stack.open()
+    def open(self, taken_over: socket.socket | None = None) -> None:
+        """Listen, as `Stack.open`. Raises ConfigError."""
+        self.stack.open(taken_over)
 
     def close(self) -> None:
         """Receive and send nothing more."""

@@ -113,6 +113,14 @@ class OneTimeTokens(Generic[T]):
         self._known[token] = now + TOKEN_S, what
         return token
 
+    def handed_over(self) -> dict[str, tuple[float, T]]:
+        """The tokens, for the process that takes over; the system's monotonic clock is the same there."""
+        return self._known
+
+    def take_over(self, handed: dict[str, tuple[float, T]]) -> None:
+        """Accept tokens, too, that the process before this one has made."""
+        self._known |= handed
+
     def take(self, token: str) -> T:
         """The value for which a token was made; it is not valid again. Raises Forbidden."""
         expires, what = self._known.pop(token, (0.0, None))

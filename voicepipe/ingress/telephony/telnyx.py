@@ -49,6 +49,8 @@ NETWORK = "voicepipe_network"
 """Name of a stream's parameter with the caller's network (`Grant.network`), which comes back with the stream."""
 OWNER = "voicepipe_tenant"
 """Name of a stream's parameter with the tenant for whom a directory has placed the call, which comes back likewise."""
+GOES_ON = ("call.bridged", "call.hangup", "streaming.failed")
+"""Events of calls that are the business of the process which had them answered, as long as that lives."""
 SOUNDS = {"PCMU": SoundFormat("pcmu", 8000), "PCMA": SoundFormat("pcma", 8000), "L16": SoundFormat("l16", 16_000)}
 
 
@@ -73,6 +75,8 @@ class Telnyx:
         self._streams = StreamEndpoint(pop, calls, self, self._access)
         self.api, self._hangups = api, HangUps(api)
         self._tokens = OneTimeTokens[str](time.monotonic)
+        streams = dict[str, tuple[float, str]]
+        pop.takeover_parts.join("telnyx streams", streams, self._tokens.handed_over, self._tokens.take_over)
         self._ringing: dict[str, _Ringing] = {}
         self._boot = PopRun(pop.config, calls.boot)
         self._legs = TransferLegs(self._boot.mark)
@@ -103,7 +107,9 @@ class Telnyx:
         except msgspec.DecodeError as error:
             logger.warning("telnyx: a webhook is not about a call and is ignored (%s)", error)
             return Response()
-        asked = request.query_params.get("agent", "")
+        asked, before = request.query_params.get("agent", ""), self._pop.predecessor
+        if before and said.event_type in GOES_ON and self._boot.is_dead(said.payload.client_state):
+            return await before.ask(request, data)
         if forwarded and said.event_type == "call.initiated":
             return await self._assigned(said.payload, asked, forwarded)
         if handle := _HANDLERS.get(said.event_type):
@@ -112,7 +118,7 @@ class Telnyx:
             except CommandFailed as error:
                 logger.error("telnyx: %s: %s", said.payload.call_control_id, error)
         application = str(said.payload.connection_id or "")
-        if not application.isalnum() or application in self._looked:
+        if not application.isalnum() or application in self._looked or before:  # What goes on there is not left behind.
             return Response()
         self._looked.add(application)
         return Response(background=BackgroundTask(self._look, application))

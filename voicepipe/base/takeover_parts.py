@@ -1,0 +1,92 @@
+"""What a server hands over to the process that replaces it under live calls: its sockets, and what its parts know."""
+
+import logging
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+logger = logging.getLogger(__name__)
+S = TypeVar("S")
+
+
+class HandsSocketOver(Protocol):
+    """A server that has a socket at which callers come. Implemented by `ingress.server.Server` and by `SipServer`."""
+
+    def pause(self) -> socket.socket:
+        """Take nothing new from the socket, and return it. What was taken goes on."""
+
+    def resume(self) -> None:
+        """Take again what comes: nobody else does."""
+
+    def retire(self) -> None:
+        """Another process serves the socket: end what is idle, but no call."""
+
+
+class HttpFront(HandsSocketOver, Protocol):
+    """The HTTP server. Implemented by `ingress.server.Server`."""
+
+    def private_port(self) -> int:
+        """A port of this machine at which it goes on answering. Raises OSError."""
+
+
+class PhoneFront(HandsSocketOver, Protocol):
+    """The SIP server. Implemented by `SipServer`."""
+
+    def passed_on(self, data: bytes, source: tuple[str, int]) -> None:
+        """Take a message that another process has received for one of our calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    kind: Any
+    give: Callable[[], Any]
+    take: Callable[[Any], None]
+
+
+class TakeoverParts:
+    """The parts of a server that hand something over, by names which both processes know. A part that the other
+    process, of another version, does not have hands over nothing."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, _Part] = {}
+        self.publish: Callable[[str, bytes], None] | None = None
+        """Sends what a part gives to the process that has taken over; None: none has."""
+
+    def join(self, name: str, kind: type[S], give: Callable[[], S], take: Callable[[S], None]) -> None:
+        """Add a part. `give` returns what it hands over, of the type `kind`, as JSON can hold it. `take` gets what the
+        same part of the process before has handed over: when this process takes over, again whenever that has changed,
+        each time whole, and at last `kind()`, which is to be empty."""
+        self._parts[name] = _Part(kind, give, take)
+
+    def given(self) -> dict[str, bytes]:
+        """What all parts hand over, as JSON."""
+        return {name: msgspec.json.encode(part.give()) for name, part in self._parts.items()}
+
+    def taken(self, name: str, state: bytes) -> None:
+        """Give a part what the process before has handed over. What another version has written differently is logged
+        and left out."""
+        part = self._parts.get(name)
+        if part is None:
+            return
+        try:
+            part.take(msgspec.json.decode(state, type=part.kind))
+        except msgspec.DecodeError as error:
+            logger.warning("what the process before hands over of %s cannot be read, and is left out: %s", name, error)
+
+    def empty(self) -> None:
+        """The process before has ended: nothing of what it has handed over goes on there."""
+        for part in self._parts.values():
+            part.take(part.kind())
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Another process has taken over, and is asked what this one was asked before."""
+        return self.publish is not None
+
+    def changed(self, name: str) -> None:
+        """What a part hands over has changed: the process that has taken over gets it, if one has."""
+        if self.publish and (part := self._parts.get(name)):
+            self.publish(name, msgspec.json.encode(part.give()))

@@ -1,0 +1,147 @@
+"""A PoP that is upgraded: it starts its program anew, hands its sockets over to the new process once that has loaded its
+engines, and ends with its own last call."""
+
+import asyncio
+import json
+import logging
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from voicepipe.base.environment import for_program, own_command
+from voicepipe.base.errors import UpgradeFailed
+from voicepipe.base.takeover_parts import HttpFront, PhoneFront, TakeoverParts
+from voicepipe.call_api import Takeover
+from voicepipe.config import Config
+from voicepipe.ingress.connection import REQUEST_S
+from voicepipe.ingress.loopback_only import sip_host
+from voicepipe.pop.predecessor import TAKEOVER, Inherited
+from voicepipe.pop.takeover_channel import (
+    Arrived,
+    Datagram,
+    EndCalls,
+    Failed,
+    Main,
+    Message,
+    Ready,
+    Serving,
+    Sockets,
+    State,
+    TakeoverChannel,
+)
+
+logger = logging.getLogger(__name__)
+M = TypeVar("M", bound=Message)
+ARRIVES_S = 60.0
+"""Seconds in which a new process has to say that it runs: before it reads a file or loads an engine."""
+GRACE_S = REQUEST_S
+"""Seconds for which this process goes on taking calls of those who were connected already: so long they may take for
+their request."""
+SERVES_S = 30.0
+"""Seconds in which it has to take calls, once it has the sockets. Callers wait meanwhile."""
+
+
+class Successor:
+    """Starts the process that replaces this one. Implements `call_api.SuccessorApi`. `parts`: what is handed over besides sockets; `config`: gives the
+    configuration in use."""
+
+    def __init__(self, parts: TakeoverParts, config: Callable[[], Config]) -> None:
+        self.lock: int | None = None
+        """The descriptor of the records' lock; None: no records are kept."""
+        self.end_calls: Callable[[], None] = lambda: None
+        """Called when the calls that go on here are to end now."""
+        self.taken_over = asyncio.Event()
+        """Set once the new process takes all calls."""
+        self._parts = parts
+        self._config = config
+        self._http: HttpFront | None = None
+        self._phones: PhoneFront | None = None
+        self.main: Callable[[int], None] = lambda pid: None
+        """Tells the service manager which process it is to watch."""
+        self._channel: TakeoverChannel | None = None
+        self._inbox = asyncio.Queue[Message | None]()
+
+    def fronts(self, http: HttpFront, phones: PhoneFront | None) -> None:
+        """As `SuccessorApi.fronts`."""
+        self._http, self._phones = http, phones
+
+    async def take_over(self) -> Takeover:
+        """Start the new process and wait until it takes calls. Raises UpgradeFailed: it does not, and this process goes
+        on as before."""
+        if self._channel:
+            raise UpgradeFailed("An upgrade is under way already: wait for its end.")
+        config = self._config()
+        if config.bus.servers:
+            raise UpgradeFailed("This PoP belongs to a fleet, whose other PoPs take its callers: have it drain "
+                                f"(`voicepipe drain {config.pop.id}`), and start the new version then.")  # fmt: skip
+        if os.getpid() == 1:
+            raise UpgradeFailed("A container ends with its first process, so another one cannot take over: start a "
+                                "container of the new version, and stop this one.")  # fmt: skip
+        self._inbox = asyncio.Queue()
+        self._channel = await self._started(config)
+        try:
+            arrived = await self._next(Arrived, ARRIVES_S, "it did not start")
+            await self._next(Ready, None, "it ended before its engines were loaded")
+            await self._hand_over()
+        except BaseException:
+            self._channel.close()
+            self._channel = None
+            raise
+        self.main(arrived.pid)
+        self._channel.send(Main())
+        logger.warning("process %d (version %s) takes the calls now; this one ends with its last call",
+                       arrived.pid, arrived.version)  # fmt: skip
+        return Takeover(arrived.pid, arrived.version)
+
+    async def _hand_over(self) -> None:
+        assert self._channel and self._http
+        servers = [server for server in (self._http, self._phones) if server]
+        port, sockets, send = self._http.private_port(), [server.pause() for server in servers], self._channel.send
+        try:
+            send(Sockets(self._parts.given(), port), *sockets)
+            self._parts.publish = lambda name, state: send(State(name, state))
+            await self._next(Serving, SERVES_S, "it got the sockets, and took no calls")
+        except BaseException:
+            self._parts.publish = None
+            for server in servers:
+                server.resume()
+            raise
+        for server in servers:
+            server.retire()
+        asyncio.get_running_loop().call_later(GRACE_S, self.taken_over.set)
+
+    async def _started(self, config: Config) -> TakeoverChannel:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with theirs:
+            fds = [theirs.fileno(), *([] if self.lock is None else [self.lock])]
+            phones = sip_host(config.sip, config.http), config.sip.port
+            inherited = Inherited(theirs.fileno(), self.lock, (config.http.host, config.http.port), phones)
+            environment = for_program({TAKEOVER: json.dumps(inherited)}, without=("WATCHDOG_PID",))
+            # A shell that ends at once: the new process belongs to the service manager, not to us, who end before it.
+            program = ("/bin/sh", "-c", '"$@" &', "sh", *own_command())
+            shell = await asyncio.create_subprocess_exec(*program, pass_fds=fds, env=environment)
+            await shell.wait()
+        return TakeoverChannel(ours, self._came, lambda: self._inbox.put_nowait(None))
+
+    def _came(self, message: Message, sockets: list[socket.socket]) -> None:
+        match message:
+            case Datagram(data, host, port):
+                if self._phones:
+                    self._phones.passed_on(data, (host, port))
+            case EndCalls():
+                self.end_calls()
+            case _:
+                self._inbox.put_nowait(message)
+
+    async def _next(self, kind: type[M], within_s: float | None, otherwise: str) -> M:
+        """The next message, of this kind. Raises UpgradeFailed."""
+        message: Message | None = None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                message = await self._inbox.get()
+        if isinstance(message, kind):
+            return message
+        why = message.why if isinstance(message, Failed) else f"{otherwise}; its log says more"
+        raise UpgradeFailed(f"The new process does not take over, and this one goes on: {why}")
