@@ -172,7 +172,8 @@ async def serve(
 ) -> None:  # fmt: skip
     """Serve on `listener` until cancelled; with TLS when a certificate is configured, which is read again when its
     files change, and by `rereads`. There is `room` for so many connections at a time; WebSockets take messages of up to
-    `message_bytes`. `serving` is set once callers get in; before that, `made` gets the server. `app` logs its requests that fail (`AccessControl.answers`).
+    `message_bytes`. `serving` is set once callers get in; before that, `made` gets the server. `app` logs its requests
+    that fail (`AccessControl.answers`).
 
     Calls that are still going on when it is cancelled are closed with code 1012. Raises ConfigError: a certificate that
     cannot be used.

@@ -42,6 +42,7 @@ from voicepipe.observe.process import ProcessWatch
 from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
+from voicepipe.pop.calls_by_tenant import CallsByTenant
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.predecessor import Predecessor
 from voicepipe.pop.prepared_agents import PreparedAgents
@@ -141,12 +142,11 @@ class Pop:
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.takeover_parts = takeover_parts or TakeoverParts()
-        self.takeover_parts.join("calls by tenant", dict[str, int], lambda: self._calls, self._take_over)
-        self.successor = Successor(self.takeover_parts, lambda: self.config)
+        self._calls = CallsByTenant(self.takeover_parts)
+        lock = records.lock if records else None
+        self.successor = Successor(self.takeover_parts, lambda: self.config, self.end_calls, lock)
         """Starts the process that replaces this one."""
         self._predecessor = predecessor
-        self._elsewhere: dict[str, int] = {}
-        """Calls by tenant that go on in the process before this one. They take slots of the same machine."""
         self.membership: Membership | None = None
         """None: no directory sends calls here."""
         self.edition: Callable[[], EditionState] | None = None
@@ -161,8 +161,6 @@ class Pop:
         self.rereads = Rereads[Config]()
         self.rereads.join(self._reread)
         self.rereads.warn_of(lambda: agents.warning)
-        self._calls: dict[str, int] = {}
-        """Calls by tenant."""
         self._admitted_at = -math.inf
         """The monotonic second of the latest admission."""
         self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=not config.is_shared)
@@ -171,8 +169,6 @@ class Pop:
         self._drained_by: float | None = None
         """When its drain ends, on the event loop's clock."""
         self._draining = False
-        self._empty = asyncio.Event()
-        self._empty.set()
 
     async def use(self, config: Config, agents: AgentStore) -> None:
         """Use other agents, routes and tenants; live calls keep what they began with. What else differs in `config`
@@ -193,9 +189,6 @@ class Pop:
     @property
     def predecessor(self) -> Predecessor | None:
         return None if self._predecessor is None or self._predecessor.gone.is_set() else self._predecessor
-
-    def _take_over(self, calls: dict[str, int]) -> None:
-        self._elsewhere = calls
 
     def _reread(self, config: Config) -> Use:
         """The operator's keys, as `Rereads` has it."""
@@ -240,17 +233,12 @@ class Pop:
     def admit(self, tenant: Tenant, agent: Agent, replaced: CallSlot | None = None) -> Iterator[_AdmittedCall]:
         predicted_ms = self._check(tenant, replaced)
         self._admitted_at = time.monotonic()
-        self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
-        self._empty.clear()
-        self.takeover_parts.changed("calls by tenant")
+        self._calls.began(tenant.name)
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
                 yield _AdmittedCall(self, tenant.name, watched, predicted_ms, self._admitted_at)
         finally:
-            self._calls[tenant.name] -= 1
-            self.takeover_parts.changed("calls by tenant")
-            if not self._calls_here:
-                self._empty.set()
+            self._calls.ended(tenant.name)
 
     def refused(self, refusal: Refusal) -> None:
         self.dashboard.refused(refusal)
@@ -264,7 +252,7 @@ class Pop:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         if not self.engines.alive:
             raise EngineDown("An engine of this PoP does not work at present; try another PoP, or again soon.")
-        mine, all_calls = self._calls.get(tenant.name, 0) + self._elsewhere.get(tenant.name, 0), self.calls
+        mine, all_calls = self._calls.of(tenant.name), self._calls.all
         if replaced:
             mine, all_calls = mine - (replaced.owner == tenant.name), all_calls - 1
         if all_calls >= self.config.pop.slots:
@@ -300,16 +288,12 @@ class Pop:
     @property
     def calls(self) -> int:
         """Calls in progress, with those of the process before this one."""
-        return self._calls_here + self.calls_elsewhere
+        return self._calls.all
 
     @property
     def calls_elsewhere(self) -> int:
         """Calls that go on in the process before this one."""
-        return sum(self._elsewhere.values())
-
-    @property
-    def _calls_here(self) -> int:
-        return sum(self._calls.values())
+        return self._calls.elsewhere
 
     @property
     def predicted_ms(self) -> float:
@@ -325,7 +309,7 @@ class Pop:
         took_ms = engines_ms(event, self._failed_ms) if isinstance(event, ReplyDone) else None
         if isinstance(event, ReplyDone) and took_ms is not None:
             turn = AnsweredTurn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
-            self._admission.note(turn, CallCounts(self.calls, self._calls.get(tenant, 0)))
+            self._admission.note(turn, CallCounts(self.calls, self._calls.of(tenant)))
         return took_ms
 
     @property
@@ -417,10 +401,10 @@ class Pop:
     def end_calls(self) -> None:
         """Drain no longer: the calls that go on are ended."""
         self._drained_by = asyncio.get_running_loop().time()
-        self._empty.set()
+        self._calls.none_here.set()
 
     async def _is_empty(self) -> None:
-        await self._empty.wait()
+        await self._calls.none_here.wait()
         if before := self.predecessor:
             await before.gone.wait()
 

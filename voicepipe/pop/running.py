@@ -79,8 +79,6 @@ async def member(
     ):
         pop = Pop(config, agents, engines, tools, records, traces, parts, predecessor)
         pop.log_what_is_missing()
-        pop.successor.lock = records.lock if records else None
-        pop.successor.end_calls = pop.end_calls
         editions: PopEditions | None = None
         if bus:
             pop.membership = Membership(bus, config, pop.condition)
@@ -93,23 +91,17 @@ async def member(
             if editions:
                 beside["taking over editions"] = editions.listen
             if predecessor:
-                beside["waiting for the end of the process before"] = partial(_outlive, predecessor, pop)
+                beside["taking over"] = partial(_take_over, predecessor, pop)
             if reloader:
                 opened = editions.rebased if editions else partial(_opened, store, agent_file, agents)
                 beside["reading the files again"] = partial(_reload, pop, reloader, own, opened)
             serves = group.create_task(serve(pop, listener))
             jobs = [group.create_task(supervised(what, job)) for what, job in beside.items()]
             await pop.serving.wait()
-            if predecessor:
-                predecessor.serving()
             try:
                 yield pop
             finally:
-                try:
-                    await pop.drain()
-                finally:
-                    if predecessor:
-                        predecessor.end_calls()
+                await pop.drain()
                 serves.cancel()
                 if records:  # Calls that did not end by themselves have ended now.
                     await asyncio.wait({serves})
@@ -145,12 +137,18 @@ async def _deliver(pop: Pop, records: Records) -> None:
     await records.deliveries.run()
 
 
-async def _outlive(predecessor: Predecessor, pop: Pop) -> None:
-    """Once the process before this one has ended, nothing is asked of it any more."""
-    await predecessor.gone.wait()
-    if pop.records:
-        pop.records.cut_elsewhere()
-    pop.takeover_parts.empty()
+async def _take_over(predecessor: Predecessor, pop: Pop) -> None:
+    """Tell the process before that this one takes the calls; once it has ended, nothing is asked of it any more. If
+    this one ends before, it ends its calls."""
+    await pop.serving.wait()
+    predecessor.serving()
+    try:
+        await predecessor.gone.wait()
+        if pop.records:
+            pop.records.cut_elsewhere()
+        pop.takeover_parts.empty()
+    finally:
+        predecessor.end_calls()
 
 
 async def _reload(pop: Pop, reloader: Reloader[Config], own: Config, opened: Opened) -> None:

@@ -1,5 +1,5 @@
-"""A PoP that is upgraded: it starts its program anew, hands its sockets over to the new process once that has loaded its
-engines, and ends with its own last call."""
+"""A PoP that is upgraded: it starts its program anew, hands its sockets over to the new process once that has loaded
+its engines, and ends with its own last call."""
 
 import asyncio
 import json
@@ -44,18 +44,20 @@ SERVES_S = 30.0
 
 
 class Successor:
-    """Starts the process that replaces this one. Implements `call_api.SuccessorApi`. `parts`: what is handed over besides sockets; `config`: gives the
-    configuration in use."""
+    """Starts the process that replaces this one. Implements `call_api.SuccessorApi`. `parts`: what is handed over
+    besides sockets; `config`: gives the configuration in use; `end_calls`: ends the calls that go on here, when the new
+    process ends; `lock`: the descriptor of the records' lock, None: no records are kept."""
 
-    def __init__(self, parts: TakeoverParts, config: Callable[[], Config]) -> None:
-        self.lock: int | None = None
-        """The descriptor of the records' lock; None: no records are kept."""
-        self.end_calls: Callable[[], None] = lambda: None
-        """Called when the calls that go on here are to end now."""
+    def __init__(
+        self, parts: TakeoverParts, config: Callable[[], Config], end_calls: Callable[[], None] = lambda: None,
+        lock: int | None = None,
+    ) -> None:  # fmt: skip
         self.taken_over = asyncio.Event()
         """Set once the new process takes all calls."""
         self._parts = parts
         self._config = config
+        self._end_calls = end_calls
+        self._lock = lock
         self._http: HttpFront | None = None
         self._phones: PhoneFront | None = None
         self.main: Callable[[int], None] = lambda pid: None
@@ -115,9 +117,9 @@ class Successor:
     async def _started(self, config: Config) -> TakeoverChannel:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
-            fds = [theirs.fileno(), *([] if self.lock is None else [self.lock])]
+            fds = [theirs.fileno(), *([] if self._lock is None else [self._lock])]
             phones = sip_host(config.sip, config.http), config.sip.port
-            inherited = Inherited(theirs.fileno(), self.lock, (config.http.host, config.http.port), phones)
+            inherited = Inherited(theirs.fileno(), self._lock, (config.http.host, config.http.port), phones)
             environment = for_program({TAKEOVER: json.dumps(inherited)}, without=("WATCHDOG_PID",))
             # A shell that ends at once: the new process belongs to the service manager, not to us, who end before it.
             program = ("/bin/sh", "-c", '"$@" &', "sh", *own_command())
@@ -131,7 +133,7 @@ class Successor:
                 if self._phones:
                     self._phones.passed_on(data, (host, port))
             case EndCalls():
-                self.end_calls()
+                self._end_calls()
             case _:
                 self._inbox.put_nowait(message)
 

@@ -33,7 +33,8 @@ class Ready(msgspec.Struct, tag="ready", frozen=True):
 
 
 class Sockets(msgspec.Struct, tag="sockets", frozen=True):
-    """Old to new: nothing new is taken from the sockets any more. They come along: HTTP's, and SIP's if there is one."""
+    """Old to new: nothing new is taken from the sockets any more. They come along: HTTP's, then SIP's, if there is
+    one."""
 
     states: dict[str, bytes]
     """As `TakeoverParts.given`."""
@@ -93,7 +94,7 @@ class TakeoverChannel:
         self._received = received
         self._closed = closed
         self._loop = asyncio.get_running_loop()
-        self._unsent = deque[tuple[memoryview, array[int]]]()
+        self._unsent = deque[tuple[memoryview, list[int]]]()
         self._bytes = bytearray()
         self._fds = deque[int]()
         self._open = True
@@ -104,7 +105,7 @@ class TakeoverChannel:
         sockets have to stay open until the message is sent."""
         if not self._open:
             return
-        self._unsent.append((memoryview(encoded(message, len(sockets))), array("i", [one.fileno() for one in sockets])))
+        self._unsent.append((memoryview(encoded(message, len(sockets))), [one.fileno() for one in sockets]))
         if len(self._unsent) == 1:
             self._writable()
 
@@ -124,7 +125,7 @@ class TakeoverChannel:
         self._loop.remove_writer(self._end)
         while self._unsent:
             data, fds = self._unsent.popleft()
-            along = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)] if fds else []
+            along = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))] if fds else []
             try:
                 sent = self._end.sendmsg([data], along)
             except (BlockingIOError, InterruptedError):
@@ -133,7 +134,7 @@ class TakeoverChannel:
                 self._unsent.clear()
                 return
             if sent < len(data):  # The descriptors go with the first byte.
-                self._unsent.appendleft((data[sent:], fds if not sent else array("i")))
+                self._unsent.appendleft((data[sent:], fds if not sent else []))
                 self._loop.add_writer(self._end, self._writable)
                 return
 

@@ -54,7 +54,7 @@ class Deliveries:
         self.failed = 0
         """Attempts that failed, since the start."""
         self._path = path
-        self._writer = writer
+        self.writer = writer
         self._under_way = set[str]()
         """Ids of deliveries in progress."""
         self._woken = asyncio.Event()
@@ -93,7 +93,7 @@ class Deliveries:
         """Wait until nothing is left that can be delivered now, for `LAST_S` at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_S):
-                await self._writer.carried_out(lambda store: None)  # What is written meanwhile is the last.
+                await self.writer.carried_out(lambda store: None)  # What is written meanwhile is the last.
                 self._idle.clear()
                 self._woken.set()
                 await self._idle.wait()
@@ -121,10 +121,10 @@ class Deliveries:
     async def _deliver(self, client: httpx.AsyncClient, delivery: Delivery) -> None:
         body = await asyncio.to_thread(self._body, delivery)
         if body is None:
-            return await self._writer.carried_out(lambda store: store.given_up(delivery))
+            return await self.writer.carried_out(lambda store: store.given_up(delivery))
         problem, refused = await self._sent(client, delivery, body)
         if not problem:
-            return await self._writer.carried_out(lambda store: store.delivered(delivery))
+            return await self.writer.carried_out(lambda store: store.delivered(delivery))
         await self._later(delivery, problem, refused)
 
     async def _later(self, delivery: Delivery, problem: str, refused: bool) -> None:
@@ -134,13 +134,13 @@ class Deliveries:
         if age_s > GIVE_UP_S:
             logger.error("%s: %s was not told of it in %d h and never will be: %s", delivery.call, _host(delivery.url),
                          age_s // 3600, problem)  # fmt: skip
-            return await self._writer.carried_out(lambda store: store.given_up(delivery))
+            return await self.writer.carried_out(lambda store: store.given_up(delivery))
         pause_s = min(LONGEST_S, FIRST_S * 2 ** min(delivery.tries, 16))
         level = logging.INFO if delivery.tries else logging.WARNING
         logger.log(level, "%s: %s was not told of it: %s; again in %g s", delivery.call, _host(delivery.url), problem,
                    pause_s)  # fmt: skip
         later = replace(delivery, due=time.time() + pause_s, tries=delivery.tries + 1, refused=refused)
-        return await self._writer.carried_out(lambda store: store.put_off(later))
+        return await self.writer.carried_out(lambda store: store.put_off(later))
 
     def _body(self, delivery: Delivery) -> bytes | None:
         with reading(self._path) as db:

@@ -69,12 +69,11 @@ class Records(CallFollower):
     `call_api.RecordsApi`."""
 
     def __init__(
-        self, path: Path, host: RecordedHost, writer: RecordWriter, lines: str, keep_s: float, hooks: HooksOf,
-        loop: asyncio.AbstractEventLoop, ca: str = "", parts: TakeoverParts | None = None,
+        self, path: Path, host: RecordedHost, deliveries: Deliveries, lines: str, keep_s: float, hooks: HooksOf,
+        parts: TakeoverParts,
     ) -> None:  # fmt: skip
-        parts = parts or TakeoverParts()
-        self.writer = writer
-        self.deliveries = Deliveries(path, writer, loop, ca, parts)
+        self.writer = deliveries.writer
+        self.deliveries = deliveries
         self.lock: int | None = None
         """The descriptor of the lock that keeps other PoPs away from the file."""
         self._in_progress: dict[str, None] = {}
@@ -327,8 +326,9 @@ def _open(
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"records.folder: records cannot be kept in {folder}: {error}") from None
     keep_s = config.records.keep_days * 86_400.0
-    writer = RecordWriter(store)
-    records = Records(path, host, writer, config.records.lines, keep_s, hooks, loop, config.tls.ca, parts)
+    parts = parts or TakeoverParts()
+    deliveries = Deliveries(path, RecordWriter(store), loop, config.tls.ca, parts)
+    records = Records(path, host, deliveries, config.records.lines, keep_s, hooks, parts)
     records.lock = lock.fileno()
     if not shares:
         records.writer.put(records.mark_cut)
