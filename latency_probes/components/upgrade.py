@@ -1,0 +1,175 @@
+"""What callers notice while their PoP is upgraded: `voicepipe upgrade`, again and again, under calls that come and go.
+
+Half of the calls come by WebRTC and half by SIP. Each lasts for `CALL_S`, and another takes its place at once. A call
+counts as cut if its sound has stopped before the caller hung up.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import tempfile
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.table import Table
+
+from latency_probes.capacity import Asker, Way, question, ways
+from latency_probes.components import children
+from voicepipe.base.errors import ConfigError, ProbeError
+from voicepipe.base.figures import for_tables, keep, percentile
+from voicepipe.config import Config
+from voicepipe.rtp.clock import MediaClock
+from voicepipe.serving import runtime
+
+CONFIG = """
+[pop]
+slots = 1000
+budget_ms = 60000
+loop_lag_ms = 60000
+[engines]
+vad = "scripted"
+asr = "scripted"
+llm = "scripted"
+tts = "scripted"
+"""
+CALL_S = 20.0
+BETWEEN_S = 30.0
+"""Seconds before each upgrade: all calls of the process before the last one are over by then."""
+CUT_S = 2.0
+"""Seconds without a packet after which a call counts as cut: a PoP sends one each 20 ms."""
+STEP_S = 0.1
+
+
+class _Setup(NamedTuple):
+    at: float
+    """The monotonic second at which the call was asked for."""
+    took_ms: float
+    refused: bool
+
+
+@dataclass(slots=True)
+class UpgradeResult:
+    """What callers have noticed."""
+
+    setups: list[_Setup] = field(default_factory=list)
+    cut: int = 0
+    silent_s: list[float] = field(default_factory=list)
+    """The longest pause between two packets of each call, to a tenth of a second."""
+    upgrades: list[tuple[float, float]] = field(default_factory=list)
+    """When each upgrade was asked for, and when the new process took the calls."""
+
+    def beside(self, setup: _Setup) -> bool:
+        """Whether a call was asked for while an upgrade went on, or within two seconds after it."""
+        return any(began <= setup.at <= ended + 2 for began, ended in self.upgrades)
+
+
+async def run(calls: int, upgrades: int, json_file: Path | None) -> int:
+    """Measure and print; 1 if a call was cut or refused. Raises ConfigError: the PoP does not start or upgrade;
+    ProbeError: `json_file` cannot be written."""
+    result, console = UpgradeResult(), for_tables()
+    with tempfile.TemporaryDirectory() as folder, console.status("calls are placed ..."):
+        config, port = Path(folder) / "pop.toml", runtime.with_sip_port(Config(), 0).sip.port
+        config.write_text(CONFIG)
+        options = "--config", str(config), "--port", "0", "--sip-port", str(port)
+        async with children.serving("-m", "voicepipe", "pop", *options) as child:
+            await _measure(child.url, port, calls, upgrades, result)
+    table = Table(title=f"{calls} calls at a time, {upgrades} upgrades, scripted engines")
+    for column in ("", "set up", "refused", "p50 ms", "p95 ms"):
+        table.add_column(column, justify="left" if not column else "right")
+    for name, beside in (("beside an upgrade", True), ("else", False)):
+        these = [setup for setup in result.setups if result.beside(setup) is beside]
+        times = [percentile([setup.took_ms for setup in these if not setup.refused], percent) for percent in (50, 95)]
+        shown = ["-" if ms is None else f"{ms:.0f}" for ms in times]
+        table.add_row(name, str(len(these)), str(sum(setup.refused for setup in these)), *shown)
+    console.print(table)
+    loads = ", ".join(f"{ended - began:.1f}" for began, ended in result.upgrades)
+    refused, longest = sum(setup.refused for setup in result.setups), max(result.silent_s, default=0.0)
+    console.print(f"{len(result.silent_s)} calls, {result.cut} cut; the longest pause of a call's sound was "
+                  f"{longest:.1f} s; the upgrades took {loads} s")  # fmt: skip
+    keep(json_file, result)
+    return 1 if refused or result.cut else 0
+
+
+async def _measure(url: str, phone: int, calls: int, upgrades: int, result: UpgradeResult) -> None:
+    by = ways(url, f"127.0.0.1:{phone}", "", "")
+    clock, pids = MediaClock(), list[int]()
+    sounds = {way.name: await asyncio.to_thread(question, way) for way in by.values()}
+    over = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        ticking = group.create_task(clock.run())
+        callers = []
+        for number in range(calls):
+            way = list(by.values())[number % len(by)]
+            callers.append(group.create_task(_calls(way, sounds[way.name], number, clock, over, result)))
+            await asyncio.sleep(CALL_S / calls)
+        try:
+            for _ in range(upgrades):
+                await asyncio.sleep(BETWEEN_S)
+                began = time.monotonic()
+                pids.append(await asyncio.to_thread(_upgraded, url))
+                result.upgrades.append((began, time.monotonic()))
+            await asyncio.sleep(CALL_S)
+        finally:
+            over.set()
+            await asyncio.wait(callers)
+            ticking.cancel()
+            if pids:
+                await asyncio.to_thread(_ended, pids[-1])
+
+
+async def _calls(
+    way: Way, sound: list[bytes], number: int, clock: MediaClock, over: asyncio.Event, result: UpgradeResult
+) -> None:
+    """One call after another."""
+    while not over.is_set():
+        asker, asked = Asker(sound, number), time.monotonic()
+        try:
+            await asker.dial(way)
+        except ProbeError:
+            result.setups.append(_Setup(asked, 0.0, refused=True))
+            await asyncio.sleep(1.0)
+            continue
+        result.setups.append(_Setup(asked, 1000 * (time.monotonic() - asked), refused=False))
+        remove = clock.add(asker.tick)
+        try:
+            longest = await _longest_pause(asker, over)
+        finally:
+            remove()
+            await asker.hang_up()
+        result.silent_s.append(longest)
+        result.cut += longest >= CUT_S
+
+
+async def _longest_pause(asker: Asker, over: asyncio.Event) -> float:
+    """The longest pause in seconds between packets of a call that lasts for `CALL_S`, or until all is over."""
+    until = time.monotonic() + CALL_S
+    longest, seen, at = 0.0, asker.packets, time.monotonic()
+    while (now := time.monotonic()) < until and not over.is_set():
+        await asyncio.sleep(STEP_S)
+        if asker.packets != seen:
+            seen, at = asker.packets, now
+        longest = max(longest, now - at)
+    return longest
+
+
+def _upgraded(url: str) -> int:
+    """The new process's id. Raises ConfigError: the PoP is not upgraded."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(f"{url}/v1/upgrade", method="POST")) as answer:
+            return int(json.load(answer)["pid"])
+    except OSError as error:
+        raise ConfigError(f"the PoP is not upgraded: {error}") from error
+
+
+def _ended(pid: int) -> None:
+    """End the last process, which is not our child."""
+    os.kill(pid, signal.SIGTERM)
+    for _ in range(200):
+        if not Path(f"/proc/{pid}").exists():
+            return
+        time.sleep(0.1)
+    os.kill(pid, signal.SIGKILL)
