@@ -11,6 +11,7 @@ import signal
 import tempfile
 import time
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +42,6 @@ BETWEEN_S = 30.0
 """Seconds before each upgrade: all calls of the process before the last one are over by then."""
 CUT_S = 2.0
 """Seconds without a packet after which a call counts as cut: a PoP sends one each 20 ms."""
-STEP_S = 0.1
 
 
 class _Setup(NamedTuple):
@@ -58,13 +58,33 @@ class UpgradeResult:
     setups: list[_Setup] = field(default_factory=list)
     cut: int = 0
     silent_s: list[float] = field(default_factory=list)
-    """The longest pause between two packets of each call, to a tenth of a second."""
+    """The longest pause between two packets of each call."""
     upgrades: list[tuple[float, float]] = field(default_factory=list)
     """When each upgrade was asked for, and when the new process took the calls."""
 
     def beside(self, setup: _Setup) -> bool:
         """Whether a call was asked for while an upgrade went on, or within two seconds after it."""
         return any(began <= setup.at <= ended + 2 for began, ended in self.upgrades)
+
+
+class _Listener(Asker):
+    """A caller who notices pauses of what comes."""
+
+    def __init__(self, payloads: list[bytes], number: int) -> None:
+        super().__init__(payloads, number)
+        self.longest_s = 0.0
+        """The longest pause between two packets."""
+        self._last = 0.0
+
+    def datagram(self, data: bytes, arrived: float) -> None:
+        super().datagram(data, arrived)
+        self.pause(arrived)
+        self._last = arrived
+
+    def pause(self, now: float) -> None:
+        """Nothing has come since the last packet."""
+        if self._last:
+            self.longest_s = max(self.longest_s, now - self._last)
 
 
 async def run(calls: int, upgrades: int, json_file: Path | None) -> int:
@@ -89,7 +109,7 @@ async def run(calls: int, upgrades: int, json_file: Path | None) -> int:
     loads = ", ".join(f"{ended - began:.1f}" for began, ended in result.upgrades)
     refused, longest = sum(setup.refused for setup in result.setups), max(result.silent_s, default=0.0)
     console.print(f"{len(result.silent_s)} calls, {result.cut} cut; the longest pause of a call's sound was "
-                  f"{longest:.1f} s; the upgrades took {loads} s")  # fmt: skip
+                  f"{1000 * longest:.0f} ms; the upgrades took {loads} s")  # fmt: skip
     keep(json_file, result)
     return 1 if refused or result.cut else 0
 
@@ -126,7 +146,7 @@ async def _calls(
 ) -> None:
     """One call after another."""
     while not over.is_set():
-        asker, asked = Asker(sound, number), time.monotonic()
+        asker, asked = _Listener(sound, number), time.monotonic()
         try:
             await asker.dial(way)
         except ProbeError:
@@ -136,24 +156,15 @@ async def _calls(
         result.setups.append(_Setup(asked, 1000 * (time.monotonic() - asked), refused=False))
         remove = clock.add(asker.tick)
         try:
-            longest = await _longest_pause(asker, over)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CALL_S):
+                    await over.wait()
+            asker.pause(time.monotonic())
         finally:
             remove()
             await asker.hang_up()
-        result.silent_s.append(longest)
-        result.cut += longest >= CUT_S
-
-
-async def _longest_pause(asker: Asker, over: asyncio.Event) -> float:
-    """The longest pause in seconds between packets of a call that lasts for `CALL_S`, or until all is over."""
-    until = time.monotonic() + CALL_S
-    longest, seen, at = 0.0, asker.packets, time.monotonic()
-    while (now := time.monotonic()) < until and not over.is_set():
-        await asyncio.sleep(STEP_S)
-        if asker.packets != seen:
-            seen, at = asker.packets, now
-        longest = max(longest, now - at)
-    return longest
+        result.silent_s.append(asker.longest_s)
+        result.cut += asker.longest_s >= CUT_S
 
 
 def _upgraded(url: str) -> int:

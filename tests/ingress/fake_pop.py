@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tests.ingress.fake_predecessor import FakePredecessor
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import BLOCK, Pcm, dbfs
 from voicepipe.base.errors import (
@@ -285,6 +286,7 @@ class FakePop:
         self.tokens: Tokens | None = None
         self.rereads = Rereads[Config]()
         self.takeover_parts = TakeoverParts()
+        self.successor: SuccessorApi = Successor(self.takeover_parts, lambda: self.config)
         self.keys = keys
         self.lacking: dict[str, str] = {}
         """Name of an agent -> what it lacks."""
@@ -357,10 +359,6 @@ class FakePop:
     status: Status = "ok"
     predecessor: PredecessorApi | None = None
 
-    @property
-    def successor(self) -> SuccessorApi:
-        return Successor(self.takeover_parts, lambda: self.config)
-
     def health(self) -> Health:
         return Health(status=self.status, calls=self.live, predicted_ms=160, decoders=0, tasks=len(asyncio.all_tasks()),
                       threads=1, codecs=0, fds=0, rss_kb=0, heap_kb=0, blocks=0, cpu_s=0.0,
@@ -368,9 +366,11 @@ class FakePop:
 
 
 @asynccontextmanager
-async def serving(pop: FakePop) -> AsyncIterator[str]:
-    """The real app on a real loopback port: "127.0.0.1:PORT"."""
+async def serving(pop: FakePop, predecessor: FakePredecessor | None = None) -> AsyncIterator[str]:
+    """The real app on a real loopback port: "127.0.0.1:PORT". `predecessor`: it has taken over from that."""
     listener = server.bind(pop.config.http)
+    if predecessor:
+        predecessor.http, pop.predecessor = listener, predecessor
     port = listener.getsockname()[1]
     before = asyncio.all_tasks()
     task = asyncio.create_task(pop_http.serve(pop, listener))

@@ -8,8 +8,7 @@ def run(pop: RemoteServer) -> int:
     goes on as before."""
     print("the new process loads its engines; meanwhile the PoP goes on as before", flush=True)
     done = pop.asked("POST", "/v1/upgrade")
-    calls = done["calls"]
-    left = f"{calls} calls go on in" if calls != 1 else "1 call goes on in"
-    print(f"process {done['pid']} (version {done['version']}) takes the calls now; {left} the process before, which ends "
-          "with the last of them")  # fmt: skip
+    left = f"{done['calls']} calls go on" if done["calls"] != 1 else "1 call goes on"
+    print(f"process {done['pid']} (version {done['version']}) takes the calls now; {left} in the process before, which "
+          "ends with the last of them")  # fmt: skip
     return 0

@@ -2,6 +2,7 @@
 new process inherits. Nobody else can reach it."""
 
 import asyncio
+import os
 import socket
 from array import array
 from collections import deque
@@ -140,12 +141,14 @@ class TakeoverChannel:
 
     def _readable(self) -> None:
         try:
-            data, fds, _, _ = socket.recv_fds(self._end, READ_BYTES, MOST_FDS, socket.MSG_CMSG_CLOEXEC)
+            data, fds, _, _ = socket.recv_fds(self._end, READ_BYTES, MOST_FDS)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
             data, fds = b"", []
-        self._fds.extend(fds)
+        for fd in fds:
+            os.set_inheritable(fd, False)  # `recv_fds` ignores its flags, so MSG_CMSG_CLOEXEC, too.
+            self._fds.append(fd)
         if not data:
             self.close()
             return self._closed()

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.waiting import until
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.transactions import READING, UdpSocket
 
@@ -42,6 +43,38 @@ async def test_after_each_datagram_that_is_no_junk_there_is_a_look_at_the_clock(
             assert ours._resume and 2.5 < ours._resume.when() - before < 3.5, "it was 20 ms"
         ours.close()
     assert READING.per_s == 500
+
+
+async def test_while_it_is_paused_another_may_read_and_both_may_send() -> None:
+    def socket_of(came: list[bytes]) -> UdpSocket:
+        def take(data: bytes, source: tuple[str, int]) -> bool:
+            came.append(data)
+            return True
+
+        return UdpSocket(take, lambda data, address: None)
+
+    came: list[bytes] = []
+    ours = socket_of(came)
+    ours.open(("127.0.0.1", 0))
+    another: list[bytes] = []
+    its = socket_of(another)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as theirs:
+        theirs.bind(("127.0.0.1", 0))
+        theirs.settimeout(10)
+        shared = ours.pause().dup()
+        theirs.sendto(b"one", ours.address)
+        await asyncio.sleep(0.1)
+        assert not came
+        its.open(("127.0.0.1", 0), shared)
+        assert its.address == ours.address
+        await until(lambda: another == [b"one"])
+        ours.send(b"from ours", theirs.getsockname())
+        assert theirs.recvfrom(100) == (b"from ours", ours.address)
+        its.close()
+        ours.resume()
+        theirs.sendto(b"two", ours.address)
+        await until(lambda: came == [b"two"])
+    ours.close()
 
 
 @pytest.mark.slow

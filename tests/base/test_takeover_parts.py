@@ -1,0 +1,52 @@
+"""What parts hand over, by name and as JSON."""
+
+import logging
+
+import pytest
+
+from voicepipe.base.takeover_parts import TakeoverParts
+
+
+def part(parts: TakeoverParts, name: str, given: list[str]) -> list[list[str]]:
+    """A part that gives `given`; returns what it takes."""
+    taken: list[list[str]] = []
+    parts.join(name, list[str], lambda: given, taken.append)
+    return taken
+
+
+def test_a_part_takes_what_the_same_part_of_the_other_process_gives() -> None:
+    old, new = TakeoverParts(), TakeoverParts()
+    part(old, "calls", ["a", "b"])
+    part(old, "only here", ["c"])
+    taken = part(new, "calls", [])
+    for name, state in old.given().items():
+        new.taken(name, state)
+    assert taken == [["a", "b"]]
+
+
+def test_what_cannot_be_read_is_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    parts = TakeoverParts()
+    taken = part(parts, "calls", [])
+    with caplog.at_level(logging.WARNING):
+        parts.taken("calls", b'{"of": "another version"}')
+        parts.taken("calls", b"no JSON")
+    assert taken == [] and caplog.text.count("calls cannot be read") == 2
+
+
+def test_changes_are_published_once_another_process_has_taken_over() -> None:
+    parts, given, published = TakeoverParts(), ["a"], list[tuple[str, bytes]]()
+    part(parts, "calls", given)
+    parts.changed("calls")
+    assert not parts.is_handed_over
+    parts.publish = lambda name, state: published.append((name, state))
+    given.append("b")
+    parts.changed("calls")
+    parts.changed("unknown")
+    assert parts.is_handed_over and published == [("calls", b'["a","b"]')]
+
+
+def test_nothing_is_left_once_the_process_before_has_ended() -> None:
+    parts = TakeoverParts()
+    taken = part(parts, "calls", ["mine"])
+    parts.empty()
+    assert taken == [[]]
