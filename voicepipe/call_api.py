@@ -1,20 +1,16 @@
 """What an ingress may ask of a call and of a PoP. Protocols only, so that neither side imports the other."""
 
 import asyncio
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.websockets import WebSocket
 
 from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
 from voicepipe.base.errors import Reason
-from voicepipe.base.takeover_parts import HttpFront, PhoneFront, TakeoverParts
+from voicepipe.base.takeover import PredecessorApi, SuccessorApi, TakeoverParts
 from voicepipe.config import Config
 from voicepipe.config.rereads import Rereads
 from voicepipe.conversation.events import CallEvent, Item
@@ -334,50 +330,6 @@ class RecordsApi(Protocol):
 
     async def delete_matching(self, query: CallSelection) -> Deleted:
         """Delete those that have ended. A caller's calls of no tenant are not a tenant's. Raises RecordsFailing."""
-
-
-class Takeover(NamedTuple):
-    """The new process, which takes the calls now."""
-
-    pid: int
-    version: str
-
-
-class SuccessorApi(Protocol):
-    """The process that may replace this one. Implemented by `Successor`."""
-
-    def fronts(self, http: HttpFront, phones: PhoneFront | None) -> None:
-        """Callers come at these servers."""
-
-    async def take_over(self) -> Takeover:
-        """Start the new process and wait until it takes calls. Raises UpgradeFailed: it does not, and this process goes
-        on as before."""
-
-
-class TakenSockets(NamedTuple):
-    """The sockets of the process before, at which nothing is taken at present."""
-
-    http: socket.socket
-    sip: socket.socket | None
-
-
-class PredecessorApi(Protocol):
-    """The process before this one, in which calls go on. Implemented by `Predecessor`."""
-
-    gone: asyncio.Event
-    """Set once it has ended."""
-
-    async def sockets(self, parts: TakeoverParts) -> TakenSockets:
-        """Its sockets; `parts` get what it hands over with them. Raises ConfigError: it has ended."""
-
-    async def ask(self, request: Request, body: bytes) -> Response:
-        """Its answer to a request about one of its calls; `body` is the request's."""
-
-    async def relay(self, socket: WebSocket) -> None:
-        """Relay a WebSocket that is about one of its calls, until one side closes it."""
-
-    def pass_on(self, data: bytes, source: tuple[str, int]) -> None:
-        """Pass a SIP message on that is about one of its calls, with the address that it came from."""
 
 
 class PopApi(KeyHolders, Protocol):

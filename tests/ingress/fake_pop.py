@@ -24,17 +24,15 @@ from voicepipe.base.errors import (
     TransferFailed,
     Unauthorized,
 )
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import PredecessorApi, SuccessorApi, TakeoverParts
 from voicepipe.call_api import (
     CallControl,
     CallSlot,
     Observer,
-    PredecessorApi,
     RecordsApi,
     Refusal,
     ReplyRequest,
     Size,
-    SuccessorApi,
     Tenant,
     Tokens,
 )

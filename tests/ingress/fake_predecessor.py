@@ -7,12 +7,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.websockets import WebSocket
 
-from voicepipe.base.takeover_parts import TakeoverParts
-from voicepipe.call_api import TakenSockets
+from voicepipe.base.takeover import TakenSockets, TakeoverParts
 
 
 class FakePredecessor:
-    """Implements `call_api.PredecessorApi`. `http`: the socket that it hands over."""
+    """Implements `PredecessorApi`. `http`: the socket that it hands over."""
 
     http: socket.socket
 

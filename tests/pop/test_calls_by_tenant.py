@@ -1,6 +1,6 @@
 """Calls are counted by tenant, with those of the process before."""
 
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.pop.calls_by_tenant import PART, CallsByTenant
 
 

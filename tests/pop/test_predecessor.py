@@ -10,7 +10,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakePop, serving
 from voicepipe.base.errors import ConfigError
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.pop.predecessor import TAKEOVER, Inherited, Predecessor, inherited
 
 

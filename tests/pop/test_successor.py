@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.waiting import until
 from voicepipe.base.errors import UpgradeFailed
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.config import Config
 from voicepipe.pop import successor as module
 from voicepipe.pop.successor import Successor
@@ -20,7 +20,7 @@ from voicepipe.pop.successor import Successor
 PROGRAM = """
 import asyncio, os, sys
 from voicepipe.base.errors import ConfigError
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.pop.predecessor import Predecessor, inherited
 
 async def run():

@@ -5,8 +5,8 @@ import pytest
 
 from tests.ingress.fake_pop import OPERATOR_KEY, FakePop, serving
 from voicepipe.base.errors import UpgradeFailed
-from voicepipe.base.takeover_parts import HttpFront, PhoneFront
-from voicepipe.call_api import Takeover, Tenant
+from voicepipe.base.takeover import HttpFront, PhoneFront, Takeover
+from voicepipe.call_api import Tenant
 
 
 class FakeSuccessor:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.records.kept_calls import HOST
 from voicepipe.agent import Hooks
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.records.deliveries import Deliveries
 from voicepipe.records.records import Records
 from voicepipe.records.store import Spool, Store

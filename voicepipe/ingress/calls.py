@@ -14,7 +14,7 @@ import msgspec
 
 from voicepipe.base.errors import Draining, UnknownCall
 from voicepipe.base.round_robin import owned_by
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.base.tasks import supervised
 from voicepipe.call_api import Tenant
 from voicepipe.ingress.api_keys import Caller

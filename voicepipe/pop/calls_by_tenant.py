@@ -3,7 +3,7 @@ machine."""
 
 import asyncio
 
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 
 PART = "calls by tenant"
 """What is handed over (`TakeoverParts`)."""

@@ -16,7 +16,7 @@ from voicepipe.agent import Agent, CallSettings
 from voicepipe.base import call_ids
 from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
 from voicepipe.base.places import place_of
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.call.call import Call
 from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
@@ -42,6 +42,7 @@ from voicepipe.observe.process import ProcessWatch
 from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
+from voicepipe.pop.call_drain import CallDrain
 from voicepipe.pop.calls_by_tenant import CallsByTenant
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.predecessor import Predecessor
@@ -52,8 +53,6 @@ from voicepipe.sizing.prediction import latency_ms
 from voicepipe.tools.tool_runner import ToolRunner
 
 log = logging.getLogger(__name__)
-SOON_S = 1
-"""Calls that end within so many seconds are not logged."""
 FEWEST_LATE = 8
 """Fewest calls that can make the event loop late. With fewer something else does, and to refuse a caller would not help
 the others."""
@@ -144,7 +143,7 @@ class Pop:
         self.takeover_parts = takeover_parts or TakeoverParts()
         self._calls = CallsByTenant(self.takeover_parts)
         lock = records.lock if records else None
-        self.successor = Successor(self.takeover_parts, lambda: self.config, self.end_calls, lock)
+        self.successor = Successor(self.takeover_parts, lambda: self.config, lambda: self._drain.give_up(), lock)
         """Starts the process that replaces this one."""
         self._predecessor = predecessor
         self.membership: Membership | None = None
@@ -166,9 +165,7 @@ class Pop:
         self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=not config.is_shared)
         self._down: dict[str, float] = {}
         """Engines that do not work, and the monotonic second since when."""
-        self._drained_by: float | None = None
-        """When its drain ends, on the event loop's clock."""
-        self._draining = False
+        self._drain = CallDrain(self._over, lambda: self.calls, lambda: self.config.pop.drain_ms / 1000)
 
     async def use(self, config: Config, agents: AgentStore) -> None:
         """Use other agents, routes and tenants; live calls keep what they began with. What else differs in `config`
@@ -248,7 +245,7 @@ class Pop:
     def _check(self, tenant: Tenant, replaced: CallSlot | None) -> float:
         """Turn latency in ms, 95th percentile, with one more call. Raises Refused: there is no slot for it, even
         without the call that it replaces."""
-        if self._draining:
+        if self._drain.has_begun:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         if not self.engines.alive:
             raise EngineDown("An engine of this PoP does not work at present; try another PoP, or again soon.")
@@ -365,7 +362,7 @@ class Pop:
     @property
     def status(self) -> Status:
         """The PoP's status: "ok" while a new tenant's call would be admitted."""
-        if self._draining:
+        if self._drain.has_begun:
             return "draining"
         if not self.serving.is_set():
             return "starting"
@@ -379,31 +376,12 @@ class Pop:
     async def drain(self) -> None:
         """Take no new calls; returns when the last one has ended, here and in the process before this one, or
         `pop.drain_ms` after this was first asked for."""
-        self._draining = True
+        self._drain.has_begun = True
         if self.membership:
             self.membership.reporter.report_now()
-        now = asyncio.get_running_loop().time()
-        self._drained_by = self._drained_by or now + self.config.pop.drain_ms / 1000
-        drain_s = max(0.0, self._drained_by - now)
-        empty = asyncio.ensure_future(self._is_empty())
-        try:
-            await asyncio.wait({empty}, timeout=min(SOON_S, drain_s))
-            if empty.done() or not drain_s:
-                return
-            log.warning("calls still going on: %d; they have %.0f s to end, a second signal ends them now",
-                        self.calls, drain_s)  # fmt: skip
-            await asyncio.wait({empty}, timeout=drain_s - SOON_S)
-            if not empty.done():
-                log.warning("calls still going on after %.0f s: %d; ending them", drain_s, self.calls)
-        finally:
-            empty.cancel()
+        await self._drain.wait()
 
-    def end_calls(self) -> None:
-        """Drain no longer: the calls that go on are ended."""
-        self._drained_by = asyncio.get_running_loop().time()
-        self._calls.none_here.set()
-
-    async def _is_empty(self) -> None:
+    async def _over(self) -> None:
         await self._calls.none_here.wait()
         if before := self.predecessor:
             await before.gone.wait()

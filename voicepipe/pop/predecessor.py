@@ -21,8 +21,7 @@ from websockets.typing import Subprotocol
 from voicepipe import __version__
 from voicepipe.base.environment import taken_variable
 from voicepipe.base.errors import ConfigError, UnknownCall
-from voicepipe.base.takeover_parts import TakeoverParts
-from voicepipe.call_api import TakenSockets
+from voicepipe.base.takeover import TakenSockets, TakeoverParts
 from voicepipe.directory.server.relay import relay_messages
 from voicepipe.pop.takeover_channel import (
     Arrived,
@@ -31,10 +30,10 @@ from voicepipe.pop.takeover_channel import (
     Failed,
     Main,
     Message,
+    PartState,
     Ready,
     Serving,
     Sockets,
-    State,
     TakeoverChannel,
     encoded,
 )
@@ -64,7 +63,7 @@ class Inherited(NamedTuple):
 
 
 class Predecessor:
-    """The process before this one, and the calls that go on there. Implements `call_api.PredecessorApi`."""
+    """The process before this one, and the calls that go on there. Implements `PredecessorApi`."""
 
     def __init__(self, inherited: Inherited) -> None:
         self.inherited = inherited
@@ -154,7 +153,7 @@ class Predecessor:
                 for name, state in states.items():
                     self._parts.taken(name, state)
                 self._sockets.set_result(TakenSockets(sockets[0], sockets[1] if len(sockets) > 1 else None))
-            case State(name, state) if self._parts:
+            case PartState(name, state) if self._parts:
                 self._parts.taken(name, state)
             case Main():
                 self.on_main()

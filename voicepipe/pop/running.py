@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from voicepipe.base import memory, open_files
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.base.tasks import supervised
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of

@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from voicepipe.base.environment import for_program, own_command
 from voicepipe.base.errors import UpgradeFailed
-from voicepipe.base.takeover_parts import HttpFront, PhoneFront, TakeoverParts
-from voicepipe.call_api import Takeover
+from voicepipe.base.takeover import HttpFront, PhoneFront, Takeover, TakeoverParts
 from voicepipe.config import Config
 from voicepipe.ingress.connection import REQUEST_S
 from voicepipe.ingress.loopback_only import sip_host
@@ -25,10 +24,10 @@ from voicepipe.pop.takeover_channel import (
     Failed,
     Main,
     Message,
+    PartState,
     Ready,
     Serving,
     Sockets,
-    State,
     TakeoverChannel,
 )
 
@@ -44,7 +43,7 @@ SERVES_S = 30.0
 
 
 class Successor:
-    """Starts the process that replaces this one. Implements `call_api.SuccessorApi`. `parts`: what is handed over
+    """Starts the process that replaces this one. Implements `SuccessorApi`. `parts`: what is handed over
     besides sockets; `config`: gives the configuration in use; `end_calls`: ends the calls that go on here, when the new
     process ends; `lock`: the descriptor of the records' lock, None: no records are kept."""
 
@@ -103,7 +102,7 @@ class Successor:
         port, sockets, send = self._http.private_port(), [server.pause() for server in servers], self._channel.send
         try:
             send(Sockets(self._parts.given(), port), *sockets)
-            self._parts.publish = lambda name, state: send(State(name, state))
+            self._parts.publish = lambda name, state: send(PartState(name, state))
             await self._next(Serving, SERVES_S, "it got the sockets, and took no calls")
         except BaseException:
             self._parts.publish = None

@@ -51,7 +51,7 @@ class Main(msgspec.Struct, tag="main", frozen=True):
     """Old to new: the service manager watches the new process now."""
 
 
-class State(msgspec.Struct, tag="state", frozen=True):
+class PartState(msgspec.Struct, tag="state", frozen=True):
     """Old to new: what a part hands over has changed."""
 
     name: str
@@ -70,7 +70,7 @@ class EndCalls(msgspec.Struct, tag="end_calls", frozen=True):
     """New to old: its calls are to end now."""
 
 
-Message = Arrived | Failed | Ready | Sockets | Serving | Main | State | Datagram | EndCalls
+Message = Arrived | Failed | Ready | Sockets | Serving | Main | PartState | Datagram | EndCalls
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Message)
 _HEAD = 5

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from voicepipe.base.secret_source import SecretSource
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.base.trust import for_http, refusal
 from voicepipe.base.web_answer import PLAIN

@@ -1,12 +1,16 @@
-"""What a server hands over to the process that replaces it under live calls: its sockets, and what its parts know."""
+"""A process that replaces another one under live calls: what it gets of that, and what each asks of the other."""
 
+import asyncio
 import logging
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.websockets import WebSocket
 
 logger = logging.getLogger(__name__)
 S = TypeVar("S")
@@ -90,3 +94,47 @@ class TakeoverParts:
         """What a part hands over has changed: the process that has taken over gets it, if one has."""
         if self.publish and (part := self._parts.get(name)):
             self.publish(name, msgspec.json.encode(part.give()))
+
+
+class Takeover(NamedTuple):
+    """The new process, which takes the calls now."""
+
+    pid: int
+    version: str
+
+
+class SuccessorApi(Protocol):
+    """The process that may replace this one. Implemented by `Successor`."""
+
+    def fronts(self, http: HttpFront, phones: PhoneFront | None) -> None:
+        """Callers come at these servers."""
+
+    async def take_over(self) -> Takeover:
+        """Start the new process and wait until it takes calls. Raises UpgradeFailed: it does not, and this process goes
+        on as before."""
+
+
+class TakenSockets(NamedTuple):
+    """The sockets of the process before, at which nothing is taken at present."""
+
+    http: socket.socket
+    sip: socket.socket | None
+
+
+class PredecessorApi(Protocol):
+    """The process before this one, in which calls go on. Implemented by `Predecessor`."""
+
+    gone: asyncio.Event
+    """Set once it has ended."""
+
+    async def sockets(self, parts: TakeoverParts) -> TakenSockets:
+        """Its sockets; `parts` get what it hands over with them. Raises ConfigError: it has ended."""
+
+    async def ask(self, request: Request, body: bytes) -> Response:
+        """Its answer to a request about one of its calls; `body` is the request's."""
+
+    async def relay(self, socket: WebSocket) -> None:
+        """Relay a WebSocket that is about one of its calls, until one side closes it."""
+
+    def pass_on(self, data: bytes, source: tuple[str, int]) -> None:
+        """Pass a SIP message on that is about one of its calls, with the address that it came from."""

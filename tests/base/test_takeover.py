@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from voicepipe.base.takeover_parts import TakeoverParts
+from voicepipe.base.takeover import TakeoverParts
 
 
 def part(parts: TakeoverParts, name: str, given: list[str]) -> list[list[str]]:
