@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 from rich.table import Table
 
 from latency_probes.capacity import Asker, Way, question, ways
@@ -44,6 +45,9 @@ CUT_S = 2.0
 """Seconds without a packet after which a call counts as cut: a PoP sends one each 20 ms."""
 
 
+AFTER_S = 2.0
+
+
 class _Setup(NamedTuple):
     at: float
     """The monotonic second at which the call was asked for."""
@@ -51,9 +55,34 @@ class _Setup(NamedTuple):
     refused: bool
 
 
+class SetupFigures(msgspec.Struct):
+    """Calls that were asked for: how many, how many were refused, and how long the others took until they were up."""
+
+    calls: int
+    refused: int
+    p50_ms: float | None
+    p95_ms: float | None
+
+
+class UpgradeFigures(msgspec.Struct):
+    """What callers have noticed of the upgrades."""
+
+    calls: int
+    """Calls that were up."""
+    cut: int
+    longest_pause_ms: float
+    """Between two packets of any call."""
+    beside: SetupFigures
+    """Of calls that were asked for while an upgrade went on, or up to `AFTER_S` later."""
+    apart: SetupFigures
+    """Of all others."""
+    upgrades_s: list[float]
+    """How long each upgrade took, engines included."""
+
+
 @dataclass(slots=True)
 class UpgradeResult:
-    """What callers have noticed."""
+    """What has happened so far."""
 
     setups: list[_Setup] = field(default_factory=list)
     cut: int = 0
@@ -62,9 +91,23 @@ class UpgradeResult:
     upgrades: list[tuple[float, float]] = field(default_factory=list)
     """When each upgrade was asked for, and when the new process took the calls."""
 
-    def beside(self, setup: _Setup) -> bool:
-        """Whether a call was asked for while an upgrade went on, or within two seconds after it."""
-        return any(began <= setup.at <= ended + 2 for began, ended in self.upgrades)
+    def figures(self) -> UpgradeFigures:
+        """What is printed and kept."""
+        beside = [setup for setup in self.setups if self._beside(setup)]
+        apart = [setup for setup in self.setups if not self._beside(setup)]
+        return UpgradeFigures(
+            calls=len(self.silent_s), cut=self.cut, longest_pause_ms=1000 * max(self.silent_s, default=0.0),
+            beside=_counted(beside), apart=_counted(apart),
+            upgrades_s=[ended - began for began, ended in self.upgrades],
+        )  # fmt: skip
+
+    def _beside(self, setup: _Setup) -> bool:
+        return any(began <= setup.at <= ended + AFTER_S for began, ended in self.upgrades)
+
+
+def _counted(setups: list[_Setup]) -> SetupFigures:
+    took = [setup.took_ms for setup in setups if not setup.refused]
+    return SetupFigures(len(setups), len(setups) - len(took), percentile(took, 50), percentile(took, 95))
 
 
 class _Listener(Asker):
@@ -97,21 +140,19 @@ async def run(calls: int, upgrades: int, json_file: Path | None) -> int:
         options = "--config", str(config), "--port", "0", "--sip-port", str(port)
         async with children.serving("-m", "voicepipe", "pop", *options) as child:
             await _measure(child.url, port, calls, upgrades, result)
+    seen = result.figures()
     table = Table(title=f"{calls} calls at a time, {upgrades} upgrades, scripted engines")
     for column in ("", "set up", "refused", "p50 ms", "p95 ms"):
         table.add_column(column, justify="left" if not column else "right")
-    for name, beside in (("beside an upgrade", True), ("else", False)):
-        these = [setup for setup in result.setups if result.beside(setup) is beside]
-        times = [percentile([setup.took_ms for setup in these if not setup.refused], percent) for percent in (50, 95)]
-        shown = ["-" if ms is None else f"{ms:.0f}" for ms in times]
-        table.add_row(name, str(len(these)), str(sum(setup.refused for setup in these)), *shown)
+    for name, these in (("beside an upgrade", seen.beside), ("else", seen.apart)):
+        times = ["-" if ms is None else f"{ms:.0f}" for ms in (these.p50_ms, these.p95_ms)]
+        table.add_row(name, str(these.calls), str(these.refused), *times)
     console.print(table)
-    loads = ", ".join(f"{ended - began:.1f}" for began, ended in result.upgrades)
-    refused, longest = sum(setup.refused for setup in result.setups), max(result.silent_s, default=0.0)
-    console.print(f"{len(result.silent_s)} calls, {result.cut} cut; the longest pause of a call's sound was "
-                  f"{1000 * longest:.0f} ms; the upgrades took {loads} s")  # fmt: skip
-    keep(json_file, result)
-    return 1 if refused or result.cut else 0
+    took = ", ".join(f"{seconds:.1f}" for seconds in seen.upgrades_s)
+    console.print(f"{seen.calls} calls, {seen.cut} cut; the longest pause of a call's sound was "
+                  f"{seen.longest_pause_ms:.0f} ms; the upgrades took {took} s")  # fmt: skip
+    keep(json_file, seen)
+    return 1 if seen.beside.refused or seen.apart.refused or seen.cut else 0
 
 
 async def _measure(url: str, phone: int, calls: int, upgrades: int, result: UpgradeResult) -> None:
