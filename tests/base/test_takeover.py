@@ -50,3 +50,24 @@ def test_nothing_is_left_once_the_process_before_has_ended() -> None:
     taken = part(parts, "calls", ["mine"])
     parts.empty()
     assert taken == [[]]
+
+
+def test_a_part_that_adds_gets_what_is_new_alone_also_from_a_process_before_the_last() -> None:
+    parts, published, taken = TakeoverParts(), list[tuple[str, bytes]](), list[list[str]]()
+    parts.join("keys", list[str], lambda: ["old"], taken.append, adds=True)
+    parts.add("keys", ["lost"])
+    parts.publish = lambda name, state: published.append((name, state))
+    parts.add("keys", ["new"])
+    parts.taken("keys", b'["from before"]')
+    parts.empty()
+    assert published == [("keys", b'["new"]'), ("keys", b'["from before"]')]
+    assert taken == [["from before"], []]
+
+
+def test_changes_of_the_process_before_go_on_to_the_one_after() -> None:
+    parts, published, have = TakeoverParts(), list[bytes](), list[str]()
+    parts.join("calls", list[str], lambda: [*have, "mine"], lambda taken: have.__setitem__(slice(None), taken))
+    parts.publish = lambda name, state: published.append(state)
+    parts.taken("calls", b'["theirs"]')
+    parts.empty()
+    assert published == [b'["theirs","mine"]', b'["mine"]']

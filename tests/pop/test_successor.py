@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -39,6 +40,12 @@ TAKES_OVER = """parts = TakeoverParts()
     before.end_calls()"""
 
 
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits 30 s for the sockets' use waits for one."""
+    monkeypatch.setattr(module, "SERVES_S", 3.0)
+
+
 class Front:
     """HTTP's or SIP's server, and what becomes of it."""
 
@@ -59,6 +66,9 @@ class Front:
 
     def private_port(self) -> int:
         return 1
+
+    def close_idle(self) -> None:
+        self.did.append("close idle")
 
     def passed_on(self, data: bytes, source: tuple[str, int]) -> None:
         self.passed.append((data, source))
@@ -111,6 +121,7 @@ async def test_a_process_that_fails_changes_nothing(
     (http, phones), parts = fronts, TakeoverParts()
     its = Successor(parts, Config)
     its.fronts(http, phones)
+    its.main = lambda pid: None
     starts(monkeypatch, then)
     for _ in range(2):  # It may be tried again.
         with pytest.raises(UpgradeFailed, match=said):
@@ -125,6 +136,7 @@ async def test_one_that_cannot_be_started_is_said_at_once(
     monkeypatch.setattr(module, "own_command", lambda: ["/nowhere/voicepipe"])
     its = Successor(TakeoverParts(), Config)
     its.fronts(*fronts)
+    its.main = lambda pid: None
     with pytest.raises(UpgradeFailed, match="did not start"):
         await its.take_over()
 
@@ -140,5 +152,44 @@ async def test_a_pop_of_a_fleet_is_not_upgraded_so(fronts: tuple[Front, Front]) 
 
 async def test_the_first_process_of_a_container_is_not_upgraded_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getpid", lambda: 1)
+    its = Successor(TakeoverParts(), Config)
+    its.main = lambda pid: None
     with pytest.raises(UpgradeFailed, match="container"):
-        await Successor(TakeoverParts(), Config).take_over()
+        await its.take_over()
+
+
+async def test_a_pop_that_another_program_has_started_is_not_upgraded_so(fronts: tuple[Front, Front]) -> None:
+    its = Successor(TakeoverParts(), Config)
+    its.fronts(*fronts)
+    with pytest.raises(UpgradeFailed, match="voicepipe pop"):
+        await its.take_over()
+
+
+async def test_two_upgrades_at_a_time_are_one(fronts: tuple[Front, Front], monkeypatch: pytest.MonkeyPatch) -> None:
+    its = Successor(TakeoverParts(), Config)
+    its.fronts(*fronts)
+    its.main = lambda pid: None
+    starts(monkeypatch, "await asyncio.sleep(60)")
+    first = asyncio.create_task(its.take_over())
+    await asyncio.sleep(0)
+    with pytest.raises(UpgradeFailed, match="under way"):
+        await its.take_over()
+    its.withdraw()
+    with pytest.raises(UpgradeFailed, match="told to stop"):
+        await first
+    with pytest.raises(UpgradeFailed, match="takes no calls any more"):
+        await its.take_over()
+
+
+async def test_a_new_process_that_dies_gives_the_sockets_back(
+    fronts: tuple[Front, Front], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (http, phones), parts = fronts, TakeoverParts()
+    its = Successor(parts, Config)
+    its.fronts(http, phones)
+    its.main = lambda pid: None
+    starts(monkeypatch, "await before.sockets(TakeoverParts())\n    before.serving()\n    await asyncio.sleep(60)")
+    taken = await its.take_over()
+    os.kill(taken.pid, signal.SIGKILL)
+    await until(lambda: http.did == phones.did == ["pause", "retire", "resume"])
+    assert not parts.is_handed_over

@@ -235,15 +235,26 @@ async def test_a_new_process_that_does_not_start_changes_nothing(tmp_path: Path)
 
 
 async def test_an_upgraded_pop_is_upgraded_again(tmp_path: Path) -> None:
-    async with host(tmp_path) as its, its.call() as first:
+    async with host(tmp_path) as its, its.call() as first, its.phone() as phone:
+        assert (await phone.dial()).code == 200
         second = await its.upgraded()
         async with its.call() as call:
             third = await its.upgraded()
             assert len({its.pop.pid, second, third}) == 3
+            assert sorted(await its.calls()) == ["sip", "websocket", "websocket"]
             await first.asks("Are you there?")
             await call.asks("Are you there?")
             async with its.call() as new:
                 await new.asks("And now?")
+            assert (await phone.hang_up()).code == 200
+            [row, *_] = (await its.asked("GET", "/v1/realtime/calls"))["data"]
+            assert await its.asked("POST", f"/v1/realtime/calls/{row['id']}/hangup") is None
+            with pytest.raises((OSError, websockets.WebSocketException)):
+                await first.asks("Are you still there?")
+            await until(lambda: not is_alive(its.pop.pid))
+            assert is_alive(second)
+            await call.asks("Are you there?")
+        await until(lambda: not is_alive(second))
 
 
 async def test_a_new_process_that_is_stopped_waits_for_the_calls_of_the_old_one(tmp_path: Path) -> None:
@@ -255,6 +266,28 @@ async def test_a_new_process_that_is_stopped_waits_for_the_calls_of_the_old_one(
             await old.asks("Are you there?")
             assert is_alive(pid)
         await until(lambda: not is_alive(pid) and not is_alive(its.pop.pid))
+
+
+async def test_a_process_that_is_stopped_while_the_new_one_loads_is_not_replaced(tmp_path: Path) -> None:
+    async with host(tmp_path) as its:
+        async with its.call() as old:
+            upgrade = asyncio.create_task(its.asked("POST", "/v1/upgrade"))
+            await until(lambda: "loads its engines" in its.pop.log.read_text())
+            os.kill(its.pop.pid, signal.SIGTERM)
+            assert "told to stop" in (await upgrade)["error"]["message"]
+            await old.asks("Are you there?")
+        await until(lambda: not is_alive(its.pop.pid))
+        with pytest.raises(OSError):
+            await its.asked("GET", "/healthz")
+
+
+async def test_an_old_process_goes_on_if_the_new_one_is_killed(tmp_path: Path) -> None:
+    async with host(tmp_path) as its, its.call() as old, its.phone() as phone:
+        assert (await phone.dial()).code == 200
+        os.kill(await its.upgraded(), signal.SIGKILL)
+        await until(lambda: "reads its sockets again" in its.pop.log.read_text())
+        await old.asks("Are you there?")
+        assert (await phone.hang_up()).code == 200
 
 
 async def test_a_second_signal_ends_the_calls_of_the_old_process(tmp_path: Path) -> None:

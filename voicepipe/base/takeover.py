@@ -26,7 +26,7 @@ class HandsSocketOver(Protocol):
         """Take again what comes: nobody else does."""
 
     def retire(self) -> None:
-        """Another process serves the socket: end what is idle, but no call."""
+        """Another process serves the socket. What was taken from it goes on."""
 
 
 class HttpFront(HandsSocketOver, Protocol):
@@ -34,6 +34,9 @@ class HttpFront(HandsSocketOver, Protocol):
 
     def private_port(self) -> int:
         """A port of this machine at which it goes on answering. Raises OSError."""
+
+    def close_idle(self) -> None:
+        """End connections that wait for a request."""
 
 
 class PhoneFront(HandsSocketOver, Protocol):
@@ -48,6 +51,7 @@ class _Part:
     kind: Any
     give: Callable[[], Any]
     take: Callable[[Any], None]
+    adds: bool
 
 
 class TakeoverParts:
@@ -59,11 +63,14 @@ class TakeoverParts:
         self.publish: Callable[[str, bytes], None] | None = None
         """Sends what a part gives to the process that has taken over; None: none has."""
 
-    def join(self, name: str, kind: type[S], give: Callable[[], S], take: Callable[[S], None]) -> None:
+    def join(
+        self, name: str, kind: type[S], give: Callable[[], S], take: Callable[[S], None], *, adds: bool = False
+    ) -> None:
         """Add a part. `give` returns what it hands over, of the type `kind`, as JSON can hold it. `take` gets what the
-        same part of the process before has handed over: when this process takes over, again whenever that has changed,
-        each time whole, and at last `kind()`, which is to be empty."""
-        self._parts[name] = _Part(kind, give, take)
+        same part of the process before has handed over: when this process takes over, again whenever that changes, and
+        at last `kind()`, which is to be empty. It replaces what it has taken by what comes, and `give` returns that,
+        too. With `adds`, it adds what comes, and later gets what is new alone (`add`)."""
+        self._parts[name] = _Part(kind, give, take, adds)
 
     def given(self) -> dict[str, bytes]:
         """What all parts hand over, as JSON."""
@@ -79,11 +86,17 @@ class TakeoverParts:
             part.take(msgspec.json.decode(state, type=part.kind))
         except msgspec.DecodeError as error:
             logger.warning("what the process before hands over of %s cannot be read, and is left out: %s", name, error)
+        if self.publish and part.adds:  # There is a third process by now.
+            self.publish(name, state)
+        else:
+            self.changed(name)
 
     def empty(self) -> None:
         """The process before has ended: nothing of what it has handed over goes on there."""
-        for part in self._parts.values():
+        for name, part in self._parts.items():
             part.take(part.kind())
+            if not part.adds:
+                self.changed(name)
 
     @property
     def is_handed_over(self) -> bool:
@@ -94,6 +107,11 @@ class TakeoverParts:
         """What a part hands over has changed: the process that has taken over gets it, if one has."""
         if self.publish and (part := self._parts.get(name)):
             self.publish(name, msgspec.json.encode(part.give()))
+
+    def add(self, name: str, more: Any) -> None:
+        """Something is new of a part that was joined with `adds`: the process that has taken over gets that alone."""
+        if self.publish:
+            self.publish(name, msgspec.json.encode(more))
 
 
 class Takeover(NamedTuple):

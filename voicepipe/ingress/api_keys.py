@@ -160,13 +160,18 @@ class ShortLived(Protocol):
 
 class ClientSecrets:
     """The `ek_` keys that one PoP has made. Each tenant has its own limit, so that none takes up another's. `clock`
-    gives Unix seconds; `knows` tells whether there is still a tenant of this name."""
+    gives Unix seconds; `knows` tells whether there is still a tenant of this name; `made` gets each key as it is made,
+    as in `take_over`."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.time, knows: Callable[[str], bool] = lambda tenant: True
+        self,
+        clock: Callable[[], float] = time.time,
+        knows: Callable[[str], bool] = lambda tenant: True,
+        made: Callable[[list[HandedSecret]], None] = lambda keys: None,
     ) -> None:
         self._clock = clock
         self._knows = knows
+        self._made = made
         self._callers: dict[str, Caller] = {}
         """Key -> its caller."""
         self._by_tenant: dict[str, _TenantSecrets] = {}
@@ -185,6 +190,7 @@ class ClientSecrets:
             )
         key, until = f"ek_{secrets.token_hex(16)}", now + seconds
         self._keep(key, until, caller)
+        self._made([HandedSecret(key, until, caller.tenant, caller.agent, caller.session, caller.locked)])
         return key, until
 
     def find(self, key: str) -> Caller:

@@ -131,8 +131,8 @@ class Calls:
 
     def _handed_over(self) -> list[CallElsewhere]:
         by_id = {call_id: provider_id for provider_id, call_id in self._by_provider.items()}
-        return [CallElsewhere(known.who.tenant.name, _row(known), by_id.get(call_id, ""))
-                for call_id, known in self._known.items()]  # fmt: skip
+        return self.elsewhere + [CallElsewhere(known.who.tenant.name, _row(known), by_id.get(call_id, ""))
+                                 for call_id, known in self._known.items()]  # fmt: skip
 
     def _take_over(self, calls: list[CallElsewhere]) -> None:
         self.elsewhere = calls

@@ -147,8 +147,11 @@ class HttpConnection(ChunkedParser, H11Protocol):
         self._leave()
 
     def retire(self) -> None:
-        """Serve at most one more request: a connection that has had one, and waits for another, ends now."""
+        """Serve at most one more request."""
         self.conn.is_last = True
+
+    def close_idle(self) -> None:
+        """End the connection if it has had a request, and waits for another."""
         if self.cycle is not None and self.cycle.response_complete and not self._asked and not self._over:
             self.transport.close()
 

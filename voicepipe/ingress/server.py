@@ -124,7 +124,7 @@ class Server(uvicorn.Server):
         if self._private:
             self._private.close()
 
-    # --- as `HandsSocketsOver`
+    # --- as `HandsSocketOver`
 
     def pause(self) -> socket.socket:
         """Take no new connection, and return the socket at which they wait. Those that were taken go on."""
@@ -137,11 +137,18 @@ class Server(uvicorn.Server):
         self._acceptors[0].open()
 
     def retire(self) -> None:
-        """Serve no second request on any connection: another process takes them. WebSockets go on."""
+        """Each answer from now on ends its connection: another process takes what comes. WebSockets go on."""
         self._retired = True
-        for connection in list(self.server_state.connections):
-            if isinstance(connection, HttpConnection):
-                connection.retire()
+        for connection in self._http_connections():
+            connection.retire()
+
+    def close_idle(self) -> None:
+        """End connections that wait for a request."""
+        for connection in self._http_connections():
+            connection.close_idle()
+
+    def _http_connections(self) -> list[HttpConnection]:
+        return [one for one in self.server_state.connections if isinstance(one, HttpConnection)]
 
     def private_port(self) -> int:
         """A port of this machine alone at which the same application answers, without TLS. Raises OSError: none can be

@@ -2,6 +2,7 @@
 machine."""
 
 import asyncio
+from collections import Counter
 
 from voicepipe.base.takeover import TakeoverParts
 
@@ -19,7 +20,7 @@ class CallsByTenant:
         self._parts = parts
         self._here: dict[str, int] = {}
         self._elsewhere: dict[str, int] = {}
-        parts.join(PART, dict[str, int], lambda: self._here, self._take_over)
+        parts.join(PART, dict[str, int], lambda: dict(Counter(self._here) + Counter(self._elsewhere)), self._take_over)
 
     def began(self, tenant: str) -> None:
         """A call of this tenant's has a slot."""

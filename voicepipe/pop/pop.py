@@ -143,7 +143,7 @@ class Pop:
         self.takeover_parts = takeover_parts or TakeoverParts()
         self._calls = CallsByTenant(self.takeover_parts)
         lock = records.lock if records else None
-        self.successor = Successor(self.takeover_parts, lambda: self.config, lambda: self._drain.give_up(), lock)
+        self.successor = Successor(self.takeover_parts, lambda: self.config, self.end_calls, lock)
         """Starts the process that replaces this one."""
         self._predecessor = predecessor
         self.membership: Membership | None = None
@@ -165,7 +165,7 @@ class Pop:
         self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=not config.is_shared)
         self._down: dict[str, float] = {}
         """Engines that do not work, and the monotonic second since when."""
-        self._drain = CallDrain(self._over, lambda: self.calls, lambda: self.config.pop.drain_ms / 1000)
+        self._drain = CallDrain(self._over, lambda: self.calls, self._drain_s)
 
     async def use(self, config: Config, agents: AgentStore) -> None:
         """Use other agents, routes and tenants; live calls keep what they began with. What else differs in `config`
@@ -377,9 +377,19 @@ class Pop:
         """Take no new calls; returns when the last one has ended, here and in the process before this one, or
         `pop.drain_ms` after this was first asked for."""
         self._drain.has_begun = True
+        self.successor.withdraw()
         if self.membership:
             self.membership.reporter.report_now()
         await self._drain.wait()
+
+    def end_calls(self) -> None:
+        """Drain no longer: the calls that go on are ended."""
+        self._drain.give_up()
+
+    def _drain_s(self) -> float:
+        """Seconds for which calls may go on. Where another process takes the new ones, nobody waits for their end."""
+        ms = self.config.pop.drain_ms
+        return (max(ms, self.config.limits.call_ms) if self.takeover_parts.is_handed_over else ms) / 1000
 
     async def _over(self) -> None:
         await self._calls.none_here.wait()

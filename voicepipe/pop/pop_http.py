@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -163,8 +164,8 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
     def knows(tenant: str) -> bool:
         return not pop.config.tenants or any(known.name == tenant for known in pop.config.tenants)
 
-    secrets = ClientSecrets(knows=knows)
-    pop.takeover_parts.join("ek_ keys", list[HandedSecret], secrets.handed_over, secrets.take_over)
+    secrets = ClientSecrets(knows=knows, made=partial(pop.takeover_parts.add, "ek_ keys"))
+    pop.takeover_parts.join("ek_ keys", list[HandedSecret], secrets.handed_over, secrets.take_over, adds=True)
     access = AccessControl(pop, secrets, pop.config.limits.client_percent, pop.tokens)
     realtime = Realtime(pop, access, calls, secrets)
 
@@ -223,14 +224,18 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
         message_bytes = pop.config.limits.message_bytes
         serving = server.serve(application, listening, pop.config.http, room, message_bytes, pop.serving, pop.rereads,
                                lambda http: pop.successor.fronts(http, phones))  # fmt: skip
-        jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
+        jobs: set[asyncio.Task[Any]] = {asyncio.create_task(job) for job in (serving, calls.run())}
         tidying = asyncio.create_task(supervised("ending calls left behind", providers.tidy_up))
+        ready = asyncio.create_task(pop.serving.wait())
         try:
+            await asyncio.wait({*jobs, ready}, return_when=asyncio.FIRST_COMPLETED)
+            if phones and pop.serving.is_set():
+                phones.resume()
             done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
             for job in done:
                 job.result()
         finally:
-            jobs.add(tidying)
+            jobs |= {tidying, ready}
             for job in jobs:
                 job.cancel()
             await asyncio.wait(jobs)

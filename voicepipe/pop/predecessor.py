@@ -35,6 +35,7 @@ from voicepipe.pop.takeover_channel import (
     Serving,
     Sockets,
     TakeoverChannel,
+    Withdrawn,
     encoded,
 )
 
@@ -71,6 +72,8 @@ class Predecessor:
         """The port on 127.0.0.1 at which it answers requests about its calls."""
         self.gone = asyncio.Event()
         """Set once it has ended: it has no calls any more."""
+        self.withdrawn = asyncio.Event()
+        """Set if it goes on itself, after it has handed over its sockets: this process has to end."""
         self.on_main: Callable[[], None] = lambda: None
         """Called once the service manager watches this process, in place of the one before."""
         self._parts: TakeoverParts | None = None
@@ -89,8 +92,11 @@ class Predecessor:
         assert self._channel and self._sockets
         self._parts = parts
         self._channel.send(Ready())
-        async with asyncio.timeout(SOCKETS_S):
-            return await self._sockets
+        try:
+            async with asyncio.timeout(SOCKETS_S):
+                return await self._sockets
+        except TimeoutError:
+            raise ConfigError("The process that runs does not hand its sockets over.") from None
 
     def serving(self) -> None:
         """This process takes the calls now."""
@@ -98,6 +104,8 @@ class Predecessor:
 
     def failed(self, why: str) -> None:
         """This process does not start. Blocks: its event loop may have ended, or not begun."""
+        if self._channel and not self._channel.is_open:  # Its descriptor may be another's by now.
+            return
         with suppress(OSError):
             os.write(self.inherited.channel, encoded(Failed(why)))
 
@@ -106,7 +114,7 @@ class Predecessor:
         url = f"http://127.0.0.1:{self.private_port}{request.url.path}"
         headers = {name: value for name, value in request.headers.items() if name not in OF_A_CONNECTION}
         try:
-            async with httpx.AsyncClient(timeout=ANSWER_S, verify=False) as client:  # By loopback, without TLS.
+            async with httpx.AsyncClient(timeout=ANSWER_S, verify=False, trust_env=False) as client:
                 answer = await client.request(
                     request.method, url, params=request.url.query, headers=headers, content=body
                 )
@@ -157,6 +165,8 @@ class Predecessor:
                 self._parts.taken(name, state)
             case Main():
                 self.on_main()
+            case Withdrawn():
+                self.withdrawn.set()
 
     def _closed(self) -> None:
         self.gone.set()
@@ -173,4 +183,7 @@ def inherited() -> Inherited | None:
     if not (text := taken_variable(TAKEOVER)):
         return None
     channel, lock, http, sip = json.loads(text)
+    for fd in (channel, lock):
+        if fd is not None:
+            os.set_inheritable(fd, False)  # Programs that are started from here would keep them open.
     return Inherited(channel, lock, tuple(http), tuple(sip))

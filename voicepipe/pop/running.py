@@ -1,6 +1,8 @@
 """A PoP's life: load the engines, warm them up, serve, keep records, drain."""
 
 import asyncio
+import logging
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -30,6 +32,7 @@ from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.tools.tool_runner import ToolRunner
 from voicepipe.turn.sentence_ends import callers_ends
 
+logger = logging.getLogger(__name__)
 Opened = Callable[[Config], AbstractAsyncContextManager[tuple[Config, AgentStore]]]
 """Opens a PoP's own configuration: the one to use, with its agents. Raises ConfigError."""
 
@@ -91,7 +94,7 @@ async def member(
             if editions:
                 beside["taking over editions"] = editions.listen
             if predecessor:
-                beside["taking over"] = partial(_take_over, predecessor, pop)
+                beside["taking over"] = partial(_take_over, predecessor, pop, reloader)
             if reloader:
                 opened = editions.rebased if editions else partial(_opened, store, agent_file, agents)
                 beside["reading the files again"] = partial(_reload, pop, reloader, own, opened)
@@ -101,7 +104,11 @@ async def member(
             try:
                 yield pop
             finally:
-                await pop.drain()
+                try:
+                    await pop.drain()
+                finally:
+                    if predecessor and not serves.done():  # A failure of this process ends no call of the other.
+                        predecessor.end_calls()
                 serves.cancel()
                 if records:  # Calls that did not end by themselves have ended now.
                     await asyncio.wait({serves})
@@ -137,18 +144,26 @@ async def _deliver(pop: Pop, records: Records) -> None:
     await records.deliveries.run()
 
 
-async def _take_over(predecessor: Predecessor, pop: Pop) -> None:
-    """Tell the process before that this one takes the calls; once it has ended, nothing is asked of it any more. If
-    this one ends before, it ends its calls."""
+async def _take_over(predecessor: Predecessor, pop: Pop, reloader: Reloader[Config] | None) -> None:
+    """Tell the process before that this one takes the calls; once it has ended, nothing is asked of it any more."""
     await pop.serving.wait()
     predecessor.serving()
+    if reloader:
+        reloader.ask()  # The files may have changed while the engines loaded, and only the process before was told.
+    ends = {asyncio.create_task(event.wait()) for event in (predecessor.gone, predecessor.withdrawn)}
     try:
-        await predecessor.gone.wait()
-        if pop.records:
-            pop.records.cut_elsewhere()
-        pop.takeover_parts.empty()
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        predecessor.end_calls()
+        for end in ends:
+            end.cancel()
+    if predecessor.withdrawn.is_set():
+        logger.error("this process has taken too long to take over: the one before it goes on, and this one ends")
+        pop.end_calls()
+        signal.raise_signal(signal.SIGTERM)
+        return
+    if pop.records:
+        pop.records.cut_elsewhere()
+    pop.takeover_parts.empty()
 
 
 async def _reload(pop: Pop, reloader: Reloader[Config], own: Config, opened: Opened) -> None:

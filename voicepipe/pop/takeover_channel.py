@@ -2,15 +2,16 @@
 new process inherits. Nobody else can reach it."""
 
 import asyncio
+import logging
 import os
 import socket
 from array import array
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 
 import msgspec
 
+logger = logging.getLogger(__name__)
 MOST_FDS = 8
 """Descriptors that come with one message, at most."""
 READ_BYTES = 65_536
@@ -47,6 +48,10 @@ class Serving(msgspec.Struct, tag="serving", frozen=True):
     """New to old: it takes calls."""
 
 
+class Withdrawn(msgspec.Struct, tag="withdrawn", frozen=True):
+    """Old to new: it goes on itself, and the new process has to end."""
+
+
 class Main(msgspec.Struct, tag="main", frozen=True):
     """Old to new: the service manager watches the new process now."""
 
@@ -70,7 +75,7 @@ class EndCalls(msgspec.Struct, tag="end_calls", frozen=True):
     """New to old: its calls are to end now."""
 
 
-Message = Arrived | Failed | Ready | Sockets | Serving | Main | PartState | Datagram | EndCalls
+Message = Arrived | Failed | Ready | Sockets | Serving | Withdrawn | Main | PartState | Datagram | EndCalls
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Message)
 _HEAD = 5
@@ -98,13 +103,13 @@ class TakeoverChannel:
         self._unsent = deque[tuple[memoryview, list[int]]]()
         self._bytes = bytearray()
         self._fds = deque[int]()
-        self._open = True
+        self.is_open = True
         self._loop.add_reader(end, self._readable)
 
     def send(self, message: Message, *sockets: socket.socket) -> None:
         """Send a message. It waits here while the other process does not read; nothing is sent once that is gone. The
         sockets have to stay open until the message is sent."""
-        if not self._open:
+        if not self.is_open:
             return
         self._unsent.append((memoryview(encoded(message, len(sockets))), [one.fileno() for one in sockets]))
         if len(self._unsent) == 1:
@@ -112,9 +117,9 @@ class TakeoverChannel:
 
     def close(self) -> None:
         """Safe to call twice. What is not sent yet is not sent any more."""
-        if not self._open:
+        if not self.is_open:
             return
-        self._open = False
+        self.is_open = False
         self._loop.remove_reader(self._end)
         self._loop.remove_writer(self._end)
         self._end.close()
@@ -153,12 +158,16 @@ class TakeoverChannel:
             self.close()
             return self._closed()
         self._bytes += data
-        while self._open and len(self._bytes) >= _HEAD:
+        while self.is_open and len(self._bytes) >= _HEAD:
             end = _HEAD + int.from_bytes(self._bytes[:4])
             if len(self._bytes) < end:
                 return
             number, body = self._bytes[4], bytes(self._bytes[_HEAD:end])
             del self._bytes[:end]
             sockets = [socket.socket(fileno=self._fds.popleft()) for _ in range(number)]
-            with suppress(msgspec.DecodeError):  # Of another version, which knows more messages.
-                self._received(_decoder.decode(body), sockets)
+            try:
+                message = _decoder.decode(body)
+            except msgspec.DecodeError as error:
+                logger.warning("the other process of this PoP sends what this version does not know: %s", error)
+            else:
+                self._received(message, sockets)

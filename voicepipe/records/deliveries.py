@@ -83,7 +83,7 @@ class Deliveries:
                 if not self._under_way and not self._woken.is_set():
                     self._idle.set()
                 wait_s = IDLE_S
-                if self.spool.next_due is not None and not self._under_way:
+                if self.spool.next_due is not None and not self._under_way and not self._parts.is_handed_over:
                     wait_s = self.spool.next_due - time.time()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(max(0.05, min(IDLE_S, wait_s))):

@@ -72,6 +72,7 @@ class Records(CallFollower):
         self, path: Path, host: RecordedHost, deliveries: Deliveries, lines: str, keep_s: float, hooks: HooksOf,
         parts: TakeoverParts,
     ) -> None:  # fmt: skip
+        self._parts = parts
         self.writer = deliveries.writer
         self.deliveries = deliveries
         self.lock: int | None = None
@@ -80,7 +81,7 @@ class Records(CallFollower):
         """Ids of the calls in progress."""
         self._elsewhere: list[str] = []
         """Ids of those that go on in the process before this one."""
-        parts.join(RECORDS, list[str], lambda: list(self._in_progress), self._take_over)
+        parts.join(RECORDS, list[str], lambda: [*self._elsewhere, *self._in_progress], self._take_over)
         self.deleted: list[Callable[[Collection[str]], object]] = []
         """Called with the ids of calls that were deleted."""
         self._path = path
@@ -106,6 +107,7 @@ class Records(CallFollower):
 
     def began(self, call: CallFacts) -> None:
         self._in_progress[call.id] = None
+        self._parts.changed(RECORDS)
         self.writer.put(lambda store: store.began(call), always=True)
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
@@ -316,6 +318,8 @@ def _open(
         shares = inherited_lock is not None and os.path.sameopenfile(lock.fileno(), inherited_lock)
         if inherited_lock is not None and shares:  # Both processes have the lock, until the last of them ends.
             lock = stack.enter_context(os.fdopen(inherited_lock, "w"))
+        elif inherited_lock is not None:
+            os.close(inherited_lock)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         store = Store(path, host)
     except BlockingIOError:

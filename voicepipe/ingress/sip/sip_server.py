@@ -58,7 +58,7 @@ class _Invited(NamedTuple):
 
 
 class SipServer:
-    """The PoP's SIP server. Between `open` and `close` it takes calls, which `calls` holds. Raises ConfigError:
+    """The PoP's SIP server. Between `resume` and `close` it takes calls, which `calls` holds. Raises ConfigError:
     strangers could call."""
 
     def __init__(self, pop: PopApi, calls: Calls) -> None:
@@ -97,17 +97,18 @@ class SipServer:
         return use
 
     def open(self, taken_over: socket.socket | None = None) -> None:
-        """Listen, at `taken_over` if the process before has bound it. Raises ConfigError."""
+        """Have the port, or `taken_over` if the process before has bound it. Nothing is read before `resume`. Raises
+        ConfigError."""
         self._endpoint.open(taken_over)
 
-    # --- as `HandsSocketsOver`
+    # --- as `HandsSocketOver`
 
     def pause(self) -> socket.socket:
         """Read nothing new. Messages about our calls come by `passed_on` from now on."""
         return self._stack.pause()
 
     def resume(self) -> None:
-        """Read again."""
+        """Read what comes, and what has come meanwhile."""
         self._stack.resume()
 
     def retire(self) -> None:
@@ -118,8 +119,8 @@ class SipServer:
         self._stack.passed_on(data, source)
 
     def _handed_over(self) -> list[str]:
-        """The Call-IDs of all that goes on here."""
-        return list(self._stack.call_ids().union(dialog.call_id for dialog in self._dialogs))
+        """The Call-IDs of all that goes on here, or in the process before."""
+        return list(self._stack.call_ids().union((dialog.call_id for dialog in self._dialogs), self._stack.elsewhere))
 
     def _take_over(self, call_ids: list[str]) -> None:
         before = self._pop.predecessor
@@ -314,8 +315,8 @@ def server_of(pop: PopApi, calls: Calls) -> SipServer | None:
 
 @asynccontextmanager
 async def listening(server: SipServer | None, taken_over: socket.socket | None = None) -> AsyncIterator[None]:
-    """Take calls by SIP within the context; None: there are none. `taken_over`: as in `SipServer.open`. Raises
-    ConfigError."""
+    """Within the context the server has its port, and takes calls once it resumes; None: there are none. `taken_over`:
+    as in `SipServer.open`. Raises ConfigError."""
     if not server:
         yield
         return

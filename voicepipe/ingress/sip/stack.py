@@ -115,8 +115,8 @@ class Stack:
         """Who gets messages with these Call-IDs: their calls are another process's."""
 
     def open(self, taken_over: socket.socket | None = None) -> None:
-        """Listen, on the event loop that runs; at `taken_over`, if another process has bound it. Raises
-        ConfigError."""
+        """Be ready to listen, on the event loop that runs; at `taken_over`, if another process has bound it. Nothing is
+        read before `resume`. Raises ConfigError."""
         prepare()
         try:
             self._socket.open(self._bind, taken_over)

@@ -127,13 +127,13 @@ class UdpSocket:
         self._socket: socket.socket | None = None
         self._time = Bucket(READING, owes=math.inf)
         self._resume: asyncio.TimerHandle | None = None
-        self._paused = False
+        self._paused = True
 
     def open(self, bind: Host, taken_over: socket.socket | None = None) -> None:
-        """Listen, at `taken_over` if another process has bound it. Raises OSError."""
+        """Have the socket, or `taken_over` if another process has bound it. Nothing is read before `resume`. Raises
+        OSError."""
         self._socket = taken_over or _bound(bind)
         self.address = self._socket.getsockname()
-        asyncio.get_running_loop().add_reader(self._socket, self._readable)
 
     def pause(self) -> socket.socket:
         """Read nothing more, until `resume`: another process may. Returns the socket, at which this one still
@@ -146,7 +146,7 @@ class UdpSocket:
         return self._socket
 
     def resume(self) -> None:
-        """Read again."""
+        """Read what comes, and what has come since the socket was open."""
         self._paused = False
         if self._socket:
             asyncio.get_running_loop().add_reader(self._socket, self._readable)

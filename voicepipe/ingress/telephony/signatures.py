@@ -101,8 +101,12 @@ def telnyx(key: Ed25519PublicKey, body: bytes, headers: Mapping[str, str], now: 
 class OneTimeTokens(Generic[T]):
     """Secrets that are each valid once, for a short time."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, clock: Callable[[], float], made: Callable[[dict[str, tuple[float, T]]], None] = lambda tokens: None
+    ) -> None:
+        """`made` gets each token as it is made, as in `take_over`."""
         self._clock = clock
+        self._made = made
         self._known: dict[str, tuple[float, T]] = {}
 
     def make(self, what: T) -> str:
@@ -111,6 +115,7 @@ class OneTimeTokens(Generic[T]):
         self._known = {token: known for token, known in self._known.items() if known[0] > now}
         token = secrets.token_urlsafe(32)
         self._known[token] = now + TOKEN_S, what
+        self._made({token: self._known[token]})
         return token
 
     def handed_over(self) -> dict[str, tuple[float, T]]:

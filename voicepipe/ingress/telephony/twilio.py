@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -31,8 +32,8 @@ from voicepipe.ingress.telephony.twilio_webhook import (
 )
 
 STREAM, AFTER = "/twilio/stream", "/twilio/after"
-TRANSFERS = "twilio transfers"
-"""What is handed over of calls that are transferred (`TakeoverParts`)."""
+STREAMS, TRANSFERS = "twilio streams", "twilio transfers"
+"""What is handed over (`TakeoverParts`): tokens of streams that are expected, and calls that are transferred."""
 OURS = "voicepipe"
 """Name of the stream parameter with the token of our TwiML: it shows that a later request for the stream is due to us
 as well. The signature alone would admit anybody who has seen one, since a stream's address is always the same."""
@@ -73,12 +74,12 @@ class Twilio:
         self._access = ProviderAccess(pop, self.dialect.kind)
         self._streams = StreamEndpoint(pop, calls, self, self._access)
         self.token = token
-        self._tokens = OneTimeTokens[_Expected](time.monotonic)
+        self._tokens = OneTimeTokens[_Expected](time.monotonic, partial(pop.takeover_parts.add, STREAMS))
         self._transfers = TwilioTransfers()
         self._parts = pop.takeover_parts
         streams = dict[str, tuple[float, _Expected]]
-        self._parts.join("twilio streams", streams, self._tokens.handed_over, self._tokens.take_over)
-        self._parts.join(TRANSFERS, TwilioTransfers, lambda: self._transfers, self._take_over)
+        self._parts.join(STREAMS, streams, self._tokens.handed_over, self._tokens.take_over, adds=True)
+        self._parts.join(TRANSFERS, TwilioTransfers, lambda: self._transfers, self._take_over, adds=True)
         self._streamed_before: deque[int] = deque(maxlen=STREAMED)
         """Hashes of their ids, which take the same memory however long an id is; Python salts them for each process."""
 
@@ -188,11 +189,10 @@ class Twilio:
                 f"this caller cannot be transferred: Twilio's webhook must be {VOICE} for that, and it is another one"
             )
         now = time.monotonic()
-        if self._parts.is_handed_over:  # That process has the others by now, and is asked for them.
-            self._transfers = TwilioTransfers()
+        fresh = {start.call_id: (now + REMEMBERED_S, TransferTarget(target, ring_s))}
         left = {call: kept for call, kept in self._transfers.targets.items() if kept[0] > now}
-        self._transfers.targets = left | {start.call_id: (now + REMEMBERED_S, TransferTarget(target, ring_s))}
-        self._parts.changed(TRANSFERS)
+        self._transfers.targets = left | fresh
+        self._parts.add(TRANSFERS, TwilioTransfers(fresh))
 
     def _take_over(self, handed: TwilioTransfers) -> None:
         self._transfers.targets |= handed.targets
