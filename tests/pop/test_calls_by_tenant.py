@@ -34,4 +34,4 @@ def test_the_process_that_takes_over_gets_every_change() -> None:
     parts.publish = lambda name, state: published.append(state)
     calls.began("acme")
     calls.ended("acme")
-    assert published == [b'{"acme":1}', b'{}']
+    assert published == [b'{"acme":1}', b"{}"]
