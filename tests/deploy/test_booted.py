@@ -145,6 +145,28 @@ def test_a_pop_answers_a_call_in_its_sandbox_and_a_stop_waits_for_the_call(pop: 
     assert "Traceback" not in pop.log(POP)
 
 
+def test_an_upgrade_under_a_call_changes_the_main_process_and_cuts_nothing(pop: BootedHost) -> None:
+    first, restarts = pop.shows(POP, "MainPID"), pop.shows(POP, "NRestarts")
+    call = calling(pop)
+    until_status(pop, "takes calls; 1 of 4")
+    assert "takes the calls now; 1 call goes on" in pop.run("/opt/voicepipe/bin/voicepipe", "upgrade")
+    pop.wait(POP, "MainPID", second := re.findall(r"process (\d+)", pop.log(POP))[-1])
+    assert second != first
+    until_status(pop, "takes calls; 1 of 4 slots are taken, 1 of them in the process before")
+    said, _ = call.communicate(timeout=300)
+    assert "1 calls, 0 failed or ended early" in said
+    until_status(pop, "takes calls; 0 of 4")
+    deadline = time.monotonic() + 60
+    while pop.run("bash", "-c", f"test -d /proc/{first} && echo there || true"):
+        assert time.monotonic() < deadline, pop.log(POP)
+        time.sleep(0.2)
+    assert (pop.shows(POP, "ActiveState"), pop.shows(POP, "NRestarts")) == ("active", restarts)
+    pop.run("kill", "-KILL", second)  # It is the service's main process: systemd starts another one.
+    until_it_came_again(pop, second)
+    pop.run("systemctl", "stop", POP)
+    assert pop.shows(POP, "ActiveState") == "inactive"
+
+
 def test_a_second_signal_ends_the_calls(pop: BootedHost) -> None:
     call = calling(pop)
     until_status(pop, "takes calls; 1 of 4")
