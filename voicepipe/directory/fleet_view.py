@@ -8,6 +8,7 @@ or on a network that was cut. By how much it came later than others of its run, 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
+from math import inf
 
 from voicepipe.directory.report import Condition, Epoch, PopReport
 
@@ -69,9 +70,9 @@ class FleetView:
 
     def __init__(self) -> None:
         self._known: dict[str, _KnownRun] = {}
-        self._heard_at = 0.0
+        self._heard_at = -inf
         """When the last report of anybody came, ..."""
-        self._silence = (0.0, 0.0)
+        self._silence = (-inf, -inf)
         """... and from when until when none did, the last time that this took longer than `KNOWN_S`."""
         self._gone: dict[str, float] = {}
         """PoPs that said goodbye and have not come again, and when."""
@@ -79,7 +80,7 @@ class FleetView:
     def heard(self, pop: str, report: PopReport, now: float) -> bool:
         """A report has come. Returns whether it counts: one of an earlier run does not, nor one that a later report has
         overtaken."""
-        if now - self._heard_at > KNOWN_S:
+        if self._known and now - self._heard_at > KNOWN_S:
             self._silence = self._heard_at, now
         self._heard_at = now
         known = self._known.get(pop)
