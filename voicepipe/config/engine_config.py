@@ -144,9 +144,7 @@ class VllmConfig(Section, frozen=True):
         if self.by_ray:
             raise ValueError("args.nnodes: leave it out; Ray finds its hosts by itself")
         if "master_addr" not in self.args:
-            raise ValueError(
-                "args.master_addr: is missing; give this host's address, as the others of args.nnodes see it"
-            )
+            raise ValueError("args.master_addr: is missing; give this host's address, as the other hosts see it")
         if self.args.get("node_rank", 0) != 0:
             raise ValueError(
                 "args.node_rank: leave it out; the PoP's host is the first, and the others run `vllm serve --headless`"
