@@ -20,7 +20,8 @@ START_S, END_S = 300, 60
 VLLM = (
     sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(NANO), "--served-model-name", "nano",
     "--dtype", "float32", "--enforce-eager", "--max-model-len", "4096", "--max-num-seqs", "4",
-    "--kv-cache-memory-bytes", str(64 << 20), "--enable-auto-tool-choice", "--tool-call-parser", "hermes",
+    "--kv-cache-memory-bytes", str(64 << 20), "--block-size", "32",
+    "--enable-auto-tool-choice", "--tool-call-parser", "hermes",
 )  # fmt: skip
 
 
