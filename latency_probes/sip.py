@@ -9,6 +9,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import md5
 from typing import Any
@@ -247,7 +248,8 @@ class Dialled:
         """Safe to call twice, and where the call never was."""
         if self.answered.is_set() and not self._refused and not self.over.is_set():
             self._sip.sendto(self._request("BYE", self._seq + 1), self.server)
-            await asyncio.wait({asyncio.ensure_future(self.over.wait())}, timeout=AGAIN_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.over.wait(), AGAIN_S)
         self.vanish()
 
     def vanish(self) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
 from voicepipe.base.errors import Reason
+from voicepipe.base.takeover import PredecessorApi, SuccessorApi, TakeoverParts
 from voicepipe.config import Config
 from voicepipe.config.rereads import Rereads
 from voicepipe.conversation.events import CallEvent, Item
@@ -337,8 +338,19 @@ class PopApi(KeyHolders, Protocol):
     config: Config
     rereads: Rereads[Config]
     """What is read again while it runs."""
+    takeover_parts: TakeoverParts
+    """What is handed over to the process that replaces this one."""
+
+    @property
+    def successor(self) -> SuccessorApi:
+        """The process that may replace this one."""
+
     serving: asyncio.Event
     """Set by the HTTP server once callers get in."""
+
+    @property
+    def predecessor(self) -> PredecessorApi | None:
+        """The process before this one; None: this one has replaced none, or that has ended."""
 
     @property
     def tokens(self) -> Tokens | None:

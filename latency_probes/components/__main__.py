@@ -35,7 +35,11 @@ def parser() -> argparse.ArgumentParser:
     sip = parts.add_parser("sip", help="calls by SIP, 30 and 50 a second; needs sipp")
     sip.set_defaults(run=_sip)
     directory = parts.add_parser("directory", help="how soon a directory answers, and how well it chooses")
-    for part in (media, network, whisper, sip, *_directory_parts(directory)):
+    upgrade = parts.add_parser("upgrade", help="calls while their PoP is upgraded, again and again")
+    upgrade.add_argument("--calls", type=positive, default=20, help="at a time (default 20)")
+    upgrade.add_argument("--upgrades", type=positive, default=5, help="so many (default 5)")
+    upgrade.set_defaults(run=_upgrade)
+    for part in (media, network, whisper, sip, upgrade, *_directory_parts(directory)):
         add_json(part)
     return cli
 
@@ -57,6 +61,13 @@ def _directory_parts(directory: argparse.ArgumentParser) -> Sequence[argparse.Ar
     )
     placement.set_defaults(run=_placement)
     return resolve, setup, placement
+
+
+def _upgrade(options: argparse.Namespace) -> int:
+    from latency_probes.components import upgrade
+    from voicepipe.serving import runtime
+
+    return runtime.run(upgrade.run(options.calls, options.upgrades, options.json))
 
 
 def _media(options: argparse.Namespace) -> int:

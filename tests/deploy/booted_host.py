@@ -1,4 +1,4 @@
-"""A host that systemd has booted, in namespaces of this machine: its root is this machine's, with changes in memory."""
+"""Hosts that systemd has booted, in namespaces of this machine: each root is this machine's, with changes in memory."""
 
 import os
 import site
@@ -36,7 +36,7 @@ needs_systemd = pytest.mark.skipif(bool(why := forbidden()), reason=f"no systemd
 
 
 class BootedHost:
-    """Has a network of its own, without a way out."""
+    """Has a network of its own, without a way out but to the host that it is `joined` with."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -72,10 +72,19 @@ class BootedHost:
         return self.run("journalctl", "--no-pager", "--output=cat", f"--unit={unit}")
 
 
+def joined(one: BootedHost, other: BootedHost, addresses: tuple[str, str]) -> None:
+    """Lay a cable between two hosts, with these addresses (IPv4, as "10.1.0.1/24") at its ends."""
+    ends = ("netns", str(one.pid), "type", "veth", "peer", "name", "eth0", "netns", str(other.pid))
+    subprocess.run(("ip", "link", "add", "eth0", *ends), check=True)
+    for host, address in zip((one, other), addresses, strict=True):
+        host.run("ip", "addr", "add", address, "dev", "eth0")
+        host.run("ip", "link", "set", "eth0", "up")
+
+
 @contextmanager
 def booted(folder: Path) -> Iterator[BootedHost]:
     """One that runs."""
-    groups = list(_groups(f"voicepipe-test-{os.getpid()}"))
+    groups = list(_groups(f"voicepipe-test-{os.getpid()}-{folder.name}"))
     for group in groups:
         group.mkdir()
     enter = "".join(f"echo $$ >{group}/cgroup.procs; " for group in groups)

@@ -5,10 +5,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.deploy.booted_host import BootedHost, booted, needs_systemd
+from tests.deploy.booted_host import BootedHost, booted, joined, needs_systemd
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, needs_systemd]
@@ -16,25 +17,39 @@ pytestmark = [pytest.mark.e2e, needs_systemd]
 PAGE = (ROOT / "pops" / "production.md").read_text()
 POP, DIRECTORY, NATS = "voicepipe-pop@fra1", "voicepipe-directory", "voicepipe-nats"
 CHECKOUT = "/opt/voicepipe/checkout"
-HERE = r"^(apt-get|python3|/opt/voicepipe/bin/pip|runuser) "
+HERE = r"^(apt-get|python3|/opt/voicepipe/bin/pip|runuser|scp|ssh) "
 """Commands of the page that need a network: the host has none, and has what they would fetch."""
 MANIFEST = """
 [pop]
 id = "fra1"
 slots = 4
-budget_ms = 600000
-loop_lag_ms = 60000
 
 [records]
 folder = "/var/lib/voicepipe/fra1"
 """
+NEVER_LATE = """
+[pop]
+budget_ms = 600000
+loop_lag_ms = 60000
+"""
+
+
+def blocks(heading: str) -> list[str]:
+    """The commands that stand below this heading of the page."""
+    section = re.split(r"^#+ ", PAGE.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    return re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+
+
+def block(heading: str, of: str) -> str:
+    """The block below this heading with these words."""
+    [found] = (block for block in blocks(heading) if of in block)
+    return found
 
 
 def follow(host: BootedHost, heading: str, begins: str = "", folder: str = CHECKOUT) -> None:
-    """Run the commands that stand below this heading of the page: all, or those of the block that begins so."""
-    section = re.split(r"^#+ ", PAGE.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
-    for block in re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL):
-        for line in block.splitlines() if block.startswith(begins) else ():
+    """Run the commands below this heading of the page: all, or those of the block that begins so."""
+    for lines in blocks(heading):
+        for line in lines.splitlines() if lines.startswith(begins) else ():
             if not re.match(HERE, line):
                 host.run("bash", "-c", f"cd {folder} && {line}")
 
@@ -43,10 +58,9 @@ def follow(host: BootedHost, heading: str, begins: str = "", folder: str = CHECK
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
     """A host with the units, and a PoP that runs."""
     with booted(tmp_path_factory.mktemp("booted") / "box") as host:
-        follow(host, "## Firewall")
         follow(host, "## Install", "install -D")
-        follow(host, "## Secrets")
-        host.run("touch", "/etc/voicepipe/voicepipe.toml")
+        follow(host, "### Secrets")
+        host.write("/etc/voicepipe/voicepipe.toml", NEVER_LATE)
         host.write("/etc/voicepipe/pops/fra1.toml", MANIFEST)
         yield host
 
@@ -77,11 +91,11 @@ def until_status(host: BootedHost, begins: str, seconds: float = 60.0) -> None:
 
 def test_secrets_are_the_services_and_nobody_elses(pop: BootedHost) -> None:
     credentials = f"/run/credentials/{POP}.service"
-    assert pop.run("ls", credentials).split() == ["secret_harbour-house"]
+    assert pop.run("ls", credentials).split() == ["secret_model"]
     of_pop = ("setpriv", "--reuid=voicepipe", "--regid=voicepipe", "--clear-groups")
-    assert pop.run(*of_pop, "cat", f"{credentials}/secret_harbour-house")
-    for hidden in ("/etc/voicepipe/secrets/pop/harbour-house", "/etc/voicepipe/secrets/directory/directory.pem"):
-        assert pop.run("bash", "-c", f"! {' '.join(of_pop)} cat {hidden} 2>/dev/null") == ""
+    assert pop.run(*of_pop, "cat", f"{credentials}/secret_model")
+    hidden = "/etc/voicepipe/secrets/pop/model"
+    assert pop.run("bash", "-c", f"! {' '.join(of_pop)} cat {hidden} 2>/dev/null") == ""
     another = f"! setpriv --reuid=voicepipe-nats --clear-groups cat {credentials}/* 2>/dev/null"
     assert pop.run("bash", "-c", another) == ""
 
@@ -131,6 +145,28 @@ def test_a_pop_answers_a_call_in_its_sandbox_and_a_stop_waits_for_the_call(pop: 
     assert "Traceback" not in pop.log(POP)
 
 
+def test_an_upgrade_under_a_call_changes_the_main_process_and_cuts_nothing(pop: BootedHost) -> None:
+    first, restarts = pop.shows(POP, "MainPID"), pop.shows(POP, "NRestarts")
+    call = calling(pop)
+    until_status(pop, "takes calls; 1 of 4")
+    assert "takes the calls now; 1 call goes on" in pop.run("/opt/voicepipe/bin/voicepipe", "upgrade")
+    pop.wait(POP, "MainPID", second := re.findall(r"process (\d+)", pop.log(POP))[-1])
+    assert second != first
+    until_status(pop, "takes calls; 1 of 4 slots are taken, 1 of them in the process before")
+    said, _ = call.communicate(timeout=300)
+    assert "1 calls, 0 failed or ended early" in said
+    until_status(pop, "takes calls; 0 of 4")
+    deadline = time.monotonic() + 60
+    while pop.run("bash", "-c", f"test -d /proc/{first} && echo there || true"):
+        assert time.monotonic() < deadline, pop.log(POP)
+        time.sleep(0.2)
+    assert (pop.shows(POP, "ActiveState"), pop.shows(POP, "NRestarts")) == ("active", restarts)
+    pop.run("kill", "-KILL", second)  # It is the service's main process: systemd starts another one.
+    until_it_came_again(pop, second)
+    pop.run("systemctl", "stop", POP)
+    assert pop.shows(POP, "ActiveState") == "inactive"
+
+
 def test_a_second_signal_ends_the_calls(pop: BootedHost) -> None:
     call = calling(pop)
     until_status(pop, "takes calls; 1 of 4")
@@ -150,71 +186,66 @@ def test_a_pop_that_goes_by_order_stays_away(pop: BootedHost) -> None:
     assert (pop.shows(POP, "ActiveState"), pop.shows(POP, "NRestarts")) == ("inactive", before)
 
 
-DIRECTORY_TOML = """
-[directory]
-key = "$CREDENTIALS_DIRECTORY/secret_directory.pem"
-editions = "/var/lib/voicepipe-directory/editions"
-known_pops = "/var/lib/voicepipe-directory/known-pops.json"
+HOSTS = """
+callers = "voice.example.com"
+customers = ["harbour-house"]
+phones = ["desk"]
 
-[bus]
-servers = ["tls://localhost:4222"]
-user = "directory"
-password_file = "$CREDENTIALS_DIRECTORY/secret_bus"
+[[hosts]]
+name = "eu-1.example.com"
+address = "10.1.0.1"
+place = [50.1, 8.7]
+nats = true
+directory = true
+probe = true
 
-[http]
-port = 443
-cert = "/etc/voicepipe/tls/fullchain.pem"
-key = "/etc/voicepipe/tls/privkey.pem"
-
-[tls]
-ca = "/etc/voicepipe/tls/fleet-ca.pem"
+[[hosts]]
+name = "fra1.example.com"
+address = "10.1.0.2"
+place = [50.1, 8.7]
+pops = ["fra1"]
+slots = 4
 """
-OF_A_FLEET = """
-[fleet]
-keys = ["/etc/voicepipe/directory.pub.pem"]
-url = "http://127.0.0.1:8080"
-
-[bus]
-servers = ["tls://localhost:4222"]
-user = "fra1"
-password_file = "$CREDENTIALS_DIRECTORY/secret_bus"
-
-[tls]
-ca = "/etc/voicepipe/tls/fleet-ca.pem"
-"""
-CERTIFICATES = """
-mkdir /srv/certificates
-cd /srv/certificates
-openssl req -x509 -newkey ed25519 -nodes -keyout ca.key -out fleet-ca.pem -subj /CN=fleet
-openssl req -x509 -newkey ed25519 -nodes -CA fleet-ca.pem -CAkey ca.key -keyout privkey.pem -out fullchain.pem \\
-  -subj /CN=localhost -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE
-install -m 644 fleet-ca.pem /etc/voicepipe/tls/
-"""
+DNS = "10.1.0.1 eu-1.example.com voice.example.com\n10.1.0.2 fra1.example.com\n"
 
 
-def test_nats_a_directory_and_a_pop_find_each_other(host: BootedHost) -> None:
-    host.run("systemctl", "stop", POP)
-    follow(host, "## NATS", "apt-get")
-    host.run("bash", "-ec", CERTIFICATES)
-    follow(host, "## Install", "install -m 640 -g voicepipe", folder="/srv/certificates")
-    assert host.run("bash", "-c", "! nats-server -t -c /etc/voicepipe/nats.conf") == "", "it has no passwords yet"
-    host.run("sed", "-i", r's/\$\([A-Z0-9]*\)_PASSWORD/"secret-of-\1"/', "/etc/voicepipe/nats-users.conf")
-    follow(host, "## NATS", "nats-server -t")
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[tuple[BootedHost, BootedHost]]:
+    """Two hosts, each with voicepipe and its files, which were made on the first one."""
+    with booted(tmp_path / "eu-1") as eu, booted(tmp_path / "fra1") as fra:
+        joined(eu, fra, ("10.1.0.1/24", "10.1.0.2/24"))
+        eu.write("/srv/names.toml", HOSTS)
+        eu.write("/usr/local/bin/nano", "#!/bin/sh\ncp /srv/names.toml $1\n", 0o755)
+        follow(eu, "## Names, and the files of each host", "/opt", folder="/srv")
+        for host, name in ((eu, "eu-1"), (fra, "fra1")):
+            host.write("/etc/hosts", f"127.0.0.1 localhost\n{DNS}")
+            follow(host, "## Install", "install -D")
+            folder = eu.run("tar", "-C", f"/srv/fleet/{name}.example.com", "-c", "--format=ustar", ".")
+            host.run("tar", "-C", "/etc/voicepipe", "-x", given=folder)
+            host.run("systemd-tmpfiles", "--create", "/etc/tmpfiles.d/voicepipe.conf")
+            follow(host, "## Firewall")
+        yield eu, fra
 
-    host.write("/etc/voicepipe/directory.toml", DIRECTORY_TOML)
-    host.write("/etc/voicepipe/secrets/directory/bus", "secret-of-DIRECTORY", 0o600)
-    host.write("/etc/voicepipe/secrets/pop/bus", "secret-of-FRA1", 0o600)
-    host.write("/etc/voicepipe/pops/fra1.toml", MANIFEST + OF_A_FLEET)
-    follow(host, "## Directories")
-    assert host.shows(DIRECTORY, "StatusText") == "answers; 0 calls are relayed"
-    follow(host, "## PoPs", "runuser")
-    fleet = ("curl", "--silent", "--cacert", "/etc/voicepipe/tls/fleet-ca.pem", "https://localhost/v1/pops")
+
+def test_the_page_makes_a_fleet_of_two_hosts_that_answers_at_every_door(fleet: tuple[BootedHost, BootedHost]) -> None:
+    """From the names of its hosts. The probe calls by WebSocket, WebRTC and SIP, through the directory and straight."""
+    eu, fra = fleet
+    follow(eu, "## NATS")
+    follow(eu, "## Directories")
+    assert eu.shows(DIRECTORY, "StatusText") == "answers; 0 calls are relayed"
+    fra.write("/etc/voicepipe/voicepipe.toml", NEVER_LATE)
+    follow(fra, "## PoPs", "runuser")
     deadline = time.monotonic() + 60
-    while '"fra1"' not in (heard := host.run(*fleet, check=False)):
-        assert time.monotonic() < deadline, (heard, host.log(DIRECTORY), host.log(POP))
+    while "fra1" not in (heard := eu.run("bash", "-c", block("## PoPs", "pops --directory"), check=False)):
+        assert time.monotonic() < deadline, (heard, eu.log(DIRECTORY), fra.log(POP))
         time.sleep(0.5)
 
-    for unit in (DIRECTORY, NATS, POP):
+    eu.run("sed", "-i", "$ a budget_ms = 60000", "/etc/voicepipe/probe.toml")  # On a slow machine it is no fault.
+    follow(eu, "## Probes")
+    assert eu.shows("voicepipe-probe", "ActiveState") == "active"
+    eu.run("systemctl", "stop", "voicepipe-probe")
+
+    for host, unit in ((eu, DIRECTORY), (eu, NATS), (fra, POP)):
         host.run("systemctl", "stop", unit)
         assert (host.shows(unit, "ActiveState"), host.shows(unit, "Result")) == ("inactive", "success"), host.log(unit)
         assert "Traceback" not in host.log(unit)

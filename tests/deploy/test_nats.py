@@ -79,6 +79,7 @@ def servers(tmp_path: Path) -> Iterator[list[Server]]:
             folder = tmp_path / f"nats-{number}"
             folder.mkdir()
             (folder / "tls").symlink_to(tmp_path / "tls")
+            (folder / "fleet-ca.pem").symlink_to(tmp_path / "tls" / "fleet-ca.pem")
             port, monitor = free_port(), free_port()
             routes = ", ".join(f'"nats-route://127.0.0.1:{known}"' for known in clusters[:number])
             written(folder, "nats.conf", server_name=f'"nats-{number}"', listen=f'"127.0.0.1:{port}"',

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tests.ingress.fake_predecessor import FakePredecessor
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import BLOCK, Pcm, dbfs
 from voicepipe.base.errors import (
@@ -23,7 +24,18 @@ from voicepipe.base.errors import (
     TransferFailed,
     Unauthorized,
 )
-from voicepipe.call_api import CallControl, CallSlot, Observer, RecordsApi, Refusal, ReplyRequest, Size, Tenant, Tokens
+from voicepipe.base.takeover import PredecessorApi, SuccessorApi, TakeoverParts
+from voicepipe.call_api import (
+    CallControl,
+    CallSlot,
+    Observer,
+    RecordsApi,
+    Refusal,
+    ReplyRequest,
+    Size,
+    Tenant,
+    Tokens,
+)
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.rereads import Rereads
 from voicepipe.conversation.events import (
@@ -51,6 +63,7 @@ from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.metrics import Metrics
 from voicepipe.pop import pop_http
+from voicepipe.pop.successor import Successor
 
 QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"
@@ -270,6 +283,8 @@ class FakePop:
         self.serving = asyncio.Event()
         self.tokens: Tokens | None = None
         self.rereads = Rereads[Config]()
+        self.takeover_parts = TakeoverParts()
+        self.successor: SuccessorApi = Successor(self.takeover_parts, lambda: self.config)
         self.keys = keys
         self.lacking: dict[str, str] = {}
         """Name of an agent -> what it lacks."""
@@ -340,6 +355,7 @@ class FakePop:
         return self.wrap(call)
 
     status: Status = "ok"
+    predecessor: PredecessorApi | None = None
 
     def health(self) -> Health:
         return Health(status=self.status, calls=self.live, predicted_ms=160, decoders=0, tasks=len(asyncio.all_tasks()),
@@ -348,9 +364,11 @@ class FakePop:
 
 
 @asynccontextmanager
-async def serving(pop: FakePop) -> AsyncIterator[str]:
-    """The real app on a real loopback port: "127.0.0.1:PORT"."""
+async def serving(pop: FakePop, predecessor: FakePredecessor | None = None) -> AsyncIterator[str]:
+    """The real app on a real loopback port: "127.0.0.1:PORT". `predecessor`: it has taken over from that."""
     listener = server.bind(pop.config.http)
+    if predecessor:
+        predecessor.http, pop.predecessor = listener, predecessor
     port = listener.getsockname()[1]
     before = asyncio.all_tasks()
     task = asyncio.create_task(pop_http.serve(pop, listener))

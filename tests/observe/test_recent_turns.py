@@ -68,6 +68,16 @@ def test_figures_stay_for_some_seconds_and_turns_for_five_minutes() -> None:
     assert recent.figures().turns == 0
 
 
+def test_a_single_turn_that_was_late_is_read_by_directories() -> None:
+    clock = Clock()
+    recent = told(clock)
+    say(recent, 900.0)
+    clock.now += KEPT_S
+    data = msgspec.json.encode(report(recent=recent.figures()))
+    condition = msgspec.json.decode(data, type=PopReport).condition
+    assert condition.recent and condition.recent.late == 1
+
+
 def test_reports_of_a_pop_that_does_not_tell_are_still_read_and_those_that_do_stay_small() -> None:
     old = msgspec.json.decode(msgspec.json.encode(report()))
     assert "recent" not in old["condition"]

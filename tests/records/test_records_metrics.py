@@ -9,6 +9,8 @@ import pytest
 
 from tests.records.kept_calls import HOST
 from voicepipe.agent import Hooks
+from voicepipe.base.takeover import TakeoverParts
+from voicepipe.records.deliveries import Deliveries
 from voicepipe.records.records import Records
 from voicepipe.records.store import Spool, Store
 from voicepipe.records.writer import RecordWriter
@@ -18,7 +20,9 @@ from voicepipe.records.writer import RecordWriter
 def records(tmp_path: Path) -> Iterator[Records]:
     loop = asyncio.new_event_loop()
     path = tmp_path / "fra1.db"
-    made = Records(path, HOST, RecordWriter(Store(path, HOST)), "", 60.0, lambda agent, tenant: Hooks(), loop)
+    parts = TakeoverParts()
+    deliveries = Deliveries(path, RecordWriter(Store(path, HOST)), loop, "", parts)
+    made = Records(path, HOST, deliveries, "", 60.0, lambda agent, tenant: Hooks(), parts)
     yield made
     made.close()
     loop.close()

@@ -131,3 +131,23 @@ async def test_the_watchdogs_time_is_for_the_process_that_is_named(
     monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()) if pid == "own" else pid)
     async with service_manager.of_environment().informed(lambda: ServiceState(True, "")):
         assert listening.count("WATCHDOG") == is_watched
+
+
+async def test_it_watches_another_process_of_the_service_from_the_moment_that_it_is_told(
+    listening: NotifySocket,
+) -> None:
+    old, new = ServiceManager(listening.address), ServiceManager(listening.address)
+    new.watches_us = False
+    async with old.informed(lambda: ServiceState(True, "takes calls")):
+        async with new.informed(lambda: ServiceState(True, "takes calls, too")):
+            before = len(listening.read())
+            new.tell()
+            assert len(listening.read()) == before
+            old.watch(4711)
+            assert listening.read()[-1] == {"MAINPID": "4711"}
+            told = len(listening.told)
+            old.tell()
+            old.stopping(60)
+            assert len(listening.read()) == told
+            new.watched()
+            assert listening.read()[-1] == {"STATUS": "takes calls, too", "READY": "1"}

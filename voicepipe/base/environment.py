@@ -2,7 +2,8 @@
 
 import os
 import secrets
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 MODELS = "VOICEPIPE_MODELS"
@@ -14,6 +15,12 @@ CREDENTIALS = "CREDENTIALS_DIRECTORY"
 def variable(name: str) -> str:
     """The value of the environment variable `name`, stripped; empty where it is not set."""
     return os.environ.get(name, "").strip()
+
+
+def taken_variable(name: str) -> str:
+    """The value of the environment variable `name`, which no program gets that is started from here; empty where it is
+    not set."""
+    return os.environ.pop(name, "")
 
 
 def made_up(name: str) -> str:
@@ -47,9 +54,16 @@ def models_directory() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "voicepipe" / "models"
 
 
-def for_program(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a program: ours, with these variables."""
-    return {**os.environ, **variables}
+def for_program(variables: Mapping[str, str], without: Collection[str] = ()) -> dict[str, str]:
+    """The environment of a program: ours, with these variables, and without those."""
+    return {**{name: value for name, value in os.environ.items() if name not in without}, **variables}
+
+
+def own_command() -> list[str]:
+    """The command line by which this program was started. A script is named as it was asked for, also where that is a
+    link which leads to another version by now."""
+    script = Path(sys.argv[0])
+    return sys.argv if os.access(script, os.X_OK) and script.suffix != ".py" else sys.orig_argv
 
 
 def cores() -> int:

@@ -163,6 +163,10 @@ class RecordsFailing(Refused):
     """The file of records cannot be written at present; the request may still be carried out later."""
 
 
+class UpgradeFailed(Refused):
+    """No new process has taken over from this one, which goes on as before."""
+
+
 class CallError(VoicepipeError):
     """A call cannot carry out a request. The call goes on."""
 

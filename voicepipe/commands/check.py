@@ -7,7 +7,7 @@ from pathlib import Path
 from voicepipe import config
 from voicepipe.agent import Agent, Intents
 from voicepipe.base.errors import ConfigError, EngineError, EngineMissing
-from voicepipe.config import credentials, load_directory, load_probe, load_rules, toml_file
+from voicepipe.config import credentials, load_directory, load_hosts, load_probe, load_rules, toml_file
 from voicepipe.config.agent_store import load_agent, no_voice, open_agents
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
@@ -67,6 +67,8 @@ def _verdict(file: Path, names: Names) -> int:
             toml_file.read(file, Intents)
         elif kind == "rules":
             load_rules(file)
+        elif kind == "hosts":
+            load_hosts(file)
         elif kind == "probe":
             warned = _warnings_of_probe(load_probe(file))
         elif kind == "directory":

@@ -127,6 +127,10 @@ def _add_configs(configs: argparse.ArgumentParser) -> None:
     copy.add_argument("name", metavar="NAME", help="as `list` has it, or its end: gpu, pops/deploy")
     copy.add_argument("to", type=Path, nargs="?", default=Path(), metavar="FOLDER", help="where to (default: here)")
     copy.set_defaults(run=_configs_copy)
+    write = verbs.add_parser("write", help="write what each host of a fleet has in /etc/voicepipe, secrets included")
+    write.add_argument("hosts", type=Path, metavar="FILE", help="with the hosts' names, as pops/deploy/hosts.toml")
+    write.add_argument("folder", type=Path, metavar="FOLDER", help="where to, a folder below it for each host")
+    write.set_defaults(run=_configs_write)
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:
@@ -299,6 +303,12 @@ def _configs_copy(args: argparse.Namespace) -> int:
     from voicepipe.commands import configs
 
     return configs.copy(args.name, args.to)
+
+
+def _configs_write(args: argparse.Namespace) -> int:
+    from voicepipe.commands import write_hosts
+
+    return write_hosts.write(args.hosts, args.folder)
 
 
 def _plan(args: argparse.Namespace) -> int:

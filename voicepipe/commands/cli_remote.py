@@ -1,4 +1,5 @@
-"""`voicepipe pops`, `drain`, `push` and `records`: their options, and what they run. All ask a running server."""
+"""`voicepipe pops`, `drain`, `push`, `records` and `upgrade`: their options, and what they run. All ask a running
+server."""
 
 import argparse
 from pathlib import Path
@@ -9,12 +10,14 @@ from voicepipe.base.errors import ConfigError
 if TYPE_CHECKING:
     from voicepipe.commands.remote_server import RemoteServer
 
+UPGRADE_S = 1800.0
+"""Seconds that a new process may take to load its engines."""
 RECORDS_S = 60.0
 """Seconds that an answer about records may take: longer than a directory waits for its PoPs."""
 
 
 def add(commands: Any) -> None:
-    """Add the four commands to argparse's subparsers."""
+    """Add the five commands to argparse's subparsers."""
     pops = _asking(commands.add_parser("pops", help="a table of the PoPs that a directory hears of"))
     pops.add_argument(
         "--compare", nargs=2, metavar=("A", "B"),
@@ -29,6 +32,10 @@ def add(commands: Any) -> None:
     _add_records(
         commands.add_parser("records", help="calls that are kept, one in full, what they cost; to delete them")
     )
+    upgrade = commands.add_parser("upgrade", help="have a PoP start its program anew, and cut no call")
+    _add_url(upgrade, "where the PoP answers")
+    _add_key(upgrade, "VOICEPIPE_OPERATOR_KEY", "the operator's key")
+    upgrade.set_defaults(run=_upgrade)
 
 
 def _add_push(push: argparse.ArgumentParser) -> None:
@@ -52,8 +59,7 @@ def _add_records(command: argparse.ArgumentParser) -> None:
     what.add_argument("--delete-caller", metavar="NUMBER", help="delete all calls from exactly this number")
     what.add_argument("--delete-all", action="store_true",
                       help="delete all calls of --tenant, or of the time that --since and --until give")  # fmt: skip
-    command.add_argument("--url", dest="server", metavar="URL", default="http://127.0.0.1:8080",
-                         help="where the PoP answers, or a directory (default %(default)s)")  # fmt: skip
+    _add_url(command, "where the PoP answers, or a directory")
     _add_key(command, "VOICEPIPE_KEY", "a tenant's key or the operator's")
     command.add_argument("--since", metavar="TIME", default="", help="30m, 2h or 7d ago, or a date (2026-11-27)")
     command.add_argument("--until", metavar="TIME", default="", help="likewise: calls that began before then")
@@ -66,6 +72,11 @@ def _add_records(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--json", action="store_true", help="for other programs")
     command.set_defaults(run=_records)
+
+
+def _add_url(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("--url", dest="server", metavar="URL", default="http://127.0.0.1:8080",
+                         help=f"{what} (default %(default)s)")  # fmt: skip
 
 
 def _asking(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -107,6 +118,14 @@ def _drain(args: argparse.Namespace) -> int:
     from voicepipe.commands import fleet
 
     return fleet.drain(args.pop, _server(args))
+
+
+def _upgrade(args: argparse.Namespace) -> int:
+    from msgspec.structs import replace
+
+    from voicepipe.commands import upgrade
+
+    return upgrade.run(replace(_server(args), kinds=("PoP",), option="--url", within_s=UPGRADE_S))
 
 
 def _push(args: argparse.Namespace) -> int:

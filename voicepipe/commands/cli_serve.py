@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from voicepipe.base.errors import ConfigError, EngineMissing
+from voicepipe.base.errors import ConfigError, EngineMissing, VoicepipeError
 
 if TYPE_CHECKING:
     from voicepipe.config import Config
@@ -117,6 +117,7 @@ def _pop(args: argparse.Namespace) -> int:
     from voicepipe import config
     from voicepipe.config.pop_config import with_slots
     from voicepipe.config.reloader import Reloader
+    from voicepipe.pop import predecessor
     from voicepipe.serving import logs, runtime, service_manager
 
     def log(settings: "Config") -> None:
@@ -128,12 +129,24 @@ def _pop(args: argparse.Namespace) -> int:
             _check_pop(fresh)
         return with_slots(fresh)
 
-    settings = logged(args, config.load(args.config, args.pop))
-    log(settings)
-    manager = service_manager.of_environment()
-    reloader = Reloader(read, _check_pop, log, manager.reloading)
-    with about(args.config, args.pop):
-        return runtime.run(runtime.serve(listening(args, settings), reloader, manager), reloader.ask)
+    inherited = predecessor.inherited()
+    before = predecessor.Predecessor(inherited) if inherited else None
+    try:
+        settings = logged(args, config.load(args.config, args.pop))
+        log(settings)
+        manager = service_manager.of_environment()
+        reloader = Reloader(read, _check_pop, log, manager.reloading)
+        with about(args.config, args.pop):
+            if inherited:
+                settings = runtime.with_inherited(settings, inherited, args)
+                _check_pop(settings)
+            else:
+                settings = listening(args, settings)
+            return runtime.run(runtime.serve(settings, reloader, manager, before), reloader.ask)
+    except VoicepipeError as error:
+        if before:
+            before.failed(str(error))
+        raise
 
 
 @_hangups_ignored()

@@ -5,7 +5,16 @@ files of their own (`base/secret_source.py`).
 """
 
 from voicepipe.config.cross_checks import check_together
-from voicepipe.config.files import load, load_directory, load_probe, load_rules, parse, parse_rules, shipped_files
+from voicepipe.config.files import (
+    load,
+    load_directory,
+    load_hosts,
+    load_probe,
+    load_rules,
+    parse,
+    parse_rules,
+    shipped_files,
+)
 from voicepipe.config.pop_config import (
     Config,
     HttpConfig,
@@ -18,5 +27,5 @@ from voicepipe.config.pop_config import (
 
 __all__ = [
     "Config", "HttpConfig", "KeyOwner", "LadderConfig", "LimitsConfig", "PopConfig", "TenantConfig", "check_together",
-    "shipped_files", "load", "load_directory", "load_probe", "load_rules", "parse", "parse_rules",
+    "shipped_files", "load", "load_directory", "load_hosts", "load_probe", "load_rules", "parse", "parse_rules",
 ]  # fmt: skip

@@ -7,10 +7,11 @@ from typing import Any, Literal
 from voicepipe.agent import Agent, Intents
 from voicepipe.base.errors import ConfigError
 from voicepipe.config.directory_config import DirectoryConfig, FleetRules
+from voicepipe.config.hosts_config import HostsConfig
 from voicepipe.config.pop_config import Config
 from voicepipe.config.probe_config import ProbeConfig
 
-Kind = Literal["configuration", "manifest", "intents", "directory", "agent", "rules", "probe"]
+Kind = Literal["configuration", "manifest", "intents", "directory", "agent", "rules", "probe", "hosts"]
 """The kind of a TOML file. A manifest has keys of a configuration: only its folder distinguishes them."""
 FOLDERS: dict[str, Kind] = {"agents": "agent", "intents": "intents"}
 """Folders in which every file is of one kind."""
@@ -22,6 +23,7 @@ BELONGS: dict[Kind, str] = {
     "directory": "is a directory's configuration; `voicepipe directory --config` runs it",
     "configuration": "is a PoP's configuration; `voicepipe pop --config` runs it",
     "probe": "says whom a probe calls; `voicepipe probe --config` runs it",
+    "hosts": "names a fleet's hosts; `voicepipe configs write` makes their files from it",
     "rules": "says whose calls a fleet takes; `voicepipe push FOLDER --with` sends it to its hosts",
 }
 """What a file of each kind is for: the end of the error for a file of a kind that is not wanted."""
@@ -32,6 +34,7 @@ KEYS: dict[Kind, frozenset[str]] = {
     "agent": frozenset(Agent.__struct_fields__),
     "rules": frozenset(FleetRules.__struct_fields__),
     "probe": frozenset(ProbeConfig.__struct_fields__),
+    "hosts": frozenset(HostsConfig.__struct_fields__),
 }
 
 

@@ -14,6 +14,7 @@ from voicepipe.config import toml_file
 from voicepipe.config.cross_checks import check_owners, check_together
 from voicepipe.config.directory_config import DirectoryConfig, FleetRules
 from voicepipe.config.file_kind import check_kind, located
+from voicepipe.config.hosts_config import HostsConfig
 from voicepipe.config.pop_config import Config, Manifest
 from voicepipe.config.probe_config import ProbeConfig, check_targets
 
@@ -122,6 +123,13 @@ def load_probe(file: Path) -> ProbeConfig:
     except ConfigError as error:
         raise located(error, file) from None
     return config
+
+
+def load_hosts(file: Path) -> HostsConfig:
+    """The hosts of a fleet. Raises ConfigError with one line for each problem."""
+    tables = toml_file.tables(file)
+    check_kind(file, tables, "hosts")
+    return toml_file.convert(tables, HostsConfig, file)
 
 
 def load_rules(file: Path) -> FleetRules:

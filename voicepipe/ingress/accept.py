@@ -69,11 +69,15 @@ class Acceptor:
         self._listener.setblocking(False)
         self._loop.add_reader(self._listener.fileno(), self._ready)
 
-    def close(self) -> None:
-        """Take no more; handshakes that go on are given up."""
+    def pause(self) -> None:
+        """Take no more until `open`. Handshakes go on."""
         self._loop.remove_reader(self._listener.fileno())
         if self._pause:
             self._pause.cancel()
+
+    def close(self) -> None:
+        """Take no more; handshakes that go on are given up."""
+        self.pause()
         for task in self._opening if self._tls() else ():
             task.cancel()
 

@@ -33,6 +33,7 @@ from voicepipe.base.errors import (
     TooManySecrets,
     Unauthorized,
     UnknownCall,
+    UpgradeFailed,
 )
 from voicepipe.base.foreign_json import decode
 from voicepipe.call_api import Alternate, DoorKind, Grant, KeyHolders, PopApi, Refusal, Tenant, Tokens
@@ -92,6 +93,7 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     UnknownTurn: (404, "turn_not_found", {}),
     UnknownRecord: (404, UNKNOWN_RECORD, {}),
     CallGoesOn: (409, "call_in_progress", {}),
+    UpgradeFailed: (409, "upgrade_failed", {}),
     NotPermitted: (403, "not_permitted", {}),
     UnknownPath: (404, "not_found", {}),
     Gone: (400, "client_gone", {}),

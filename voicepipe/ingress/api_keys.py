@@ -4,7 +4,7 @@ in memory: a restart forgets them."""
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal, Protocol
 
@@ -130,6 +130,18 @@ def viewer_of(who: Caller) -> str | None:
     return None if who.tenant.name == OPERATOR else who.tenant.name
 
 
+class HandedSecret(msgspec.Struct, frozen=True):
+    """An `ek_` key that the process before this one has made."""
+
+    key: str
+    until: int
+    """The Unix second at which it expires."""
+    tenant: Tenant
+    agent: str | None
+    session: bytes
+    locked: tuple[Part, ...] = ()
+
+
 @dataclass(slots=True)
 class _TenantSecrets:
     """The `ek_` keys of one tenant."""
@@ -148,13 +160,18 @@ class ShortLived(Protocol):
 
 class ClientSecrets:
     """The `ek_` keys that one PoP has made. Each tenant has its own limit, so that none takes up another's. `clock`
-    gives Unix seconds; `knows` tells whether there is still a tenant of this name."""
+    gives Unix seconds; `knows` tells whether there is still a tenant of this name; `made` gets each key as it is made,
+    as in `take_over`."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.time, knows: Callable[[str], bool] = lambda tenant: True
+        self,
+        clock: Callable[[], float] = time.time,
+        knows: Callable[[str], bool] = lambda tenant: True,
+        made: Callable[[list[HandedSecret]], None] = lambda keys: None,
     ) -> None:
         self._clock = clock
         self._knows = knows
+        self._made = made
         self._callers: dict[str, Caller] = {}
         """Key -> its caller."""
         self._by_tenant: dict[str, _TenantSecrets] = {}
@@ -172,9 +189,8 @@ class ClientSecrets:
                 "expires_after, or wait for some to expire."
             )
         key, until = f"ek_{secrets.token_hex(16)}", now + seconds
-        kept.until[key] = until
-        kept.bytes += size
-        self._callers[key] = caller
+        self._keep(key, until, caller)
+        self._made([HandedSecret(key, until, caller.tenant, caller.agent, caller.session, caller.locked)])
         return key, until
 
     def find(self, key: str) -> Caller:
@@ -184,6 +200,27 @@ class ClientSecrets:
         if not self._knows(caller.tenant.name):
             raise Unauthorized("The owner of this ek_ key is not known to this PoP any more.")
         return replace(caller, secret=key)
+
+    def handed_over(self) -> list[HandedSecret]:
+        """The keys, for the process that takes over."""
+        return [
+            HandedSecret(key, until, caller.tenant, caller.agent, caller.session, caller.locked)
+            for kept in self._by_tenant.values()
+            for key, until in kept.until.items()
+            for caller in [self._callers[key]]
+        ]
+
+    def take_over(self, handed: Iterable[HandedSecret]) -> None:
+        """Also accept keys that the process before this one has made."""
+        for one in handed:
+            if one.key not in self._callers:
+                self._keep(one.key, one.until, Caller(one.tenant, one.agent, one.session, one.locked))
+
+    def _keep(self, key: str, until: int, caller: Caller) -> None:
+        kept = self._by_tenant.setdefault(caller.tenant.name, _TenantSecrets())
+        kept.until[key] = until
+        kept.bytes += _size(caller)
+        self._callers[key] = caller
 
     def _clear(self, kept: _TenantSecrets, now: int) -> None:
         for key in [key for key, until in kept.until.items() if until <= now]:

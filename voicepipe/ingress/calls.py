@@ -10,8 +10,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from voicepipe.base.errors import Draining, UnknownCall
 from voicepipe.base.round_robin import owned_by
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.base.tasks import supervised
 from voicepipe.call_api import Tenant
 from voicepipe.ingress.api_keys import Caller
@@ -42,13 +45,27 @@ class _OwnedCall:
     """Unix seconds."""
 
 
+class CallElsewhere(msgspec.Struct, frozen=True):
+    """A call that goes on in the process before this one."""
+
+    tenant: str
+    row: dict[str, str | int]
+    """As the API lists it."""
+    provider_id: str = ""
+    """The id that its provider gave it; empty: it has none."""
+
+
 class Calls:
     """The calls of one PoP, by id. `run` owns the tasks of adopted calls and their one clock: none is adopted before it
-    runs."""
+    runs. `parts`: what the next process gets to know of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, parts: TakeoverParts | None = None) -> None:
         self.boot = secrets.token_hex(8)
         """Identifies this run of the server."""
+        self.elsewhere: list[CallElsewhere] = []
+        """Calls that go on in the process before this one."""
+        self._parts = parts or TakeoverParts()
+        self._parts.join("calls", list[CallElsewhere], self._handed_over, self._take_over)
         self._clock = MediaClock()
         self._known: dict[str, _OwnedCall] = {}
         self._by_provider: dict[str, str] = {}
@@ -98,17 +115,31 @@ class Calls:
     def known(self, who: Caller, hosted: HostedCall, provider_id: str = "") -> Iterator[str]:
         """Makes the call known, within the context, by the id that it yields and by the id that its provider gave
         it."""
-        self._know(who, hosted)
         if provider_id:
             self._by_provider[provider_id] = hosted.id
+        self._know(who, hosted)
         try:
             yield hosted.id
         finally:
             del self._known[hosted.id]
             self._by_provider.pop(provider_id, None)  # A provider may send two streams of one call.
+            self._parts.changed("calls")
 
     def _know(self, who: Caller, hosted: HostedCall) -> None:
         self._known.setdefault(hosted.id, _OwnedCall(who, hosted, int(time.time())))
+        self._parts.changed("calls")
+
+    def _handed_over(self) -> list[CallElsewhere]:
+        by_id = {call_id: provider_id for provider_id, call_id in self._by_provider.items()}
+        return self.elsewhere + [CallElsewhere(known.who.tenant.name, _row(known), by_id.get(call_id, ""))
+                                 for call_id, known in self._known.items()]  # fmt: skip
+
+    def _take_over(self, calls: list[CallElsewhere]) -> None:
+        self.elsewhere = calls
+
+    def is_elsewhere(self, call_id: str) -> bool:
+        """Whether the process before this one has the call of this id, ours or its provider's."""
+        return any(call_id in (call.row["id"], call.provider_id) for call in self.elsewhere)
 
     def find(self, call_id: str, who: Caller) -> HostedCall:
         """The call of this id, as far as `who` may have it: any of their tenant's, or with an `ek_` key a call that was
@@ -120,7 +151,8 @@ class Calls:
 
     def rows(self, tenant: Tenant) -> list[dict[str, str | int]]:
         """This tenant's calls as the API lists them, in the order in which they came."""
-        return [_row(known) for known in self._known.values() if known.who.tenant.name == tenant.name]
+        before = [call.row for call in self.elsewhere if call.tenant == tenant.name]
+        return before + [_row(known) for known in self._known.values() if known.who.tenant.name == tenant.name]
 
 
 def _theirs(caller: Caller, who: Caller) -> bool:

@@ -2,6 +2,7 @@
 keys."""
 
 import re
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from starlette.requests import Request
@@ -9,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import KeysFailed, TransferFailed, Unauthorized
+from voicepipe.call_api import PopApi
 from voicepipe.conversation.own_tools import is_target
 from voicepipe.ingress.access import AccessControl, body, decoded
 from voicepipe.ingress.api_keys import Caller
@@ -16,6 +18,7 @@ from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.wire_errors import WireError
 
 CALLS = "/v1/realtime/calls"
+Endpoint = Callable[[Request], Awaitable[Response]]
 DIGITS = re.compile(r"[0-9*#A-D]{1,40}")
 
 
@@ -34,18 +37,30 @@ class _DtmfRequest(msgspec.Struct):
 class CallsInProgress:
     """The HTTP endpoints for calls in progress."""
 
-    def __init__(self, access: AccessControl, calls: Calls) -> None:
+    def __init__(self, pop: PopApi, access: AccessControl, calls: Calls) -> None:
+        self._pop = pop
         self._access = access
         self._calls = calls
 
     def routes(self) -> list[BaseRoute]:
         return [
             Route(CALLS, self.list, methods=["GET"]),
-            Route(f"{CALLS}/{{call_id}}", self.hang_up, methods=["DELETE"]),
-            Route(f"{CALLS}/{{call_id}}/hangup", self.hang_up, methods=["POST"]),
-            Route(f"{CALLS}/{{call_id}}/refer", self.refer, methods=["POST"]),
-            Route(f"{CALLS}/{{call_id}}/dtmf", self.dtmf, methods=["POST"]),
+            Route(f"{CALLS}/{{call_id}}", self._where_it_is(self.hang_up), methods=["DELETE"]),
+            Route(f"{CALLS}/{{call_id}}/hangup", self._where_it_is(self.hang_up), methods=["POST"]),
+            Route(f"{CALLS}/{{call_id}}/refer", self._where_it_is(self.refer), methods=["POST"]),
+            Route(f"{CALLS}/{{call_id}}/dtmf", self._where_it_is(self.dtmf), methods=["POST"]),
         ]
+
+    def _where_it_is(self, endpoint: Endpoint) -> Endpoint:
+        """An endpoint about one call, which the process before this one answers if it has the call."""
+
+        async def answered(request: Request) -> Response:
+            before = self._pop.predecessor
+            if before and self._calls.is_elsewhere(request.path_params["call_id"]):
+                return await before.ask(request, await body(request))
+            return await endpoint(request)
+
+        return answered
 
     async def list(self, request: Request) -> Response:
         """GET: the tenant's calls that a program can follow (`?call_id=`), the one that lasts longest first."""

@@ -59,6 +59,8 @@ class RequestParser(h11.Connection):
         """Small chunks that have come since the count was last taken."""
         self._chunked = False
         """The body of the latest request is chunked."""
+        self.is_last = False
+        """Each answer ends the connection, and says so."""
 
     def next_event(self) -> Any:
         event = super().next_event()
@@ -69,7 +71,7 @@ class RequestParser(h11.Connection):
         return event
 
     def send(self, event: Any) -> Any:
-        if type(event) is h11.Response and self.their_state is h11.SEND_BODY:
+        if type(event) is h11.Response and (self.is_last or self.their_state is h11.SEND_BODY):
             headers = [*event.headers, (b"Connection", b"close")]
             event = h11.Response(status_code=event.status_code, headers=headers, reason=event.reason)
         return super().send(event)
@@ -143,6 +145,15 @@ class HttpConnection(ChunkedParser, H11Protocol):
         super().connection_lost(exc)
         self._visits.gone(self._visit)
         self._leave()
+
+    def retire(self) -> None:
+        """Serve at most one more request."""
+        self.conn.is_last = True
+
+    def close_idle(self) -> None:
+        """End the connection if it has had a request, and waits for another."""
+        if self.cycle is not None and self.cycle.response_complete and not self._asked and not self._over:
+            self.transport.close()
 
     # --- what comes
 

@@ -5,7 +5,7 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -87,26 +87,76 @@ class Server(uvicorn.Server):
         self._certificate = certificate
         self._visits = visits
         self._serving = serving
+        self._refusals = RefusalLog(logger, "HTTP connections")
+        self._acceptors: list[Acceptor] = []
+        self._listener: socket.socket | None = None
+        self._private: socket.socket | None = None
+        self._retired = False
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        refusals = RefusalLog(logger, "HTTP connections")
-
-        def connection(visit: Visit) -> asyncio.Protocol:
-            return HttpConnection(self.config, self.server_state, visit, self._visits, refusals)
-
-        acceptors = [Acceptor(taken, self._visits, refusals, connection, self._tls) for taken in sockets or ()]
-        for acceptor in acceptors:
-            acceptor.open()
-        self.servers = acceptors  # type: ignore[assignment]
+        assert sockets
+        self._listener = sockets[0]
+        self._accept(self._listener, self._tls)
         self.started = True
         self._serving.set()
 
+    def _accept(self, listener: socket.socket, tls: Callable[[], ssl.SSLContext | None]) -> None:
+        acceptor = Acceptor(listener, self._visits, self._refusals, self._connection, tls)
+        acceptor.open()
+        self._acceptors.append(acceptor)
+        self.servers = self._acceptors  # type: ignore[assignment]
+
+    def _connection(self, visit: Visit) -> HttpConnection:
+        made = HttpConnection(self.config, self.server_state, visit, self._visits, self._refusals)
+        if self._retired:
+            made.retire()
+        return made
+
     def _tls(self) -> ssl.SSLContext | None:
         return self._certificate.tls
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        if self._private:
+            self._private.close()
+
+    # --- as `HandsSocketOver`
+
+    def pause(self) -> socket.socket:
+        """Take no new connection, and return the socket at which they wait. Those that were taken go on."""
+        assert self._listener
+        self._acceptors[0].pause()
+        return self._listener
+
+    def resume(self) -> None:
+        """Take connections again."""
+        self._acceptors[0].open()
+
+    def retire(self) -> None:
+        """Each answer from now on ends its connection: another process takes what comes. WebSockets go on."""
+        self._retired = True
+        for connection in self._http_connections():
+            connection.retire()
+
+    def close_idle(self) -> None:
+        """End connections that wait for a request."""
+        for connection in self._http_connections():
+            connection.close_idle()
+
+    def _http_connections(self) -> list[HttpConnection]:
+        return [one for one in self.server_state.connections if isinstance(one, HttpConnection)]
+
+    def private_port(self) -> int:
+        """A port of this machine alone at which the same application answers, without TLS. Raises OSError: none can be
+        had."""
+        if not self._private:
+            self._private = socket.create_server(("127.0.0.1", 0))
+            self._accept(self._private, lambda: None)
+        return int(self._private.getsockname()[1])
 
 
 def _quiet(app: ASGIApp) -> ASGIApp:
@@ -125,11 +175,12 @@ def _quiet(app: ASGIApp) -> ASGIApp:
 
 async def serve(
     app: ASGIApp, listener: socket.socket, http: HttpConfig, room: int, message_bytes: int, serving: asyncio.Event,
-    rereads: Rereads[Any] | None = None,
+    rereads: Rereads[Any] | None = None, made: Callable[[Server], object] = lambda server: None,
 ) -> None:  # fmt: skip
     """Serve on `listener` until cancelled; with TLS when a certificate is configured, which is read again when its
     files change, and by `rereads`. There is `room` for so many connections at a time; WebSockets take messages of up to
-    `message_bytes`. `serving` is set once callers get in. `app` logs its requests that fail (`AccessControl.answers`).
+    `message_bytes`. `serving` is set once callers get in; before that, `made` gets the server. `app` logs its requests
+    that fail (`AccessControl.answers`).
 
     Calls that are still going on when it is cancelled are closed with code 1012. Raises ConfigError: a certificate that
     cannot be used.
@@ -144,6 +195,7 @@ async def serve(
         rereads.warn_of(lambda: certificate.warning)
     visits = Visits(ConnectionLimits.within(room), http.proxies)
     server = Server(app, http, certificate, visits, message_bytes, serving)
+    made(server)
     await asyncio.to_thread(server.config.load)
     watching = asyncio.create_task(supervised("watching the certificate", certificate.watch))
     task = asyncio.ensure_future(server.serve([listener]))

@@ -65,7 +65,8 @@ class RecentTurnCounts(CallFollower):
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
         step, turn = self._step(), full.turn
-        step.counts.update(turns=1, late=turn.late, cut_ins=turn.cut_in, missed=turn.missed)
+        # Whole numbers: a Counter keeps the first value as it is, and directories read no report with "true" in it.
+        step.counts.update(turns=1, late=int(turn.late), cut_ins=int(turn.cut_in), missed=int(turn.missed))
         if turn.latency_ms is not None:
             step.latencies_ms.append(turn.latency_ms)
             step.counts["judged"] += not turn.by_request

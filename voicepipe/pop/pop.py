@@ -16,6 +16,7 @@ from voicepipe.agent import Agent, CallSettings
 from voicepipe.base import call_ids
 from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
 from voicepipe.base.places import place_of
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.call.call import Call
 from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
@@ -41,15 +42,17 @@ from voicepipe.observe.process import ProcessWatch
 from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
+from voicepipe.pop.call_drain import CallDrain
+from voicepipe.pop.calls_by_tenant import CallsByTenant
 from voicepipe.pop.membership import Membership
+from voicepipe.pop.predecessor import Predecessor
 from voicepipe.pop.prepared_agents import PreparedAgents
+from voicepipe.pop.successor import Successor
 from voicepipe.records.records import Records
 from voicepipe.sizing.prediction import latency_ms
 from voicepipe.tools.tool_runner import ToolRunner
 
 log = logging.getLogger(__name__)
-SOON_S = 1
-"""Calls that end within so many seconds are not logged."""
 FEWEST_LATE = 8
 """Fewest calls that can make the event loop late. With fewer something else does, and to refuse a caller would not help
 the others."""
@@ -112,6 +115,8 @@ class Pop:
         tools: ToolRunner,
         records: Records | None = None,
         traces: CallTracer = UNTRACED,
+        takeover_parts: TakeoverParts | None = None,
+        predecessor: Predecessor | None = None,
     ) -> None:
         self.config = config
         self.tools = tools
@@ -135,6 +140,12 @@ class Pop:
             records.deleted.append(self.dashboard.forget)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
+        self.takeover_parts = takeover_parts or TakeoverParts()
+        self._calls = CallsByTenant(self.takeover_parts)
+        lock = records.lock if records else None
+        self.successor = Successor(self.takeover_parts, lambda: self.config, self.end_calls, lock)
+        """Starts the process that replaces this one."""
+        self._predecessor = predecessor
         self.membership: Membership | None = None
         """None: no directory sends calls here."""
         self.edition: Callable[[], EditionState] | None = None
@@ -149,18 +160,12 @@ class Pop:
         self.rereads = Rereads[Config]()
         self.rereads.join(self._reread)
         self.rereads.warn_of(lambda: agents.warning)
-        self._calls: dict[str, int] = {}
-        """Calls by tenant."""
         self._admitted_at = -math.inf
         """The monotonic second of the latest admission."""
         self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=not config.is_shared)
         self._down: dict[str, float] = {}
         """Engines that do not work, and the monotonic second since when."""
-        self._drained_by: float | None = None
-        """When its drain ends, on the event loop's clock."""
-        self._draining = False
-        self._empty = asyncio.Event()
-        self._empty.set()
+        self._drain = CallDrain(self._over, lambda: self.calls, self._drain_s)
 
     async def use(self, config: Config, agents: AgentStore) -> None:
         """Use other agents, routes and tenants; live calls keep what they began with. What else differs in `config`
@@ -177,6 +182,10 @@ class Pop:
     @property
     def tokens(self) -> Tokens | None:
         return self.membership
+
+    @property
+    def predecessor(self) -> Predecessor | None:
+        return None if self._predecessor is None or self._predecessor.gone.is_set() else self._predecessor
 
     def _reread(self, config: Config) -> Use:
         """The operator's keys, as `Rereads` has it."""
@@ -221,15 +230,12 @@ class Pop:
     def admit(self, tenant: Tenant, agent: Agent, replaced: CallSlot | None = None) -> Iterator[_AdmittedCall]:
         predicted_ms = self._check(tenant, replaced)
         self._admitted_at = time.monotonic()
-        self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
-        self._empty.clear()
+        self._calls.began(tenant.name)
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
                 yield _AdmittedCall(self, tenant.name, watched, predicted_ms, self._admitted_at)
         finally:
-            self._calls[tenant.name] -= 1
-            if not self.calls:
-                self._empty.set()
+            self._calls.ended(tenant.name)
 
     def refused(self, refusal: Refusal) -> None:
         self.dashboard.refused(refusal)
@@ -239,11 +245,11 @@ class Pop:
     def _check(self, tenant: Tenant, replaced: CallSlot | None) -> float:
         """Turn latency in ms, 95th percentile, with one more call. Raises Refused: there is no slot for it, even
         without the call that it replaces."""
-        if self._draining:
+        if self._drain.has_begun:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         if not self.engines.alive:
             raise EngineDown("An engine of this PoP does not work at present; try another PoP, or again soon.")
-        mine, all_calls = self._calls.get(tenant.name, 0), self.calls
+        mine, all_calls = self._calls.of(tenant.name), self._calls.all
         if replaced:
             mine, all_calls = mine - (replaced.owner == tenant.name), all_calls - 1
         if all_calls >= self.config.pop.slots:
@@ -278,8 +284,13 @@ class Pop:
 
     @property
     def calls(self) -> int:
-        """Calls in progress."""
-        return sum(self._calls.values())
+        """Calls in progress, with those of the process before this one."""
+        return self._calls.all
+
+    @property
+    def calls_elsewhere(self) -> int:
+        """Calls that go on in the process before this one."""
+        return self._calls.elsewhere
 
     @property
     def predicted_ms(self) -> float:
@@ -295,7 +306,7 @@ class Pop:
         took_ms = engines_ms(event, self._failed_ms) if isinstance(event, ReplyDone) else None
         if isinstance(event, ReplyDone) and took_ms is not None:
             turn = AnsweredTurn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
-            self._admission.note(turn, CallCounts(self.calls, self._calls.get(tenant, 0)))
+            self._admission.note(turn, CallCounts(self.calls, self._calls.of(tenant)))
         return took_ms
 
     @property
@@ -351,7 +362,7 @@ class Pop:
     @property
     def status(self) -> Status:
         """The PoP's status: "ok" while a new tenant's call would be admitted."""
-        if self._draining:
+        if self._drain.has_begun:
             return "draining"
         if not self.serving.is_set():
             return "starting"
@@ -363,29 +374,31 @@ class Pop:
         return "late" if late else "ok"
 
     async def drain(self) -> None:
-        """Take no new calls; returns when the last one has ended, or `pop.drain_ms` after this was first asked for."""
-        self._draining = True
+        """Take no new calls; returns when the last one has ended, here and in the process before this one, or
+        `pop.drain_ms` after this was first asked for."""
+        self._drain.has_begun = True
+        self.successor.withdraw()
         if self.membership:
             self.membership.reporter.report_now()
-        now = asyncio.get_running_loop().time()
-        self._drained_by = self._drained_by or now + self.config.pop.drain_ms / 1000
-        drain_s = max(0.0, self._drained_by - now)
-        empty = asyncio.ensure_future(self._empty.wait())
-        try:
-            await asyncio.wait({empty}, timeout=min(SOON_S, drain_s))
-            if empty.done() or not drain_s:
-                return
-            log.warning("calls still going on: %d; they have %.0f s to end, a second signal ends them now",
-                        self.calls, drain_s)  # fmt: skip
-            await asyncio.wait({empty}, timeout=drain_s - SOON_S)
-            if not empty.done():
-                log.warning("calls still going on after %.0f s: %d; ending them", drain_s, self.calls)
-        finally:
-            empty.cancel()
+        await self._drain.wait()
+
+    def end_calls(self) -> None:
+        """Drain no longer: the calls that go on are ended."""
+        self._drain.give_up()
+
+    def _drain_s(self) -> float:
+        """Seconds for which calls may go on. Where another process takes the new ones, nobody waits for their end."""
+        ms = self.config.pop.drain_ms
+        return (max(ms, self.config.limits.call_ms) if self.takeover_parts.is_handed_over else ms) / 1000
+
+    async def _over(self) -> None:
+        await self._calls.none_here.wait()
+        if before := self.predecessor:
+            await before.gone.wait()
 
     async def dismissed(self) -> None:
-        """Returns when an operator orders this PoP to drain and to exit."""
-        await (self.membership.dismissed if self.membership else asyncio.Event()).wait()
+        """Returns when an operator orders this PoP to drain and to exit, or another process has taken over."""
+        await (self.membership.dismissed if self.membership else self.successor.taken_over).wait()
 
     async def watch_engines(self) -> None:
         """Check the engines regularly, so that it is known since when one is down."""

@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -34,7 +35,7 @@ from voicepipe.ingress.access import (
     nowhere,
     uncached,
 )
-from voicepipe.ingress.api_keys import Caller, ClientSecrets, SecretRequest
+from voicepipe.ingress.api_keys import Caller, ClientSecrets, HandedSecret, SecretRequest
 from voicepipe.ingress.asgi_scope import peer_of
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS, CallsInProgress
@@ -56,6 +57,7 @@ from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api import dashboard_http, metrics_http, pages
 from voicepipe.operator_api.metrics_http import HEALTH, METRICS
 from voicepipe.operator_api.records_http import RecordsHttp
+from voicepipe.pop.upgrade_http import UpgradeHttp
 from voicepipe.rtp.transport import UdpNetwork
 
 logger = logging.getLogger(__name__)
@@ -80,6 +82,8 @@ class Realtime:
         with ExitStack() as resources:
             try:
                 if (call_id := socket.query_params.get("call_id")) is not None:
+                    if (before := self._pop.predecessor) and self._calls.is_elsewhere(call_id):
+                        return await before.relay(socket)
                     who = self._access.caller(socket)
                     call = self._calls.find(call_id, who)
                     clients, rights = RealtimeClients.of(call), Rights.of(who, call.agent)
@@ -160,7 +164,8 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
     def knows(tenant: str) -> bool:
         return not pop.config.tenants or any(known.name == tenant for known in pop.config.tenants)
 
-    secrets = ClientSecrets(knows=knows)
+    secrets = ClientSecrets(knows=knows, made=partial(pop.takeover_parts.add, "ek_ keys"))
+    pop.takeover_parts.join("ek_ keys", list[HandedSecret], secrets.handed_over, secrets.take_over, adds=True)
     access = AccessControl(pop, secrets, pop.config.limits.client_percent, pop.tokens)
     realtime = Realtime(pop, access, calls, secrets)
 
@@ -173,7 +178,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
         WebSocketRoute(REALTIME, realtime.websocket),
         Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
         *WebRtcHttp(pop, access, calls, network).routes(),
-        *CallsInProgress(access, calls).routes(),
+        *CallsInProgress(pop, access, calls).routes(),
         *ModelList(pop, access).routes(),
         *providers.routes(),
         Route(RTT, rtt),
@@ -181,6 +186,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
         metrics_http.route(pop.may_scrape, pop.metrics.read),
         *dashboard_http.routes(pop, access, WEB),
         *RecordsHttp(pop, access).routes(),
+        *UpgradeHttp(pop, access).routes(),
         Mount("/v1", nowhere),
         *pages.routes(WEB),
     ]
@@ -200,28 +206,36 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
 
 
 async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
-    """Serve one PoP until cancelled; `listener` from `server.bind`, where it is made early. Sets `pop.serving`.
+    """Serve one PoP until cancelled; `listener` from `server.bind`, where it is made early. Sets `pop.serving`. Where
+    the PoP replaces another process, it takes the sockets over from that.
 
     Raises ConfigError: the address cannot be had, or would let strangers call.
     """
     check_exposure(pop.config)
-    calls = Calls()
+    calls = Calls(pop.takeover_parts)
     network = await asyncio.to_thread(prepared, pop.config)
     providers = await asyncio.to_thread(telephony.Providers, pop, calls)  # it reads certificates
     application = await asyncio.to_thread(app, pop, calls, network, providers)  # it looks at files
-    listening = listener or server.bind(pop.config.http)
-    async with sip.listening(pop, calls):
+    phones, before = sip.server_of(pop, calls), pop.predecessor
+    taken = await before.sockets(pop.takeover_parts) if before else None
+    listening = taken.http if taken else listener or server.bind(pop.config.http)
+    async with sip.listening(phones, taken.sip if taken else None):
         room = await asyncio.to_thread(open_files.for_calls, pop.config.pop.slots)
         message_bytes = pop.config.limits.message_bytes
-        serving = server.serve(application, listening, pop.config.http, room, message_bytes, pop.serving, pop.rereads)
-        jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
+        serving = server.serve(application, listening, pop.config.http, room, message_bytes, pop.serving, pop.rereads,
+                               lambda http: pop.successor.fronts(http, phones))  # fmt: skip
+        jobs: set[asyncio.Task[Any]] = {asyncio.create_task(job) for job in (serving, calls.run())}
         tidying = asyncio.create_task(supervised("ending calls left behind", providers.tidy_up))
+        ready = asyncio.create_task(pop.serving.wait())
         try:
+            await asyncio.wait({*jobs, ready}, return_when=asyncio.FIRST_COMPLETED)
+            if phones and pop.serving.is_set():
+                phones.resume()
             done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
             for job in done:
                 job.result()
         finally:
-            jobs.add(tidying)
+            jobs |= {tidying, ready}
             for job in jobs:
                 job.cancel()
             await asyncio.wait(jobs)

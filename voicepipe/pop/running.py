@@ -1,6 +1,8 @@
 """A PoP's life: load the engines, warm them up, serve, keep records, drain."""
 
 import asyncio
+import logging
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from voicepipe.base import memory, open_files
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.base.tasks import supervised
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
@@ -22,35 +25,41 @@ from voicepipe.engines.loader import loaded
 from voicepipe.observe.traces import traced
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.pop import Pop
+from voicepipe.pop.predecessor import Predecessor
 from voicepipe.pop.prepared_agents import beginning
-from voicepipe.records.records import kept
+from voicepipe.records.records import Records, kept
 from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.tools.tool_runner import ToolRunner
 from voicepipe.turn.sentence_ends import callers_ends
 
+logger = logging.getLogger(__name__)
 Opened = Callable[[Config], AbstractAsyncContextManager[tuple[Config, AgentStore]]]
 """Opens a PoP's own configuration: the one to use, with its agents. Raises ConfigError."""
 
 
 @asynccontextmanager
 async def running(
-    config: Config, agent_file: Path | None = None, reloader: Reloader[Config] | None = None
-) -> AsyncIterator["Pop"]:
+    config: Config, agent_file: Path | None = None, reloader: Reloader[Config] | None = None,
+    predecessor: Predecessor | None = None,
+) -> AsyncIterator["Pop"]:  # fmt: skip
     """Yields a PoP that answers at `config.http`; drained when the context ends. `agent_file`: the one that is wanted,
-    as in `AgentStore`. `reloader` reads its files again. Raises ConfigError, EngineError."""
+    as in `AgentStore`. `reloader` reads its files again. `predecessor`: the process whose sockets it takes over. Raises
+    ConfigError, EngineError."""
     async with AsyncExitStack() as stack:
         bus: Bus | None = None
         if config.bus.servers:
             from voicepipe.directory.nats_bus import NatsBus  # Its library takes 0.1 s to import.
 
             bus = await stack.enter_async_context(NatsBus.connected(config.bus, config.tls.ca))
-        yield await stack.enter_async_context(member(config, bus, agent_file=agent_file, reloader=reloader))
+        yield await stack.enter_async_context(
+            member(config, bus, agent_file=agent_file, reloader=reloader, predecessor=predecessor)
+        )
 
 
 @asynccontextmanager
 async def member(
     config: Config, bus: Bus | None, shared: Engines | None = None, listener: socket.socket | None = None,
-    agent_file: Path | None = None, reloader: Reloader[Config] | None = None,
+    agent_file: Path | None = None, reloader: Reloader[Config] | None = None, predecessor: Predecessor | None = None,
 ) -> AsyncIterator["Pop"]:  # fmt: skip
     """As `running`, as a member of the fleet on `bus`; None: without a fleet. `shared`: engines of `engines_for`, which
     several PoPs have. `listener`: its socket, from `server.bind`; None: it makes one itself."""
@@ -58,17 +67,20 @@ async def member(
 
     open_files.raise_limit()
     sys.setswitchinterval(SWITCH_S)
+    if predecessor:
+        predecessor.open()
     own, store = with_slots(config), store_of(config)
     its = await asyncio.to_thread(begun, own, store, agent_file)
-    config, agents = its.config, its.agents
+    config, agents, parts = its.config, its.agents, TakeoverParts()
+    lock = predecessor.inherited.lock if predecessor else None
     await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.
     async with (
-        kept(config, partial(hooks_of, config, agents)) as records,
+        kept(config, partial(hooks_of, config, agents), parts, lock) as records,
         traced(config) as traces,
         warmed(shared, agents) if shared else engines_for(config, agents) as engines,
         ToolRunner(ca=config.tls.ca) as tools,
     ):
-        pop = Pop(config, agents, engines, tools, records, traces)
+        pop = Pop(config, agents, engines, tools, records, traces, parts, predecessor)
         pop.log_what_is_missing()
         editions: PopEditions | None = None
         if bus:
@@ -81,6 +93,8 @@ async def member(
             beside = _beside(pop)
             if editions:
                 beside["taking over editions"] = editions.listen
+            if predecessor:
+                beside["taking over"] = partial(_take_over, predecessor, pop, reloader)
             if reloader:
                 opened = editions.rebased if editions else partial(_opened, store, agent_file, agents)
                 beside["reading the files again"] = partial(_reload, pop, reloader, own, opened)
@@ -90,7 +104,11 @@ async def member(
             try:
                 yield pop
             finally:
-                await pop.drain()
+                try:
+                    await pop.drain()
+                finally:
+                    if predecessor and not serves.done():  # A failure of this process ends no call of the other.
+                        predecessor.end_calls()
                 serves.cancel()
                 if records:  # Calls that did not end by themselves have ended now.
                     await asyncio.wait({serves})
@@ -112,12 +130,40 @@ def _beside(pop: Pop) -> dict[str, Callable[[], Awaitable[None]]]:
     if pop.records:
         beside["forgetting old records"] = pop.records.tidy
         beside["emptying the log of records"] = pop.records.empty_log
-        beside["telling of calls that ended"] = pop.records.deliveries.run
+        beside["telling of calls that ended"] = partial(_deliver, pop, pop.records)
     if pop.membership:
         beside["reporting to directories"] = pop.membership.reporter.run
         beside["hearing directories"] = pop.membership.listen
         beside["telling round trips"] = pop.membership.round_trips.run
     return beside
+
+
+async def _deliver(pop: Pop, records: Records) -> None:
+    """Deliver what is due, once this process takes the calls: until then the one before it does."""
+    await pop.serving.wait()
+    await records.deliveries.run()
+
+
+async def _take_over(predecessor: Predecessor, pop: Pop, reloader: Reloader[Config] | None) -> None:
+    """Tell the process before that this one takes the calls; once it has ended, nothing is asked of it any more."""
+    await pop.serving.wait()
+    predecessor.serving()
+    if reloader:
+        reloader.ask()  # The files may have changed while the engines loaded, and only the process before was told.
+    ends = {asyncio.create_task(event.wait()) for event in (predecessor.gone, predecessor.withdrawn)}
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for end in ends:
+            end.cancel()
+    if predecessor.withdrawn.is_set():
+        logger.error("this process has taken too long to take over: the one before it goes on, and this one ends")
+        pop.end_calls()
+        signal.raise_signal(signal.SIGTERM)
+        return
+    if pop.records:
+        pop.records.cut_elsewhere()
+    pop.takeover_parts.empty()
 
 
 async def _reload(pop: Pop, reloader: Reloader[Config], own: Config, opened: Opened) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from voicepipe.base.secret_source import SecretSource
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.base.trust import for_http, refusal
 from voicepipe.base.web_answer import PLAIN
@@ -34,20 +35,26 @@ LAST_S = 5.0
 TRY_LATER = (408, 425, 429)
 """Statuses below 500 after which the same request may succeed later."""
 EVENT = "call.ended"
+RECORDS = "records"
+"""What is handed over of records (`TakeoverParts`)."""
 
 
 class Deliveries:
     """Delivers webhooks about calls that have ended to their receivers: at least once, also when a receiver or the PoP
-    was down meanwhile. `path`: the PoP's records; `ca`: as `trust.trusting`."""
+    was down meanwhile. `path`: the PoP's records; `ca`: as `trust.trusting`; `parts`: once another process has taken
+    over, that one delivers."""
 
-    def __init__(self, path: Path, writer: RecordWriter, loop: asyncio.AbstractEventLoop, ca: str = "") -> None:
+    def __init__(
+        self, path: Path, writer: RecordWriter, loop: asyncio.AbstractEventLoop, ca: str, parts: TakeoverParts
+    ) -> None:
         self._ca = ca
+        self._parts = parts
         self.spool = Spool(0, None, None)
         """The deliveries that are due, as last read."""
         self.failed = 0
         """Attempts that failed, since the start."""
         self._path = path
-        self._writer = writer
+        self.writer = writer
         self._under_way = set[str]()
         """Ids of deliveries in progress."""
         self._woken = asyncio.Event()
@@ -57,14 +64,18 @@ class Deliveries:
 
     def wake(self) -> None:
         """There is a new delivery. May be called from any thread."""
-        self._loop.call_soon_threadsafe(self._woken.set)
+        self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._woken.set()
+        self._parts.changed(RECORDS)
 
     async def run(self) -> None:
         """Deliver until cancelled."""
         async with await asyncio.to_thread(self._client) as client, TaskGroup() as tasks:
             while True:
                 self._woken.clear()
-                for delivery in await asyncio.to_thread(self._due):
+                for delivery in [] if self._parts.is_handed_over else await asyncio.to_thread(self._due):
                     if delivery.id not in self._under_way and len(self._under_way) < AT_ONCE:
                         self._under_way.add(delivery.id)
                         self._idle.clear()
@@ -72,7 +83,7 @@ class Deliveries:
                 if not self._under_way and not self._woken.is_set():
                     self._idle.set()
                 wait_s = IDLE_S
-                if self.spool.next_due is not None and not self._under_way:
+                if self.spool.next_due is not None and not self._under_way and not self._parts.is_handed_over:
                     wait_s = self.spool.next_due - time.time()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(max(0.05, min(IDLE_S, wait_s))):
@@ -82,7 +93,7 @@ class Deliveries:
         """Wait until nothing is left that can be delivered now, for `LAST_S` at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_S):
-                await self._writer.carried_out(lambda store: None)  # What is written meanwhile is the last.
+                await self.writer.carried_out(lambda store: None)  # What is written meanwhile is the last.
                 self._idle.clear()
                 self._woken.set()
                 await self._idle.wait()
@@ -110,10 +121,10 @@ class Deliveries:
     async def _deliver(self, client: httpx.AsyncClient, delivery: Delivery) -> None:
         body = await asyncio.to_thread(self._body, delivery)
         if body is None:
-            return await self._writer.carried_out(lambda store: store.given_up(delivery))
+            return await self.writer.carried_out(lambda store: store.given_up(delivery))
         problem, refused = await self._sent(client, delivery, body)
         if not problem:
-            return await self._writer.carried_out(lambda store: store.delivered(delivery))
+            return await self.writer.carried_out(lambda store: store.delivered(delivery))
         await self._later(delivery, problem, refused)
 
     async def _later(self, delivery: Delivery, problem: str, refused: bool) -> None:
@@ -123,13 +134,13 @@ class Deliveries:
         if age_s > GIVE_UP_S:
             logger.error("%s: %s was not told of it in %d h and never will be: %s", delivery.call, _host(delivery.url),
                          age_s // 3600, problem)  # fmt: skip
-            return await self._writer.carried_out(lambda store: store.given_up(delivery))
+            return await self.writer.carried_out(lambda store: store.given_up(delivery))
         pause_s = min(LONGEST_S, FIRST_S * 2 ** min(delivery.tries, 16))
         level = logging.INFO if delivery.tries else logging.WARNING
         logger.log(level, "%s: %s was not told of it: %s; again in %g s", delivery.call, _host(delivery.url), problem,
                    pause_s)  # fmt: skip
         later = replace(delivery, due=time.time() + pause_s, tries=delivery.tries + 1, refused=refused)
-        return await self._writer.carried_out(lambda store: store.put_off(later))
+        return await self.writer.carried_out(lambda store: store.put_off(later))
 
     def _body(self, delivery: Delivery) -> bytes | None:
         with reading(self._path) as db:

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import logging
+import os
 import secrets
 import sqlite3
 import time
@@ -17,6 +18,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from voicepipe.agent import Hooks
 from voicepipe.base.errors import ConfigError, RecordsFailing
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.call_api import CallSelection, CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
@@ -24,7 +26,7 @@ from voicepipe.observe.last_turns import FullTurn
 from voicepipe.observe.metric_families import HERE, at_present
 from voicepipe.records import signing
 from voicepipe.records.costs import Costs, costs
-from voicepipe.records.deliveries import Deliveries
+from voicepipe.records.deliveries import RECORDS, Deliveries
 from voicepipe.records.json_lines import erase_lines, write_line
 from voicepipe.records.record import CallRecord, CallSummary, RecordedHost
 from voicepipe.records.store import (
@@ -67,11 +69,19 @@ class Records(CallFollower):
     `call_api.RecordsApi`."""
 
     def __init__(
-        self, path: Path, host: RecordedHost, writer: RecordWriter, lines: str, keep_s: float, hooks: HooksOf,
-        loop: asyncio.AbstractEventLoop, ca: str = "",
+        self, path: Path, host: RecordedHost, deliveries: Deliveries, lines: str, keep_s: float, hooks: HooksOf,
+        parts: TakeoverParts,
     ) -> None:  # fmt: skip
-        self.writer = writer
-        self.deliveries = Deliveries(path, writer, loop, ca)
+        self._parts = parts
+        self.writer = deliveries.writer
+        self.deliveries = deliveries
+        self.lock: int | None = None
+        """The descriptor of the lock that keeps other PoPs away from the file."""
+        self._in_progress: dict[str, None] = {}
+        """Ids of the calls in progress."""
+        self._elsewhere: list[str] = []
+        """Ids of those that go on in the process before this one."""
+        parts.join(RECORDS, list[str], lambda: [*self._elsewhere, *self._in_progress], self._take_over)
         self.deleted: list[Callable[[Collection[str]], object]] = []
         """Called with the ids of calls that were deleted."""
         self._path = path
@@ -91,7 +101,13 @@ class Records(CallFollower):
 
     # --- written
 
+    def _take_over(self, in_progress: list[str]) -> None:
+        self._elsewhere = in_progress
+        self.deliveries.wake()
+
     def began(self, call: CallFacts) -> None:
+        self._in_progress[call.id] = None
+        self._parts.changed(RECORDS)
         self.writer.put(lambda store: store.began(call), always=True)
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
@@ -101,15 +117,23 @@ class Records(CallFollower):
 
     def ended(self, call: CallFacts, end: CallEnd) -> None:
         notice = self._notice(call.agent, call.tenant)
+        self._in_progress.pop(call.id, None)
         self.writer.put(lambda store: self._over(store, store.ended(call, end), notice), always=True)
 
     def left(self, call: CallFacts) -> None:
         notice, now = self._notice(call.agent, call.tenant), time.time()
+        self._in_progress.pop(call.id, None)
         self.writer.put(lambda store: self._over(store, store.left(call, now), notice), always=True)
 
     def mark_cut(self, store: Store) -> None:
         """Mark the calls that were in progress when the PoP was killed as ended."""
         for call_id in store.in_progress():
+            self.writer.put(partial(self._cut, call_id), always=True)
+
+    def cut_elsewhere(self) -> None:
+        """Mark calls as ended that were still in progress when the process before this one has ended: it was
+        killed."""
+        for call_id in self._elsewhere:
             self.writer.put(partial(self._cut, call_id), always=True)
 
     def _cut(self, call_id: str, store: Store) -> Then | None:
@@ -261,21 +285,28 @@ class Records(CallFollower):
 
 
 @asynccontextmanager
-async def kept(config: Config, hooks: HooksOf) -> AsyncIterator[Records | None]:
-    """Yields a PoP's records, until all calls have ended; None: it keeps none. Raises ConfigError: they cannot be
-    kept."""
+async def kept(
+    config: Config, hooks: HooksOf, parts: TakeoverParts | None = None, inherited_lock: int | None = None
+) -> AsyncIterator[Records | None]:
+    """Yields a PoP's records, until all calls have ended; None: it keeps none. `parts`: what the process that takes
+    over gets of them; `inherited_lock`: the lock's descriptor of the process before, which writes to them as well, and
+    None where this process replaces none. Raises ConfigError: they cannot be kept."""
     if not config.records.folder:
         yield None
         return
     with ExitStack() as stack:
-        records = await asyncio.to_thread(_open, config, hooks, asyncio.get_running_loop(), stack)
+        loop = asyncio.get_running_loop()
+        records = await asyncio.to_thread(_open, config, hooks, loop, stack, parts, inherited_lock)
         try:
             yield records
         finally:
             await asyncio.to_thread(records.close)
 
 
-def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack: ExitStack) -> Records:
+def _open(
+    config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack: ExitStack, parts: TakeoverParts | None,
+    inherited_lock: int | None,
+) -> Records:  # fmt: skip
     for index, tenant in enumerate(config.tenants):
         if lacks := signing.lacks(tenant.hooks):
             raise ConfigError(f"tenants[{index}].{lacks}")
@@ -284,6 +315,11 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = stack.enter_context((folder / f"{pop.id}.lock").open("w"))
+        shares = inherited_lock is not None and os.path.sameopenfile(lock.fileno(), inherited_lock)
+        if inherited_lock is not None and shares:  # Both processes have the lock, until the last of them ends.
+            lock = stack.enter_context(os.fdopen(inherited_lock, "w"))
+        elif inherited_lock is not None:
+            os.close(inherited_lock)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         store = Store(path, host)
     except BlockingIOError:
@@ -294,6 +330,10 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"records.folder: records cannot be kept in {folder}: {error}") from None
     keep_s = config.records.keep_days * 86_400.0
-    records = Records(path, host, RecordWriter(store), config.records.lines, keep_s, hooks, loop, config.tls.ca)
-    records.writer.put(records.mark_cut)
+    parts = parts or TakeoverParts()
+    deliveries = Deliveries(path, RecordWriter(store), loop, config.tls.ca, parts)
+    records = Records(path, host, deliveries, config.records.lines, keep_s, hooks, parts)
+    records.lock = lock.fileno()
+    if not shares:
+        records.writer.put(records.mark_cut)
     return records

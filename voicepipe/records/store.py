@@ -126,10 +126,13 @@ class Store:
         return [call_id for (call_id,) in self._db.execute("SELECT id FROM calls WHERE ended IS NULL")]
 
     def cut(self, call_id: str) -> CallRecord | None:
-        """Mark a call that was in progress when the PoP ended; None: its record cannot be read any more."""
-        (facts,) = self._db.execute("SELECT facts FROM calls WHERE id = ?", (call_id,)).fetchone()
+        """Mark a call that was in progress when its process ended; None: it was not, or its record cannot be read any
+        more."""
+        found = self._db.execute("SELECT facts FROM calls WHERE id = ? AND ended IS NULL", (call_id,)).fetchone()
+        if found is None:
+            return None
         try:
-            call = _facts.decode(facts)
+            call = _facts.decode(found[0])
             said = self._said(call.id)
         except msgspec.DecodeError:
             self._db.execute("UPDATE calls SET ended = began, reason = ? WHERE id = ?", (CUT, call_id))

@@ -27,6 +27,7 @@ from voicepipe.serving.service_manager import ServiceManager, ServiceState
 
 if TYPE_CHECKING:
     from voicepipe.pop.pop import Pop
+    from voicepipe.pop.predecessor import Inherited, Predecessor
 
 logger = logging.getLogger(__name__)
 C = TypeVar("C", Config, DirectoryConfig)
@@ -125,14 +126,22 @@ def _tell_ignored(number: signal.Signals) -> None:
     logger.warning("%s is ignored: SIGHUP reads the files again, SIGTERM lets live calls end and stops", number.name)
 
 
-async def serve(config: Config, reloader: Reloader[Config] | None = None, manager: ServiceManager | None = None) -> int:
-    """Run a PoP until a signal. `reloader` reads its files again; `manager` hears how it is."""
+async def serve(
+    config: Config, reloader: Reloader[Config] | None = None, manager: ServiceManager | None = None,
+    predecessor: "Predecessor | None" = None,
+) -> int:  # fmt: skip
+    """Run a PoP until a signal. `reloader` reads its files again; `manager` hears how it is; `predecessor`: the process
+    from which it takes over."""
     # Here, not above: the engines' libraries take a second to import, and `doctor` needs only the port.
     from voicepipe.pop.running import running
 
     pop: Pop | None = None
     manager = manager or ServiceManager()
-    async with manager.informed(lambda: state_of(pop)), running(config, reloader=reloader) as pop:  # noqa: F811
+    if predecessor:
+        manager.watches_us, predecessor.on_main = False, manager.watched
+    started = running(config, reloader=reloader, predecessor=predecessor)
+    async with manager.informed(lambda: state_of(pop)), started as pop:  # noqa: F811
+        pop.successor.main = manager.watch
         where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"
         elsewhere = (
             "" if is_loopback(sip_host(config.sip, config.http)) else " (from other machines: this one's own address)"
@@ -153,6 +162,8 @@ def state_of(pop: "Pop | None") -> ServiceState:
     if not pop:
         return ServiceState(False, "starting: engines load")
     slots = f"{pop.calls} of {pop.config.pop.slots} slots are taken"
+    if pop.calls_elsewhere:
+        slots += f", {pop.calls_elsewhere} of them in the process before"
     match pop.status:
         case "ok":
             return ServiceState(True, f"takes calls; {slots}")
@@ -231,6 +242,26 @@ def _with_address(http: HttpConfig, host: str | None, port: int | None) -> HttpC
         return msgspec.structs.replace(http, port=free_port(http))
     except ConfigError as error:
         raise _of_options(error, *changes) from None
+
+
+def with_inherited(config: Config, inherited: "Inherited", options: argparse.Namespace) -> Config:
+    """The configuration with the addresses of the process from which this one takes over. `options`: the command
+    line's. Raises ConfigError: it has others."""
+    replace = msgspec.structs.replace
+    given = {key: value for key in ("host", "port") if (value := getattr(options, key)) is not None}
+    http = replace(config.http, **given)
+    any_phone_port = options.sip_port == 0
+    sip = config.sip if options.sip_port is None else replace(config.sip, port=options.sip_port)
+    for key, has, had, free in (
+        ("http.host", http.host, inherited.http[0], False),
+        ("http.port", http.port, inherited.http[1], not http.port),
+        ("sip.host", sip_host(sip, http), inherited.sip[0], not inherited.sip[1]),
+        ("sip.port", sip.port, inherited.sip[1], any_phone_port),
+    ):
+        if has != had and not free:
+            raise ConfigError(f"{key} is {has!r} now, and {had!r} in the process that runs. An upgrade keeps the "
+                              "addresses: set the old one, or restart the PoP.")  # fmt: skip
+    return replace(config, http=replace(http, port=inherited.http[1]), sip=replace(sip, port=inherited.sip[1]))
 
 
 def with_sip_port(config: Config, port: int) -> Config:

@@ -44,6 +44,8 @@ class ServiceManager:
     0: never."""
 
     def __init__(self, address: str = "", watchdog_s: float = 0.0) -> None:
+        self.watches_us = True
+        """False: it watches another process of the same service, and takes nothing from this one."""
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._watchdog_s = watchdog_s
         self._look: Callable[[], ServiceState] | None = None
@@ -89,6 +91,16 @@ class ServiceManager:
         if said and self._send(*said):
             self._words, self._ready = state.words, self._ready or state.ready
 
+    def watch(self, pid: int) -> None:
+        """Have it watch another process of this service from now on, in place of this one (MAINPID)."""
+        self._send(f"MAINPID={pid}")
+        self.watches_us = False
+
+    def watched(self) -> None:
+        """It watches this process from now on: it gets the whole state."""
+        self.watches_us, self._words = True, ""
+        self.tell()
+
     def stopping(self, drain_s: float) -> None:
         """The service has begun to end, which takes as long as live calls last: `drain_s` seconds at most."""
         self._send("STOPPING=1", _extended(drain_s + STOP_S))
@@ -110,6 +122,8 @@ class ServiceManager:
         """Whether the message was delivered. It never waits: a service manager that hangs must not stop the calls."""
         if not self._address:
             return True
+        if not self.watches_us:
+            return False
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
                 sender.setblocking(False)

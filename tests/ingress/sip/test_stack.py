@@ -20,6 +20,7 @@ PEER = "127.0.0.1", 9
 def opened(on_request: Any) -> Stack:
     stack = Stack("127.0.0.1", 0, "", on_request, lambda seen, source: None)
     stack.open()
+    stack.resume()
     return stack
 
 

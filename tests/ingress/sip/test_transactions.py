@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.waiting import until
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.transactions import READING, UdpSocket
 
@@ -29,6 +30,7 @@ async def test_after_each_datagram_that_is_no_junk_there_is_a_look_at_the_clock(
     for data in (b"x", b"fails"):
         ours = UdpSocket(works, lambda data, address: None)
         ours.open(("127.0.0.1", 0))
+        ours.resume()
         worked_s, read = 0.0, 0
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as theirs:
             for _ in range(4):
@@ -44,6 +46,40 @@ async def test_after_each_datagram_that_is_no_junk_there_is_a_look_at_the_clock(
     assert READING.per_s == 500
 
 
+async def test_while_it_is_paused_another_may_read_and_both_may_send() -> None:
+    def socket_of(came: list[bytes]) -> UdpSocket:
+        def take(data: bytes, source: tuple[str, int]) -> bool:
+            came.append(data)
+            return True
+
+        return UdpSocket(take, lambda data, address: None)
+
+    came: list[bytes] = []
+    ours = socket_of(came)
+    ours.open(("127.0.0.1", 0))
+    ours.resume()
+    another: list[bytes] = []
+    its = socket_of(another)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as theirs:
+        theirs.bind(("127.0.0.1", 0))
+        theirs.settimeout(10)
+        shared = ours.pause().dup()
+        theirs.sendto(b"one", ours.address)
+        await asyncio.sleep(0.1)
+        assert not came
+        its.open(("127.0.0.1", 0), shared)
+        its.resume()
+        assert its.address == ours.address
+        await until(lambda: another == [b"one"])
+        ours.send(b"from ours", theirs.getsockname())
+        assert theirs.recvfrom(100) == (b"from ours", ours.address)
+        its.close()
+        ours.resume()
+        theirs.sendto(b"two", ours.address)
+        await until(lambda: came == [b"two"])
+    ours.close()
+
+
 @pytest.mark.slow
 async def test_datagrams_that_come_one_by_one_have_half_of_the_time_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is all that waits in the socket, so that no portion of them ends by its time."""
@@ -57,6 +93,7 @@ async def test_datagrams_that_come_one_by_one_have_half_of_the_time_as_well(monk
     monkeypatch.setattr(transactions, "time", SimpleNamespace(thread_time=lambda: worked_s, monotonic=lambda: 1.0))
     ours = UdpSocket(works, lambda data, address: None)
     ours.open(("127.0.0.1", 0))
+    ours.resume()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as theirs:
         for _ in range(100):
             theirs.sendto(b"x", ours.address)

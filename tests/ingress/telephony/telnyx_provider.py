@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.ingress.fake_pop import FakePop, serving
+from tests.ingress.fake_predecessor import FakePredecessor
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.phone_config import RouteConfig, TelephonyConfig, TelnyxConfig
 
@@ -99,9 +100,11 @@ class Api:
 
 @asynccontextmanager
 async def telnyx(
-    *routes: RouteConfig, codec: str = "PCMU", port: int = 0, active: Sequence[dict[str, Any]] = (), **more: Any
-) -> AsyncIterator[tuple[FakePop, Api, str]]:
-    """A PoP that Telnyx calls, and Telnyx. `more`: of its section of the configuration."""
+    *routes: RouteConfig, codec: str = "PCMU", port: int = 0, active: Sequence[dict[str, Any]] = (),
+    replaces: bool = False, **more: Any,
+) -> AsyncIterator[tuple[FakePop, Api, str]]:  # fmt: skip
+    """A PoP that Telnyx calls, and Telnyx. `replaces`: the PoP's process has taken over from another one; `more`: of
+    its section of the configuration."""
     api = Api()
     api.active += active
     listening = await asyncio.start_server(api.serve, "127.0.0.1", 0)
@@ -116,7 +119,7 @@ async def telnyx(
             )
             pop = FakePop(config)
             pop.config = msgspec.structs.replace(pop.config, http=HttpConfig(port=port))
-            async with serving(pop) as address:
+            async with serving(pop, FakePredecessor() if replaces else None) as address:
                 yield pop, api, address
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from tests.ingress.fake_predecessor import FakePredecessor
 from tests.ingress.telephony.telnyx_provider import APPLICATION, CALL, call, post, streaming, telnyx
 from tests.support import virtual_time
 from tests.support.ports import free_port
@@ -210,6 +211,36 @@ async def test_a_live_calls_state_is_not_dead() -> None:
         api.active[:] = [leg(CALL, state)]
         await post(address, "call.answered", connection_id="999", client_state=state)
         assert not api.hung_up and len(api.did("streaming_start")) == 1
+
+
+async def test_calls_of_a_process_that_goes_on_are_its_own_business() -> None:
+    port = free_port()
+    dead = PopRun(config(port), "before")
+    async with telnyx(port=port, active=everybodys(port), application_id=APPLICATION) as (pop, api, address):
+        await until(lambda: len(api.hung_up) == 2)
+        api.hung_up.clear()
+        pop.predecessor = before = FakePredecessor()
+        for event in ("call.bridged", "call.hangup", "streaming.failed"):
+            assert await post(address, event, connection_id=APPLICATION, client_state=dead.state) == 202
+        assert [path for path, _ in before.asked] == ["/telnyx/voice"] * 3
+        api.active[:] = [leg(CALL, dead.state)]
+        await post(address, "call.answered", connection_id=APPLICATION, client_state=dead.state)
+        async with streaming(address, api):
+            await until(lambda: pop.calls)
+            assert not api.hung_up
+        pop.predecessor = None
+        await post(address, "call.hangup", connection_id=APPLICATION, client_state=dead.state)
+        assert len(before.asked) == 3
+
+
+async def test_what_a_process_has_left_is_hung_up_once_it_is_gone() -> None:
+    port = free_port()
+    async with telnyx(port=port, active=everybodys(port), application_id=APPLICATION, replaces=True) as (pop, api, _):
+        assert isinstance(pop.predecessor, FakePredecessor)
+        await asyncio.sleep(0.2)
+        assert not api.hung_up
+        pop.predecessor.gone.set()
+        await until(lambda: len(api.hung_up) == 2)
 
 
 CALLER = "v3:caller"

@@ -283,6 +283,28 @@ async def test_a_transfer_is_dialled_once(target: str, verb: str, dialled: str) 
         assert verbs(await post(f"http://{address}/twilio/after", CALL))[0].tag == "Hangup"
 
 
+async def test_streams_and_transfers_are_handed_over_to_the_process_that_takes_over() -> None:
+    old, new = opened(), opened()
+    async with serving(old) as address, serving(new) as other:
+        asked, later = await rung(address), await rung(address, "CA2")
+        async with streaming(f"ws://{address}/twilio/stream") as stream:
+            await stream.start(asked)
+            await until(lambda: old.calls)
+            for name, state in old.takeover_parts.given().items():
+                new.takeover_parts.taken(name, state)
+            old.takeover_parts.publish = new.takeover_parts.taken
+            async with streaming(f"ws://{other}/twilio/stream") as second:
+                second.call_sid = "CA2"
+                await second.start(later)
+                await until(lambda: new.calls)
+            await old.calls[0].line.transfer("+4930")
+            await old.calls[0].line.hang_up()
+            await stream.closed.wait()
+        [dial] = verbs(await post(f"http://{other}/twilio/after", CALL))
+        assert dial.tag == "Dial"
+        assert verbs(await post(f"http://{other}/twilio/after", CALL))[0].tag == "Hangup"
+
+
 async def test_a_call_that_nobody_took_comes_back_and_is_told() -> None:
     pop = opened()
     async with serving(pop) as address:

@@ -61,6 +61,7 @@ class SipRedirect:
     def open(self) -> None:
         """Listen. Raises ConfigError."""
         self._endpoint.open()
+        self._endpoint.resume()
 
     def close(self) -> None:
         """Receive and send nothing more."""

@@ -2,6 +2,7 @@
 refused."""
 
 import logging
+import socket
 import time
 from collections.abc import Callable
 
@@ -31,7 +32,7 @@ OF_A_CALL = ("BYE", "INFO", "UPDATE", "NOTIFY")
 
 
 class SipEndpoint:
-    """The SIP endpoint of a PoP or a directory: it receives between `open` and `close`, and checks who sends.
+    """The SIP endpoint of a PoP or a directory: it receives between `resume` and `close`, and checks who sends.
 
     `on_request` gets each request that is to be read; `on_refused` is called for each new call that is refused
     without reading it; `goes_on`: whether a message belongs to a call in progress."""
@@ -46,9 +47,13 @@ class SipEndpoint:
         self._in_call = goes_on
         self._limits, self._refusals = SipLimits(access, self._goes_on), RefusalLog(logger, "SIP requests")
 
-    def open(self) -> None:
-        """Listen. Raises ConfigError."""
-        self.stack.open()
+    def open(self, taken_over: socket.socket | None = None) -> None:
+        """As `Stack.open`. Raises ConfigError."""
+        self.stack.open(taken_over)
+
+    def resume(self) -> None:
+        """Receive what comes from now on, and what waits."""
+        self.stack.resume()
 
     def close(self) -> None:
         """Receive and send nothing more."""

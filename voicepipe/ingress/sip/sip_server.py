@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+import socket
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -57,7 +58,7 @@ class _Invited(NamedTuple):
 
 
 class SipServer:
-    """The PoP's SIP server. Between `open` and `close` it takes calls, which `calls` holds. Raises ConfigError:
+    """The PoP's SIP server. Between `resume` and `close` it takes calls, which `calls` holds. Raises ConfigError:
     strangers could call."""
 
     def __init__(self, pop: PopApi, calls: Calls) -> None:
@@ -83,6 +84,7 @@ class SipServer:
         )
         self._ringing: dict[asyncio.Task[None], _Invited] = {}
         pop.rereads.join(self._reread)
+        pop.takeover_parts.join("sip", list[str], self._handed_over, self._take_over)
 
     def _reread(self, config: Config) -> Use:
         """Trunks, users and passwords, as `Rereads` has it."""
@@ -94,9 +96,37 @@ class SipServer:
 
         return use
 
-    def open(self) -> None:
-        """Listen. Raises ConfigError."""
-        self._endpoint.open()
+    def open(self, taken_over: socket.socket | None = None) -> None:
+        """Have the port, or `taken_over` if the process before has bound it. Nothing is read before `resume`. Raises
+        ConfigError."""
+        self._endpoint.open(taken_over)
+
+    # --- as `HandsSocketOver`
+
+    def pause(self) -> socket.socket:
+        """Read nothing new. Messages about our calls come by `passed_on` from now on."""
+        return self._stack.pause()
+
+    def resume(self) -> None:
+        """Read what comes, and what has come meanwhile."""
+        self._stack.resume()
+
+    def retire(self) -> None:
+        """Another process reads the socket. Our calls go on."""
+
+    def passed_on(self, data: bytes, source: tuple[str, int]) -> None:
+        """As `Stack.passed_on`."""
+        self._stack.passed_on(data, source)
+
+    def _handed_over(self) -> list[str]:
+        """The Call-IDs of all that goes on here, or in the process before."""
+        return list(self._stack.call_ids().union((dialog.call_id for dialog in self._dialogs), self._stack.elsewhere))
+
+    def _take_over(self, call_ids: list[str]) -> None:
+        before = self._pop.predecessor
+        self._stack.elsewhere = dict.fromkeys(call_ids, before.pass_on) if before else {}
+
+    # --- the end
 
     async def close(self) -> None:
         """Receive and send nothing more; the calls have ended."""
@@ -275,15 +305,22 @@ def _most_calls(sip: SipConfig) -> dict[SipSender, int | None]:
     return trunks | {SipSender(user=one.name): one.calls for one in sip.users}
 
 
-@asynccontextmanager
-async def listening(pop: PopApi, calls: Calls) -> AsyncIterator[None]:
-    """Take calls by SIP within the context, if `sip.port` is set. Raises ConfigError."""
+def server_of(pop: PopApi, calls: Calls) -> SipServer | None:
+    """The PoP's SIP server, if `sip.port` is set; it does not listen yet. Raises ConfigError."""
     if not pop.config.sip.port:
+        return None
+    check_sip(pop.config.sip, pop.config.http)
+    return SipServer(pop, calls)
+
+
+@asynccontextmanager
+async def listening(server: SipServer | None, taken_over: socket.socket | None = None) -> AsyncIterator[None]:
+    """Within the context the server has its port, and takes calls once it resumes; None: there are none. `taken_over`:
+    as in `SipServer.open`. Raises ConfigError."""
+    if not server:
         yield
         return
-    check_sip(pop.config.sip, pop.config.http)
-    server = SipServer(pop, calls)
-    server.open()
+    server.open(taken_over)
     try:
         yield
     finally:

@@ -29,6 +29,8 @@ _SHORTEST = 32
 """Bytes; what is shorter is a keep-alive (RFC 5626, 4.4.1)."""
 
 OnResponse = Callable[[IncomingResponse], None]
+PassOn = Callable[[bytes, Host], None]
+"""Passes a message on to the process that has its call, with the address that it came from."""
 
 
 class IncomingRequest(SipMessage):
@@ -109,17 +111,36 @@ class Stack:
         self._names = ResolvingSender(lambda data, address: self._socket.send(data, address))
         self._socket = UdpSocket(self._received, self._names.send)
         self._transactions: Any = None
+        self.elsewhere: dict[str, PassOn] = {}
+        """Who gets messages with these Call-IDs: their calls are another process's."""
 
-    def open(self) -> None:
-        """Listen, on the event loop that runs. Raises ConfigError."""
+    def open(self, taken_over: socket.socket | None = None) -> None:
+        """Be ready to listen, on the event loop that runs; at `taken_over`, if another process has bound it. Nothing is
+        read before `resume`. Raises ConfigError."""
         prepare()
         try:
-            self._socket.open(self._bind)
+            self._socket.open(self._bind, taken_over)
         except OSError as error:
             mend = "sip.port (--sip-port) to a free one" if taken(error) else "sip.host to an address of this machine"
             where = f"{self._bind[0]}:{self._bind[1]}"
             raise ConfigError(f"Cannot listen for SIP on {where} ({error.strerror}): set {mend}.") from error
         self._transactions = Transactions(self._socket, self._requested)
+
+    def pause(self) -> socket.socket:
+        """As `UdpSocket.pause`. What another process passes on comes by `passed_on`."""
+        return self._socket.pause()
+
+    def resume(self) -> None:
+        """As `UdpSocket.resume`."""
+        self._socket.resume()
+
+    def passed_on(self, data: bytes, source: Host) -> None:
+        """Take a message that another process has received for one of our calls."""
+        self._received(data, source)
+
+    def call_ids(self) -> set[str]:
+        """The Call-IDs of the transactions in progress."""
+        return self._transactions.call_ids() if self._transactions else set()
 
     @property
     def address(self) -> Host:
@@ -157,7 +178,10 @@ class Stack:
     def _received(self, data: bytes, address: Host) -> bool:
         """Take a datagram; returns whether it was more than junk."""
         if len(data) >= _SHORTEST and (seen := check_datagram(data)):
-            self._on_message(seen, address)
+            if pass_on := self.elsewhere.get(seen.call_id):
+                pass_on(data, address)
+            else:
+                self._on_message(seen, address)
             return True
         return False
 

@@ -127,19 +127,29 @@ class UdpSocket:
         self._socket: socket.socket | None = None
         self._time = Bucket(READING, owes=math.inf)
         self._resume: asyncio.TimerHandle | None = None
+        self._paused = True
 
-    def open(self, bind: Host) -> None:
-        """Listen. Raises OSError."""
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            self._socket.setblocking(False)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WAITING_BYTES)
-            self._socket.bind(bind)
-        except OSError:
-            self._socket.close()
-            raise
+    def open(self, bind: Host, taken_over: socket.socket | None = None) -> None:
+        """Have the socket, or `taken_over` if another process has bound it. Nothing is read before `resume`. Raises
+        OSError."""
+        self._socket = taken_over or _bound(bind)
         self.address = self._socket.getsockname()
-        asyncio.get_running_loop().add_reader(self._socket, self._readable)
+
+    def pause(self) -> socket.socket:
+        """Read nothing more, until `resume`: another process may. Returns the socket, at which this one still
+        sends."""
+        assert self._socket
+        self._paused = True
+        if self._resume:
+            self._resume.cancel()
+        asyncio.get_running_loop().remove_reader(self._socket)
+        return self._socket
+
+    def resume(self) -> None:
+        """Read what comes, and what has come since the socket was open."""
+        self._paused = False
+        if self._socket:
+            asyncio.get_running_loop().add_reader(self._socket, self._readable)
 
     def _readable(self) -> None:
         """Read a portion. The thread's own time counts, so that reading does not stop because the machine is busy."""
@@ -156,7 +166,7 @@ class UdpSocket:
         """Pause until the time that was used is paid. Meanwhile more came in, so that comes to as long again at
         most."""
         now = time.monotonic()
-        if self._socket and not self._time.has(now):
+        if self._socket and not self._paused and not self._time.has(now):
             loop = asyncio.get_running_loop()
             loop.remove_reader(self._socket)
             wait_s = max(PAUSE_S, self._time.wait_s(now))
@@ -166,7 +176,7 @@ class UdpSocket:
         """Read `TOGETHER` datagrams, or up to the first that is more than junk; returns whether there may be
         another."""
         for _ in range(TOGETHER):
-            if self._socket is None:
+            if self._socket is None or self._paused:
                 return False
             try:
                 data, address = self._socket.recvfrom(MOST_BYTES)
@@ -212,6 +222,19 @@ class UdpSocket:
 
     def shutdown(self) -> None:
         """sippy tries a port by opening and closing it; ours is open."""
+
+
+def _bound(bind: Host) -> socket.socket:
+    """Raises OSError."""
+    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        bound.setblocking(False)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WAITING_BYTES)
+        bound.bind(bind)
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 class _Answers(dict[bytes, Any]):
@@ -295,6 +318,10 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
             return (seen.call_id, seen.from_tag, number, method, seen.branch) in self.tclient
         last = seen.to_tag if seen.method == "ACK" else seen.branch
         return bool(last) and (seen.call_id, seen.from_tag or None, number, last) in self.tserver
+
+    def call_ids(self) -> set[str]:
+        """The Call-IDs of all transactions in progress."""
+        return {str(tid[0]) for tid in (*self.tserver, *self.tclient)}
 
     def doubt(self, kind: str, transaction: Any) -> None:
         """The far end may not exist: the transaction is kept unless there are too many, above all of this kind."""

@@ -101,8 +101,12 @@ def telnyx(key: Ed25519PublicKey, body: bytes, headers: Mapping[str, str], now: 
 class OneTimeTokens(Generic[T]):
     """Secrets that are each valid once, for a short time."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, clock: Callable[[], float], made: Callable[[dict[str, tuple[float, T]]], None] = lambda tokens: None
+    ) -> None:
+        """`made` gets each token as it is made, as in `take_over`."""
         self._clock = clock
+        self._made = made
         self._known: dict[str, tuple[float, T]] = {}
 
     def make(self, what: T) -> str:
@@ -111,7 +115,16 @@ class OneTimeTokens(Generic[T]):
         self._known = {token: known for token, known in self._known.items() if known[0] > now}
         token = secrets.token_urlsafe(32)
         self._known[token] = now + TOKEN_S, what
+        self._made({token: self._known[token]})
         return token
+
+    def handed_over(self) -> dict[str, tuple[float, T]]:
+        """The tokens, for the process that takes over; the system's monotonic clock is the same there."""
+        return self._known
+
+    def take_over(self, handed: dict[str, tuple[float, T]]) -> None:
+        """Accept tokens, too, that the process before this one has made."""
+        self._known |= handed
 
     def take(self, token: str) -> T:
         """The value for which a token was made; it is not valid again. Raises Forbidden."""

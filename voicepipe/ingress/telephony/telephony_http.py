@@ -54,6 +54,10 @@ class Providers:
 
     async def tidy_up(self) -> None:
         """End Telnyx's calls that an earlier run of this PoP has left in progress. Raises CommandFailed."""
+        if before := self._pop.predecessor:
+            await before.gone.wait()  # What goes on there is not left behind.
+        if self._pop.takeover_parts.is_handed_over:
+            return
         if self._telnyx and (application := self._pop.config.telnyx.application_id):
             await self._telnyx.end_left_behind(application)
 

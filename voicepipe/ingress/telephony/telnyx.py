@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlencode
 
 import msgspec
@@ -43,12 +44,16 @@ from voicepipe.ingress.telephony.telnyx_hangups import HangUps, PopRun, Transfer
 logger = logging.getLogger(__name__)
 
 STREAM = "/telnyx/stream"
+STREAMS = "telnyx streams"
+"""What is handed over (`TakeoverParts`): tokens of streams that are expected."""
 ANSWER_S = 60.0
 """Seconds between our command to answer a call and Telnyx's report that it is answered."""
 NETWORK = "voicepipe_network"
 """Name of a stream's parameter with the caller's network (`Grant.network`), which comes back with the stream."""
 OWNER = "voicepipe_tenant"
 """Name of a stream's parameter with the tenant for whom a directory has placed the call, which comes back likewise."""
+GOES_ON = ("call.bridged", "call.hangup", "streaming.failed")
+"""Events of calls that are the business of the process which had them answered, as long as that lives."""
 SOUNDS = {"PCMU": SoundFormat("pcmu", 8000), "PCMA": SoundFormat("pcma", 8000), "L16": SoundFormat("l16", 16_000)}
 
 
@@ -72,7 +77,9 @@ class Telnyx:
         self._access = ProviderAccess(pop, self.dialect.kind)
         self._streams = StreamEndpoint(pop, calls, self, self._access)
         self.api, self._hangups = api, HangUps(api)
-        self._tokens = OneTimeTokens[str](time.monotonic)
+        self._tokens = OneTimeTokens[str](time.monotonic, partial(pop.takeover_parts.add, STREAMS))
+        streams = dict[str, tuple[float, str]]
+        pop.takeover_parts.join(STREAMS, streams, self._tokens.handed_over, self._tokens.take_over, adds=True)
         self._ringing: dict[str, _Ringing] = {}
         self._boot = PopRun(pop.config, calls.boot)
         self._legs = TransferLegs(self._boot.mark)
@@ -103,7 +110,9 @@ class Telnyx:
         except msgspec.DecodeError as error:
             logger.warning("telnyx: a webhook is not about a call and is ignored (%s)", error)
             return Response()
-        asked = request.query_params.get("agent", "")
+        asked, before = request.query_params.get("agent", ""), self._pop.predecessor
+        if before and said.event_type in GOES_ON and self._boot.is_dead(said.payload.client_state):
+            return await before.ask(request, data)
         if forwarded and said.event_type == "call.initiated":
             return await self._assigned(said.payload, asked, forwarded)
         if handle := _HANDLERS.get(said.event_type):
@@ -112,7 +121,9 @@ class Telnyx:
             except CommandFailed as error:
                 logger.error("telnyx: %s: %s", said.payload.call_control_id, error)
         application = str(said.payload.connection_id or "")
-        if not application.isalnum() or application in self._looked:
+        # What goes on in another process is not left behind.
+        elsewhere = before or self._pop.takeover_parts.is_handed_over
+        if not application.isalnum() or application in self._looked or elsewhere:
             return Response()
         self._looked.add(application)
         return Response(background=BackgroundTask(self._look, application))

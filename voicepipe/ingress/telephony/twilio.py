@@ -2,9 +2,11 @@
 
 import time
 from collections import deque
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -30,6 +32,8 @@ from voicepipe.ingress.telephony.twilio_webhook import (
 )
 
 STREAM, AFTER = "/twilio/stream", "/twilio/after"
+STREAMS, TRANSFERS = "twilio streams", "twilio transfers"
+"""What is handed over (`TakeoverParts`): tokens of streams that are expected, and calls that are transferred."""
 OURS = "voicepipe"
 """Name of the stream parameter with the token of our TwiML: it shows that a later request for the stream is due to us
 as well. The signature alone would admit anybody who has seen one, since a stream's address is always the same."""
@@ -51,6 +55,15 @@ class _Expected(NamedTuple):
     """The token with which a directory has sent the call here."""
 
 
+class TwilioTransfers(msgspec.Struct):
+    """Calls that are being transferred. Twilio asks for them by HTTP, after their streams have ended."""
+
+    targets: dict[str, tuple[float, TransferTarget]] = {}
+    """The target of each call that is transferred, and until which monotonic second it is remembered."""
+    dialled: dict[str, float] = {}
+    """Calls that are being dialled, and until when."""
+
+
 class Twilio:
     """Twilio as a `StreamProvider`, with its webhooks. `token`: the account's, by which requests are signed."""
 
@@ -61,11 +74,12 @@ class Twilio:
         self._access = ProviderAccess(pop, self.dialect.kind)
         self._streams = StreamEndpoint(pop, calls, self, self._access)
         self.token = token
-        self._tokens = OneTimeTokens[_Expected](time.monotonic)
-        self._transfers: dict[str, tuple[float, TransferTarget]] = {}
-        """The target of each call that is transferred, and until when it is remembered."""
-        self._dialled: dict[str, float] = {}
-        """Calls that are being dialled, and until when."""
+        self._tokens = OneTimeTokens[_Expected](time.monotonic, partial(pop.takeover_parts.add, STREAMS))
+        self._transfers = TwilioTransfers()
+        self._parts = pop.takeover_parts
+        streams = dict[str, tuple[float, _Expected]]
+        self._parts.join(STREAMS, streams, self._tokens.handed_over, self._tokens.take_over, adds=True)
+        self._parts.join(TRANSFERS, TwilioTransfers, lambda: self._transfers, self._take_over, adds=True)
         self._streamed_before: deque[int] = deque(maxlen=STREAMED)
         """Hashes of their ids, which take the same memory however long an id is; Python salts them for each process."""
 
@@ -102,13 +116,14 @@ class Twilio:
         except Forbidden as error:
             return self._access.forbid(request, "a webhook", error)
         asked, call_id, now = request.query_params.get("agent", ""), form.get("CallSid", ""), time.monotonic()
-        until, target = self._transfers.pop(call_id, (0.0, None))
+        transfers = self._transfers
+        until, target = transfers.targets.pop(call_id, (0.0, None))
         if target and until > now:
-            self._dialled = {call: kept for call, kept in self._dialled.items() if kept > now}
-            self._dialled[call_id] = now + DIALLED_S
+            transfers.dialled = {call: kept for call, kept in transfers.dialled.items() if kept > now}
+            transfers.dialled[call_id] = now + DIALLED_S
             return twilio_webhook.dial(target, _after(url, asked))
         failed = form.get("DialCallStatus", "completed") not in ("completed", "answered")
-        untaken = self._dialled.pop(call_id, 0.0) > now and failed
+        untaken = transfers.dialled.pop(call_id, 0.0) > now and failed
         if untaken and not self._access.turns_down(form.get("To", ""), asked):
             return self._streamed(form, url, asked, returned=True)
         return twilio_webhook.hang_up()
@@ -174,8 +189,14 @@ class Twilio:
                 f"this caller cannot be transferred: Twilio's webhook must be {VOICE} for that, and it is another one"
             )
         now = time.monotonic()
-        self._transfers = {call: kept for call, kept in self._transfers.items() if kept[0] > now}
-        self._transfers[start.call_id] = now + REMEMBERED_S, TransferTarget(target, ring_s)
+        fresh = {start.call_id: (now + REMEMBERED_S, TransferTarget(target, ring_s))}
+        left = {call: kept for call, kept in self._transfers.targets.items() if kept[0] > now}
+        self._transfers.targets = left | fresh
+        self._parts.add(TRANSFERS, TwilioTransfers(fresh))
+
+    def _take_over(self, handed: TwilioTransfers) -> None:
+        self._transfers.targets |= handed.targets
+        self._transfers.dialled |= handed.dialled
 
     async def ended(self, call_id: str, reason: str) -> None:
         """The stream is closed, which is all that Twilio needs."""

@@ -57,6 +57,27 @@ def test_takes_details_that_were_not_asked_for(caller: Caller) -> None:
     assert caller.calls == [("book_table", {"people": 2, "day": "tomorrow", "time": "7 o'clock"})]
 
 
+@pytest.mark.parametrize(
+    ("said", "then"),
+    [
+        ("but for four", "A table for 4, Friday at 7:30"),
+        ("For four people.", "A table for 4, Friday at 7:30"),
+        ("and at eight please", "A table for 2, Friday at 8 o'clock"),
+        ("on Saturday", "A table for 2, Saturday at 7:30"),
+        ("a table for four on saturday at eight", "A table for 4, Saturday at 8 o'clock"),
+    ],
+)
+def test_a_detail_alone_changes_what_was_just_done(caller: Caller, said: str, then: str) -> None:
+    caller.say("a table for two on friday at half past seven")
+    assert caller.say(said).startswith(then)
+
+
+@pytest.mark.parametrize("said", ["at what time do you close", "on monday are you open", "but what about parking"])
+def test_a_question_after_a_task_is_a_question(caller: Caller, said: str) -> None:
+    caller.say("a table for two on friday at half past seven")
+    assert "table for" not in caller.say(said)
+
+
 def test_takes_a_detail_back(caller: Caller) -> None:
     caller.say("a table for two at seven on friday")
     assert "8 o'clock" in caller.say("No, eight o'clock!")

@@ -40,8 +40,9 @@ MAX_CHARS = 2000
 
 CORRECTION = re.compile(
     r"^(?:no|nope|sorry|actually|wait|not)\b|\b(?:i meant|instead|rather|make (?:it|that)|change)\b"
+    r"|^(?:(?:but|and) )?(?:for|at|on)(?: \S+){1,3}$"
 )
-"""The caller takes back a detail of a task that is done."""
+"""The caller takes back a detail of a task that is done, or says one again and nothing else: "but for four"."""
 
 LEAVING = re.compile(r"\b(?:never mind|forget (?:it|about)|cancel|leave it|goodbye|bye|that is all|not want|stop)\b")
 """The caller drops the task that is being filled."""
