@@ -122,19 +122,21 @@ def test_nats_reads_them_and_each_route_is_named_once(tmp_path: Path, monkeypatc
         assert done.returncode == 0, done.stderr
     routes = [(fleet / host / "nats.conf").read_text().count('"nats-route://') for host in (EU, FRA, ASIA)]
     assert routes == [0, 1, 2]
+    for host in (EU, FRA, ASIA):  # By their addresses they would find no valid certificate.
+        assert f'\n  advertise: "{host}:6222"\n' in (fleet / host / "nats.conf").read_text()
 
 
 @needs_openssl
 def test_certificates_are_good_for_the_hosts_names(tmp_path: Path) -> None:
     fleet = written(tmp_path)
 
-    def verified(host: str, name: str, purpose: str) -> bool:
+    def verified(host: str, name: str, purpose: str, of: str = "-verify_hostname") -> bool:
         by = (
             "-CAfile",
             str(fleet / host / "fleet-ca.pem"),
             "-purpose",
             purpose,
-            "-verify_hostname",
+            of,
             name,
             "-x509_strict",
         )
@@ -146,6 +148,7 @@ def test_certificates_are_good_for_the_hosts_names(tmp_path: Path) -> None:
         and verified(EU, EU, "sslclient")
         and verified(EU, "voice.example.com", "sslserver")
     )
+    assert verified(EU, "203.0.113.11", "sslserver", "-verify_ip")
     assert verified(FRA, FRA, "sslserver") and not verified(FRA, "voice.example.com", "sslserver")
 
 

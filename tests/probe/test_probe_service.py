@@ -14,7 +14,7 @@ from voicepipe.probe import probe_service
 from voicepipe.probe.probe_metrics import ProbeMetrics
 from voicepipe.probe.probe_service import ProbeService, SeriesCourse
 from voicepipe.probe.probe_targets import ListedPop, ListedPops, ProbeSeries
-from voicepipe.probe.verdict import ProbeVerdict
+from voicepipe.probe.verdict import Fault, ProbeVerdict
 
 WELL = ProbeVerdict("fra1", None, "", True, "", 0.2, 0.0, True, 0.1)
 DEAD = ProbeVerdict("fra1", "connect", "", True, "nobody is there")
@@ -160,7 +160,8 @@ async def test_one_round(monkeypatch: pytest.MonkeyPatch) -> None:
         return DEAD if its.target == "b" or (its.target == "c" and calls["c"] == 1) else WELL
 
     its = service(monkeypatch, answer, *POPS)
-    found = {series.target: verdict.fault for series, verdict in await its.once()}
+    found: dict[str, Fault | None] = {}
+    await its.once(lambda series, verdict: found.update({series.target: verdict.fault}))
     assert found == {"a": None, "b": "connect", "c": None, "d": None}
     assert calls == {"a": 1, "b": 2, "c": 2, "d": 1}
 

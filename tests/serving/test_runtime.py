@@ -1,5 +1,6 @@
 """The loop under every command that serves: signals, errors, ports."""
 
+import argparse
 import asyncio
 import os
 import signal
@@ -14,9 +15,12 @@ from tests.support.name_server import HERE, KNOWN, NOBODY, SLOW, name_server
 from tests.support.waiting import until
 from voicepipe.agent import Tool, Webhook
 from voicepipe.base.errors import ConfigError, EngineError, OutcomeUnknown, ToolError
+from voicepipe.base.takeover import TakeoverParts
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.phone_config import SipConfig
 from voicepipe.conversation.prompt import ToolCall
+from voicepipe.pop.predecessor import Inherited
+from voicepipe.pop.successor import Successor
 from voicepipe.serving import runtime
 from voicepipe.tools.tool_runner import ToolRunner
 
@@ -101,6 +105,7 @@ class Dismissed:
     def __init__(self) -> None:
         self.empty = asyncio.Event()
         self.was_cut = False
+        self.successor = Successor(TakeoverParts(), Config)
 
     async def dismissed(self) -> None:
         asyncio.get_running_loop().call_later(0.4, self.empty.set)
@@ -109,7 +114,9 @@ class Dismissed:
         await self.empty.wait()
 
     @asynccontextmanager
-    async def running(self, config: Config, reloader: object = None) -> AsyncIterator["Dismissed"]:
+    async def running(
+        self, config: Config, reloader: object = None, predecessor: object = None
+    ) -> AsyncIterator["Dismissed"]:
         try:
             yield self
         finally:
@@ -229,3 +236,33 @@ def test_phones_are_where_they_can_call() -> None:
     assert not runtime.with_phones(Config(http=HttpConfig(host="::1"))).sip.port
     chosen = Config(sip=SipConfig(port=5099))
     assert runtime.with_phones(chosen) is chosen
+
+
+def options(**given: object) -> argparse.Namespace:
+    return argparse.Namespace(**({"host": None, "port": None, "sip_port": None} | given))
+
+
+def test_a_process_that_takes_over_has_the_addresses_of_the_one_before() -> None:
+    its = Inherited(3, None, ("127.0.0.1", 8080), ("127.0.0.1", 5060))
+    phones = Config(sip=SipConfig(port=5060))
+    assert runtime.with_inherited(phones, its, options()) == phones
+    anywhere = runtime.with_inherited(Config(), its, options(port=0, sip_port=0))
+    assert (anywhere.http.port, anywhere.sip.port) == (8080, 5060)
+    without = Inherited(3, None, ("127.0.0.1", 8080), ("127.0.0.1", 0))
+    assert runtime.with_inherited(Config(), without, options()).sip.port == 0
+
+
+@pytest.mark.parametrize(
+    ("config", "given", "key"),
+    [
+        (Config(http=HttpConfig(port=9090), sip=SipConfig(port=5060)), {}, "http.port is 9090 now, and 8080"),
+        (Config(sip=SipConfig(port=5060)), {"host": "0.0.0.0"}, "http.host"),
+        (Config(sip=SipConfig(port=5060, host="127.0.0.2")), {}, "sip.host"),
+        (Config(sip=SipConfig(port=5070)), {}, "sip.port"),
+        (Config(), {}, "sip.port is 0 now"),
+    ],
+)
+def test_an_upgrade_keeps_the_addresses(config: Config, given: dict[str, object], key: str) -> None:
+    its = Inherited(3, None, ("127.0.0.1", 8080), ("127.0.0.1", 5060))
+    with pytest.raises(ConfigError, match=key):
+        runtime.with_inherited(config, its, options(**given))

@@ -5,6 +5,7 @@ The keys are P-256: browsers take no Ed25519. NATS servers show each other their
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -42,16 +43,18 @@ def authority(key: str, name: str) -> str:
     return _pem(made)
 
 
-def certificate(ca: str, ca_key: str, key: str, names: Sequence[str]) -> str:
-    """A host's certificate for its `key` and these names of the DNS, by the authority `ca` (all PEM), as PEM."""
+def certificate(ca: str, ca_key: str, key: str, names: Sequence[str], address: str) -> str:
+    """A host's certificate for its `key`, these names of the DNS and its IP address, by the authority `ca` (all PEM),
+    as PEM. NATS servers that learn of each other from a third one dial an address, and not a name."""
     issuer, signer = x509.load_pem_x509_certificate(ca.encode()), _loaded(ca_key)
     by = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
+    its_address = x509.IPAddress(ip_address(address))
     uses = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     made = (
         _begun(subject, issuer.subject, _loaded(key).public_key(), DAYS)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName(map(x509.DNSName, names)), critical=False)
+        .add_extension(x509.SubjectAlternativeName([*map(x509.DNSName, names), its_address]), critical=False)
         .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(by), critical=False)
         .sign(signer, hashes.SHA256())

@@ -238,6 +238,7 @@ def _nats(host: HostConfig, fleet: HostsConfig) -> str:
     before = servers[: servers.index(host.name)]
     routes = ", ".join(f'"nats-route://{name}:{ROUTE_PORT}"' for name in before)
     text = _filled(_shipped("deploy/nats.conf"), r'server_name: "[^"]*"', f'server_name: "{host.name}"')
+    text = _filled(text, r"# advertise: .*", f'advertise: "{host.name}:{ROUTE_PORT}"')
     return _filled(text, r"routes: \[\] .*", f"routes: [{routes}]")
 
 

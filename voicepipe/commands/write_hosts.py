@@ -29,7 +29,7 @@ def write(file: Path, folder: Path) -> int:
                 _put(its / name, text, hidden=name.startswith("secrets/"))
             key = fleet_certificates.new_key()
             _put(its / "tls" / "privkey.pem", key, hidden=True)
-            chain = fleet_certificates.certificate(made[CA], made[CA_KEY], key, names_of(host, fleet))
+            chain = fleet_certificates.certificate(made[CA], made[CA_KEY], key, names_of(host, fleet), host.address)
             _put(its / "tls" / "fullchain.pem", chain)
             print(f"{its}/ is {host.name}:/etc/voicepipe")
     except OSError as error:

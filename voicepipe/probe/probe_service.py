@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -74,12 +74,17 @@ class ProbeService:
                 self._follow(group, await self.wanted())
                 await asyncio.sleep(self._config.probe.every_s)
 
-    async def once(self) -> list[tuple[ProbeSeries, ProbeVerdict]]:
-        """What came of one call of each series, or of the last where a failure was tried again."""
+    async def once(self, told: Callable[[ProbeSeries, ProbeVerdict], None]) -> None:
+        """Call each series once, and again where a failure is not sure; `told` gets what came of each as soon as it is
+        known."""
+
+        async def settled(series: ProbeSeries) -> None:
+            told(series, await self._settled(series))
+
         wanted = await self.wanted()
         async with asyncio.TaskGroup() as group:
-            tasks = [(series, group.create_task(self._settled(series))) for series in wanted]
-        return [(series, task.result()) for series, task in tasks]
+            for series in wanted:
+                group.create_task(settled(series))
 
     async def wanted(self) -> list[ProbeSeries]:
         """All series at present. A directory that does not say its PoPs keeps those that it said last."""

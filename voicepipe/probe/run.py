@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -68,9 +67,14 @@ async def once(config: ProbeConfig) -> int:
     """Call each target once, and those that fail once more; print what was heard. Exit status 1: something failed.
     Raises ConfigError."""
     service = ProbeService(config, await prepared(config), ProbeMetrics(config))
-    called = await service.once()
-    show(called)
-    return 1 if any(verdict.fault or not verdict.sure for _, verdict in called) else 0
+    console, verdicts = for_tables(), list[ProbeVerdict]()
+
+    def told(series: ProbeSeries, verdict: ProbeVerdict) -> None:
+        console.print(line_of(series, verdict))
+        verdicts.append(verdict)
+
+    await service.once(told)
+    return 1 if any(verdict.fault or not verdict.sure for verdict in verdicts) else 0
 
 
 async def prepared(config: ProbeConfig) -> list[ProbeQuestion]:
@@ -112,15 +116,12 @@ def app(service: ProbeService, metrics: ProbeMetrics, key: str) -> Starlette:
     return Starlette(routes=routes, exception_handlers={Refused: refused})
 
 
-def show(called: Sequence[tuple[ProbeSeries, ProbeVerdict]]) -> None:
-    """Print a line for each call."""
-    console = for_tables()
-    for series, verdict in called:
-        gap = "" if verdict.heard_gap_s is None else f" after {1000 * verdict.heard_gap_s:.0f} ms"
-        what = f"{series.target} {verdict.pop or '-'} ({series.way}) by {series.by}: "
-        if verdict.fault is None:
-            console.print(f"[green]ok[/] {escape(what + (verdict.says or 'answered'))}{gap}")
-            continue
-        stage = f" ({verdict.stage})" if verdict.stage else ""
-        unsure = "" if verdict.sure else ", or this machine is too slow to tell"
-        console.print(f"[red]{verdict.fault}{stage}[/] {escape(what + verdict.says)}{unsure}")
+def line_of(series: ProbeSeries, verdict: ProbeVerdict) -> str:
+    """What is printed of a call, with rich's markup."""
+    gap = "" if verdict.heard_gap_s is None else f" after {1000 * verdict.heard_gap_s:.0f} ms"
+    what = f"{series.target} {verdict.pop or '-'} ({series.way}) by {series.by}: "
+    if verdict.fault is None:
+        return f"[green]ok[/] {escape(what + (verdict.says or 'answered'))}{gap}"
+    stage = f" ({verdict.stage})" if verdict.stage else ""
+    unsure = "" if verdict.sure else ", or this machine is too slow to tell"
+    return f"[red]{verdict.fault}{stage}[/] {escape(what + verdict.says)}{unsure}"
