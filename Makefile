@@ -38,7 +38,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
 # Weights that tests hear, speak and judge with: fetched once, then looked at (a second).
 MODELS := Systran/faster-whisper-tiny.en smart-turn-v3.2 kokoro-v1.0.int8
 
-.PHONY: help demo models test test-system test-clients test-engines test-containers lint types bench bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots dist venv system clean
+.PHONY: help demo models test test-system test-clients test-engines test-containers lint types bench bench-address bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots dist venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -101,6 +101,9 @@ soak: $(VENV)/.run models  ## Hours of mixed calls, also of callers who die, sta
 
 bench-vllm: $(VLLM)/.installed  ## The same, with a small language model in vLLM; an environment of 3 GB
 	@$(ON_A_CPU) $(VLLM)/bin/python -m latency_probes --self --config tests/gpu_engines/nano.toml $(ARGS)
+
+bench-address: $(VLLM)/.installed  ## What a language model's server costs beside one in the PoP's process; five minutes
+	@$(ON_A_CPU) $(VLLM)/bin/python -m tests.gpu_engines.behind_an_address $(ARGS)
 
 fuzz: venv  ## INPUTS (a million) of every protocol's reader, mutated; ARGS are tests.fuzz's, targets among them
 	@$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(ARGS)

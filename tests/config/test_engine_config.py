@@ -1,5 +1,6 @@
 """Tables that concern engines."""
 
+import json
 from typing import Any, Literal
 
 import pytest
@@ -43,6 +44,22 @@ def test_what_a_streaming_recogniser_cannot_be_told(write: Any, text: str, said:
     assert problem(write(f"[nemotron]\n{text}")).startswith(f"nemotron.{said}")
     polyglot = f'[nemotron]\nmodel = "nvidia/nemotron-3.5-asr-streaming-0.6b"\n{text}'
     assert "gather" in said or config.load(write(polyglot))
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ({"pipeline_parallel_size": "2"}, "args.pipeline_parallel_size: cannot be '2'; give a whole number from 1 on"),
+        ({"nnodes": 0}, "args.nnodes: cannot be 0; give a whole number from 1 on"),
+        ({"nnodes": 2, "pipeline_parallel_size": 2}, "args.master_addr: is missing; give this host's address"),
+        ({"nnodes": 2, "master_addr": "10.0.0.1", "node_rank": 1}, "args.node_rank: leave it out; the PoP's host is"),
+        ({"nnodes": 2, "master_addr": "10.0.0.1"}, "args.nnodes: 1 processes"),
+        ({"nnodes": 2, "distributed_executor_backend": "ray"}, "args.nnodes: leave it out; Ray finds its hosts"),
+    ],
+)
+def test_how_a_model_cannot_be_divided(write: Any, args: dict[str, Any], said: str) -> None:
+    lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in args.items())
+    assert problem(write(f"[vllm.args]\n{lines}")).startswith(f"vllm.{said}")
 
 
 @pytest.mark.parametrize(

@@ -190,12 +190,39 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("args", "where"),
-    [({}, "its first 2 GPUs"), ({"distributed_executor_backend": "ray"}, "the machines that its executor finds")],
+    [
+        ({}, "its first 2 GPUs"),
+        ({"distributed_executor_backend": "ray"}, "the machines that its executor finds"),
+        ({"nnodes": 2, "master_addr": "10.0.0.1"}, "cuda:0, and 1 of each of 1 more hosts"),
+    ],
 )
 def test_a_group_of_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, args: dict[str, Any], where: str) -> None:
     monkeypatch.setattr(packages, "PACKAGES", {})
+    monkeypatch.setattr(packages, "find_spec", str)
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     FakeDriver([FakeGpu(), FakeGpu(), FakeGpu()]).install(monkeypatch)
     tables = {"model": str(tmp_path), "tensor_parallel_size": 2, "kv_cache_memory_bytes": GIB, "args": args}
     settings = config.parse({"engines": {"llm": "vllm"}, "vllm": tables})
     assert list(gpu.engines(settings, tmp_path))[-1].detail == f"vllm on {where}"
+
+
+def test_ray_without_a_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    args = {"distributed_executor_backend": "ray"}
+    settings = config.parse({"engines": {"llm": "vllm"}, "vllm": {"model": str(tmp_path), "args": args}})
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    lacking = [finding for finding in gpu.engines(settings, tmp_path) if "ray" in finding.detail]
+    assert [(each.state, each.way_out) for each in lacking] == [("broken", "pip install 'ray[cgraph]'")]
+
+    def said() -> tuple[str, str]:
+        (row,) = (finding for finding in gpu.engines(settings, tmp_path) if finding.what == "Ray")
+        return row.state, row.detail
+
+    monkeypatch.setattr(packages, "find_spec", str)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    assert said() == ("note", "no cluster address: vLLM would begin a cluster of this machine alone")
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text("10.0.0.1:6379")
+    assert said()[0] == "ok"
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    assert said() == ("ok", "its cluster is at 10.0.0.1:6379 (RAY_ADDRESS)")

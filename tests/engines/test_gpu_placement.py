@@ -68,6 +68,9 @@ def test_the_size_of_the_group() -> None:
     assert group(tensor_parallel_size=2, args={"data_parallel_size": 2}) == 4
     assert group(tensor_parallel_size=2, args={"data_parallel_size": 8, "data_parallel_size_local": 2}) == 4
     assert group(tensor_parallel_size=16, args={"distributed_executor_backend": "ray"}) == 0
+    two_hosts = {"nnodes": 2, "master_addr": "10.0.0.1", "pipeline_parallel_size": 2}
+    assert group(tensor_parallel_size=4, args=two_hosts) == 4
+    assert group(tensor_parallel_size=4, args={**two_hosts, "data_parallel_size": 2}) == 0
 
 
 # --- memory -----------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from voicepipe.engines.needs import needs
 from voicepipe.sizing.constants import WHISPER_LOGITS
 
 LOGITS = 8 * WHISPER_LOGITS
+BY_RAY = {"distributed_executor_backend": "ray"}
 """Of Whisper's steps, of as many utterances as it reads in one go."""
 
 
@@ -72,7 +73,7 @@ def test_each_gpu_of_speech_has_a_context(models: Config) -> None:
 
 
 def test_whisper_keeps_the_logits_of_all_that_it_reads_in_one_go(models: Config) -> None:
-    engines, vllm = {"tts": "espeak"}, {"kv_cache_memory_bytes": GIB, "args": {"nnodes": 2}}
+    engines, vllm = {"tts": "espeak"}, {"kv_cache_memory_bytes": GIB, "args": BY_RAY}
     whisper = {"model": models.whisper.model, "device": "cuda:0"}
     (few,), (many,) = (
         needs(configured(engines=engines, vllm=vllm, whisper={**whisper, "batch": batch})) for batch in (1, 8)
@@ -118,14 +119,14 @@ def test_needs_of_a_group(models: Config) -> None:
 def test_beside_a_model_that_is_spread_over_machines_its_cache_has_a_size(models: Config) -> None:
     tables = {"engines": {"tts": "espeak"}, "whisper": {"model": models.whisper.model, "device": "cuda:0"}}
     with pytest.raises(EngineError, match="kv_cache_memory_bytes is 0, so that vLLM, which is spread over machines"):
-        list(needs(configured(vllm={"args": {"nnodes": 2}}, **tables)))
-    (need,) = needs(configured(vllm={"args": {"nnodes": 2}, "kv_cache_memory_bytes": GIB}, **tables))
+        list(needs(configured(vllm={"args": BY_RAY}, **tables)))
+    (need,) = needs(configured(vllm={"args": BY_RAY, "kv_cache_memory_bytes": GIB}, **tables))
     assert need.stage == "recognition"
 
 
 def test_who_shares_no_gpu_with_a_model_that_is_spread_over_machines(models: Config) -> None:
     tables = {"engines": {"asr": "scripted", "tts": "coqui"}, "coqui": {"model": models.vllm.model, "device": "cpu"}}
-    assert list(needs(configured(vllm={"args": {"nnodes": 2}}, **tables))) == []
+    assert list(needs(configured(vllm={"args": BY_RAY}, **tables))) == []
 
 
 def test_a_draft_model_takes_memory_too(models: Config, tmp_path: Path) -> None:

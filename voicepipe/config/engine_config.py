@@ -1,5 +1,6 @@
 """Tables of the configuration that concern engines: which ones, where their models are, on which device they run."""
 
+import math
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -101,6 +102,12 @@ class NemotronConfig(Section, frozen=True):
         return self.dtype
 
 
+RAY = "ray"
+"""vLLM's executor that has Ray start the processes on other hosts."""
+SIZES = ("pipeline_parallel_size", "prefill_context_parallel_size", "data_parallel_size", "nnodes")
+"""Arguments of vLLM's that multiply its processes, or divide them among hosts."""
+
+
 class VllmConfig(Section, frozen=True):
     """vLLM, by its own names."""
 
@@ -124,6 +131,45 @@ class VllmConfig(Section, frozen=True):
     """Seconds without a token of any reply, beyond 2 ms for each character of the prompts."""
     args: dict[str, Any] = {}
     """Every other engine argument of vLLM, unchanged."""
+
+    def __post_init__(self) -> None:
+        for name in SIZES:
+            if type(size := self.args.get(name, 1)) is not int or size < 1:
+                raise ValueError(f"args.{name}: cannot be {size!r}; give a whole number from 1 on")
+        if self.hosts > 1:
+            self._check_hosts()
+
+    def _check_hosts(self) -> None:
+        """Raises ValueError: this host cannot be the first of several."""
+        if self.by_ray:
+            raise ValueError("args.nnodes: leave it out; Ray finds its hosts by itself")
+        if "master_addr" not in self.args:
+            raise ValueError("args.master_addr: is missing; give this host's address, as the other hosts see it")
+        if self.args.get("node_rank", 0) != 0:
+            raise ValueError(
+                "args.node_rank: leave it out; the PoP's host is the first, and the others run `vllm serve --headless`"
+            )
+        if self.processes % self.hosts:
+            raise ValueError(
+                f"args.nnodes: {self.processes} processes (tensor_parallel_size and what multiplies it in args) cannot "
+                f"be divided among {self.hosts} hosts"
+            )
+
+    @property
+    def processes(self) -> int:
+        """Processes that share one copy of the model, each with a GPU."""
+        each = ("pipeline_parallel_size", "prefill_context_parallel_size")
+        return math.prod((self.tensor_parallel_size, *(int(self.args.get(name, 1)) for name in each)))
+
+    @property
+    def hosts(self) -> int:
+        """Hosts among which vLLM divides them without Ray; this one is the first."""
+        return int(self.args.get("nnodes", 1))
+
+    @property
+    def by_ray(self) -> bool:
+        """Whether Ray starts them, and chooses the hosts."""
+        return bool(self.args.get("distributed_executor_backend") == RAY)
 
     @property
     def revision(self) -> str:

@@ -198,8 +198,8 @@ def _explain(message: str, data: dict[str, Any], shape: type[Any], taken: Collec
     if what.startswith(("Expected", "Invalid")):
         return f"{dotted(in_file)}: {_not_allowed(in_file, value, kind)}", key_path
     name, colon, why = what.partition(": ")  # A table's own check may say which of its keys it is.
-    if colon and re.fullmatch(r"\w+", name):
-        key = (*in_file, name)
+    if colon and re.fullmatch(r"[\w.]+", name):
+        key = (*in_file, *name.split("."))
         return "" if key in taken and why.startswith("is missing") else f"{dotted(key)}: {why}", key_path
     return f"{dotted(in_file)}: {what}", key_path
 

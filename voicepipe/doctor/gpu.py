@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from voicepipe.base.environment import library_folders
+from voicepipe.base.environment import library_folders, variable
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config import Config
 from voicepipe.doctor import node
@@ -153,6 +153,8 @@ def engines(config: Config, file: Path) -> Iterator[Finding]:
         yield from (_broken(stage, problem) for problem in problems)
         if not problems:
             yield Finding(stage, "ok", f"{engine} is chosen")
+            if engine == "vllm" and config.vllm.by_ray:
+                yield _ray()
     missing = [(model, problem) for model in needed_models.chosen(config) if (problem := model.problem())]
     for model, problem in missing:
         if not model.known:
@@ -175,11 +177,26 @@ def engines(config: Config, file: Path) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _ray() -> Finding:
+    """The Ray cluster that vLLM will find from here: by its address, else by what `ray start` leaves behind."""
+    if address := variable("RAY_ADDRESS"):
+        return Finding("Ray", "ok", f"its cluster is at {address} (RAY_ADDRESS)")
+    found = Path(variable("RAY_TMPDIR") or "/tmp") / "ray" / "ray_current_cluster"
+    if found.exists():
+        return Finding("Ray", "ok", f"its cluster is the one that {found} names")
+    return Finding(
+        "Ray", "note", "no cluster address: vLLM would begin a cluster of this machine alone",
+        "ray start --address=HEAD:6379 here, and RAY_ADDRESS=HEAD:6379 for the PoP, see pops/gpu.md",
+    )  # fmt: skip
+
+
 def _where(placed: Config, engine: str) -> str:
     if engine != "vllm":
         return str(getattr(placed, engine).device)
     count = group(placed.vllm)
-    return {0: "the machines that its executor finds", 1: "cuda:0"}.get(count, f"its first {count} GPUs")
+    here = {0: "the machines that its executor finds", 1: "cuda:0"}.get(count, f"its first {count} GPUs")
+    more = placed.vllm.hosts - 1
+    return f"{here}, and {count} of each of {more} more hosts" if more and count else here
 
 
 def _broken(what: str, problem: str) -> Finding:

@@ -2,7 +2,7 @@
 
 The language model's group is the first GPUs that this process sees, as vLLM takes them. Recognition and synthesis go to
 the GPU after the group if there is one, since they and the language model slow each other down; else to GPU 0, and to
-the last one where the model is spread over machines. A device that is configured is obeyed.
+the last one where Ray chooses the model's GPUs. A device that is configured is obeyed.
 """
 
 import math
@@ -58,14 +58,13 @@ def may_use_gpu(config: Config, engine: str) -> bool:
 
 
 def group(vllm: VllmConfig) -> int:
-    """GPUs of this machine that vLLM takes; 0: it spreads over machines, and only its executor knows."""
+    """GPUs of this machine that vLLM takes, the first ones; 0: only its executor knows."""
     args = vllm.args
-    if args.get("distributed_executor_backend") in {"ray", "external_launcher"} or args.get("nnodes", 1) > 1:
+    if vllm.by_ray or args.get("distributed_executor_backend") == "external_launcher":
         return 0
-    return int(
-        vllm.tensor_parallel_size * args.get("pipeline_parallel_size", 1) * args.get("data_parallel_size_local", 1)
-        * (1 if "data_parallel_size_local" in args else args.get("data_parallel_size", 1))
-    )  # fmt: skip
+    if vllm.hosts > 1:
+        return vllm.processes // vllm.hosts if args.get("data_parallel_size", 1) == 1 else 0
+    return vllm.processes * int(args.get("data_parallel_size_local", args.get("data_parallel_size", 1)))
 
 
 def place(config: Config, gpus: int, on_cpu: Collection[str] = ()) -> Config:
@@ -77,7 +76,8 @@ def place(config: Config, gpus: int, on_cpu: Collection[str] = ()) -> Config:
     if gpus and llm > gpus:
         raise EngineError(
             f"vllm: the model is to be spread over {llm} GPUs, and this process sees {gpus}; lower "
-            "vllm.tensor_parallel_size (or what multiplies it in vllm.args), or let it see more (CUDA_VISIBLE_DEVICES)"
+            "vllm.tensor_parallel_size (or what multiplies it in vllm.args), let it see more (CUDA_VISIBLE_DEVICES), "
+            "or take more hosts (vllm.args.nnodes, see pops/gpu.md)"
         )
     spread = config.engines.llm == "vllm" and not llm
     # Only vLLM knows which GPUs of this machine a model takes that is spread over several: the last is the likeliest to

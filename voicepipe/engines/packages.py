@@ -33,6 +33,7 @@ INSTALLS = {
     "faster_whisper": "faster-whisper",
     "hibari": "hibari-tts",
     "vllm": "vllm==0.32.0",
+    "ray": "'ray[cgraph]'",
     "transformers": "torch 'transformers>=5.16,<5.24', or vllm, which brings both",
 }
 OWN_ENVIRONMENT = (
@@ -59,6 +60,8 @@ def lacks(engine: str, config: Config) -> Iterator[str]:
         yield "openai: openai.base_url is empty; set it to the server's address, as http://127.0.0.1:8000/v1"
     if engine == "neutts" and not config.neutts.voices:
         yield NO_VOICE
+    if engine == "vllm" and config.vllm.by_ray and find_spec("ray") is None:
+        yield f"vllm: args.distributed_executor_backend is ray, which is not installed; pip install {INSTALLS['ray']}"
     package = PACKAGES.get(engine, "")
     if package and find_spec(package) is None:
         yield f"{engine}: its package {package} is not installed; pip install {INSTALLS.get(package, package)}"

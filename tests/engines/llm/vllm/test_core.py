@@ -157,6 +157,25 @@ async def test_who_waits_for_one_that_hangs_is_told_when_it_is_ended() -> None:
     assert llm.output_handler.cancelled()
 
 
+async def test_a_rank_that_is_lost_is_the_end_before_vllm_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others wait for it, and would be given seconds to end by themselves."""
+    order = list[str]()
+    monkeypatch.setattr("voicepipe.engines.llm.vllm.process.end", lambda processes: order.append("killed"))
+    made = core()
+    llm: FakeLlm = made.llm
+    llm.hangs = True
+    monkeypatch.setattr(llm, "shutdown", lambda: order.append("shut down"))
+    waiting = asyncio.create_task(said(made))
+    await until(lambda: llm._queues)
+    assert not made.errored
+    made._ranks._lost = True
+    assert made.errored
+    await made.close()
+    with pytest.raises(EngineDead):
+        await asyncio.wait_for(waiting, 60)
+    assert order == ["killed", "shut down", "killed"]
+
+
 def test_a_library_that_vllm_lacks_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It is an OSError, not an ImportError, when it is loaded by ctypes."""
     package = tmp_path / "vllm"

@@ -4,13 +4,15 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from multiprocessing.process import BaseProcess
 from threading import Event
 
 import pytest
 from psutil import Process
 
-from voicepipe.engines.llm.vllm.start import WATCH_S, EngineStart, Guard, end, family, hung
+from voicepipe.engines.llm.vllm.start import WATCH_S, EngineStart, Guard, Ranks, end, family, hung
 
 
 async def test_what_is_built_or_went_wrong_comes_back() -> None:
@@ -92,6 +94,22 @@ def test_what_was_ended_is_no_zombie() -> None:
     end([core])
     assert not core.is_running()
     end([core])
+
+
+def test_a_rank_is_lost_before_its_parent_has_noticed() -> None:
+    """vLLM notices, and then gives the others seconds to end before it tells."""
+    titled = 'import ctypes, signal; ctypes.CDLL(None).prctl(15, b"VLLM::Worker_PP"); print(flush=True); signal.pause()'
+    with subprocess.Popen([sys.executable, "-c", titled], stdout=subprocess.PIPE) as rank:
+        assert rank.stdout and rank.stdout.readline()
+        one = Process(rank.pid)
+        ranks, others = Ranks([Process(), one]), Ranks([Process()])
+        assert not ranks.lost
+        rank.kill()
+        os.waitid(os.P_PID, rank.pid, os.WEXITED | os.WNOWAIT)  # It has ended, and is not buried.
+        assert ranks.lost and not others.lost
+    for each in (ranks, others, ranks):
+        each.close()
+    assert ranks.lost and not others.lost
 
 
 def test_processes_end_with_ours_however_that_ends() -> None:

@@ -12,7 +12,7 @@ from voicepipe.base.environment import default_variables, put_variable, variable
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused, VoicepipeError
 from voicepipe.base.process_clock import ProcessClock
 from voicepipe.engines.hosting.liveness import Liveness
-from voicepipe.engines.llm.vllm.start import EngineStart, end, lower
+from voicepipe.engines.llm.vllm.start import EngineStart, Ranks, end, lower
 from voicepipe.engines.packages import INSTALLS
 
 if TYPE_CHECKING:
@@ -43,14 +43,15 @@ class VllmProcess:
         self._trial: asyncio.Task[None] | None = None
         self.llm = llm
         self.processes = start.family()
+        self._ranks = Ranks(self.processes)
         self._guard = start.guard
         self._guard.watch(self.processes)
         self._ids = itertools.count()
 
     @property
     def errored(self) -> bool:
-        """Whether its process ended, or no token has come of any request for too long."""
-        return bool(self.llm.errored) or not self._liveness.alive
+        """Whether a process of it ended, or no token has come of any request for too long."""
+        return bool(self.llm.errored) or self._ranks.lost or not self._liveness.alive
 
     @property
     def hung(self) -> bool:
@@ -66,6 +67,8 @@ class VllmProcess:
             self._trial.cancel()
         if handler := self.llm.output_handler:
             handler.cancel()  # It would report the end as a failure.
+        if self.errored:  # What still runs waits for what does not, and would be given seconds to end by itself.
+            await asyncio.to_thread(end, self.processes)
         # A thread of its own, which Python does not wait for at its end: the processes that it talks to may hang.
         ending = threading.Thread(target=self._shut_down, name="vllm-shutdown", daemon=True)
         ending.start()
@@ -89,6 +92,7 @@ class VllmProcess:
 
     def _end(self) -> None:
         end(self.processes)
+        self._ranks.close()
         self._guard.end()
 
     async def outputs(self, inputs: Any, params: Any, priority: int, chars: int) -> AsyncGenerator[Any, None]:

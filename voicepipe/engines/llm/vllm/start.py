@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import logging
 import multiprocessing
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from psutil import Process
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 NAMES = ("EngineCore", "VLLM_DP_Coordinator")
 """How vLLM's own children are called; workers are theirs."""
@@ -24,6 +27,8 @@ LAST_WORDS_S = 10.0
 """A build whose processes were ended has so long to see it."""
 BURIED_S = 2.0
 """A process that was killed is gone by then, or hangs in its driver."""
+RANK = "::Worker"
+"""What the title of a process has that computes a part of the model, as VLLM::Worker_PP1."""
 SHARED_MEMORY = "/dev/shm"
 WATCH_S = 1.0
 NICE = 10
@@ -138,6 +143,41 @@ def family(others: Collection[int | None] = ()) -> "list[Process]":
     return found
 
 
+class Ranks:
+    """Those of vLLM's processes that compute a part of the model: without one there is no reply. vLLM tells of its end
+    once the others, which wait for it, are gone, too: up to 9 s later. Make it on a thread: it reads /proc."""
+
+    def __init__(self, processes: "Iterable[Process]") -> None:
+        from psutil import NoSuchProcess
+
+        self._ends = select.poll()
+        self._open: list[int] = []
+        self._lost = False
+        for process in processes:
+            try:
+                if RANK in process.name():
+                    self._open.append(os.pidfd_open(process.pid))
+                    self._ends.register(self._open[-1], select.POLLIN)
+            except NoSuchProcess:
+                continue
+            except ProcessLookupError:
+                self._lost = True
+            except OSError as error:  # a kernel, or a sandbox, without pidfd_open: vLLM tells, later
+                log.debug("%s cannot be watched: %s", process, error)
+
+    @property
+    def lost(self) -> bool:
+        """Whether one of them has ended, though its parent may not have noticed yet."""
+        self._lost = self._lost or bool(self._ends.poll(0))
+        return self._lost
+
+    def close(self) -> None:
+        """Watch them no more. Safe to call twice."""
+        while self._open:
+            self._ends.unregister(self._open[-1])
+            os.close(self._open.pop())
+
+
 def end(processes: "Iterable[Process]") -> None:
     """Kill what is left of them: a worker that waits for others holds its GPU's memory until it is gone."""
     from psutil import NoSuchProcess
@@ -162,11 +202,14 @@ def lower(processes: "Iterable[Process]") -> None:
                 os.setpriority(os.PRIO_PROCESS, thread.id, NICE)
 
 
-def hung(table: str, start_timeout_s: int, gpus: int = 1) -> str:
-    """The error when a start took too long, with what to look at. `table`: of the configuration."""
+def hung(table: str, start_timeout_s: int, gpus: int = 1, hosts: int = 1) -> str:
+    """The error when a start took too long, with what to look at. `table`: of the configuration. `gpus`: of this
+    machine, that share the model; 0: unknown. `hosts`: that share it, each of which has to be started."""
     said = f"vLLM was not ready after {start_timeout_s} s and was ended"
     log = "VLLM_LOGGING_LEVEL=INFO shows how far it comes"
-    if gpus == 1:
+    if hosts > 1:
+        log += f"; it waits until `vllm serve --headless` runs on the other {hosts - 1} of its hosts (pops/gpu.md)"
+    if gpus == hosts == 1:
         return f"{said}: {log}; a large model on slow storage needs more ({table}.start_timeout_s)."
     free_mb = shutil.disk_usage(SHARED_MEMORY).free >> 20
     return (

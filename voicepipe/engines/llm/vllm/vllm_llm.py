@@ -12,6 +12,7 @@ from voicepipe.agent import ToolSpec
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.gpu_placement import group
 from voicepipe.engines.hosting.supervised import SupervisedEngine
 from voicepipe.engines.llm.vllm import process
 from voicepipe.engines.llm.vllm.arguments import arguments, check_parser
@@ -112,7 +113,7 @@ async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]])
     def made(built: "tuple[AsyncLLM, Chats]", start: EngineStart[Any]) -> VllmCore:
         return VllmCore(*built, start, config.stall_s)
 
-    late = partial(hung, "vllm", config.start_timeout_s, config.tensor_parallel_size)
+    late = partial(hung, "vllm", config.start_timeout_s, group(config), config.hosts)
     return await process.started(partial(_build, config, args), made, ready, config.start_timeout_s, late)
 
 

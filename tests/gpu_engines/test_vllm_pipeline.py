@@ -1,0 +1,222 @@
+"""One model in two stages (pipeline parallel), each in a process of its own, once as if on two hosts: `make
+test-engines`, on any CPU with two cores.
+
+vLLM on a CPU needs two things for it: cores for each stage (VLLM_CPU_OMP_THREADS_BIND), and its model compiled. With
+`enforce_eager` and a cache of given size it leaves out the first, empty step, in which the second stage gets the room
+for what the first one sends.
+"""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from psutil import Process
+
+from latency_probes import clips
+from latency_probes.conversation import greeting_over, heard_since
+from latency_probes.own_server import Started, started
+from latency_probes.realtime import RealtimeCaller
+from latency_probes.timeline import BLOCK
+from tests.engines.contract import texts
+from tests.gpu_engines import test_vllm
+from tests.support.ports import free_port
+from tests.support.spoken import spoken
+from tests.support.waiting import PATIENT_POP, until
+from voicepipe.base.errors import EngineDead
+from voicepipe.engines.base import Message, Prompt
+from voicepipe.engines.llm.vllm.start import RANK
+
+pytestmark = [pytest.mark.engine, pytest.mark.e2e]
+LONGEST_S = 300.0
+"""For what takes seconds: a start, a reply."""
+STAGES: dict[str, Any] = {"pipeline_parallel_size": 2, "enforce_eager": False}
+SAID = ("what are your opening hours", "a table for two on friday", "do you have vegan dishes")
+PROMPTS = [Prompt((test_vllm.SYSTEM, Message("user", words))) for words in SAID]
+FALLBACK = "I have a problem"
+CONFIG = f"""
+[pop]
+agents = "agents"
+[ladder]
+acknowledge_ms = 0
+fallback_ms = 0  # Never for being late: what is heard is heard because a rank is gone.
+stall_ms = 0
+[engines]
+llm = "vllm"
+[vllm]
+model = "{test_vllm.NANO}"
+max_model_len = 2048
+kv_cache_memory_bytes = {64 << 20}
+max_tokens = 96
+stall_s = 300  # So long it is not taken for hung.
+[vllm.args]
+dtype = "float32"
+pipeline_parallel_size = 2
+"""
+OTHER_HOST = """
+import sys
+from vllm import AsyncEngineArgs
+from vllm.entrypoints.cli.serve import run_headless
+from vllm.utils.argparse_utils import FlexibleArgumentParser
+args = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser()).parse_args(sys.argv[1:])
+args.api_server_count, args.reasoning_parser_plugin = 0, ""
+run_headless(args)
+"""
+"""As `vllm serve --headless`, which does not start where vLLM's package has another name (vllm-cpu)."""
+
+
+@pytest.fixture(name="cores", autouse=True)
+def _cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """A core for each stage."""
+    cores = sorted(os.sched_getaffinity(0))
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", f"{cores[0]}|{cores[-1]}")
+    shared = Path("/dev/shm")
+    before = {*shared.glob("vllm_dist_*")}
+    yield cores
+    for left in {*shared.glob("vllm_dist_*")} - before:  # 8 MB, by vLLM's processes on a CPU if they are killed
+        left.unlink()
+
+
+async def test_two_stages_say_what_one_says() -> None:
+    async with test_vllm.started(test_vllm.configured()) as one:
+        whole = [await test_vllm.greedy(one, prompt) for prompt in PROMPTS]
+    async with test_vllm.started(test_vllm.configured(args=STAGES)) as two:
+        for prompt, steps in zip(PROMPTS, whole, strict=True):
+            test_vllm.assert_same(steps, await test_vllm.greedy(two, prompt))
+
+
+async def test_a_stage_on_another_host_is_lost_and_the_model_is_back_once_that_host_is(
+    cores: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", str(cores[0]))
+    at = {"nnodes": 2, "master_addr": "127.0.0.1", "master_port": free_port()}
+    with another_host(at, cores[-1]) as other:
+        async with test_vllm.started(test_vllm.configured(args=STAGES | at)) as llm:
+            said = await texts(llm, PROMPTS[0])
+            assert len(llm.core.processes) == 2, "the engine and the first stage"
+            for rank in [each for each in Process(other.pid).children(recursive=True) if RANK in each.name()]:
+                rank.kill()
+            with pytest.raises(EngineDead):
+                await texts(llm, PROMPTS[0])
+            await asyncio.to_thread(other.wait, LONGEST_S)  # It ends by itself; systemd would start it again.
+            with another_host(at, cores[-1]):
+                await until(lambda: llm.alive, 2 * LONGEST_S)
+                assert await texts(llm, PROMPTS[0]) == said and llm.restarts
+
+
+@contextmanager
+def another_host(at: dict[str, Any], core: int) -> Iterator["subprocess.Popen[bytes]"]:
+    """The second of two hosts."""
+    args = {"model": str(test_vllm.NANO), "node_rank": 1, "scheduling_policy": "priority", "max_model_len": 1024}
+    args |= {"kv_cache_memory_bytes": 64 << 20, "dtype": "float32", "block_size": test_vllm.BLOCK, **at}
+    args |= {"max_num_seqs": test_vllm.AT_A_TIME, "pipeline_parallel_size": 2}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in args.items()]
+    environment = os.environ | {"VLLM_CPU_OMP_THREADS_BIND": str(core), "HF_HUB_OFFLINE": "1"}
+    with subprocess.Popen([sys.executable, "-c", OTHER_HOST, *options], env=environment) as other:
+        try:
+            yield other
+        finally:
+            other.terminate()
+
+
+@pytest.fixture(name="pop")
+def _pop(tmp_path: Path) -> Iterator[Started]:
+    agents = tmp_path / "agents"
+    agents.mkdir()
+    desk = (test_vllm.NANO.parent / "desk" / "front-desk.toml").read_text()
+    for key, value in (("fallback", f'"{FALLBACK}."'), ("no_input", "[]")):
+        desk = re.sub(rf"^{key} = .*$", f"{key} = {value}", desk, flags=re.M)
+    (agents / "front-desk.toml").write_text(desk)
+    config = tmp_path / "pop.toml"
+    config.write_text(CONFIG)
+    with started((*PATIENT_POP, "--config", str(config))) as pop:
+        yield pop
+
+
+async def test_a_stage_is_killed_in_the_middle_of_a_call_and_comes_back(pop: Started) -> None:
+    async with a_call(pop.url) as call:
+        await call.ask()
+        await call.hears("noon")
+        for which in (-1, 0):
+            ranks = ranks_of(pop)
+            assert len(ranks) == 2
+            ranks[which].suspend()  # So that the reply is not over before.
+            await call.ask()
+            await call.understood()
+            assert (await health(pop))["status"] == "ok"
+            ranks[which].kill()
+            await call.hears(FALLBACK)
+            down = await health(pop)
+            assert down["status"] == "engine_down" and "llm" in down["down"]
+            async with asyncio.timeout(LONGEST_S):
+                while (await health(pop))["status"] != "ok":  # noqa: ASYNC110
+                    await asyncio.sleep(0.2)
+            assert not {rank.pid for rank in ranks} & {rank.pid for rank in ranks_of(pop)}
+            await call.ask()
+            await call.hears("noon")
+    assert (await health(pop))["restarts"] == {"llm": 2}
+
+
+class Call:
+    """A caller who asks for the opening hours, again and again."""
+
+    def __init__(self, caller: RealtimeCaller) -> None:
+        self._caller = caller
+        self._line = caller.timeline
+        self._asked = 0.0
+
+    async def ask(self) -> None:
+        """Returns when the caller has spoken."""
+        speech = await asyncio.to_thread(clips.speech, spoken("hours")[0], 1)
+        last = self._caller.say(speech.pcm) + speech.voiced[1] - 1
+        await until(lambda: len(self._line.sent) * BLOCK > last, LONGEST_S)
+        self._asked = self._line.sent_at(last)
+
+    async def understood(self) -> None:
+        """Returns when the PoP has the words."""
+        words = "conversation.item.input_audio_transcription.completed"
+        await until(lambda: any(event.arrived > self._asked for event in self._line.of_type(words)), LONGEST_S)
+
+    async def hears(self, words: str) -> None:
+        """Returns when the caller has heard them, in reply to what was asked last, to the end."""
+        await until(lambda: any(words in it.text for it in heard_since(self._line, self._asked)), LONGEST_S)
+        await until(lambda: not self._line.busy(), LONGEST_S)
+
+
+@asynccontextmanager
+async def a_call(url: str) -> AsyncIterator[Call]:
+    caller = RealtimeCaller(url, "quiet", seed=1)
+    await caller.dial()
+    try:
+        await greeting_over(caller)
+        yield Call(caller)
+    finally:
+        await caller.hang_up()
+
+
+def ranks_of(pop: Started) -> list[Process]:
+    """The processes of the stages, the first one first."""
+    children = Process(pop.pid).children(recursive=True)
+    return sorted((child for child in children if RANK in child.name()), key=lambda child: str(child.name()))
+
+
+async def health(pop: Started) -> dict[str, Any]:
+    """What /readyz says."""
+    return dict(msgspec.json.decode(await asyncio.to_thread(_answer, f"{pop.url}/readyz")))
+
+
+def _answer(url: str) -> bytes:
+    try:
+        with urllib.request.urlopen(url) as answer:
+            return bytes(answer.read())
+    except urllib.error.HTTPError as refusal:
+        return bytes(refusal.read())
